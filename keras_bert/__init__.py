@@ -1,0 +1,1 @@
+"""BERT in plain Keras: configurations, bricks, tasks, training, compression and export."""

@@ -1,0 +1,97 @@
+"""Configurations: frozen, checked on creation, made of plain values so that they save as JSON."""
+
+import dataclasses
+from typing import Any, Literal
+
+Activation = Literal["gelu_tanh", "gelu_erf", "relu"]
+
+
+def check(owner: str, field: str, holds: bool, rule: str, value: Any) -> None:
+    """Raises ValueError `owner.field must rule, got value` unless the rule holds."""
+    if not holds:
+        raise ValueError(f"{owner}.{field} must {rule}, got {value!r}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EncoderConfig:
+    """The shape of a BERT encoder.
+
+    Attributes:
+        vocabulary_size: rows of the token embedding.
+        hidden_size: width of the residual stream; a multiple of `num_heads`.
+        num_layers: encoder blocks.
+        num_heads: attention heads a block.
+        intermediate_size: width of the feed-forward layer; 4 x hidden_size in every released BERT.
+        max_length: rows of the position embedding: the longest sequence in tokens.
+        num_segments: rows of the segment embedding.
+        activation: of the feed-forward layer; Google's TF1 code uses the tanh form of GELU, Hugging Face
+            the erf form.
+        dropout: rate on the embeddings and on the output of each sub-layer (Devlin et al. 2019, A.2: 0.1).
+        attention_dropout: rate on the attention probabilities (0.1 in the released configurations).
+        layer_norm_epsilon: added to the variance (1e-12 in the released code).
+        initializer_range: standard deviation of the truncated normal initializer (0.02 in the released code).
+    """
+
+    vocabulary_size: int
+    hidden_size: int
+    num_layers: int
+    num_heads: int
+    intermediate_size: int
+    max_length: int = 512
+    num_segments: int = 2
+    activation: Activation = "gelu_tanh"
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    layer_norm_epsilon: float = 1e-12
+    initializer_range: float = 0.02
+
+    def __post_init__(self) -> None:
+        sizes = ("vocabulary_size", "hidden_size", "num_layers", "num_heads", "intermediate_size", "num_segments")
+        for field in (*sizes, "max_length"):
+            check("EncoderConfig", field, getattr(self, field) >= 1, "be at least 1", getattr(self, field))
+        for field in ("dropout", "attention_dropout"):
+            check("EncoderConfig", field, 0 <= getattr(self, field) < 1, "be in [0, 1)", getattr(self, field))
+        whole = self.hidden_size % self.num_heads == 0
+        check("EncoderConfig", "hidden_size", whole, f"be a multiple of num_heads={self.num_heads}", self.hidden_size)
+        for field in ("layer_norm_epsilon", "initializer_range"):
+            check("EncoderConfig", field, getattr(self, field) > 0, "be positive", getattr(self, field))
+
+    @property
+    def head_size(self) -> int:
+        """Width of one attention head."""
+        return self.hidden_size // self.num_heads
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Masking:
+    """Which tokens of a sequence to hide and what to put in their place (Devlin et al. 2019, section 3.1).
+
+    Attributes:
+        rate: share of the tokens to predict.
+        max_predictions: the most predictions a sequence; 20 for 128 tokens in the released code.
+        mask_share: share of the chosen tokens replaced by `[MASK]`.
+        random_share: share of the chosen tokens replaced by a random piece; the rest stay as they are.
+    """
+
+    rate: float = 0.15
+    max_predictions: int = 20
+    mask_share: float = 0.8
+    random_share: float = 0.1
+
+    def __post_init__(self) -> None:
+        check("Masking", "rate", 0 < self.rate < 1, "be between 0 and 1", self.rate)
+        check("Masking", "max_predictions", self.max_predictions >= 1, "be at least 1", self.max_predictions)
+        for field in ("mask_share", "random_share"):
+            check("Masking", field, 0 <= getattr(self, field) <= 1, "be between 0 and 1", getattr(self, field))
+        total = self.mask_share + self.random_share
+        check("Masking", "mask_share", total <= 1 + 1e-9, f"leave room for random_share={self.random_share}", total)
+
+
+# Turc et al. 2019, "Well-Read Students Learn Better", table 1: layers, hidden size; one head for every 64 units.
+_SHAPES = {"tiny": (2, 128), "mini": (4, 256), "small": (4, 512), "medium": (8, 512), "base": (12, 768)}
+_SHAPES["large"] = (24, 1024)
+
+PRESETS: dict[str, dict[str, int]] = {
+    name: {"num_layers": layers, "hidden_size": hidden, "num_heads": hidden // 64, "intermediate_size": 4 * hidden}
+    for name, (layers, hidden) in _SHAPES.items()
+}
