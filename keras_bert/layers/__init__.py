@@ -1,0 +1,1 @@
+"""The bricks of the encoder, one a file."""

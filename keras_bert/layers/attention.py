@@ -1,0 +1,76 @@
+"""Multi-head self-attention (Vaswani et al. 2017, section 3.2) and the bias that hides padding."""
+
+import math
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.layers.dense import Dense
+from keras_bert.layers.tap import Tap
+
+# What a padded position adds to its attention score. exp(-120) is zero in float32 beside any real score,
+# and yet small enough to share an int8 range with the scores: -1e9 leaves them a single step.
+MASK_BIAS = -120.0
+
+
+class AttentionBias(keras.layers.Layer):
+    """Padding mask -> what to add to the attention scores."""
+
+    def call(self, inputs: Any) -> Any:
+        """(batch, length), 1 for a token and 0 for padding -> (batch, 1, 1, length)."""
+        padding = ops.subtract(1.0, ops.cast(inputs, self.compute_dtype))
+        return ops.multiply(padding, MASK_BIAS)[:, None, None, :]
+
+
+class SelfAttention(keras.layers.Layer):
+    """softmax(Q K^T / sqrt(head_size) + bias) V, over all heads at once, then the output projection.
+
+    Args:
+        num_heads: attention heads.
+        dropout: rate on the attention probabilities.
+        initializer_range: standard deviation of the truncated normal initializer.
+    """
+
+    def __init__(self, num_heads: int, dropout: float = 0.1, initializer_range: float = 0.02, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.dropout_rate = dropout
+        self.initializer_range = initializer_range
+        for tap in ("query_tap", "scores_tap", "probabilities_tap", "context_tap"):
+            setattr(self, tap, Tap(name=tap, dtype=self.dtype_policy))
+        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+
+    def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> None:
+        """Makes the query, key, value and output projections, each (hidden, hidden)."""
+        hidden_size = inputs_shape[-1]
+        assert hidden_size is not None
+        self.head_size = hidden_size // self.num_heads
+        for name in ("query", "key", "value", "output_projection"):
+            dense = Dense(hidden_size, self.initializer_range, name=name, dtype=self.dtype_policy)
+            dense.build(inputs_shape)
+            setattr(self, name, dense)
+
+    def _split_heads(self, x: Any) -> Any:
+        """(batch, length, hidden) -> (batch, heads, length, head_size)."""
+        shape = ops.shape(x)
+        return ops.transpose(ops.reshape(x, (shape[0], shape[1], self.num_heads, self.head_size)), (0, 2, 1, 3))
+
+    def call(self, inputs: Any, attention_bias: Any, training: bool = False) -> Any:
+        """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
+        query = self._split_heads(self.query_tap(ops.multiply(self.query(inputs), 1 / math.sqrt(self.head_size))))
+        key = self._split_heads(self.key(inputs))
+        value = self._split_heads(self.value(inputs))
+        scores = self.scores_tap(ops.add(ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))), attention_bias))
+        probabilities = self.dropout(self.probabilities_tap(ops.softmax(scores, axis=-1)), training=training)
+        context = ops.transpose(self.context_tap(ops.matmul(probabilities, value)), (0, 2, 1, 3))
+        return self.output_projection(ops.reshape(context, ops.shape(inputs)))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "dropout": self.dropout_rate,
+            "initializer_range": self.initializer_range,
+        }

@@ -1,0 +1,47 @@
+"""The matrix product of every brick."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.layers.tap import Tap
+
+
+class Dense(keras.layers.Layer):
+    """x W + b, with a tap on the result and a place to transform the kernel.
+
+    `keras.layers.Dense` offers no way to see its kernel pass by, which quantization-aware training
+    and pruning need.
+
+    Args:
+        units: width of the output.
+        initializer_range: standard deviation of the truncated normal initializer.
+
+    Attributes:
+        kernel_transform: applied to the kernel (inputs, units) at every call when set.
+        output_tap: the tap on the result.
+    """
+
+    def __init__(self, units: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.units = units
+        self.initializer_range = initializer_range
+        self.kernel_transform: Callable[[Any], Any] | None = None
+        self.output_tap = Tap(name="output_tap", dtype=self.dtype_policy)
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Makes kernel (inputs, units) and bias (units,)."""
+        initializer = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
+        self.kernel = self.add_weight(name="kernel", shape=(input_shape[-1], self.units), initializer=initializer)
+        self.bias = self.add_weight(name="bias", shape=(self.units,), initializer="zeros")
+
+    def call(self, inputs: Any) -> Any:
+        """(..., inputs) -> (..., units)."""
+        kernel = self.kernel if self.kernel_transform is None else self.kernel_transform(self.kernel)
+        return self.output_tap(ops.add(ops.matmul(inputs, kernel), self.bias))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "units": self.units, "initializer_range": self.initializer_range}

@@ -1,0 +1,126 @@
+"""Token, position and segment embeddings (Devlin et al. 2019, section 3, figure 2)."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.layers.tap import Tap
+
+
+class TokenEmbedding(keras.layers.Layer):
+    """A table of token vectors that also reads backwards: hidden states -> scores of all tokens.
+
+    The masked-token head of BERT shares its output matrix with the input embedding.
+
+    Args:
+        vocabulary_size: rows of the table.
+        hidden_size: columns of the table.
+        initializer_range: standard deviation of the truncated normal initializer.
+    """
+
+    def __init__(self, vocabulary_size: int, hidden_size: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.vocabulary_size = vocabulary_size
+        self.hidden_size = hidden_size
+        self.initializer_range = initializer_range
+        self.output_tap = Tap(name="output_tap", dtype=self.dtype_policy)
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Makes the table (vocabulary_size, hidden_size)."""
+        self.embeddings = self.add_weight(
+            name="embeddings",
+            shape=(self.vocabulary_size, self.hidden_size),
+            initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+        )
+
+    def call(self, inputs: Any, reverse: bool = False) -> Any:
+        """Ids (...) -> vectors (..., hidden); with `reverse`, vectors (..., hidden) -> scores (..., vocabulary)."""
+        if reverse:
+            return ops.matmul(inputs, ops.transpose(ops.convert_to_tensor(self.embeddings)))
+        return self.output_tap(ops.take(self.embeddings, inputs, axis=0))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "hidden_size": self.hidden_size,
+            "initializer_range": self.initializer_range,
+        }
+
+
+class PositionEmbedding(keras.layers.Layer):
+    """Adds one learned vector for each position.
+
+    Args:
+        max_length: rows of the table; longer inputs raise when the length is known, or when they run.
+        initializer_range: standard deviation of the truncated normal initializer.
+    """
+
+    def __init__(self, max_length: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.max_length = max_length
+        self.initializer_range = initializer_range
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Makes the table (max_length, hidden)."""
+        self.embeddings = self.add_weight(
+            name="embeddings",
+            shape=(self.max_length, input_shape[-1]),
+            initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+        )
+
+    def call(self, inputs: Any) -> Any:
+        """(batch, length, hidden) -> (batch, length, hidden).
+
+        Raises:
+            ValueError: the length is known and larger than `max_length`.
+        """
+        length = ops.shape(inputs)[1]
+        if isinstance(length, int) and length > self.max_length:
+            raise ValueError(f"a sequence must have at most max_length={self.max_length} tokens, got {length}")
+        return ops.add(inputs, ops.convert_to_tensor(self.embeddings)[:length])
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            **super().get_config(),
+            "max_length": self.max_length,
+            "initializer_range": self.initializer_range,
+        }
+
+
+class SegmentEmbedding(keras.layers.Layer):
+    """Adds one learned vector for each segment of a pair.
+
+    Args:
+        num_segments: rows of the table.
+        initializer_range: standard deviation of the truncated normal initializer.
+    """
+
+    def __init__(self, num_segments: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.num_segments = num_segments
+        self.initializer_range = initializer_range
+        self.output_tap = Tap(name="output_tap", dtype=self.dtype_policy)
+
+    def build(self, inputs_shape: tuple[int | None, ...], segment_ids_shape: Any) -> None:
+        """Makes the table (num_segments, hidden)."""
+        self.embeddings = self.add_weight(
+            name="embeddings",
+            shape=(self.num_segments, inputs_shape[-1]),
+            initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+        )
+
+    def call(self, inputs: Any, segment_ids: Any) -> Any:
+        """(batch, length, hidden), ids (batch, length) -> (batch, length, hidden)."""
+        return ops.add(inputs, self.output_tap(ops.take(self.embeddings, segment_ids, axis=0)))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            **super().get_config(),
+            "num_segments": self.num_segments,
+            "initializer_range": self.initializer_range,
+        }

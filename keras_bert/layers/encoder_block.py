@@ -1,0 +1,74 @@
+"""One encoder block: attention and feed-forward, each with dropout, residual and LayerNorm after it."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.layers.attention import SelfAttention
+from keras_bert.layers.feed_forward import FeedForward
+from keras_bert.layers.tap import Tap
+
+
+class EncoderBlock(keras.layers.Layer):
+    """LayerNorm(x + sub-layer(x)), twice: the post-norm block of Vaswani et al. 2017, section 3.1.
+
+    Args:
+        num_heads: attention heads.
+        intermediate_size: width of the feed-forward layer.
+        activation: a key of `feed_forward.ACTIVATIONS`.
+        dropout: rate on the output of each sub-layer.
+        attention_dropout: rate on the attention probabilities.
+        layer_norm_epsilon: added to the variance.
+        initializer_range: standard deviation of the truncated normal initializer.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        intermediate_size: int,
+        activation: str = "gelu_tanh",
+        dropout: float = 0.1,
+        attention_dropout: float = 0.1,
+        layer_norm_epsilon: float = 1e-12,
+        initializer_range: float = 0.02,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.settings = {
+            "num_heads": num_heads,
+            "intermediate_size": intermediate_size,
+            "activation": activation,
+            "dropout": dropout,
+            "attention_dropout": attention_dropout,
+            "layer_norm_epsilon": layer_norm_epsilon,
+            "initializer_range": initializer_range,
+        }
+        policy = self.dtype_policy
+        self.attention = SelfAttention(num_heads, attention_dropout, initializer_range, name="attention", dtype=policy)
+        self.feed_forward = FeedForward(
+            intermediate_size, activation, initializer_range, name="feed_forward", dtype=policy
+        )
+        for part in ("attention", "feed_forward"):
+            norm = keras.layers.LayerNormalization(epsilon=layer_norm_epsilon, name=f"{part}_norm", dtype=policy)
+            setattr(self, f"{part}_norm", norm)
+            setattr(self, f"{part}_dropout", keras.layers.Dropout(dropout, name=f"{part}_dropout", dtype=policy))
+            setattr(self, f"{part}_sum_tap", Tap(name=f"{part}_sum_tap", dtype=policy))
+            setattr(self, f"{part}_norm_tap", Tap(name=f"{part}_norm_tap", dtype=policy))
+
+    def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> None:
+        """Builds the parts, which all read (batch, length, hidden)."""
+        self.attention.build(inputs_shape, attention_bias_shape)
+        for part in (self.attention_norm, self.feed_forward, self.feed_forward_norm):
+            part.build(inputs_shape)
+
+    def call(self, inputs: Any, attention_bias: Any, training: bool = False) -> Any:
+        """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
+        attended = self.attention_dropout(self.attention(inputs, attention_bias, training=training), training=training)
+        x = self.attention_norm_tap(self.attention_norm(self.attention_sum_tap(ops.add(inputs, attended))))
+        transformed = self.feed_forward_dropout(self.feed_forward(x), training=training)
+        return self.feed_forward_norm_tap(self.feed_forward_norm(self.feed_forward_sum_tap(ops.add(x, transformed))))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), **self.settings}

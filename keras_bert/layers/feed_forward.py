@@ -1,0 +1,72 @@
+"""The position-wise feed-forward layer (Vaswani et al. 2017, section 3.3) and the activations."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.layers.dense import Dense
+from keras_bert.layers.tap import Tap
+
+
+def gelu_erf(x: Any) -> Any:
+    """The exact GELU, x Phi(x) (Hendrycks and Gimpel 2016), written with erf.
+
+    `ops.gelu` would write it with erfc, which ONNX Runtime does not know.
+    """
+    return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
+
+
+def gelu_tanh(x: Any) -> Any:
+    """The tanh approximation of GELU (Hendrycks and Gimpel 2016, section 2)."""
+    return ops.gelu(x, approximate=True)
+
+
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"gelu_tanh": gelu_tanh, "gelu_erf": gelu_erf, "relu": ops.relu}
+
+
+class FeedForward(keras.layers.Layer):
+    """activation(x W1 + b1) W2 + b2.
+
+    Args:
+        intermediate_size: width between the two products.
+        activation: a key of `ACTIVATIONS`.
+        initializer_range: standard deviation of the truncated normal initializer.
+    """
+
+    def __init__(
+        self, intermediate_size: int, activation: str = "gelu_tanh", initializer_range: float = 0.02, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.intermediate_size = intermediate_size
+        self.activation = activation
+        self.initializer_range = initializer_range
+        self.activation_tap = Tap(name="activation_tap", dtype=self.dtype_policy)
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Makes W1 (hidden, intermediate) and W2 (intermediate, hidden)."""
+        hidden_size = input_shape[-1]
+        assert hidden_size is not None
+        self.intermediate = Dense(
+            self.intermediate_size, self.initializer_range, name="intermediate", dtype=self.dtype_policy
+        )
+        self.intermediate.build(input_shape)
+        self.output_projection = Dense(
+            hidden_size, self.initializer_range, name="output_projection", dtype=self.dtype_policy
+        )
+        self.output_projection.build((*input_shape[:-1], self.intermediate_size))
+
+    def call(self, inputs: Any) -> Any:
+        """(batch, length, hidden) -> (batch, length, hidden)."""
+        return self.output_projection(self.activation_tap(ACTIVATIONS[self.activation](self.intermediate(inputs))))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            **super().get_config(),
+            "intermediate_size": self.intermediate_size,
+            "activation": self.activation,
+            "initializer_range": self.initializer_range,
+        }

@@ -1,0 +1,97 @@
+"""What stands on top of an encoder."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.layers.dense import Dense
+from keras_bert.layers.feed_forward import ACTIVATIONS
+from keras_bert.layers.tap import Tap
+
+
+class Pooler(keras.layers.Layer):
+    """tanh(W h + b) of the first token (Devlin et al. 2019, released code, `modeling.py`).
+
+    Args:
+        initializer_range: standard deviation of the truncated normal initializer.
+    """
+
+    def __init__(self, initializer_range: float = 0.02, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.initializer_range = initializer_range
+        self.output_tap = Tap(name="output_tap", dtype=self.dtype_policy)
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Makes W (hidden, hidden)."""
+        hidden_size = input_shape[-1]
+        assert hidden_size is not None
+        self.dense = Dense(hidden_size, self.initializer_range, name="dense", dtype=self.dtype_policy)
+        self.dense.build((input_shape[0], hidden_size))
+
+    def call(self, inputs: Any) -> Any:
+        """(batch, length, hidden) -> (batch, hidden)."""
+        return self.output_tap(ops.tanh(self.dense(inputs[:, 0])))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "initializer_range": self.initializer_range}
+
+
+class MaskedTokenTransform(keras.layers.Layer):
+    """LayerNorm(activation(W h + b)) at the masked positions only (released code, `get_masked_lm_output`).
+
+    Looking at the masked positions alone spares the scores of all the others: with 20 predictions in
+    128 tokens, 84 % of the largest matrix product of a small model.
+
+    Args:
+        activation: a key of `feed_forward.ACTIVATIONS`.
+        layer_norm_epsilon: added to the variance.
+        initializer_range: standard deviation of the truncated normal initializer.
+    """
+
+    def __init__(
+        self,
+        activation: str = "gelu_tanh",
+        layer_norm_epsilon: float = 1e-12,
+        initializer_range: float = 0.02,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.settings = {
+            "activation": activation,
+            "layer_norm_epsilon": layer_norm_epsilon,
+            "initializer_range": initializer_range,
+        }
+        self.activation = activation
+        self.initializer_range = initializer_range
+        self.norm = keras.layers.LayerNormalization(epsilon=layer_norm_epsilon, name="norm", dtype=self.dtype_policy)
+
+    def build(self, inputs_shape: tuple[int | None, ...], mask_positions_shape: Any = None) -> None:
+        """Makes W (hidden, hidden)."""
+        hidden_size = inputs_shape[-1]
+        assert hidden_size is not None
+        self.dense = Dense(hidden_size, self.initializer_range, name="dense", dtype=self.dtype_policy)
+        self.dense.build(inputs_shape)
+        self.norm.build(inputs_shape)
+
+    def call(self, inputs: Any, mask_positions: Any) -> Any:
+        """(batch, length, hidden), positions (batch, predictions) -> (batch, predictions, hidden)."""
+        chosen = ops.take_along_axis(inputs, mask_positions[:, :, None], axis=1)
+        return self.norm(ACTIVATIONS[self.activation](self.dense(chosen)))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), **self.settings}
+
+
+class OutputBias(keras.layers.Layer):
+    """Adds one learned number for each piece of the vocabulary."""
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Makes the bias (vocabulary,)."""
+        self.bias = self.add_weight(name="bias", shape=(input_shape[-1],), initializer="zeros")
+
+    def call(self, inputs: Any) -> Any:
+        """(..., vocabulary) -> (..., vocabulary)."""
+        return ops.add(inputs, self.bias)

@@ -1,0 +1,61 @@
+"""Saving and loading models: the same weights give the same bytes."""
+
+import json
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_bert.layers.attention import AttentionBias, SelfAttention
+from keras_bert.layers.dense import Dense
+from keras_bert.layers.embeddings import PositionEmbedding, SegmentEmbedding, TokenEmbedding
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.feed_forward import FeedForward
+from keras_bert.layers.heads import MaskedTokenTransform, OutputBias, Pooler
+from keras_bert.layers.tap import Tap
+
+CUSTOM_OBJECTS: dict[str, type[keras.layers.Layer]] = {
+    layer.__name__: layer
+    for layer in (
+        AttentionBias, Dense, EncoderBlock, FeedForward, MaskedTokenTransform, OutputBias, Pooler,
+        PositionEmbedding, SegmentEmbedding, SelfAttention, TokenEmbedding, Tap,
+    )
+}  # fmt: skip
+
+# The earliest time a zip entry can carry.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def save_model(model: keras.Model, path: Path) -> None:
+    """Writes a `.keras` file without the date and times that Keras puts in.
+
+    Equal models give equal bytes, so that what follows a repeated training need not run again.
+    """
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        dated = Path(folder) / "model.keras"
+        keras.saving.save_model(model, dated)
+        with zipfile.ZipFile(dated) as source, zipfile.ZipFile(path, "w") as target:
+            for name in sorted(source.namelist()):
+                content = source.read(name)
+                if name == "metadata.json":
+                    content = _without_date(content)
+                target.writestr(zipfile.ZipInfo(name, _EPOCH), content)
+
+
+def load_model(path: Path) -> keras.Model:
+    """Reads what `save_model` wrote; Keras' safe mode stays on.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no model at {path}")
+    return keras.saving.load_model(path, custom_objects=CUSTOM_OBJECTS, compile=False, safe_mode=True)
+
+
+def _without_date(content: bytes) -> bytes:
+    metadata: dict[str, Any] = json.loads(content)
+    metadata.pop("date_saved", None)
+    return json.dumps(metadata, sort_keys=True).encode()

@@ -1,0 +1,1 @@
+"""One file a task: its head, loss, metrics and decoding."""
