@@ -57,11 +57,20 @@ class Artifact:
         return str(self.manifest()["fingerprint"])
 
     def is_intact(self) -> bool:
-        """Whether every file that `seal` saw is still there with its size; cheap, reads no content."""
+        """Whether the content is still what `seal` saw.
+
+        Cheap: compares sizes, and reads content only where a file was written after the manifest.
+        """
         try:
-            sizes = self.manifest()["files"]
-            return all(self.file(name).stat().st_size == size for name, size in sizes.items())
-        except (OSError, TypeError, KeyError, json.JSONDecodeError):
+            manifest = self.manifest()
+            sealed = self.file(MANIFEST).stat().st_mtime_ns
+            states = {name: self.file(name).stat() for name in manifest["files"]}
+            if any(states[name].st_size != size for name, size in manifest["files"].items()):
+                return False
+            if all(state.st_mtime_ns <= sealed for state in states.values()):
+                return True
+            return bool(self._digest(self._names()) == manifest["fingerprint"])
+        except (OSError, TypeError, KeyError, AttributeError, ValueError):
             return False
 
     def seal(self, parameters: dict[str, Any]) -> str:
@@ -70,24 +79,29 @@ class Artifact:
         The fingerprint covers names and bytes of all files but the manifest, so that two artifacts
         with the same content are the same to every later step, whatever made them.
         """
-        names = sorted(
-            file.relative_to(self.path).as_posix()
-            for file in self.path.rglob("*")
-            if file.is_file() and file.name != MANIFEST
-        )
-        digest = hashlib.sha256(f"{type(self).__name__}/{self.format_version}".encode())
-        for name in names:
-            with self.file(name).open("rb") as stream:
-                digest.update(f"\0{name}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}".encode())
+        names = self._names()
+        fingerprint = self._digest(names)
         manifest = {
             "type": type(self).__name__,
             "format_version": self.format_version,
-            "fingerprint": digest.hexdigest(),
+            "fingerprint": fingerprint,
             "files": {name: self.file(name).stat().st_size for name in names},
             "counts": self.counts,
             "parameters": parameters,
         }
         self.file(MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+        return fingerprint
+
+    def _names(self) -> list[str]:
+        """All files but the manifest, relative, sorted."""
+        files = (file for file in self.path.rglob("*") if file.is_file() and file != self.file(MANIFEST))
+        return sorted(file.relative_to(self.path).as_posix() for file in files)
+
+    def _digest(self, names: list[str]) -> str:
+        digest = hashlib.sha256(f"{type(self).__name__}/{self.format_version}".encode())
+        for name in names:
+            with self.file(name).open("rb") as stream:
+                digest.update(f"\0{name}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}".encode())
         return digest.hexdigest()
 
 

@@ -1,0 +1,126 @@
+"""The command line: `run`, `status` and `predict`."""
+
+import argparse
+import contextlib
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from components.base import InputError
+from pipeline.pipelines import compression
+from pipeline.runner import RunResult, run_pipeline
+from pipeline.settings import Settings, load_settings
+from pipeline.store import Store
+from pipeline.terminal import format_seconds, write
+
+DONE, FAILED, BAD_INPUT, REFUSED, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit status: see the epilog of `--help`."""
+    options = _make_parser().parse_args(arguments)
+    console = Console()
+    try:
+        return int(options.command(options, console))
+    except InputError as error:
+        write(Console(stderr=True), f"error: {error}")
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m pipeline",
+        description="From text to a small, fast, measured BERT classifier.",
+        epilog="exit status: 0 done, 1 a step failed, 2 bad input, 3 the model was not blessed, 130 interrupted",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="run the pipeline; what is finished and unchanged is not run again")
+    run.add_argument("settings", nargs="?", type=Path, help="a TOML file; the default job without it")
+    run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override one setting")
+    run.set_defaults(command=_run)
+    status = commands.add_parser("status", help="show runs and artifacts")
+    status.set_defaults(command=_status)
+    for command in (run, status):
+        command.add_argument("--root", type=Path, default=Path("runs"), help="where artifacts live (default: runs)")
+    predict = commands.add_parser("predict", help="ask a pushed model")
+    predict.add_argument("folder", type=Path, help="a pushed version, such as runs/pushed/docstrings/1")
+    predict.add_argument("texts", nargs="+", metavar="TEXT")
+    predict.add_argument("--second", action="append", metavar="TEXT", help="the second text of each pair")
+    predict.set_defaults(command=_predict)
+    return parser
+
+
+def _run(options: argparse.Namespace, console: Console) -> int:
+    settings = load_settings(options.settings, options.set)
+    _check_sources(settings)
+    result = run_pipeline(compression(settings, options.root), options.root, console=console)
+    if result.state == "done":
+        _show_result(result, console)
+        return DONE
+    write(Console(stderr=True), f"error: {result.message}")
+    return REFUSED if result.state == "refused" else FAILED
+
+
+def _check_sources(settings: Settings) -> None:
+    """Looks at the user's data before anything starts."""
+    settings.corpus.check()
+    settings.examples.check()
+
+
+def _show_result(result: RunResult, console: Console) -> None:
+    metrics = json.loads(result.step("evaluate").outputs["evaluation"].file("metrics.json").read_text())
+    table = Table(title=f"{metrics['test_rows']} test rows; milliseconds for one passage on one thread")
+    table.add_column("model")
+    for heading in ("accuracy", "macro F1", "MB", "ms"):
+        table.add_column(heading, justify="right")
+    for name, row in metrics["models"].items():
+        table.add_row(name, *_cells(row))
+    console.print(table)
+    pushed = result.step("push").outputs["pushed"]
+    write(console, f"pushed: {json.loads(pushed.file('pushed.json').read_text())['path']}")
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    sizes = [f"{row[key]:.2f}" if key in row else "" for key in ("megabytes", "milliseconds")]
+    return [f"{100 * row['accuracy']:.2f}", f"{row['macro_f1']:.4f}", *sizes]
+
+
+def _status(options: argparse.Namespace, console: Console) -> int:
+    if not options.root.is_dir():
+        raise InputError(f"--root must be a folder that exists, got {options.root}")
+    with contextlib.closing(Store(options.root, create=False)) as store:
+        runs = Table("run", "pipeline", "state", "started", "took", title="runs", title_justify="left")
+        for run in store.runs():
+            took = "" if run.ended is None else format_seconds(run.ended - run.started)
+            runs.add_row(str(run.id), run.pipeline, run.state, _format_time(run.started), took)
+        artifacts = Table("run", "type", "path", "fingerprint", title="artifacts", title_justify="left")
+        for made in store.artifacts():
+            path = made.artifact.path or "(replaced)"
+            artifacts.add_row(str(made.run), made.artifact.type, path, made.artifact.fingerprint[:12])
+    console.print(runs)
+    console.print(artifacts)
+    return DONE
+
+
+def _format_time(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
+def _predict(options: argparse.Namespace, console: Console) -> int:
+    from keras_bert.export.bundle import Bundle
+
+    try:
+        bundle = Bundle(options.folder)
+        predictions = bundle.predict(options.texts, options.second)
+    except (FileNotFoundError, ValueError) as error:
+        raise InputError(str(error)) from None
+    for text, prediction in zip(options.texts, predictions, strict=True):
+        write(console, f"{prediction.label}\t{prediction.score:.4f}\t{text}")
+    return DONE

@@ -1,0 +1,72 @@
+"""The wiring: one function a pipeline."""
+
+from pathlib import Path
+
+from components.artifacts import Pushed
+from components.base import Latest
+from components.build_vocabulary import build_vocabulary
+from components.distill import distill
+from components.evaluate import evaluate
+from components.export_model import export_model
+from components.fine_tune import fine_tune
+from components.ingest_corpus import ingest_corpus
+from components.ingest_examples import ingest_examples
+from components.mask_examples import mask_examples
+from components.pretrain import pretrain
+from components.push import push
+from components.quantize import quantize
+from keras_bert.config import Distillation
+from pipeline.graph import Pipeline
+from pipeline.settings import Settings
+
+
+def compression(settings: Settings, root: Path) -> Pipeline:
+    """From text and labelled rows to a pushed int8 `.tflite` and a float32 `.onnx`."""
+    corpus = ingest_corpus(source=settings.corpus)
+    vocabulary = build_vocabulary(
+        corpus=corpus.corpus, size=settings.vocabulary.size, lowercase=settings.vocabulary.lowercase
+    )
+    rows = ingest_examples(vocabulary=vocabulary.vocabulary, source=settings.examples, max_length=settings.max_length)
+    masked = mask_examples(
+        corpus=corpus.corpus,
+        vocabulary=vocabulary.vocabulary,
+        masking=settings.masking,
+        max_length=settings.max_length,
+    )
+    pretrained = pretrain(
+        examples=masked.examples,
+        vocabulary=vocabulary.vocabulary,
+        encoder=settings.teacher,
+        training=settings.training,
+    )
+    teacher = fine_tune(pretrained=pretrained.model, examples=rows.examples, training=settings.fine_tuning)
+    distillation = Distillation(
+        temperature=settings.distillation.temperature, hard_weight=settings.distillation.hard_weight
+    )
+    student = distill(
+        teacher=teacher.model,
+        examples=rows.examples,
+        encoder=settings.student,
+        distillation=distillation,
+        training=settings.distillation.training,
+    )
+    quantized = quantize(
+        student=student.student, examples=rows.examples, distillation=distillation, training=settings.quantization
+    )
+    exported = export_model(student=quantized.quantized, examples=rows.examples)
+    measured = evaluate(
+        teacher=teacher.model,
+        student=student.student,
+        edge=exported.edge,
+        examples=rows.examples,
+        previous=Latest(Pushed, besides=exported.edge),
+        thresholds=settings.evaluation,
+    )
+    pushed = push(
+        edge=exported.edge,
+        evaluation=measured.evaluation,
+        blessing=measured.blessing,
+        folder=settings.push.folder or str(root / "pushed" / settings.name),
+        name=settings.name,
+    )
+    return Pipeline("compression", [pushed])

@@ -1,0 +1,75 @@
+"""The folder that a pipeline keeps everything in: made, locked, swept, and taken away again when nothing came of it."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from components.base import InputError
+from pipeline.store import Store
+
+STAGING = ".staging"
+ARTIFACTS = "artifacts"
+LOGS = "logs"
+LOCK = ".lock"
+
+
+class Root:
+    """An existing root, locked by this process.
+
+    Attributes:
+        path: the folder, absolute.
+        made: the folders that had to be made for it, outermost first; empty for a root that was there before.
+    """
+
+    def __init__(self, path: Path, made: list[Path]) -> None:
+        self.path = path
+        self.made = made
+
+    def sweep(self, store: Store) -> None:
+        """Deletes what a killed run left: everything in staging, and artifacts that were never recorded."""
+        shutil.rmtree(self.path / STAGING, ignore_errors=True)
+        known = store.paths()
+        for folder in (self.path / ARTIFACTS).glob("*/*"):
+            if folder.relative_to(self.path).as_posix() not in known:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def remove(self) -> None:
+        """Takes away a root that this process made, with the folders made for it; keeps one that was there before."""
+        if self.path not in self.made:
+            return
+        shutil.rmtree(self.path, ignore_errors=True)
+        for folder in reversed(self.made):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
+@contextlib.contextmanager
+def locked_root(path: Path) -> Iterator[Root]:
+    """The root at `path`, made if need be, held by this process until the end of the block.
+
+    Raises:
+        InputError: it cannot be made or written to, or another run holds it.
+    """
+    path = path.expanduser().absolute()
+    root = Root(path, [])
+    with contextlib.ExitStack() as stack:
+        try:
+            root.made = [folder for folder in (*reversed(path.parents), path) if not folder.exists()]
+            path.mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context((path / LOCK).open("a+"))
+        except OSError as error:
+            root.remove()
+            raise InputError(f"root must be a folder that can be written to, got {path}: {error.strerror}") from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            holder = lock.read().strip() or "unknown"
+            raise InputError(f"root must be free, got {path}: another run holds it (process {holder})") from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield root
