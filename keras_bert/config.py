@@ -13,46 +13,64 @@ def check(owner: str, field: str, holds: bool, rule: str, value: Any) -> None:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EncoderConfig:
-    """The shape of a BERT encoder.
+class EncoderShape:
+    """What a person chooses of an encoder; the vocabulary and the data decide the rest.
 
     Attributes:
-        vocabulary_size: rows of the token embedding.
-        hidden_size: width of the residual stream; a multiple of `num_heads`.
         num_layers: encoder blocks.
+        hidden_size: width of the residual stream; a multiple of `num_heads`.
         num_heads: attention heads a block.
         intermediate_size: width of the feed-forward layer; 4 x hidden_size in every released BERT.
-        max_length: rows of the position embedding: the longest sequence in tokens.
-        num_segments: rows of the segment embedding.
         activation: of the feed-forward layer; Google's TF1 code uses the tanh form of GELU, Hugging Face
             the erf form.
         dropout: rate on the embeddings and on the output of each sub-layer (Devlin et al. 2019, A.2: 0.1).
         attention_dropout: rate on the attention probabilities (0.1 in the released configurations).
+    """
+
+    num_layers: int
+    hidden_size: int
+    num_heads: int
+    intermediate_size: int
+    activation: Activation = "gelu_tanh"
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        for field in ("num_layers", "hidden_size", "num_heads", "intermediate_size"):
+            check(owner, field, getattr(self, field) >= 1, "be at least 1", getattr(self, field))
+        for field in ("dropout", "attention_dropout"):
+            check(owner, field, 0 <= getattr(self, field) < 1, "be in [0, 1)", getattr(self, field))
+        whole = self.hidden_size % self.num_heads == 0
+        check(owner, "hidden_size", whole, f"be a multiple of num_heads={self.num_heads}", self.hidden_size)
+
+    def encoder_config(self, vocabulary_size: int, max_length: int) -> "EncoderConfig":
+        """The configuration of an encoder of this shape."""
+        return EncoderConfig(**dataclasses.asdict(self), vocabulary_size=vocabulary_size, max_length=max_length)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EncoderConfig(EncoderShape):
+    """All that `build_encoder` needs.
+
+    Attributes:
+        vocabulary_size: rows of the token embedding.
+        max_length: rows of the position embedding: the longest sequence in tokens.
+        num_segments: rows of the segment embedding.
         layer_norm_epsilon: added to the variance (1e-12 in the released code).
         initializer_range: standard deviation of the truncated normal initializer (0.02 in the released code).
     """
 
     vocabulary_size: int
-    hidden_size: int
-    num_layers: int
-    num_heads: int
-    intermediate_size: int
     max_length: int = 512
     num_segments: int = 2
-    activation: Activation = "gelu_tanh"
-    dropout: float = 0.1
-    attention_dropout: float = 0.1
     layer_norm_epsilon: float = 1e-12
     initializer_range: float = 0.02
 
     def __post_init__(self) -> None:
-        sizes = ("vocabulary_size", "hidden_size", "num_layers", "num_heads", "intermediate_size", "num_segments")
-        for field in (*sizes, "max_length"):
+        super().__post_init__()
+        for field in ("vocabulary_size", "max_length", "num_segments"):
             check("EncoderConfig", field, getattr(self, field) >= 1, "be at least 1", getattr(self, field))
-        for field in ("dropout", "attention_dropout"):
-            check("EncoderConfig", field, 0 <= getattr(self, field) < 1, "be in [0, 1)", getattr(self, field))
-        whole = self.hidden_size % self.num_heads == 0
-        check("EncoderConfig", "hidden_size", whole, f"be a multiple of num_heads={self.num_heads}", self.hidden_size)
         for field in ("layer_norm_epsilon", "initializer_range"):
             check("EncoderConfig", field, getattr(self, field) > 0, "be positive", getattr(self, field))
 
@@ -85,6 +103,62 @@ class Masking:
             check("Masking", field, 0 <= getattr(self, field) <= 1, "be between 0 and 1", getattr(self, field))
         total = self.mask_share + self.random_share
         check("Masking", "mask_share", total <= 1 + 1e-9, f"leave room for random_share={self.random_share}", total)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Training:
+    """How long and how to train; the optimizer is AdamW with warm-up and linear decay.
+
+    Attributes:
+        steps: optimizer steps; None for as many as `epochs` passes over the examples make.
+        epochs: passes over the examples where `steps` is None.
+        batch_size: examples a step, on all devices together.
+        learning_rate: the peak of the schedule.
+        warmup: share of the steps in which the learning rate rises.
+        weight_decay: decoupled decay, times the learning rate; not for biases and LayerNorm.
+        clip_norm: the largest norm of all gradients together.
+        seed: of the initial weights, dropout and the order of the examples.
+    """
+
+    steps: int | None = None
+    epochs: float = 3.0
+    batch_size: int = 32
+    learning_rate: float = 5e-5
+    warmup: float = 0.1
+    weight_decay: float = 0.01
+    clip_norm: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.steps is not None:
+            check("Training", "steps", self.steps >= 1, "be at least 1", self.steps)
+        check("Training", "batch_size", self.batch_size >= 1, "be at least 1", self.batch_size)
+        for field in ("epochs", "learning_rate", "clip_norm"):
+            check("Training", field, getattr(self, field) > 0, "be positive", getattr(self, field))
+        check("Training", "warmup", 0 <= self.warmup <= 1, "be between 0 and 1", self.warmup)
+        check("Training", "weight_decay", self.weight_decay >= 0, "not be negative", self.weight_decay)
+        check("Training", "seed", self.seed >= 0, "not be negative", self.seed)
+
+    def count_steps(self, examples: int) -> int:
+        """Optimizer steps for this many examples."""
+        return self.steps or max(1, round(self.epochs * examples / self.batch_size))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Distillation:
+    """How a student listens to its teacher (Hinton et al. 2015, section 2).
+
+    Attributes:
+        temperature: divides both models' logits; higher shows more of what the teacher deems nearly right.
+        hard_weight: share of the loss that goes to the true labels; the rest goes to the teacher.
+    """
+
+    temperature: float = 2.0
+    hard_weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        check("Distillation", "temperature", self.temperature > 0, "be positive", self.temperature)
+        check("Distillation", "hard_weight", 0 <= self.hard_weight <= 1, "be between 0 and 1", self.hard_weight)
 
 
 # Turc et al. 2019, "Well-Read Students Learn Better", table 1: layers, hidden size; one head for every 64 units.

@@ -1,11 +1,16 @@
 """The encoder with its two pre-training heads (Devlin et al. 2019, section 3.1)."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import keras
+from keras import ops
 
 from keras_bert.config import EncoderConfig
 from keras_bert.encoder import build_encoder
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MaskedTokenTransform, OutputBias
+from keras_bert.losses import cross_entropy, hits, mean, weighted
 
 
 def build_pretraining(config: EncoderConfig) -> keras.Model:
@@ -28,3 +33,29 @@ def build_pretraining(config: EncoderConfig) -> keras.Model:
         "next_sentence": next_sentence(encoder.output["pooled_output"]),
     }
     return keras.Model({**encoder.input, "mask_positions": mask_positions}, logits, name="pretraining")
+
+
+def pretraining_objective(
+    model: keras.Model, batch: Mapping[str, Any], training: bool
+) -> tuple[Any, dict[str, tuple[Any, Any]]]:
+    """Mean loss of the masked tokens plus mean loss of the next sentences.
+
+    Args:
+        model: what `build_pretraining` returns.
+        batch: the model's inputs, `mask_ids` and `mask_weights` (batch, predictions), `next_sentence_label` (batch,).
+        training: whether dropout is on.
+
+    Returns:
+        The loss, and sums and weights of `masked_loss` and `next_sentence_loss` (nats), `masked_accuracy`
+        and `next_sentence_accuracy`.
+    """
+    logits = model({spec.name: batch[spec.name] for spec in model.inputs}, training=training)
+    weights, follows = batch["mask_weights"], batch["next_sentence_label"]
+    ones = ops.ones_like(follows, dtype="float32")
+    metrics = {
+        "masked_loss": weighted(cross_entropy(logits["masked_tokens"], batch["mask_ids"]), weights),
+        "masked_accuracy": weighted(hits(logits["masked_tokens"], batch["mask_ids"]), weights),
+        "next_sentence_loss": weighted(cross_entropy(logits["next_sentence"], follows), ones),
+        "next_sentence_accuracy": weighted(hits(logits["next_sentence"], follows), ones),
+    }
+    return mean(metrics["masked_loss"]) + mean(metrics["next_sentence_loss"]), metrics

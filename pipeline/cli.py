@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from components.base import InputError
+from pipeline.fingerprint import FingerprintError
 from pipeline.pipelines import compression
 from pipeline.runner import RunResult, run_pipeline
 from pipeline.settings import Settings, load_settings
@@ -27,9 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console()
     try:
         return int(options.command(options, console))
-    except InputError as error:
+    except (InputError, FingerprintError) as error:
         write(Console(stderr=True), f"error: {error}")
-        return BAD_INPUT
+        return BAD_INPUT if isinstance(error, InputError) else FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
 

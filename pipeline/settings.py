@@ -17,6 +17,9 @@ from keras_bert.config import Distillation, EncoderShape, Masking, Training, che
 # Values of the settings file that are paths, relative to the folder of the file.
 PATHS = (("corpus", "path"), ("examples", "train"), ("examples", "validation"), ("examples", "test"))
 
+# The two kinds of data. Pydantic puts these marks into the place of an error, where a user has no use for them.
+OWN, BUILT_IN = "<own>", "<built in>"
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularySettings:
@@ -52,32 +55,27 @@ class PushSettings:
     folder: str = ""
 
 
-def _choose(first: type, other: type, key: str) -> pydantic.BeforeValidator:
-    """Reads a table as `first` if it has the key, else as `other`: one clear error instead of one a choice."""
+def _by_key(key: str) -> pydantic.Discriminator:
+    """Reads a table as the user's own data if it has the key, else as the docstrings: one error, not one a choice."""
 
-    def read(value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        chosen = first if key in value else other
-        return pydantic.TypeAdapter(chosen, config=CONFIG).validate_json(json.dumps(value))
+    def choose(value: Any) -> str:
+        return OWN if isinstance(value, dict) and key in value else BUILT_IN
 
-    return pydantic.BeforeValidator(read)
+    return pydantic.Discriminator(choose)
 
 
-CONFIG = pydantic.ConfigDict(extra="forbid", strict=True, frozen=True)
+Builtin = Annotated[DocstringSource, pydantic.Tag(BUILT_IN)]
 
 
 class Settings(pydantic.BaseModel):
     """All settings of the compression pipeline; the defaults are the default job."""
 
-    model_config = CONFIG
+    model_config = pydantic.ConfigDict(extra="forbid", strict=True, frozen=True)
 
     name: str = "docstrings"
     max_length: Annotated[int, pydantic.Field(ge=8, le=512)] = 128
-    corpus: Annotated[TextSource | DocstringSource, _choose(TextSource, DocstringSource, "path")] = DocstringSource()
-    examples: Annotated[TableSource | DocstringSource, _choose(TableSource, DocstringSource, "train")] = (
-        DocstringSource()
-    )
+    corpus: Annotated[Annotated[TextSource, pydantic.Tag(OWN)] | Builtin, _by_key("path")] = DocstringSource()
+    examples: Annotated[Annotated[TableSource, pydantic.Tag(OWN)] | Builtin, _by_key("train")] = DocstringSource()
     vocabulary: VocabularySettings = VocabularySettings()
     masking: Masking = Masking()
     teacher: EncoderShape = EncoderShape(num_layers=4, hidden_size=256, num_heads=4, intermediate_size=1024)
@@ -101,7 +99,7 @@ def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
     for override in overrides:
         _set(raw, override)
     try:
-        return Settings.model_validate_json(json.dumps(raw, default=str))
+        return Settings.model_validate_json(json.dumps(_complete(raw), default=str))
     except pydantic.ValidationError as error:
         raise InputError("; ".join(_explain(problem) for problem in error.errors())) from None
 
@@ -118,6 +116,26 @@ def _read_toml(path: Path) -> dict[str, Any]:
         if isinstance(table, dict) and isinstance(table.get(key), str):
             table[key] = str(path.parent / Path(table[key]).expanduser())
     return raw
+
+
+def _complete(raw: dict[str, Any]) -> dict[str, Any]:
+    """The tables of the user on top of the default ones: who sets one key of a table keeps the others."""
+    defaults = {name: getattr(Settings(), name) for name in raw.keys() & Settings.model_fields.keys()}
+    tables = {
+        name: dataclasses.asdict(default)
+        for name, default in defaults.items()
+        if dataclasses.is_dataclass(default) and not isinstance(default, type) and name not in ("corpus", "examples")
+    }
+    return raw | {name: _overlay(table, raw[name]) for name, table in tables.items()}
+
+
+def _overlay(default: Any, given: Any) -> Any:
+    if not (isinstance(default, dict) and isinstance(given, dict)):
+        return given
+    merged = default | {key: _overlay(default.get(key), value) for key, value in given.items()}
+    if "epochs" in given and "steps" not in given:
+        merged["steps"] = None  # the user counts in epochs; steps would overrule them
+    return merged
 
 
 def _set(raw: dict[str, Any], override: str) -> None:
@@ -138,10 +156,10 @@ def _set(raw: dict[str, Any], override: str) -> None:
 
 def _explain(problem: Mapping[str, Any]) -> str:
     """One pydantic error as `section.key must ..., got ...`."""
-    place = [str(part) for part in problem["loc"]]
+    place = [str(part) for part in problem["loc"] if not str(part).startswith("<")]
     key = ".".join(place)
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        return f"there is no setting {key!r}{nearest(place[-1], _known_keys(place[:-1], problem))}"
+        return f"there is no setting {key!r}{nearest(place[-1], _known_keys(place[:-1]))}"
     if problem["type"] == "value_error":
         # The dataclass says `Training.steps must ...`; the user knows it as `fine_tuning.steps`.
         owner, _, rest = str(problem["ctx"]["error"]).partition(".")
@@ -150,10 +168,16 @@ def _explain(problem: Mapping[str, Any]) -> str:
     return f"{key} must {rule}, got {problem['input']!r}"
 
 
-def _known_keys(sections: list[str], problem: Mapping[str, Any]) -> list[str]:
+def _known_keys(sections: list[str]) -> list[str]:
     """The keys that a table of the settings may have."""
     known: dict[str, Any] = {name: field.annotation for name, field in Settings.model_fields.items()}
     for section in sections:
-        choices = [choice for choice in (known[section], *get_args(known[section])) if dataclasses.is_dataclass(choice)]
-        known = {field.name: field.type for choice in choices for field in dataclasses.fields(choice)}
+        kinds = [kind for kind in _kinds(known[section]) if dataclasses.is_dataclass(kind)]
+        known = {field.name: field.type for kind in kinds for field in dataclasses.fields(kind)}
     return list(known)
+
+
+def _kinds(annotation: Any) -> list[Any]:
+    """A type, or all types of a union."""
+    inner = [argument for argument in get_args(annotation) if not isinstance(argument, pydantic.Tag)]
+    return [annotation] if not inner else [kind for argument in inner for kind in _kinds(argument)]

@@ -38,6 +38,20 @@ class Pooler(keras.layers.Layer):
         return {**super().get_config(), "initializer_range": self.initializer_range}
 
 
+class MeanPooler(keras.layers.Layer):
+    """The mean of the final states of a sequence's real tokens (Reimers and Gurevych 2019, section 3)."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.output_tap = Tap(name="output_tap", dtype=self.dtype_policy)
+
+    def call(self, inputs: Any, padding_mask: Any) -> Any:
+        """(batch, length, hidden), 1 for a token and 0 for padding (batch, length) -> (batch, hidden)."""
+        weights = ops.expand_dims(ops.cast(padding_mask, self.compute_dtype), 1)
+        total = ops.squeeze(ops.matmul(weights, inputs), 1)
+        return self.output_tap(ops.divide(total, ops.sum(weights, axis=2)))
+
+
 class MaskedTokenTransform(keras.layers.Layer):
     """LayerNorm(activation(W h + b)) at the masked positions only (released code, `get_masked_lm_output`).
 

@@ -16,8 +16,8 @@ class Tap(keras.layers.Layer):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.transform: Callable[[Any], Any] | None = None
+        self.transform: Callable[[Any, bool], Any] | None = None
 
-    def call(self, inputs: Any) -> Any:
-        """(...) -> (...), the same shape."""
-        return inputs if self.transform is None else self.transform(inputs)
+    def call(self, inputs: Any, training: bool = False) -> Any:
+        """(...) -> (...), the same shape; the transform is told whether the model is training."""
+        return inputs if self.transform is None else self.transform(inputs, training)

@@ -1,0 +1,108 @@
+"""Corpus -> Vocabulary: counts words with Beam, then learns word pieces."""
+
+from collections.abc import Callable
+
+from components.artifacts import Corpus, Vocabulary
+from components.base import Input, InputError, Local, Output, component, report_progress
+
+# Longer words are rare, and the learner's work grows with the square of the length.
+_LONGEST_WORD = 24
+_MOST_WORDS = 100_000
+_ITERATIONS = 3
+# A piece that was seen once is no piece worth a row of the embedding.
+_LEAST_COUNT = 2
+# Two pieces a character (at the start of a word and inside): at most a quarter of a large vocabulary.
+_CHARACTER_SHARE = 8
+_FEWEST_CHARACTERS = 128
+
+
+@component(libraries=("tensorflow-text", "apache-beam"))
+def build_vocabulary(
+    corpus: Input[Corpus],
+    vocabulary: Output[Vocabulary],
+    size: int = 8000,
+    lowercase: bool = True,
+    workers: Local[int] = 1,
+) -> None:
+    """Learns a WordPiece vocabulary of exactly `size` pieces, special tokens first.
+
+    Raises:
+        InputError: the corpus does not support so many pieces, or needs more for its characters alone.
+    """
+    from components.word_counts import count_words
+    from keras_bert.tokenizer import SPECIAL_TOKENS, Tokenizer
+
+    report_progress(0, 1, "counting words")
+    shards = sorted(corpus.path.glob("corpus-*.jsonl.gz"))
+    counts = count_words(shards, lowercase, workers, vocabulary.path)
+    pieces = learn_pieces(counts, size, SPECIAL_TOKENS)
+    Tokenizer(pieces, lowercase).save(vocabulary.path)
+    vocabulary.counts = {"pieces": len(pieces), "words": len(counts)}
+
+
+def learn_pieces(counts: dict[str, int], size: int, special: tuple[str, ...]) -> list[str]:
+    """`size` pieces: the special tokens, every common character (also as `##c`), then the most frequent pieces.
+
+    tensorflow-text's learner makes all pieces above a threshold of frequency; the threshold is searched that
+    gives a few more than wanted, and the least frequent ones are cut off.
+
+    Raises:
+        InputError: `size` is out of the range that the corpus supports.
+    """
+    learn = _learner(counts, size, special)
+    pieces = search_threshold(learn, size, sorted(counts.values(), reverse=True))
+    if pieces is None:
+        most, asked = len(learn(_LEAST_COUNT)), size
+        # A smaller vocabulary keeps fewer characters, and with them fewer words.
+        while most < asked:
+            asked, most = most, len(_learner(counts, most, special)(_LEAST_COUNT))
+        raise InputError(f"vocabulary.size must be at most {asked} for this corpus, got {size}")
+    return pieces[:size]
+
+
+def _learner(counts: dict[str, int], size: int, special: tuple[str, ...]) -> Callable[[int], list[str]]:
+    """A function from the threshold to all pieces seen at least so often.
+
+    Raises:
+        InputError: `size` is too small for the characters.
+    """
+    from tensorflow_text.tools.wordpiece_vocab import wordpiece_tokenizer_learner_lib as learner
+
+    words = [word for word in sorted(counts) if len(word) <= _LONGEST_WORD and word not in special]
+    ranked = [(word, counts[word]) for word in sorted(words, key=lambda word: -counts[word])]
+    characters = learner.get_allowed_chars(ranked, max(_FEWEST_CHARACTERS, size // _CHARACTER_SHARE))
+    ranked = learner.filter_input_words(ranked, characters, _MOST_WORDS)
+    fixed = [*special, *sorted(characters), *(f"##{character}" for character in sorted(characters))]
+    if size < len(fixed):
+        raise InputError(f"vocabulary.size must be at least {len(fixed)} for this corpus, got {size}")
+    parameters = learner.Params(
+        None, None, _ITERATIONS, _MOST_WORDS, _LONGEST_WORD, len(characters), size, 0.0, True, "##", list(special)
+    )
+    return lambda threshold: list(dict.fromkeys([*fixed, *learner.learn_with_thresh(ranked, threshold, parameters)]))
+
+
+def search_threshold(learn: Callable[[int], list[str]], size: int, falling_counts: list[int]) -> list[str] | None:
+    """The pieces of a threshold that gives `size` or up to 10 % more, else of the highest that gives enough, if any.
+
+    Args:
+        learn: threshold -> pieces, fewer for a higher one.
+        size: how many are wanted.
+        falling_counts: of the words.
+    """
+    # The count of the word of that rank is a good first guess: most pieces of a vocabulary are whole words.
+    guess = falling_counts[min(size, len(falling_counts)) - 1] if falling_counts else _LEAST_COUNT
+    threshold = max(_LEAST_COUNT, guess)
+    low, high, best, attempt = _LEAST_COUNT, None, None, 0
+    while high is None or low <= high:
+        attempt += 1
+        report_progress(attempt, attempt + 3, f"learning pieces seen at least {threshold} times")
+        pieces = learn(threshold)
+        if len(pieces) >= size:
+            best, low = pieces, threshold + 1
+            if len(pieces) <= 1.1 * size:
+                break
+            threshold = threshold * 2 if high is None else (low + high) // 2
+        else:
+            high = threshold - 1
+            threshold = max(_LEAST_COUNT, threshold * 2 // 3) if best is None else (low + high) // 2
+    return best

@@ -1,0 +1,92 @@
+"""Push: a blessed model into a numbered folder, all of it or nothing."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from components.artifacts import Blessing, EdgeModel, Evaluation, Pushed
+from components.base import Input, Output, Refusal, component
+from components.model_card import write_model_card
+from components.model_folder import TOKENIZER_FILES
+
+EDGE_FILES = ("model.tflite", "model.onnx", "labels.json", "recipe.json", *TOKENIZER_FILES)
+
+
+@component()
+def push(
+    edge: Input[EdgeModel],
+    evaluation: Input[Evaluation],
+    blessing: Input[Blessing],
+    pushed: Output[Pushed],
+    folder: str,
+    name: str,
+) -> None:
+    """Copies a blessed model into the next numbered folder of `folder`.
+
+    Args:
+        edge: the exported files.
+        evaluation: goes along as `metrics.json` and into the model card.
+        blessing: what decides.
+        pushed: where the model went.
+        folder: holds one folder a version: 1, 2, 3, ...
+        name: of the model, for its card.
+
+    Raises:
+        Refusal: the model is not blessed.
+    """
+    decision = json.loads(blessing.file("blessing.json").read_text())
+    if not decision["blessed"]:
+        failed = [reason for reason in decision["reasons"] if reason.startswith("NO")]
+        raise Refusal("not pushed, because it was not blessed: " + "; ".join(failed))
+    target = Path(folder).absolute()
+    target.mkdir(parents=True, exist_ok=True)
+    version = find_version(target, edge.fingerprint()) or place_version(target, edge, evaluation, name)
+    content = {"path": str(target / str(version)), "version": version}
+    pushed.file("pushed.json").write_text(json.dumps(content, indent=1) + "\n")
+    pushed.counts = {"version": version}
+
+
+def find_version(folder: Path, fingerprint: str) -> int | None:
+    """The version that already holds this model: a push that was cut off after the copy must not copy it again."""
+    for version in reversed(list_versions(folder)):
+        origin = json.loads((folder / str(version) / "origin.json").read_text())
+        if origin["edge_model"] == fingerprint:
+            return version
+    return None
+
+
+def list_versions(folder: Path) -> list[int]:
+    """The numbered folders, lowest first."""
+    return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal() and entry.is_dir())
+
+
+def place_version(folder: Path, edge: EdgeModel, evaluation: Evaluation, name: str) -> int:
+    """Copies the files aside, then renames them into place as the next version, and returns its number."""
+    version = max(list_versions(folder), default=0) + 1
+    staging = folder / f".staging-{version}"
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir()
+    try:
+        for file in EDGE_FILES:
+            shutil.copyfile(edge.file(file), staging / file)
+        shutil.copyfile(evaluation.file("metrics.json"), staging / "metrics.json")
+        origin = {"edge_model": edge.fingerprint(), "evaluation": evaluation.fingerprint()}
+        (staging / "origin.json").write_text(json.dumps(origin, indent=1) + "\n")
+        write_model_card(staging, name, version)
+        for path in (*staging.iterdir(), staging):
+            _flush(path)
+        staging.rename(folder / str(version))
+        _flush(folder)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return version
+
+
+def _flush(path: Path) -> None:
+    """Waits until a file or folder is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Making a trained model smaller: distillation and quantization."""

@@ -1,0 +1,86 @@
+"""The ranges of the activations: what quantization-aware training learns and export needs."""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+
+from keras_bert.layers.tap import Tap
+
+RANGES_FILE = "quantization.json"
+
+# Path of a tap -> (smallest, largest) value that its int8 grid spans.
+Ranges = dict[str, tuple[float, float]]
+
+
+def sublayers(model: keras.Model, kind: type[keras.layers.Layer]) -> dict[str, keras.layers.Layer]:
+    """All layers of a kind, however deep they stand, by their path, in the order of the graph.
+
+    Raises:
+        ValueError: two of them have the same path.
+    """
+    found: dict[str, keras.layers.Layer] = {}
+    for layer in model._flatten_layers(include_self=False, recursive=True):
+        if isinstance(layer, kind) and found.setdefault(layer.path, layer) is not layer:
+            raise ValueError(f"the path of a layer must be unique, got {layer.path!r} twice")
+    return found
+
+
+def forget_traces(model: keras.Model) -> None:
+    """Makes `fit`, `evaluate` and `predict` trace the model again: compiled steps keep the old transforms."""
+    model.train_function = model.test_function = model.predict_function = None
+
+
+@contextlib.contextmanager
+def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]]) -> Iterator[None]:
+    """Inside, the model's activations are rounded to int8 grids that span `ranges`.
+
+    Raises:
+        ValueError: a range belongs to no tap of the model, or is empty or backwards.
+    """
+    taps = sublayers(model, Tap)
+    for path, (low, high) in ranges.items():
+        if path not in taps:
+            raise ValueError(f"ranges must name taps of the model, got {path!r}")
+        if not low <= 0 <= high or low == high:
+            raise ValueError(f"the range of {path} must span zero and more, got [{low}, {high}]")
+    before = {path: taps[path].transform for path in ranges}
+    try:
+        for path, (low, high) in ranges.items():
+            taps[path].transform = _rounding(low, high)
+        forget_traces(model)
+        yield
+    finally:
+        for path, transform in before.items():
+            taps[path].transform = transform
+        forget_traces(model)
+
+
+def save_ranges(ranges: Mapping[str, tuple[float, float]], folder: str | os.PathLike[str]) -> None:
+    """Writes `quantization.json` into an existing folder."""
+    content = {path: list(span) for path, span in ranges.items()}
+    (Path(folder) / RANGES_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+
+
+def load_ranges(folder: str | os.PathLike[str]) -> Ranges:
+    """Reads what `save_ranges` wrote.
+
+    Raises:
+        FileNotFoundError: the folder holds no ranges: its model was not trained for quantization.
+    """
+    path = Path(folder) / RANGES_FILE
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} has no {RANGES_FILE}: its model was not trained for quantization")
+    return {name: (float(low), float(high)) for name, (low, high) in json.loads(path.read_text()).items()}
+
+
+def _rounding(low: float, high: float):  # type: ignore[no-untyped-def]
+    def transform(x: tf.Tensor, training: bool) -> tf.Tensor:
+        rounded = tf.quantization.fake_quant_with_min_max_args(tf.cast(x, tf.float32), low, high)
+        return tf.cast(rounded, x.dtype)
+
+    return transform

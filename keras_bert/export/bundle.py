@@ -1,0 +1,78 @@
+"""A pushed folder: the int8 model with all that it takes to ask it something."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_bert.export.runtimes import TFLiteClassifier
+from keras_bert.tokenizer import Tokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Prediction:
+    """The answer for one text.
+
+    Attributes:
+        label: the most probable label.
+        score: its probability, 0 to 1.
+    """
+
+    label: str
+    score: float
+
+
+class Bundle:
+    """Reads a folder with `model.tflite`, `vocab.txt`, `tokenizer.json` and `labels.json`.
+
+    Args:
+        folder: where a model was pushed to.
+        num_threads: threads of the runtime.
+
+    Attributes:
+        labels: names of the classes, in the order of the logits.
+        classifier: from `token_ids`, `segment_ids`, `padding_mask` (batch, length) to logits (batch, labels).
+
+    Raises:
+        FileNotFoundError: the folder lacks one of the files.
+    """
+
+    def __init__(self, folder: Path, num_threads: int = 1) -> None:
+        for name in ("model.tflite", "vocab.txt", "tokenizer.json", "labels.json"):
+            if not (folder / name).is_file():
+                raise FileNotFoundError(f"{folder} is no pushed model: it has no {name}")
+        self.labels: list[str] = json.loads((folder / "labels.json").read_text())
+        self.model_path = folder / "model.tflite"
+        self.classifier = TFLiteClassifier(self.model_path, num_threads)
+        self._tokenizer = Tokenizer.load(folder)
+
+    def encode(self, text: str, second_text: str | None = None) -> dict[str, np.ndarray[Any, Any]]:
+        """One text, or a pair, as model inputs (1, length), cut to the longest length that the model takes."""
+        pair = None if second_text is None else [second_text]
+        encoded = self._tokenizer.encode([text], pair, max_length=self.classifier.max_length, pad_to_longest=True)
+        return {name: value.numpy() for name, value in encoded.items()}
+
+    def predict(self, texts: Sequence[str], second_texts: Sequence[str] | None = None) -> list[Prediction]:
+        """The most probable label of every text.
+
+        Args:
+            texts: what to classify.
+            second_texts: the second text of each pair, for models trained on pairs.
+
+        Raises:
+            ValueError: there are not as many second texts as texts.
+        """
+        seconds = [None] * len(texts) if second_texts is None else second_texts
+        if len(seconds) != len(texts):
+            raise ValueError(f"second_texts must be as many as texts ({len(texts)}), got {len(seconds)}")
+        return [self._decide(self.encode(*pair)) for pair in zip(texts, seconds, strict=True)]
+
+    def _decide(self, features: dict[str, np.ndarray[Any, Any]]) -> Prediction:
+        logits = self.classifier(**features)[0].astype(np.float64)
+        probabilities = np.exp(logits - logits.max())
+        probabilities /= probabilities.sum()
+        best = int(probabilities.argmax())
+        return Prediction(self.labels[best], float(probabilities[best]))

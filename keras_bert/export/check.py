@@ -1,0 +1,108 @@
+"""Proof that an exported file says what the model said: a failure raises, it is never a log line."""
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+# Float32 sums in another order: 1e-6 measured on logits of up to 10.
+FLOAT32_TOLERANCE = 1e-4
+
+
+class ParityError(AssertionError):
+    """An exported model answers otherwise than the model it was made from."""
+
+
+def check_parity(name: str, reference: Array, candidate: Array, tolerance: float) -> float:
+    """Compares logits (rows, labels) and returns the largest absolute difference.
+
+    Args:
+        name: of the candidate, for the message.
+        reference: what the model answers.
+        candidate: what the exported file answers to the same rows.
+        tolerance: the largest absolute difference allowed, in logits.
+
+    Raises:
+        ParityError: a logit differs by more, or is not a number; or the shapes differ.
+    """
+    _check_shapes(name, reference, candidate)
+    differences = np.abs(np.asarray(reference, np.float64) - np.asarray(candidate, np.float64))
+    # NaN compares false with everything: it must not pass for a small difference.
+    differences = np.where(np.isnan(differences), np.inf, differences)
+    row, label = np.unravel_index(int(differences.argmax()), differences.shape)
+    largest = float(differences[row, label])
+    if largest > tolerance:
+        raise ParityError(
+            f"{name} must differ by at most {tolerance} from its reference, got {largest:.6g} in row {row}: "
+            f"{candidate[row].tolist()} where {reference[row].tolist()} was expected"
+        )
+    return largest
+
+
+def check_agreement(name: str, reference: Array, candidate: Array, minimum: float) -> float:
+    """Compares the labels that two arrays of logits (rows, labels) choose and returns the share that agrees.
+
+    For integer files: rounding in another order moves a value by a grid step here and there, and what
+    such steps add up to depends on the model. What must not change is the answer.
+
+    Args:
+        name: of the candidate, for the message.
+        reference: what the model answers.
+        candidate: what the exported file answers to the same rows.
+        minimum: the smallest share of rows on which both must agree, 0 to 1.
+
+    Raises:
+        ParityError: they agree on fewer rows, or a logit is not a number; or the shapes differ.
+    """
+    _check_shapes(name, reference, candidate)
+    if not np.isfinite(candidate).all():
+        row = int(np.flatnonzero(~np.isfinite(candidate).all(axis=1))[0])
+        raise ParityError(f"{name} must answer with finite numbers, got {candidate[row].tolist()} in row {row}")
+    agrees = reference.argmax(axis=1) == candidate.argmax(axis=1)
+    share = float(agrees.mean())
+    if share < minimum:
+        row = int(np.flatnonzero(~agrees)[0])
+        raise ParityError(
+            f"{name} must choose the label of its reference for at least {minimum:.4f} of the rows, got {share:.4f}; "
+            f"first in row {row}: {candidate[row].tolist()} where {reference[row].tolist()} was expected"
+        )
+    return share
+
+
+def lint_tflite(path: str | os.PathLike[str]) -> dict[str, int]:
+    """Counts the operations of a `.tflite` file by name and type of result: `{"FULLY_CONNECTED int8": 14, ...}`.
+
+    The signatures of one file hold the same operations: only the first is counted.
+
+    Raises:
+        ParityError: some operation is not built into LiteRT, so that it would not run everywhere.
+    """
+    from ai_edge_litert import schema_py_generated as schema
+
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(Path(path).read_bytes(), 0))
+    codes = [max(code.builtinCode, code.deprecatedBuiltinCode) for code in model.operatorCodes]
+    custom = [code.customCode for code in model.operatorCodes if code.customCode]
+    if custom:
+        names = sorted(name.decode() if isinstance(name, bytes) else name for name in custom)
+        raise ParityError(f"{path} must hold built-in operations only, got {', '.join(names)}")
+    operators, types = _names(schema.BuiltinOperator), _names(schema.TensorType)
+    graph = model.subgraphs[0]
+    counts = Counter(
+        f"{operators[codes[operation.opcodeIndex]]} {types[graph.tensors[operation.outputs[0]].type].lower()}"
+        for operation in graph.operators
+    )
+    return dict(sorted(counts.items()))
+
+
+def _check_shapes(name: str, reference: Array, candidate: Array) -> None:
+    if reference.shape != candidate.shape or reference.ndim != 2 or not reference.size:
+        shapes = f"{candidate.shape} against {reference.shape}"
+        raise ParityError(f"{name} must answer (rows, labels) like its reference, got {shapes}")
+
+
+def _names(constants: type) -> dict[int, str]:
+    return {value: name for name, value in vars(constants).items() if isinstance(value, int)}

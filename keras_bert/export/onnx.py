@@ -1,0 +1,91 @@
+"""Keras model -> float32 `.onnx` file, for any batch and any length."""
+
+import copy
+import os
+from pathlib import Path
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_bert.export.runtimes import INPUT_NAMES
+
+# The newest operator set that tf2onnx writes.
+OPSET = 18
+
+
+def export_onnx(model: keras.Model, path: str | os.PathLike[str]) -> None:
+    """Writes a model with one output as `.onnx`; equal models give equal bytes.
+
+    The graph takes `token_ids`, `segment_ids` and `padding_mask`, int32 (batch, length), and answers with
+    float32 `logits` (batch, labels).
+
+    Args:
+        model: from `INPUT_NAMES` to logits.
+        path: the file to write.
+    """
+    import onnx
+    import tf2onnx
+
+    signature = [tf.TensorSpec((None, None), tf.int32, name=name) for name in INPUT_NAMES]
+
+    @tf.function(input_signature=signature, autograph=False)
+    def serve(token_ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor) -> dict[str, tf.Tensor]:
+        inputs = dict(zip(INPUT_NAMES, (token_ids, segment_ids, padding_mask), strict=True))
+        return {"logits": model(inputs, training=False)}
+
+    proto, _ = tf2onnx.convert.from_function(serve, input_signature=signature, opset=OPSET)
+    _make_canonical(proto.graph)
+    onnx.checker.check_model(proto)
+    Path(path).write_bytes(proto.SerializeToString(deterministic=True))
+
+
+def _make_canonical(graph: Any) -> None:
+    """Puts nodes and weights into the order of their use and numbers them: tf2onnx leaves order and names to chance."""
+    graph.doc_string = ""
+    nodes = _in_order_of_use(graph)
+    weights = {weight.name: weight for weight in graph.initializer}
+    names = {value.name: value.name for value in (*graph.input, *graph.output)}
+    used = []
+    for number, node in enumerate(nodes):
+        for name in node.input:
+            if name in weights and name not in names:
+                names[name] = f"weight_{len(used)}"
+                used.append(weights[name])
+        for place, name in enumerate(node.output):
+            names.setdefault(name, f"{node.op_type}_{number}_{place}")
+        node.name = f"{node.op_type}_{number}"
+        node.input[:] = [names[name] if name else "" for name in node.input]
+        node.output[:] = [names[name] if name else "" for name in node.output]
+        attributes = sorted(node.attribute, key=lambda attribute: attribute.name)
+        node.ClearField("attribute")
+        node.attribute.extend(attributes)
+    for weight in used:
+        weight.name = names[weight.name]
+    for value in (*graph.input, *graph.output):
+        for dimension, name in zip(value.type.tensor_type.shape.dim, ("batch", "length"), strict=True):
+            if not dimension.dim_value:
+                dimension.dim_param = name
+    for field, content in (("node", nodes), ("initializer", used), ("value_info", [])):
+        graph.ClearField(field)
+        getattr(graph, field).extend(content)
+
+
+def _in_order_of_use(graph: Any) -> list[Any]:
+    """Copies of the nodes, each after those whose results it takes; what no output needs is left out."""
+    makers = {name: node for node in graph.node for name in node.output}
+    ordered: list[Any] = []
+    seen: set[str] = set()
+    pending = [(value.name, False) for value in reversed(graph.output)]
+    while pending:
+        name, ready = pending.pop()
+        node = makers.get(name)
+        if node is None or (not ready and node.output[0] in seen):
+            continue
+        if ready:
+            ordered.append(copy.deepcopy(node))
+        else:
+            seen.add(node.output[0])
+            pending.append((name, True))
+            pending.extend((needed, False) for needed in reversed(node.input))
+    return ordered

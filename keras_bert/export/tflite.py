@@ -1,0 +1,68 @@
+"""Keras model -> one `.tflite` file with a signature for each length, on built-in operations only."""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+from keras_bert.compress.ranges import fixed_ranges
+from keras_bert.encoder import INPUT_NAMES
+from keras_bert.export.runtimes import SIGNATURE
+
+
+def export_tflite(
+    model: keras.Model,
+    path: str | os.PathLike[str],
+    lengths: Sequence[int] = (32, 64, 128),
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+) -> None:
+    """Writes a model with one output as `.tflite`.
+
+    The signatures `serve_32`, `serve_64`, ... take `token_ids`, `segment_ids` and `padding_mask`, int32
+    (1, length), and answer with float32 `logits` (1, labels). They share their weights.
+
+    Args:
+        model: from `INPUT_NAMES` to logits.
+        path: the file to write.
+        lengths: tokens of each signature.
+        ranges: of the activations, what `QuantizationAware.finish` returned; kernels, token table and these
+            activations become int8. None writes a float32 file.
+
+    Raises:
+        ValueError: the lengths are none, repeat or are not positive, or a range belongs to no tap of the model.
+    """
+    if not lengths or len(set(lengths)) != len(lengths) or min(lengths) < 1:
+        raise ValueError(f"lengths must be positive and differ, got {tuple(lengths)}")
+    rounding = contextlib.nullcontext() if ranges is None else fixed_ranges(model, ranges)
+    with rounding, tempfile.TemporaryDirectory() as folder:
+        signatures = {SIGNATURE.format(length=length): _freeze(model, length) for length in sorted(lengths)}
+        tf.saved_model.save(tf.Module(), folder, signatures=signatures)
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=list(signatures))
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+        if ranges is not None:
+            # Without a representative data set this means: int8 where the graph says so, by its fake-quantizations.
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        Path(path).write_bytes(converter.convert())
+
+
+def _freeze(model: keras.Model, length: int) -> tf.types.experimental.ConcreteFunction:
+    """The model for one row of a fixed length, its variables turned into constants: the converter keeps
+    variables as variables when a file has several signatures, and quantizes none of them."""
+    signature = [tf.TensorSpec((1, length), tf.int32, name=name) for name in INPUT_NAMES]
+
+    @tf.function(input_signature=signature, autograph=False)
+    def classify(*inputs: tf.Tensor) -> tf.Tensor:
+        return model(dict(zip(INPUT_NAMES, inputs, strict=True)), training=False)
+
+    frozen = convert_variables_to_constants_v2(classify.get_concrete_function())
+
+    @tf.function(input_signature=signature, autograph=False)
+    def serve(token_ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"logits": frozen(token_ids, segment_ids, padding_mask)[0]}
+
+    return serve.get_concrete_function()

@@ -1,0 +1,26 @@
+"""Losses as sums and weights, so that a mean over any number of devices and batches is exact."""
+
+from typing import Any
+
+from keras import ops
+
+
+def cross_entropy(logits: Any, labels: Any) -> Any:
+    """-log softmax(logits)[label], in nats: logits (..., classes), labels int (...) -> (...)."""
+    return ops.sparse_categorical_crossentropy(labels, ops.cast(logits, "float32"), from_logits=True)
+
+
+def hits(logits: Any, labels: Any) -> Any:
+    """1 where the largest logit is the label's, else 0: logits (..., classes), labels int (...) -> float32 (...)."""
+    return ops.cast(ops.equal(ops.argmax(logits, axis=-1), ops.cast(labels, "int32")), "float32")
+
+
+def mean(sums: tuple[Any, Any]) -> Any:
+    """(total, weight) -> total / weight."""
+    total, weight = sums
+    return total / ops.maximum(weight, 1e-9)
+
+
+def weighted(values: Any, weights: Any) -> tuple[Any, Any]:
+    """Values and weights of one shape -> (sum of the weighted values, sum of the weights)."""
+    return ops.sum(values * weights), ops.sum(weights)

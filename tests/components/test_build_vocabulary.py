@@ -1,0 +1,56 @@
+import pytest
+
+from components.artifacts import Corpus, Vocabulary
+from components.base import InputError
+from components.build_vocabulary import build_vocabulary, learn_pieces
+from components.ingest_corpus import ingest_corpus
+from components.sources import TextSource
+from components.word_counts import count_words
+from keras_bert.tokenizer import SPECIAL_TOKENS, Tokenizer
+
+TEXT = "The cat sat on the mat.\nThe cats sang, the Mätze sing.\n\nA singer sings; the cat listens.\n"
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "a.txt").write_text(TEXT * 3)
+    corpus = Corpus(folder / "corpus")
+    ingest_corpus(corpus=corpus, source=TextSource(str(folder / "a.txt")))
+    return corpus
+
+
+def test_counts_words(corpus, tmp_path):
+    counts = count_words(sorted(corpus.path.glob("*.gz")), True, 1, tmp_path)
+    assert (counts["the"], counts["cat"], counts["matze"], counts["."]) == (15, 6, 3, 9)
+    assert count_words(sorted(corpus.path.glob("*.gz")), False, 1, tmp_path)["Mätze"] == 3
+    assert not list(tmp_path.iterdir())
+
+
+def test_learns_exactly_the_size_twice_the_same(corpus, tmp_path):
+    made = []
+    for name in "ab":
+        made.append(Vocabulary(tmp_path / name))
+        build_vocabulary(corpus=corpus, vocabulary=made[-1], size=50)
+    assert made[0].fingerprint() == made[1].fingerprint()
+    tokenizer = Tokenizer.load(made[0].path)
+    assert tokenizer.vocabulary_size == 50
+    assert tokenizer.vocabulary[:5] == SPECIAL_TOKENS
+    assert {"the", "cat"} < set(tokenizer.vocabulary)
+    assert tokenizer.unknown_id not in tokenizer.tokenize([TEXT]).flat_values.numpy()
+
+
+def test_size_out_of_reach(corpus, tmp_path):
+    with pytest.raises(InputError, match=r"vocabulary\.size must be at most \d+ for this corpus, got 8000"):
+        build_vocabulary(corpus=corpus, vocabulary=Vocabulary(tmp_path / "v"), size=8000)
+    with pytest.raises(InputError, match=r"vocabulary\.size must be at least 11 for this corpus, got 8"):
+        learn_pieces({"ab": 3, "ba": 3}, 8, ("[A]", "[B]", "[C]", "[D]", "[E]", "[F]", "[G]"))
+
+
+def test_the_named_maximum_is_the_maximum():
+    counts = {f"{first}{second}": 3 + len(first) for first in ("one", "two", "three") for second in ("s", "ing", "")}
+    with pytest.raises(InputError, match="at most") as caught:
+        learn_pieces(counts, 5000, SPECIAL_TOKENS)
+    most = int(str(caught.value).split("at most ")[1].split()[0])
+    pieces = learn_pieces(counts, most, SPECIAL_TOKENS)
+    assert len(pieces) == len(set(pieces)) == most

@@ -1,0 +1,155 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from components.base import InputError
+from components.sources import DocstringSource, TableSource, TextSource
+from components.tables import Row
+
+
+def test_text_file_is_parted_by_blank_lines(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_bytes("\ufeffone\r\nmore\r\n\r\n \r\ntwo\n\n\n".encode())
+    source = TextSource(str(file))
+    source.check()
+    assert list(source.documents()) == [("a.txt#0", "one\nmore"), ("a.txt#1", "two")]
+
+
+def test_folder_of_text_and_json_lines(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "b.txt").write_text("b")
+    (tmp_path / "deep" / "a.jsonl").write_text('{"text": "x\\n\\ny", "id": 3}\n\n{"text": "z"}\n')
+    (tmp_path / "readme.md").write_text("not text")
+    source = TextSource(str(tmp_path))
+    assert list(source.documents()) == [("b.txt#0", "b"), ("deep/a.jsonl#0", "x\n\ny"), ("deep/a.jsonl#1", "z")]
+
+
+def test_fingerprint_follows_the_content(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("one")
+    before = TextSource(str(file)).fingerprint()
+    assert TextSource(str(file)).fingerprint() == before
+    file.write_text("two")
+    assert TextSource(str(file)).fingerprint() != before
+
+
+def bad_texts():
+    yield "missing", None, r"must be a file or a folder that exists, got .*missing"
+    yield "a.txt", b" \n\n", r"must hold at least one document, got only blank text"
+    yield "a.txt", b"fine\nbad \xff byte", r"a\.txt must be UTF-8, got byte 0xff at offset 9"
+    yield "a.jsonl", b'{"text": "x"}\n{"txt": "x"}', r"a\.jsonl line 2 has no field 'text'; did you mean 'txt'\?"
+    yield "a.jsonl", b'{"text": ', r"a\.jsonl line 1 must be a JSON object"
+    yield "a.jsonl", b"[1]", r"a\.jsonl line 1 must be a JSON object, got \[1\]"
+    yield "a.jsonl", b'{"text": null}', r"field 'text' must be text, got None"
+
+
+@pytest.mark.parametrize(("name", "content", "message"), list(bad_texts()))
+def test_bad_text(tmp_path, name, content, message):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        TextSource(str(tmp_path / name)).check()
+
+
+def test_folder_without_text(tmp_path):
+    with pytest.raises(InputError, match=r"must hold \.txt or \.jsonl files, got none"):
+        TextSource(str(tmp_path)).check()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.tsv", 'text\tlabel\na "b\t0\nc, d\t1\n'),
+        ("t.csv", 'label,text\n0,"a ""b"\n1,"c, d"\n'),
+        ("t.jsonl", '{"text": "a \\"b", "label": 0}\n{"text": "c, d", "label": "1"}\n'),
+    ],
+)
+def test_reads_tables(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    source = TableSource(str(tmp_path / name))
+    source.check()
+    assert source.splits() == {"train": [Row('a "b', "0"), Row("c, d", "1")]}
+
+
+def test_reads_pairs_and_splits(tmp_path):
+    (tmp_path / "a.tsv").write_text("q\tp\tsame\none\ttwo\tyes\nx\ty\tno\n")
+    (tmp_path / "b.tsv").write_text("same\tq\tp\nyes\tu\tv\n")
+    source = TableSource(str(tmp_path / "a.tsv"), test=str(tmp_path / "b.tsv"), text="q", second_text="p", label="same")
+    assert source.splits()["test"] == [Row("u", "yes", "v")]
+
+
+def test_table_fingerprint_follows_content_and_columns(tmp_path):
+    file = tmp_path / "a.tsv"
+    file.write_text("text\tlabel\tother\na\t0\t1\nb\t1\t0\n")
+    prints = {TableSource(str(file)).fingerprint(), TableSource(str(file), label="other").fingerprint()}
+    file.write_text("text\tlabel\tother\na\t0\t1\nb\t1\t1\n")
+    prints.add(TableSource(str(file)).fingerprint())
+    assert len(prints) == 3
+
+
+def bad_tables():
+    yield "t.tsv", b"sentence\tlabel\na\t0\n", r"has no column 'text'; known: label, sentence"
+    yield "t.tsv", b"texts\tlabel\na\t0\n", r"has no column 'text'; did you mean 'texts'\?"
+    yield "t.tsv", b"", r"has no column 'text'"
+    yield "t.tsv", b"text\tlabel\n", r"must hold at least one row, got none"
+    yield "t.tsv", b"text\tlabel\na\n", r"t\.tsv line 2 must have 2 fields, got 1"
+    yield "t.tsv", b"text\tlabel\n \t1\n", r"t\.tsv row 1: column 'text' must not be empty"
+    yield "t.tsv", b"text\tlabel\na\t1\n", r"must hold at least 2 labels, got only \['1'\]"
+    yield "t.csv", b'text,label\n"a"b,1\n', r"t\.csv line 2 must be valid csv"
+    yield "t.tsv", b"text\tlabel\n\xe9\t1\n", r"must be UTF-8, got byte 0xe9 at offset 11"
+    yield "t.xml", b"<a/>", r"must be a \.tsv, \.csv or \.jsonl file"
+    yield "t.jsonl", b'{"text": "a", "lable": 1}\n', r"line 1 has no field 'label'; did you mean 'lable'\?"
+
+
+@pytest.mark.parametrize(("name", "content", "message"), list(bad_tables()))
+def test_bad_table(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        TableSource(str(tmp_path / name)).check()
+
+
+def test_missing_table(tmp_path):
+    with pytest.raises(InputError, match=r"none\.tsv must exist, found nothing there"):
+        TableSource(str(tmp_path / "none.tsv")).check()
+
+
+def test_label_that_training_never_saw(tmp_path):
+    (tmp_path / "a.tsv").write_text("text\tlabel\na\tpositive\nb\tnegative\n")
+    (tmp_path / "b.tsv").write_text("text\tlabel\na\tpositve\n")
+    with pytest.raises(
+        InputError, match=r"validation has the label 'positve', which training never saw; did you mean 'positive'\?"
+    ):
+        TableSource(str(tmp_path / "a.tsv"), validation=str(tmp_path / "b.tsv")).check()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: TextSource(""),
+        lambda: TableSource(""),
+        lambda: TableSource("a.tsv", text="label"),
+        lambda: DocstringSource(megabytes=0),
+        lambda: DocstringSource(rows_per_label=1),
+    ],
+)
+def test_sources_are_checked_on_creation(make):
+    with pytest.raises(ValueError, match="Source"):
+        make()
+
+
+def test_docstring_source_fingerprint_follows_options():
+    DocstringSource().check()
+    assert DocstringSource().fingerprint() == DocstringSource().fingerprint()
+    assert DocstringSource(megabytes=1).fingerprint() != DocstringSource().fingerprint()
+
+
+def test_steps_are_imported_without_heavy_libraries():
+    steps = ("ingest_corpus", "build_vocabulary", "mask_examples", "ingest_examples", "docstrings", "passages")
+    code = (
+        f"import sys, json; [__import__('components.' + step) for step in {steps}]; print(json.dumps([*sys.modules]))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    heavy = {"tensorflow", "tensorflow_text", "keras", "apache_beam", "numpy", "sklearn", "datasketch"}
+    assert not heavy.intersection(json.loads(loaded))

@@ -1,0 +1,187 @@
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.compress.quantize import SOFTMAX_RANGE, TANH_RANGE, QuantizationAware
+from keras_bert.compress.ranges import fixed_ranges, load_ranges, save_ranges, sublayers
+from keras_bert.layers.dense import Dense
+from keras_bert.layers.tap import Tap
+from keras_bert.saving import load_model, save_model
+from tests.keras_bert.compress import tiny
+
+
+@pytest.fixture(scope="module")
+def finished():
+    model = tiny.build()
+    tiny.train(model, epochs=3)
+    rounded = QuantizationAware(model, tiny.batches())
+    before = rounded.ranges()
+    tiny.train(model, epochs=1)
+    answers = model.predict(tiny.make_rows(64, seed=9)[0], verbose=0)
+    return model, rounded.finish(), before, answers
+
+
+def kernels(model):
+    heads = {"classifier"}
+    return {path: layer.kernel for path, layer in sublayers(model, Dense).items() if path not in heads}
+
+
+def test_finished_kernels_lie_on_symmetric_int8_grids_one_a_column(finished):
+    model, *_ = finished
+    assert len(kernels(model)) == 13
+    for kernel in kernels(model).values():
+        values = kernel.numpy().astype(np.float64)
+        steps = values / (np.abs(values).max(axis=0) / 127)
+        np.testing.assert_allclose(steps, steps.round(), atol=1e-4)
+        assert np.abs(steps.round()).max() == 127
+
+
+def test_a_second_rounding_changes_nothing(finished):
+    model, *_ = finished
+    before = {path: kernel.numpy() for path, kernel in kernels(model).items()}
+    QuantizationAware(model, tiny.batches(1)).finish()
+    for path, kernel in kernels(model).items():
+        np.testing.assert_allclose(kernel.numpy(), before[path], rtol=1e-6, atol=1e-9)
+
+
+def test_the_finished_table_lies_on_the_grid_of_its_range(finished):
+    model, ranges, *_ = finished
+    low, high = ranges["token_embedding/output_tap"]
+    table = model.get_layer("token_embedding").embeddings.numpy()
+    steps = table / ((high - low) / 255)
+    np.testing.assert_allclose(steps, steps.round(), atol=2e-3)
+    assert len(np.unique(steps.round())) > 100
+
+
+def test_ranges_move_in_training_and_fixed_ranges_give_the_answers_of_the_end_of_training(finished):
+    model, ranges, before, answers = finished
+    assert ranges.keys() == before.keys()
+    moved = [path for path in ranges if ranges[path] != before[path]]
+    assert "embeddings_norm_tap" in moved
+    rows = tiny.make_rows(64, seed=9)[0]
+    with fixed_ranges(model, ranges):
+        fixed = model.predict(rows, verbose=0)
+    assert np.abs(fixed - answers).max() < 0.1
+    assert (fixed.argmax(1) == answers.argmax(1)).mean() > 0.98
+    assert all(tap.transform is None for tap in sublayers(model, Tap).values())
+
+
+def test_a_rounded_model_still_learns(finished):
+    model, ranges, *_ = finished
+    rows, labels = tiny.make_rows(256, seed=5)
+    with fixed_ranges(model, ranges):
+        assert (model.predict(rows, verbose=0).argmax(1) == labels).mean() > 0.95
+
+
+def test_the_finished_model_is_an_ordinary_file(finished, tmp_path):
+    model, ranges, *_ = finished
+    save_model(model, tmp_path / "model.keras")
+    save_ranges(ranges, tmp_path)
+    loaded = load_model(tmp_path / "model.keras")
+    assert load_ranges(tmp_path) == ranges
+    rows = tiny.make_rows(8)[0]
+    with fixed_ranges(model, ranges), fixed_ranges(loaded, load_ranges(tmp_path)):
+        np.testing.assert_array_equal(loaded.predict(rows, verbose=0), model.predict(rows, verbose=0))
+
+
+def test_known_grids_are_not_learned():
+    ranges = QuantizationAware(tiny.build(), tiny.batches(1), floating=()).ranges()
+    assert ranges["block_0/attention/probabilities_tap"] == SOFTMAX_RANGE
+    assert ranges["pooler/output_tap"] == TANH_RANGE
+    assert "classifier/output_tap" not in ranges
+
+
+def test_masked_scores_do_not_widen_the_range_of_the_scores():
+    low, high = QuantizationAware(tiny.build(), tiny.batches(1), floating=()).ranges()["block_0/attention/scores_tap"]
+    assert -12 < low < -9
+    assert high < 2
+
+
+def test_gradients_pass_straight_through_in_a_compiled_step():
+    model = tiny.build()
+    QuantizationAware(model, tiny.batches(1))
+    rows = tiny.make_rows(8)[0]
+
+    @tf.function
+    def gradients():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(model(rows, training=True) ** 2)
+        return tape.gradient(loss, model.trainable_variables)
+
+    found = gradients()
+    assert all(gradient is not None for gradient in found)
+    assert all(np.abs(tf.convert_to_tensor(gradient)).max() > 0 for gradient in found[:1])
+
+
+def test_inference_leaves_the_ranges_alone():
+    model = tiny.build()
+    rounded = QuantizationAware(model, tiny.batches(1))
+    before = rounded.ranges()
+    model(tiny.make_rows(8, seed=3)[0], training=False)
+    assert rounded.ranges() == before
+
+
+def test_two_replicas_keep_one_range():
+    code = """
+import tensorflow as tf
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+from keras_bert.compress.quantize import QuantizationAware
+from tests.keras_bert.compress import tiny
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+with strategy.scope():
+    model = tiny.build()
+    rounded = QuantizationAware(model, tiny.batches(1))
+before = rounded.ranges()
+rows = tiny.make_rows(8)[0]
+strategy.run(tf.function(lambda: model(rows, training=True)))
+assert rounded.ranges() != before
+rounded.finish()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+
+
+def test_half_precision_models_can_be_rounded():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        model = tiny.build()
+    finally:
+        keras.config.set_dtype_policy("float32")
+    rounded = QuantizationAware(model, tiny.batches(1))
+    assert np.isfinite(np.asarray(tf.cast(model(tiny.make_rows(4)[0], training=True), tf.float32))).all()
+    rounded.finish()
+
+
+def test_importing_tfmot_leaves_the_process_on_keras_3():
+    assert "TF_USE_LEGACY_KERAS" not in os.environ
+    code = "import os, keras_bert.compress.quantize; assert os.environ['TF_USE_LEGACY_KERAS'] == '0'"
+    environment = {**os.environ, "TF_USE_LEGACY_KERAS": "0"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, capture_output=True)
+
+
+def test_no_batches_are_refused():
+    with pytest.raises(ValueError, match=r"QuantizationAware.batches must hold at least one batch"):
+        QuantizationAware(tiny.build(), [])
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ({"block_9/tap": (0.0, 1.0)}, "must name taps of the model, got 'block_9/tap'"),
+        ({"embeddings_norm_tap": (1.0, 2.0)}, r"must span zero and more, got \[1.0, 2.0\]"),
+        ({"embeddings_norm_tap": (0.0, 0.0)}, "must span zero and more"),
+    ],
+)
+def test_ranges_that_do_not_fit_are_refused(ranges, message):
+    with pytest.raises(ValueError, match=message), fixed_ranges(tiny.build(), ranges):
+        pass
+
+
+def test_missing_ranges_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"has no quantization.json"):
+        load_ranges(tmp_path)
