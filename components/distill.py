@@ -41,7 +41,9 @@ def distill(
     teacher_network, task = read_model(teacher)
     vocabulary_size = teacher_network.get_layer("token_embedding").vocabulary_size
     network = build_classifier(
-        build_encoder(encoder.encoder_config(vocabulary_size, task["max_length"])), len(task["labels"])
+        build_encoder(encoder.encoder_config(vocabulary_size, task["max_length"])),
+        len(task["labels"]),
+        pooling=task["pooling"],
     )
     if encoder.hidden_size == teacher_network.get_layer("token_embedding").hidden_size:
         logger.info("the student starts from %s", initialize_from_teacher(network, teacher_network))

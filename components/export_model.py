@@ -60,7 +60,7 @@ def export_model(
     copy_tokenizer(student, edge.path)
     shutil.copyfile(examples.file("labels.json"), edge.file("labels.json"))
     parity = _compare(network, ranges, _read_rows(examples, rows), edge, int8_agreement)
-    recipe = {
+    recipe: dict[str, dict[str, Any]] = {
         "model.tflite": {
             "weights": "int8, symmetric, one scale a column; token table int8, one scale",
             "activations": "int8, ranges learned in training",
@@ -72,7 +72,7 @@ def export_model(
     for name, measured in parity.items():
         recipe[name] |= measured
     edge.file("recipe.json").write_text(json.dumps(recipe, indent=1, sort_keys=True) + "\n")
-    edge.counts = {name: recipe_entry["bytes"] for name, recipe_entry in parity.items()}
+    edge.counts = {name: entry["bytes"] for name, entry in parity.items()}
 
 
 def choose_lengths(lengths: tuple[int, ...], max_length: int) -> list[int]:
@@ -111,7 +111,7 @@ def _compare(
     with fixed_ranges(network, ranges):
         rounded = network.predict(features, verbose=0)
     measured: dict[str, dict[str, Any]] = {}
-    files = {"model_float32.tflite": TFLiteClassifier, "model.onnx": OnnxClassifier}
+    files: dict[str, Any] = {"model_float32.tflite": TFLiteClassifier, "model.onnx": OnnxClassifier}
     for number, (name, runtime) in enumerate(files.items()):
         report_progress(number + 1, 4, f"comparing {name}")
         difference = check_parity(name, reference, runtime(edge.file(name))(**features), FLOAT32_TOLERANCE)

@@ -4,15 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-CARD = "README.md"
-
 
 def write_model_card(folder: Path, name: str, version: int) -> None:
     """Writes `README.md` from the `metrics.json`, `labels.json` and `recipe.json` of a folder."""
     metrics, labels, recipe = (
         json.loads((folder / file).read_text()) for file in ("metrics.json", "labels.json", "recipe.json")
     )
-    (folder / CARD).write_text(render_model_card(name, version, metrics, labels, recipe))
+    (folder / "README.md").write_text(render_model_card(name, version, metrics, labels, recipe))
 
 
 def render_model_card(
@@ -22,12 +20,12 @@ def render_model_card(
     table = "\n".join(_render_row(model, row) for model, row in metrics["models"].items())
     return f"""# {name}, version {version}
 
-A BERT classifier of English or other text into {len(labels)} labels: {", ".join(labels)}.
+A BERT classifier of texts into {len(labels)} labels: {", ".join(labels)}.
 
 ## Files
 
-- `model.tflite`: int8 weights and activations, for LiteRT; signatures for {recipe["lengths"]} tokens
-- `model.onnx`: float32, for ONNX Runtime; any batch and length up to {max(recipe["lengths"])} tokens
+- `model.tflite`: int8 weights and activations, for LiteRT; signatures for {recipe["model.tflite"]["lengths"]} tokens
+- `model.onnx`: float32, for ONNX Runtime; any batch and length up to {max(recipe["model.tflite"]["lengths"])} tokens
 - `vocab.txt`, `tokenizer.json`, `labels.json`: what turns text into ids, and logits into labels
 - `metrics.json`: all figures, with confusion matrices; `recipe.json`: how the files were made
 

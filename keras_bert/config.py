@@ -1,9 +1,12 @@
 """Configurations: frozen, checked on creation, made of plain values so that they save as JSON."""
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Activation = Literal["gelu_tanh", "gelu_erf", "relu"]
+Pooling = Literal["cls", "mean"]
+
+_ACTIVATIONS = get_args(Activation)
 
 
 def check(owner: str, field: str, holds: bool, rule: str, value: Any) -> None:
@@ -41,6 +44,7 @@ class EncoderShape:
             check(owner, field, getattr(self, field) >= 1, "be at least 1", getattr(self, field))
         for field in ("dropout", "attention_dropout"):
             check(owner, field, 0 <= getattr(self, field) < 1, "be in [0, 1)", getattr(self, field))
+        check(owner, "activation", self.activation in _ACTIVATIONS, f"be one of {_ACTIVATIONS}", self.activation)
         whole = self.hidden_size % self.num_heads == 0
         check(owner, "hidden_size", whole, f"be a multiple of num_heads={self.num_heads}", self.hidden_size)
 
@@ -101,8 +105,8 @@ class Masking:
         check("Masking", "max_predictions", self.max_predictions >= 1, "be at least 1", self.max_predictions)
         for field in ("mask_share", "random_share"):
             check("Masking", field, 0 <= getattr(self, field) <= 1, "be between 0 and 1", getattr(self, field))
-        total = self.mask_share + self.random_share
-        check("Masking", "mask_share", total <= 1 + 1e-9, f"leave room for random_share={self.random_share}", total)
+        room = self.mask_share + self.random_share <= 1 + 1e-9
+        check("Masking", "mask_share", room, f"leave room for random_share={self.random_share}", self.mask_share)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -162,8 +166,14 @@ class Distillation:
 
 
 # Turc et al. 2019, "Well-Read Students Learn Better", table 1: layers, hidden size; one head for every 64 units.
-_SHAPES = {"tiny": (2, 128), "mini": (4, 256), "small": (4, 512), "medium": (8, 512), "base": (12, 768)}
-_SHAPES["large"] = (24, 1024)
+_SHAPES = {
+    "tiny": (2, 128),
+    "mini": (4, 256),
+    "small": (4, 512),
+    "medium": (8, 512),
+    "base": (12, 768),
+    "large": (24, 1024),
+}
 
 PRESETS: dict[str, dict[str, int]] = {
     name: {"num_layers": layers, "hidden_size": hidden, "num_heads": hidden // 64, "intermediate_size": 4 * hidden}

@@ -49,6 +49,9 @@ def encoder_of(model: keras.Model) -> keras.Model:
 
     Models with heads are one flat graph: Keras saves a layer that stands in a nested model and outside
     of it (the token embedding under the masked-token head) as two layers with weights of their own.
+
+    Raises:
+        ValueError: the model has no pooler, as a classifier with mean pooling has none.
     """
     pooler = model.get_layer("pooler")
     inputs = {name: model.get_layer(name).output for name in INPUT_NAMES}

@@ -10,7 +10,7 @@ NOT_DECAYED = ["bias", "gamma", "beta"]
 
 
 class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Rises linearly from 0 to the peak over the warm-up, then falls linearly to 0 at the last step.
+    """Rises linearly to the peak over the warm-up, then falls linearly and would be 0 one step after the last.
 
     Args:
         peak: the largest learning rate.

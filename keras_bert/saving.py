@@ -20,7 +20,7 @@ CUSTOM_OBJECTS: dict[str, type[keras.layers.Layer]] = {
     layer.__name__: layer
     for layer in (
         AttentionBias, Dense, EncoderBlock, FeedForward, MaskedTokenTransform, MeanPooler, OutputBias,
-        Pooler,         PositionEmbedding, SegmentEmbedding, SelfAttention, TokenEmbedding, Tap,
+        Pooler, PositionEmbedding, SegmentEmbedding, SelfAttention, Tap, TokenEmbedding,
     )
 }  # fmt: skip
 
@@ -29,7 +29,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def save_model(model: keras.Model, path: Path) -> None:
-    """Writes a `.keras` file without the date and times that Keras puts in.
+    """Writes a `.keras` file without the dates and memory addresses that Keras puts in.
 
     Equal models give equal bytes, so that what follows a repeated training need not run again.
     """
@@ -41,6 +41,8 @@ def save_model(model: keras.Model, path: Path) -> None:
                 content = source.read(name)
                 if name == "metadata.json":
                     content = _without_date(content)
+                if name == "config.json":
+                    content = _without_addresses(content)
                 target.writestr(zipfile.ZipInfo(name, _EPOCH), content)
 
 
@@ -59,3 +61,16 @@ def _without_date(content: bytes) -> bytes:
     metadata: dict[str, Any] = json.loads(content)
     metadata.pop("date_saved", None)
     return json.dumps(metadata, sort_keys=True).encode()
+
+
+def _without_addresses(content: bytes) -> bytes:
+    """Leaves out the addresses by which Keras marks what stands in several places.
+
+    In models of these layers that is only the dtype policy, a plain value: nothing is lost.
+    """
+
+    def drop(config: dict[str, Any]) -> dict[str, Any]:
+        config.pop("shared_object_id", None)
+        return config
+
+    return json.dumps(json.loads(content, object_hook=drop)).encode()

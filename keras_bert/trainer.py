@@ -25,7 +25,10 @@ class Objective(Protocol):
     """What a step minimizes."""
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> tuple[Any, Sums]:
-        """Answers with the loss, and each metric as (sum, weight)."""
+        """Answers with the loss, and each metric as (sum, weight).
+
+        On several devices each has its part of the batch, and the mean of their losses is minimized.
+        """
 
 
 class NonFiniteLossError(ArithmeticError):
@@ -33,11 +36,7 @@ class NonFiniteLossError(ArithmeticError):
 
 
 def make_deterministic(seed: int) -> None:
-    """Fixes every source of chance in this process; call it before a model is built.
-
-    Raises:
-        RuntimeError: TensorFlow refuses, because it already ran operations without it.
-    """
+    """Fixes every source of chance in this process; call it before a model is built."""
     keras.utils.set_random_seed(seed)
     tf.config.experimental.enable_op_determinism()
 
@@ -48,8 +47,8 @@ class Trainer:
     Args:
         model: the model to train, built under the scope of `strategy`.
         objective: see `Objective`.
-        training: learning rate and the rest; `steps` optimizer steps are made.
-        steps: optimizer steps in all.
+        training: learning rate and the other constants of the optimizer.
+        steps: optimizer steps in all, as `Training.count_steps` tells.
         strategy: where to run; the current one if None.
     """
 
@@ -78,17 +77,18 @@ class Trainer:
         self._test_step = tf.function(self._distribute(self._test_replica), reduce_retracing=True)
 
     def _train_replica(self, batch: Batch) -> Sums:
+        weights = self.model.trainable_variables
         with tf.GradientTape() as tape:
             loss, sums = self.objective(self.model, batch, training=True)
             # The optimizer adds up what the replicas give it.
             share = loss / self.strategy.num_replicas_in_sync
-        pairs = zip(tape.gradient(share, self.model.trainable_variables), self.model.trainable_variables, strict=True)
-        # A sparse gradient that has a row twice would have the wrong norm; some objectives leave out a head.
-        gradients, variables = zip(*((tf.convert_to_tensor(g), v) for g, v in pairs if g is not None), strict=True)
+        found = [pair for pair in zip(tape.gradient(share, weights), weights, strict=True) if pair[0] is not None]
+        # A sparse gradient, as embeddings have, may hold a row in parts, and then its norm is not the gradient's.
+        gradients = [tf.convert_to_tensor(gradient) for gradient, _ in found]
         if self.strategy.num_replicas_in_sync > 1:
-            # Keras clips before it adds up: every replica must hold the gradient of all of them by then.
-            gradients = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.MEAN, list(gradients))
-        self.optimizer.apply(list(gradients), list(variables))
+            # Keras clips before it adds up: by then every replica must hold what all of them found.
+            gradients = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.MEAN, gradients)
+        self.optimizer.apply(gradients, [weight for _, weight in found])
         return sums
 
     def _test_replica(self, batch: Batch) -> Sums:
@@ -117,8 +117,8 @@ class Trainer:
         """Makes all the optimizer steps.
 
         Args:
-            batches: at least as many as there are steps.
-            validation: held-out batches, read anew at every validation.
+            batches: at least as many as there are steps; a `tf.data.Dataset` where there are several devices.
+            validation: held-out batches, read anew at every validation; likewise.
             on_progress: told steps done, steps in all and a few words.
             log_every: steps between two entries of the history.
             validations: how often to validate, evenly spread; the last time after the last step.
@@ -129,7 +129,7 @@ class Trainer:
 
         Raises:
             NonFiniteLossError: a metric is not a finite number.
-            ValueError: the batches ran out before the last step.
+            ValueError: the batches ran out before the last step, or there are none to validate on.
         """
         history: list[dict[str, float]] = []
         window: list[Sums] = []
@@ -139,13 +139,14 @@ class Trainer:
         since = time.monotonic()
         for step in range(1, self.steps + 1):
             window.append(self._train_step(next(source)))
-            if step % log_every == 0 or step in validate_at:
+            if step % log_every == 0 or step in validate_at or step == self.steps:
                 means = _means(window)
                 logger.info("%.2f steps a second", len(window) / (time.monotonic() - since))
                 entry = {"step": step, "learning_rate": self._learning_rate(step), **means}
                 _check_finite(entry)
                 if step in validate_at:
                     entry |= {f"validation_{name}": value for name, value in self.evaluate(validation).items()}
+                    _check_finite(entry)
                 history.append(entry)
                 logger.info("%s", json.dumps(entry))
                 note = ", ".join(f"{name} {value:.3f}" for name, value in list(means.items())[:2])
@@ -154,8 +155,15 @@ class Trainer:
         return history
 
     def evaluate(self, batches: Iterable[Batch]) -> dict[str, float]:
-        """The mean of each metric over all the batches, with dropout off."""
-        return _means([self._test_step(batch) for batch in self._distributed(batches)])
+        """The mean of each metric over all the batches, with dropout off.
+
+        Raises:
+            ValueError: there are no batches.
+        """
+        window = [self._test_step(batch) for batch in self._distributed(batches)]
+        if not window:
+            raise ValueError("there must be at least one batch to evaluate on, got none")
+        return _means(window)
 
     def _distributed(self, batches: Iterable[Batch]) -> Iterable[Batch]:
         if self.strategy.num_replicas_in_sync == 1:

@@ -3,8 +3,9 @@
 import argparse
 import contextlib
 import json
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,13 +78,13 @@ def _check_sources(settings: Settings) -> None:
 
 def _show_result(result: RunResult, console: Console) -> None:
     metrics = json.loads(result.step("evaluate").outputs["evaluation"].file("metrics.json").read_text())
-    table = Table(title=f"{metrics['test_rows']} test rows; milliseconds for one passage on one thread")
-    table.add_column("model")
+    table = Table("model")
     for heading in ("accuracy", "macro F1", "MB", "ms"):
         table.add_column(heading, justify="right")
     for name, row in metrics["models"].items():
         table.add_row(name, *_cells(row))
     console.print(table)
+    write(console, f"on {metrics['test_rows']} test rows; ms: the median for one passage on one thread")
     pushed = result.step("push").outputs["pushed"]
     write(console, f"pushed: {json.loads(pushed.file('pushed.json').read_text())['path']}")
 
@@ -101,10 +102,11 @@ def _status(options: argparse.Namespace, console: Console) -> int:
         for run in store.runs():
             took = "" if run.ended is None else format_seconds(run.ended - run.started)
             runs.add_row(str(run.id), run.pipeline, run.state, _format_time(run.started), took)
-        artifacts = Table("run", "type", "path", "fingerprint", title="artifacts", title_justify="left")
+        artifacts = Table("run", "type", "fingerprint", title="artifacts", title_justify="left")
+        artifacts.add_column("path", overflow="fold")
         for made in store.artifacts():
             path = made.artifact.path or "(replaced)"
-            artifacts.add_row(str(made.run), made.artifact.type, path, made.artifact.fingerprint[:12])
+            artifacts.add_row(str(made.run), made.artifact.type, made.artifact.fingerprint[:12], path)
     console.print(runs)
     console.print(artifacts)
     return DONE
@@ -115,13 +117,26 @@ def _format_time(seconds: float) -> str:
 
 
 def _predict(options: argparse.Namespace, console: Console) -> int:
-    from keras_bert.export.bundle import Bundle
-
     try:
-        bundle = Bundle(options.folder)
-        predictions = bundle.predict(options.texts, options.second)
+        with _native_logs_hidden():
+            from keras_bert.export.bundle import Bundle
+
+            predictions = Bundle(options.folder).predict(options.texts, options.second)
     except (FileNotFoundError, ValueError) as error:
         raise InputError(str(error)) from None
     for text, prediction in zip(options.texts, predictions, strict=True):
         write(console, f"{prediction.label}\t{prediction.score:.4f}\t{text}")
     return DONE
+
+
+@contextlib.contextmanager
+def _native_logs_hidden() -> Iterator[None]:
+    """Keeps the C++ libraries' start-up notes, which no setting silences, off a person's terminal."""
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -39,7 +39,12 @@ def compression(settings: Settings, root: Path) -> Pipeline:
         encoder=settings.teacher,
         training=settings.training,
     )
-    teacher = fine_tune(pretrained=pretrained.model, examples=rows.examples, training=settings.fine_tuning)
+    teacher = fine_tune(
+        pretrained=pretrained.model,
+        examples=rows.examples,
+        pooling=settings.pooling,
+        training=settings.fine_tuning,
+    )
     distillation = Distillation(
         temperature=settings.distillation.temperature, hard_weight=settings.distillation.hard_weight
     )

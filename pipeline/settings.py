@@ -12,7 +12,7 @@ import pydantic
 from components.base import InputError, nearest
 from components.evaluate import Thresholds
 from components.sources import DocstringSource, TableSource, TextSource
-from keras_bert.config import Distillation, EncoderShape, Masking, Training, check
+from keras_bert.config import Distillation, EncoderShape, Masking, Pooling, Training, check
 
 # Values of the settings file that are paths, relative to the folder of the file.
 PATHS = (("corpus", "path"), ("examples", "train"), ("examples", "validation"), ("examples", "test"))
@@ -74,6 +74,7 @@ class Settings(pydantic.BaseModel):
 
     name: str = "docstrings"
     max_length: Annotated[int, pydantic.Field(ge=8, le=512)] = 128
+    pooling: Pooling = "mean"
     corpus: Annotated[Annotated[TextSource, pydantic.Tag(OWN)] | Builtin, _by_key("path")] = DocstringSource()
     examples: Annotated[Annotated[TableSource, pydantic.Tag(OWN)] | Builtin, _by_key("train")] = DocstringSource()
     vocabulary: VocabularySettings = VocabularySettings()

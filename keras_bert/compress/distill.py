@@ -75,7 +75,8 @@ def initialize_from_teacher(student: keras.Model, teacher: keras.Model) -> dict[
 
     Raises:
         ValueError: the teacher's number of blocks is no multiple of the student's, or the weights of
-            two layers differ in shape, as they do when the two models differ in width or vocabulary, or their heads in number.
+            two layers differ in shape, as they do when the models differ in width or vocabulary, or the
+            blocks differ in their number of heads.
     """
     blocks, teacher_blocks = _count_blocks(student), _count_blocks(teacher)
     if blocks == 0 or teacher_blocks % blocks:

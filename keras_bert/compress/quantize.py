@@ -11,10 +11,8 @@ import keras
 import tensorflow as tf
 
 from keras_bert.compress.ranges import Ranges, forget_traces, sublayers
-from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import TokenEmbedding
-from keras_bert.layers.heads import Pooler
 from keras_bert.layers.tap import Tap
 
 # tfmot turns the whole process to Keras 2 when it is imported; its quantizers need no Keras at all.
@@ -27,24 +25,16 @@ if _legacy_keras is not None:
 
 BITS = 8
 
-# TFLite's int8 kernels fix the grids of two results (quantization specification, SOFTMAX and TANH):
-# steps of 1/256 from 0, and steps of 1/128 from -1.
-SOFTMAX_RANGE = (0.0, 255 / 256)
-TANH_RANGE = (-1.0, 127 / 128)
-
-# A score this far below the largest of its row keeps a share of e^-10 of the attention: below an
-# int8 step of the probabilities even when 80 of them add up. Clipping there spares the grid the masked scores.
-SCORE_MARGIN = 10.0
-
 _KERNEL = quantizers.LastValueQuantizer(num_bits=BITS, per_axis=True, symmetric=True, narrow_range=True)
 _TABLE = quantizers.LastValueQuantizer(num_bits=BITS, per_axis=False, symmetric=False, narrow_range=False)
 _ACTIVATION = quantizers.MovingAverageQuantizer(num_bits=BITS, per_axis=False, symmetric=False, narrow_range=False)
 
 
-# Ends of the paths of taps that stay float by default. Attention scores and residual sums gain nothing from int8:
-# XNNPACK runs them faster in float than LiteRT's integer kernels do (4.5 against 4.9 ms for L4 H256 at 128
-# tokens), and more exactly. Without a grid on the query its scaling folds into the projection.
-FLOATING = ("query/output_tap", "scores_tap", "sum_tap")
+# Ends of the paths of the taps that stay float. Products of matrices with weights read and write int8; attention,
+# residual sums, GELU, tanh and LayerNorm between them run in float: XNNPACK knows them in float only, and LiteRT's
+# own integer kernels take longer (an L4 H256 at 128 tokens: 4.9 ms, against 1.8 ms this way and 6 ms all in float).
+# Without a grid on the query its scaling folds into the projection.
+FLOATING = ("query/output_tap", "scores_tap", "probabilities_tap", "sum_tap", "pooler/output_tap")
 
 
 class QuantizationAware:
@@ -58,21 +48,20 @@ class QuantizationAware:
     Args:
         model: any model made of this package's layers; under `tf.distribute`, make this object in the same scope.
         batches: inputs of the model, the more varied the better; the ranges start from what they show.
-        floating: ends of the paths of taps whose activations stay float; () for as many integers as can be.
-            What makes the model's logits is always float: rounding it would make ties.
 
     Raises:
         ValueError: there are no batches.
     """
 
-    def __init__(self, model: keras.Model, batches: Iterable[Any], floating: Iterable[str] = FLOATING) -> None:
+    def __init__(self, model: keras.Model, batches: Iterable[Any]) -> None:
         self._model = model
+        # What makes the logits stays float: on a grid they would tie.
         heads = {layer.path for layer in model.layers if isinstance(layer, Dense)}
-        left = (*floating, *(f"{path}/output_tap" for path in heads))
+        left = (*FLOATING, *(f"{path}/output_tap" for path in heads))
         self._kernels = {path: layer for path, layer in sublayers(model, Dense).items() if path not in heads}
         self._taps = {path: tap for path, tap in sublayers(model, Tap).items() if not path.endswith(left)}
-        special = _special_grids(model)
-        self._grids = {path: special.get(path) or _MovingGrid() for path in self._taps}
+        tables = {layer.output_tap.path: layer for layer in sublayers(model, TokenEmbedding).values()}
+        self._grids = {path: _TableGrid(tables[path]) if path in tables else _MovingGrid() for path in self._taps}
         self._calibrate(batches)
         for layer in self._kernels.values():
             layer.kernel_transform = _KernelGrid(layer.kernel.shape)
@@ -105,8 +94,10 @@ class QuantizationAware:
         return self.ranges()
 
     def _calibrate(self, batches: Iterable[Any]) -> None:
-        """Starts every moving range at the mean of what the batches show: an average over so few
-        training steps would never get there."""
+        """Starts every moving range at the mean of what the batches show.
+
+        tfmot's moving average forgets 0.1 % a step: from its own start it would not arrive in a short training.
+        """
         grids = {path: grid for path, grid in self._grids.items() if isinstance(grid, _MovingGrid)}
         for path, grid in grids.items():
             self._taps[path].transform = grid.observe
@@ -140,24 +131,18 @@ class _KernelGrid:
 
 
 class _MovingGrid:
-    """One grid for a tensor, its range a moving average over training batches.
+    """One grid for a tensor, its range a moving average over training batches."""
 
-    Args:
-        limit: applied to the tensor before its range is looked at.
-    """
-
-    def __init__(self, limit: Callable[[tf.Tensor], tf.Tensor] = tf.identity) -> None:
+    def __init__(self) -> None:
         self._variables = _ACTIVATION.build(None, "activation", _RangeVariables())
-        self._limit = limit
         self._seen: list[tuple[float, float]] = []
 
     def __call__(self, x: tf.Tensor, training: bool) -> tf.Tensor:
-        return _in_float32(lambda x: _ACTIVATION(self._limit(x) if training else x, training, self._variables), x)
+        return _in_float32(lambda x: _ACTIVATION(x, training, self._variables), x)
 
     def observe(self, x: tf.Tensor, training: bool) -> tf.Tensor:
         """Notes the range of a tensor and passes it on."""
-        limited = self._limit(tf.cast(x, tf.float32))
-        self._seen.append((float(tf.reduce_min(limited)), float(tf.reduce_max(limited))))
+        self._seen.append((float(tf.reduce_min(x)), float(tf.reduce_max(x))))
         return x
 
     def start(self) -> None:
@@ -187,41 +172,6 @@ class _TableGrid:
         return _read(self._variables)
 
 
-class _FixedGrid:
-    """A grid that the device's kernel dictates."""
-
-    def __init__(self, low: float, high: float) -> None:
-        self._range = (low, high)
-
-    def __call__(self, x: tf.Tensor, training: bool) -> tf.Tensor:
-        return _in_float32(lambda x: tf.quantization.fake_quant_with_min_max_args(x, *self._range), x)
-
-    def range(self) -> tuple[float, float]:
-        return self._range
-
-
-_Grid = _MovingGrid | _TableGrid | _FixedGrid
-
-
-def _special_grids(model: keras.Model) -> dict[str, _Grid]:
-    """The grids of the taps whose range is known from what they stand behind."""
-    grids: dict[str, _Grid] = {}
-    for layer in sublayers(model, SelfAttention).values():
-        grids[layer.scores_tap.path] = _MovingGrid(_without_masked_scores)
-        grids[layer.probabilities_tap.path] = _FixedGrid(*SOFTMAX_RANGE)
-    for layer in sublayers(model, Pooler).values():
-        grids[layer.output_tap.path] = _FixedGrid(*TANH_RANGE)
-    for layer in sublayers(model, TokenEmbedding).values():
-        grids[layer.output_tap.path] = _TableGrid(layer)
-    return grids
-
-
-def _without_masked_scores(scores: tf.Tensor) -> tf.Tensor:
-    """Lifts what gets no attention to a floor: `SCORE_MARGIN` below the row whose largest score is smallest."""
-    floor = tf.reduce_min(tf.reduce_max(scores, axis=-1)) - SCORE_MARGIN
-    return tf.maximum(scores, tf.stop_gradient(floor))
-
-
 def _in_float32(rounding: Callable[[tf.Tensor], tf.Tensor], x: Any) -> tf.Tensor:
     """The fake-quantization ops know float32 only."""
     x = tf.convert_to_tensor(x)
@@ -229,4 +179,5 @@ def _in_float32(rounding: Callable[[tf.Tensor], tf.Tensor], x: Any) -> tf.Tensor
 
 
 def _read(variables: Mapping[str, tf.Variable]) -> tuple[float, float]:
-    return float(variables["min_var"]), float(variables["max_var"])
+    low, high = (float(tf.convert_to_tensor(variables[name])) for name in ("min_var", "max_var"))
+    return low, high

@@ -3,15 +3,22 @@
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_bert.layers.tap import Tap
 
 RANGES_FILE = "quantization.json"
+
+# Ends of the paths of taps behind an operation that must stay float, and the factor that keeps it so: the
+# TFLite converter makes an operation integer when all it reads and writes has a grid, unless a product that it
+# cannot fold stands between. The smallest float32 above 1 changes no value by more than its last bit.
+SEPARATED = ("context_tap", "activation_tap")
+_FACTOR = float(np.nextafter(np.float32(1), np.float32(2)))
 
 # Path of a tap -> (smallest, largest) value that its int8 grid spans.
 Ranges = dict[str, tuple[float, float]]
@@ -51,7 +58,8 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]]) 
     before = {path: taps[path].transform for path in ranges}
     try:
         for path, (low, high) in ranges.items():
-            taps[path].transform = _rounding(low, high)
+            factor = _FACTOR if path.endswith(SEPARATED) else None
+            taps[path].transform = _rounding(low, high, factor)
         forget_traces(model)
         yield
     finally:
@@ -78,9 +86,10 @@ def load_ranges(folder: str | os.PathLike[str]) -> Ranges:
     return {name: (float(low), float(high)) for name, (low, high) in json.loads(path.read_text()).items()}
 
 
-def _rounding(low: float, high: float):  # type: ignore[no-untyped-def]
+def _rounding(low: float, high: float, factor: float | None) -> Callable[[tf.Tensor, bool], tf.Tensor]:
     def transform(x: tf.Tensor, training: bool) -> tf.Tensor:
-        rounded = tf.quantization.fake_quant_with_min_max_args(tf.cast(x, tf.float32), low, high)
-        return tf.cast(rounded, x.dtype)
+        single = tf.cast(x, tf.float32)
+        separated = single if factor is None else single * factor
+        return tf.cast(tf.quantization.fake_quant_with_min_max_args(separated, low, high), x.dtype)
 
     return transform

@@ -46,7 +46,7 @@ def _make_canonical(graph: Any) -> None:
     nodes = _in_order_of_use(graph)
     weights = {weight.name: weight for weight in graph.initializer}
     names = {value.name: value.name for value in (*graph.input, *graph.output)}
-    used = []
+    used: list[Any] = []
     for number, node in enumerate(nodes):
         for name in node.input:
             if name in weights and name not in names:

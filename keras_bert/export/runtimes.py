@@ -21,7 +21,9 @@ class TFLiteClassifier:
 
     Attributes:
         lengths: tokens that the signatures take, shortest first.
-        partitions: parts of the longest signature's graph that the XNNPACK delegate runs.
+
+    Raises:
+        ValueError: the file has no such signatures.
     """
 
     def __init__(self, path: str | os.PathLike[str], num_threads: int = 1) -> None:
@@ -81,8 +83,9 @@ class OnnxClassifier:
 
     def __call__(self, token_ids: Array, segment_ids: Array, padding_mask: Array) -> Array:
         """Three times (batch, length), any integers -> logits (batch, labels)."""
-        inputs = zip(INPUT_NAMES, (token_ids, segment_ids, padding_mask), strict=True)
-        logits: Array = self._session.run(["logits"], {name: np.asarray(values, np.int32) for name, values in inputs})[0]
+        given = zip(INPUT_NAMES, (token_ids, segment_ids, padding_mask), strict=True)
+        inputs = {name: np.asarray(values, np.int32) for name, values in given}
+        logits: Array = self._session.run(["logits"], inputs)[0]
         return logits
 
 

@@ -51,8 +51,10 @@ def export_tflite(
 
 
 def _freeze(model: keras.Model, length: int) -> tf.types.experimental.ConcreteFunction:
-    """The model for one row of a fixed length, its variables turned into constants: the converter keeps
-    variables as variables when a file has several signatures, and quantizes none of them."""
+    """The model for one row of a fixed length, its variables turned into constants.
+
+    Of a file with several signatures the converter would keep variables as such, and quantize none of them.
+    """
     signature = [tf.TensorSpec((1, length), tf.int32, name=name) for name in INPUT_NAMES]
 
     @tf.function(input_signature=signature, autograph=False)

@@ -9,8 +9,8 @@ from keras import ops
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
 
-# What a padded position adds to its attention score. exp(-120) is zero in float32 beside any real score,
-# and yet small enough to share an int8 range with the scores: -1e9 leaves them a single step.
+# What a padded position adds to its attention score: its share of the attention, e^-120, is zero in float32,
+# and yet it can share an int8 range with the scores: -1e9 leaves them a single step.
 MASK_BIAS = -120.0
 
 
@@ -51,20 +51,25 @@ class SelfAttention(keras.layers.Layer):
             dense.build(inputs_shape)
             setattr(self, name, dense)
 
-    def _split_heads(self, x: Any) -> Any:
-        """(batch, length, hidden) -> (batch, heads, length, head_size)."""
-        shape = ops.shape(x)
+    def _split_heads(self, x: Any, shape: Any) -> Any:
+        """(batch, length, hidden), and its shape -> (batch, heads, length, head_size).
+
+        The shape is read from the layer's inputs: where a bias is all zero, tf2onnx would drop what the
+        projection's own shape is read from.
+        """
         return ops.transpose(ops.reshape(x, (shape[0], shape[1], self.num_heads, self.head_size)), (0, 2, 1, 3))
 
     def call(self, inputs: Any, attention_bias: Any, training: bool = False) -> Any:
         """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
-        query = self._split_heads(self.query_tap(ops.multiply(self.query(inputs), 1 / math.sqrt(self.head_size))))
-        key = self._split_heads(self.key(inputs))
-        value = self._split_heads(self.value(inputs))
+        shape = ops.shape(inputs)
+        scaled = ops.multiply(self.query(inputs), 1 / math.sqrt(self.head_size))
+        query = self._split_heads(self.query_tap(scaled), shape)
+        key = self._split_heads(self.key(inputs), shape)
+        value = self._split_heads(self.value(inputs), shape)
         scores = self.scores_tap(ops.add(ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))), attention_bias))
         probabilities = self.dropout(self.probabilities_tap(ops.softmax(scores, axis=-1)), training=training)
         context = ops.transpose(self.context_tap(ops.matmul(probabilities, value)), (0, 2, 1, 3))
-        return self.output_projection(ops.reshape(context, ops.shape(inputs)))
+        return self.output_projection(ops.reshape(context, shape))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

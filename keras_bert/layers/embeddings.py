@@ -78,9 +78,21 @@ class PositionEmbedding(keras.layers.Layer):
             ValueError: the length is known and larger than `max_length`.
         """
         length = ops.shape(inputs)[1]
+        self._check_length(length)
+        return ops.add(inputs, ops.convert_to_tensor(self.embeddings)[:length])
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """The input's shape: JAX cannot find it out by calling, with no length to cut the table to.
+
+        Raises:
+            ValueError: the length is known and larger than `max_length`.
+        """
+        self._check_length(input_shape[1])
+        return input_shape
+
+    def _check_length(self, length: Any) -> None:
         if isinstance(length, int) and length > self.max_length:
             raise ValueError(f"a sequence must have at most max_length={self.max_length} tokens, got {length}")
-        return ops.add(inputs, ops.convert_to_tensor(self.embeddings)[:length])
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -45,6 +45,10 @@ class MeanPooler(keras.layers.Layer):
         super().__init__(**kwargs)
         self.output_tap = Tap(name="output_tap", dtype=self.dtype_policy)
 
+    def build(self, inputs_shape: tuple[int | None, ...], padding_mask_shape: Any) -> None:
+        """Builds the tap, which reads (batch, hidden)."""
+        self.output_tap.build((inputs_shape[0], inputs_shape[-1]))
+
     def call(self, inputs: Any, padding_mask: Any) -> Any:
         """(batch, length, hidden), 1 for a token and 0 for padding (batch, length) -> (batch, hidden)."""
         weights = ops.expand_dims(ops.cast(padding_mask, self.compute_dtype), 1)

@@ -11,7 +11,7 @@ class Tap(keras.layers.Layer):
 
     A tap stands wherever an integer kernel on a device reads or writes a tensor, so that
     quantization-aware training finds these places without a second copy of the architecture.
-    Taps hold no weights and are not saved; `transform` belongs to whoever set it.
+    A tap holds no weights; `transform` belongs to whoever set it and is not saved.
     """
 
     def __init__(self, **kwargs: Any) -> None:

@@ -1,16 +1,15 @@
 """Classification of a text or of a pair of texts (Devlin et al. 2019, section 4.1)."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, get_args
 
 import keras
 from keras import ops
 
+from keras_bert.config import Pooling
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MeanPooler
 from keras_bert.losses import cross_entropy, hits, mean, weighted
-
-Pooling = Literal["cls", "mean"]
 
 
 def build_classifier(
@@ -29,10 +28,12 @@ def build_classifier(
         A model from the encoder's inputs to logits (batch, num_labels).
 
     Raises:
-        ValueError: there are fewer than 2 labels.
+        ValueError: there are fewer than 2 labels, or there is no such pooling.
     """
     if num_labels < 2:
         raise ValueError(f"num_labels must be at least 2, got {num_labels}")
+    if pooling not in get_args(Pooling):
+        raise ValueError(f"pooling must be one of {get_args(Pooling)}, got {pooling!r}")
     pooled = encoder.output["pooled_output"]
     if pooling == "mean":
         pooled = MeanPooler(name="mean_pooler")(encoder.output["sequence_output"], encoder.input["padding_mask"])

@@ -100,3 +100,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_overrides_are_as_strict(override: str) -> None:
     with pytest.raises(InputError):
         load_settings(None, ["name=a", override])
+
+
+def test_the_example_in_the_repository_is_accepted() -> None:
+    example = Path(__file__).parents[2] / "example.toml"
+    settings = load_settings(example)
+    assert settings.name == "reviews"
+    assert settings.corpus == TextSource(str(example.parent / "texts"))

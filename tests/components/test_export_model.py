@@ -1,0 +1,120 @@
+import hashlib
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from components.artifacts import EdgeModel, Model, TaskExamples
+from components.export_model import choose_lengths, export_model
+from tests.keras_bert.compress import tiny
+
+
+@pytest.fixture(scope="module")
+def student(tmp_path_factory):
+    from keras_bert.compress.quantize import QuantizationAware
+    from keras_bert.compress.ranges import save_ranges
+    from keras_bert.saving import save_model
+
+    folder = tmp_path_factory.mktemp("student")
+    model = tiny.build()
+    tiny.train(model, epochs=2)
+    save_ranges(QuantizationAware(model, tiny.batches()).finish(), folder)
+    save_model(model, folder / "model.keras")
+    (folder / "vocab.txt").write_text("".join(f"piece{number}\n" for number in range(50)))
+    (folder / "tokenizer.json").write_text('{"lowercase": true}\n')
+    (folder / "task.json").write_text(json.dumps({"labels": ["no", "yes"], "max_length": tiny.LENGTH}))
+    Model(folder).seal({})
+    return Model(folder)
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory):
+    from keras_bert.records import serialize, write_features, write_labels, write_records
+
+    folder = tmp_path_factory.mktemp("examples")
+    rows, labels = tiny.make_rows(64, seed=2)
+    records = []
+    for row, label in enumerate(labels):
+        length = int(rows["padding_mask"][row].sum())
+        features = {name: rows[name][row, :length].tolist() for name in ("token_ids", "segment_ids")}
+        records.append(serialize({**features, "label": [int(label)], "text": b"", "second_text": b""}))
+    write_records(folder / "validation.tfrecord", records)
+    write_features(folder, {"max_length": tiny.LENGTH, "counts": {"validation": len(records)}})
+    write_labels(folder, ["no", "yes"])
+    TaskExamples(folder).seal({})
+    return TaskExamples(folder)
+
+
+@pytest.fixture(scope="module")
+def edge(student, examples, tmp_path_factory):
+    edge = EdgeModel(tmp_path_factory.mktemp("edge"))
+    export_model(student=student, examples=examples, edge=edge, lengths=(8, 64))
+    return edge
+
+
+def test_the_artifact_holds_all_that_a_device_needs(edge, student):
+    wanted = {"model.tflite", "model_float32.tflite", "model.onnx", "vocab.txt", "tokenizer.json", "labels.json"}
+    assert {file.name for file in edge.path.iterdir()} == wanted | {"recipe.json", "manifest.json"}
+    assert json.loads(edge.file("labels.json").read_text()) == ["no", "yes"]
+    assert edge.file("vocab.txt").read_bytes() == student.file("vocab.txt").read_bytes()
+
+
+def test_the_recipe_says_what_was_done_and_measured(edge):
+    recipe = json.loads(edge.file("recipe.json").read_text())
+    assert recipe["model.tflite"]["lengths"] == [8, 16]
+    assert recipe["model.tflite"]["operations"]["FULLY_CONNECTED int8"] == 13
+    assert recipe["model.tflite"]["agreement_with_rounded_model"] >= 0.98
+    assert recipe["model.onnx"]["largest_difference"] <= 1e-4
+    assert recipe["model_float32.tflite"]["rows_compared"] == 64
+    assert recipe["model.onnx"]["bytes"] == edge.file("model.onnx").stat().st_size
+
+
+def test_another_process_writes_the_same_bytes(edge, student, examples, tmp_path):
+    code = (
+        "import sys; from components.artifacts import *; from components.export_model import export_model;"
+        "student, examples, edge = sys.argv[1:];"
+        "export_model(student=Model(student), examples=TaskExamples(examples), edge=EdgeModel(edge), lengths=(8, 64))"
+    )
+    again = EdgeModel(tmp_path / "again")
+    arguments = [str(artifact.path) for artifact in (student, examples, again)]
+    subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True)
+    for file in edge.path.iterdir():
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        assert digest == hashlib.sha256(again.file(file.name).read_bytes()).hexdigest(), file.name
+    assert again.fingerprint() == edge.fingerprint()
+
+
+def test_a_file_that_says_something_else_is_not_published(student, examples, tmp_path, monkeypatch):
+    from keras_bert.export import runtimes
+    from keras_bert.export.check import ParityError
+
+    monkeypatch.setattr(runtimes.OnnxClassifier, "__call__", lambda self, token_ids, **_: np.ones((len(token_ids), 2)))
+    edge = EdgeModel(tmp_path / "edge")
+    with pytest.raises(ParityError, match=r"model.onnx must differ by at most 0.0001"):
+        export_model(student=student, examples=examples, edge=edge)
+    assert not edge.file("manifest.json").exists()
+
+
+def test_a_student_without_ranges_is_refused(examples, tmp_path):
+    (tmp_path / "float").mkdir()
+    Model(tmp_path / "float").seal({})
+    with pytest.raises(FileNotFoundError, match="was not trained for quantization"):
+        export_model(student=Model(tmp_path / "float"), examples=examples, edge=EdgeModel(tmp_path / "edge"))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "max_length", "chosen"),
+    [((32, 64, 128), 128, [32, 64, 128]), ((32, 64, 128), 100, [32, 64, 100]), ((64, 32), 200, [32, 64, 200])],
+)
+def test_the_longest_input_always_has_a_signature(lengths, max_length, chosen):
+    assert choose_lengths(lengths, max_length) == chosen
+
+
+def test_importing_the_component_imports_no_heavy_library():
+    code = (
+        "import sys, components.export_model;"
+        "assert not {'tensorflow', 'keras', 'numpy', 'onnx', 'onnxruntime'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

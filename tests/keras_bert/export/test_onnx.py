@@ -1,0 +1,40 @@
+import numpy as np
+import onnx
+import pytest
+
+from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity
+from keras_bert.export.onnx import OPSET, export_onnx
+from keras_bert.export.runtimes import OnnxClassifier
+from tests.keras_bert.compress import tiny
+
+
+@pytest.mark.parametrize(("count", "length"), [(1, 16), (7, 16), (3, 5)])
+def test_any_batch_and_any_length_answer_like_the_model(student, files, count, length):
+    rows = {name: values[:, :length] for name, values in tiny.make_rows(count, seed=3)[0].items()}
+    reference = np.asarray(student[0](rows))
+    check_parity("onnx", reference, OnnxClassifier(files / "model.onnx")(**rows), FLOAT32_TOLERANCE)
+
+
+@pytest.mark.parametrize("activation", ["gelu_erf", "relu"])
+def test_every_activation_runs(tmp_path, activation):
+    model = tiny.build(activation=activation)
+    export_onnx(model, tmp_path / "model.onnx")
+    rows = tiny.make_rows(4)[0]
+    answers = OnnxClassifier(tmp_path / "model.onnx")(**rows)
+    check_parity(activation, model.predict(rows, verbose=0), answers, FLOAT32_TOLERANCE)
+
+
+def test_the_file_states_its_names_and_operator_set(files):
+    model = onnx.load(files / "model.onnx")
+    dimensions = {
+        value.name: [dimension.dim_param or dimension.dim_value for dimension in value.type.tensor_type.shape.dim]
+        for value in (*model.graph.input, *model.graph.output)
+    }
+    inputs = {name: ["batch", "length"] for name in ("token_ids", "segment_ids", "padding_mask")}
+    assert dimensions == {**inputs, "logits": ["batch", 2]}
+    assert {entry.domain: entry.version for entry in model.opset_import}[""] == OPSET
+
+
+def test_equal_models_give_equal_bytes(student, files, tmp_path):
+    export_onnx(student[0], tmp_path / "again.onnx")
+    assert (tmp_path / "again.onnx").read_bytes() == (files / "model.onnx").read_bytes()

@@ -1,0 +1,96 @@
+import hashlib
+
+import numpy as np
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+
+from keras_bert.compress.ranges import fixed_ranges, sublayers
+from keras_bert.export.check import FLOAT32_TOLERANCE, check_agreement, check_parity, lint_tflite
+from keras_bert.export.runtimes import TFLiteClassifier
+from keras_bert.export.tflite import export_tflite
+from keras_bert.layers.dense import Dense
+from tests.keras_bert.compress import tiny
+
+INT8 = 9
+
+
+def read_int8_matrices(file):
+    """{(rows, columns): [(integers, scales), ...]} of the constants of the first signature."""
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(file.read_bytes(), 0))
+    found = {}
+    for tensor in model.subgraphs[0].tensors:
+        content = model.buffers[tensor.buffer].data
+        if tensor.type == INT8 and content is not None and len(tensor.shape) == 2:
+            integers = np.frombuffer(bytes(content), np.int8).reshape(tensor.shape)
+            found.setdefault(tuple(tensor.shape), []).append((integers, tensor.quantization))
+    return found
+
+
+def test_float32_answers_like_the_model(student, files):
+    rows, _ = tiny.make_rows(64, seed=7)
+    answers = TFLiteClassifier(files / "model_float32.tflite")(**rows)
+    check_parity("float32", student[0].predict(rows, verbose=0), answers, FLOAT32_TOLERANCE)
+
+
+def test_int8_answers_like_the_rounded_model(student, files):
+    model, ranges = student
+    rows, labels = tiny.make_rows(256, seed=7)
+    with fixed_ranges(model, ranges):
+        rounded = model.predict(rows, verbose=0)
+    answers = TFLiteClassifier(files / "model.tflite")(**rows)
+    check_agreement("int8", rounded, answers, 0.99)
+    assert np.abs(rounded - answers).mean() < 0.05
+    assert (answers.argmax(1) == labels).mean() > 0.95
+
+
+def test_the_integers_in_the_file_are_the_kernels_divided_by_their_scales(student, files):
+    stored = read_int8_matrices(files / "model.tflite")
+    dense = [layer for path, layer in sublayers(student[0], Dense).items() if path != "classifier"]
+    assert len(dense) == 13
+    for layer in dense:
+        kernel = layer.kernel.numpy().astype(np.float64)
+        scales = np.abs(kernel).max(axis=0) / 127
+        # The query's file scales hold the 1/sqrt(head size) of attention; its integers are the same.
+        wanted = np.round(kernel / scales).astype(np.int8).T
+        assert any(np.array_equal(wanted, integers) for integers, _ in stored[wanted.shape]), layer.path
+
+
+def test_the_integers_of_the_token_table_are_exact(student, files):
+    model, ranges = student
+    low, high = ranges["token_embedding/output_tap"]
+    ((integers, grid),) = read_int8_matrices(files / "model.tflite")[(2000, 32)]
+    assert grid.scale[0] == pytest.approx((high - low) / 255, rel=1e-5)
+    restored = (integers.astype(np.float64) - grid.zeroPoint[0]) * grid.scale[0]
+    np.testing.assert_allclose(restored, model.get_layer("token_embedding").embeddings.numpy(), atol=1e-6)
+
+
+def test_products_with_weights_are_int8_and_attention_and_activation_float(files):
+    counts = lint_tflite(files / "model.tflite")
+    assert counts["FULLY_CONNECTED int8"] == 13
+    assert counts["FULLY_CONNECTED float32"] == 1
+    assert counts["GATHER int8"] == 2
+    assert counts["BATCH_MATMUL float32"] == 4
+    assert counts["GELU float32"] == counts["SOFTMAX float32"] == 2
+    assert not any(name.endswith("int8") for name in lint_tflite(files / "model_float32.tflite"))
+
+
+def test_signatures_share_their_weights(student, files, tmp_path):
+    weights = sum(weight.numpy().nbytes for weight in student[0].trainable_variables)
+    both = (files / "model_float32.tflite").stat().st_size
+    export_tflite(student[0], tmp_path / "one.tflite", (16,))
+    one = (tmp_path / "one.tflite").stat().st_size
+    assert one > weights
+    assert both - one < 0.3 * weights
+    assert (files / "model.tflite").stat().st_size < 0.5 * both
+
+
+def test_equal_models_give_equal_bytes(student, files, tmp_path):
+    export_tflite(student[0], tmp_path / "again.tflite", (16, 8), student[1])
+    digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in tmp_path.iterdir()]
+    assert digests == [hashlib.sha256((files / "model.tflite").read_bytes()).hexdigest()]
+
+
+@pytest.mark.parametrize("lengths", [(), (8, 8), (0, 8)])
+def test_impossible_lengths_are_refused(student, tmp_path, lengths):
+    with pytest.raises(ValueError, match="lengths must be positive and differ"):
+        export_tflite(student[0], tmp_path / "model.tflite", lengths)

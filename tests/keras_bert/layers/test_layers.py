@@ -1,0 +1,134 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert.layers.attention import AttentionBias, SelfAttention
+from keras_bert.layers.dense import Dense
+from keras_bert.layers.embeddings import PositionEmbedding, SegmentEmbedding, TokenEmbedding
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
+from keras_bert.layers.heads import MaskedTokenTransform, MeanPooler, OutputBias, Pooler
+from keras_bert.layers.tap import Tap
+from keras_bert.saving import CUSTOM_OBJECTS
+from tests.conformance import check_layer
+
+STATES = np.random.default_rng(0).normal(size=(3, 5, 8)).astype("float32")
+IDS = np.array([[1, 4, 4, 10, 0], [2, 3, 0, 0, 0], [9, 8, 7, 6, 5]], "int32")
+SEGMENTS = np.array([[0, 0, 1, 1, 1], [0, 0, 0, 0, 0], [1, 0, 1, 0, 1]], "int32")
+MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [1, 1, 1, 1, 0]], "int32")
+BIAS = ((1 - MASK) * -120.0).astype("float32")[:, None, None, :]
+POSITIONS = np.array([[1, 4], [0, 0], [3, 2]], "int32")
+
+BLOCK = {
+    "num_heads": 2,
+    "intermediate_size": 12,
+    "activation": "gelu_erf",
+    "dropout": 0.2,
+    "attention_dropout": 0.3,
+    "layer_norm_epsilon": 1e-6,
+    "initializer_range": 0.1,
+}
+CASES = [
+    (Tap, {}, [STATES]),
+    (Dense, {"units": 6, "initializer_range": 0.1}, [STATES]),
+    (TokenEmbedding, {"vocabulary_size": 11, "hidden_size": 8, "initializer_range": 0.1}, [IDS]),
+    (PositionEmbedding, {"max_length": 7, "initializer_range": 0.1}, [STATES]),
+    (SegmentEmbedding, {"num_segments": 2, "initializer_range": 0.1}, [STATES, SEGMENTS]),
+    (AttentionBias, {}, [MASK]),
+    (SelfAttention, {"num_heads": 2, "dropout": 0.3, "initializer_range": 0.1}, [STATES, BIAS]),
+    *[
+        (FeedForward, {"intermediate_size": 12, "activation": name, "initializer_range": 0.1}, [STATES])
+        for name in ACTIVATIONS
+    ],
+    (EncoderBlock, BLOCK, [STATES, BIAS]),
+    (Pooler, {"initializer_range": 0.1}, [STATES]),
+    (MeanPooler, {}, [STATES, MASK]),
+    (
+        MaskedTokenTransform,
+        {"activation": "gelu_erf", "layer_norm_epsilon": 1e-6, "initializer_range": 0.1},
+        [STATES, POSITIONS],
+    ),
+    (OutputBias, {}, [STATES]),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "arrays"),
+    CASES,
+    ids=[f"{kind.__name__}{settings.get('activation', '')}" for kind, settings, _ in CASES],
+)
+def test_conformance(kind, settings, arrays, tmp_path):
+    check_layer(kind, settings, arrays, tmp_path)
+
+
+def test_every_layer_is_checked_and_can_be_loaded():
+    assert {kind for kind, _, _ in CASES} == set(CUSTOM_OBJECTS.values())
+
+
+def test_token_embedding_reads_backwards():
+    layer = TokenEmbedding(11, 8)
+    layer(IDS)
+    table = layer.get_weights()[0]
+    np.testing.assert_array_equal(layer(IDS), table[IDS])
+    np.testing.assert_allclose(layer(STATES, reverse=True), STATES @ table.T, atol=1e-6)
+
+
+def test_positions_and_segments():
+    positions, segments = PositionEmbedding(7), SegmentEmbedding(2)
+    placed, marked = positions(STATES), segments(STATES, SEGMENTS)
+    np.testing.assert_array_equal(placed, STATES + positions.get_weights()[0][:5])
+    np.testing.assert_array_equal(marked, STATES + segments.get_weights()[0][SEGMENTS])
+
+
+def test_too_long_for_the_positions():
+    layer = PositionEmbedding(4)
+    with pytest.raises(ValueError, match="at most max_length=4 tokens, got 5"):
+        layer(STATES)
+    with pytest.raises(ValueError, match="at most max_length=4 tokens, got 5"):
+        PositionEmbedding(4)(keras.Input((5, 8)))
+
+
+def test_attention_bias():
+    np.testing.assert_array_equal(AttentionBias()(MASK), BIAS)
+
+
+def test_mean_pooler():
+    expected = [row[mask == 1].mean(axis=0) for row, mask in zip(STATES, MASK, strict=True)]
+    np.testing.assert_allclose(MeanPooler()(STATES, MASK), expected, atol=1e-6)
+
+
+def test_masked_token_transform_takes_the_masked_positions():
+    layer = MaskedTokenTransform()
+    everywhere = np.tile(np.arange(5, dtype="int32"), (3, 1))
+    states = np.asarray(layer(STATES, everywhere))
+    np.testing.assert_allclose(
+        layer(STATES, POSITIONS), np.take_along_axis(states, POSITIONS[:, :, None], 1), atol=1e-5
+    )
+
+
+def test_kernel_transform_and_tap():
+    layer = Dense(6)
+    layer(STATES)
+    kernel, _ = layer.get_weights()
+    layer.kernel_transform = lambda kernel: 2.0 * kernel
+    seen = []
+    layer.output_tap.transform = lambda x, training: (seen.append(training), x + 1.0)[1]
+    np.testing.assert_allclose(layer(STATES, training=True), STATES @ (2 * kernel) + 1, atol=1e-6)
+    layer(STATES)
+    assert seen == [True, False]
+
+
+def test_dropout_is_off_unless_training():
+    layer = EncoderBlock(**{**BLOCK, "dropout": 0.5})
+    np.testing.assert_array_equal(layer(STATES, BIAS), layer(STATES, BIAS, training=False))
+    assert not np.array_equal(layer(STATES, BIAS, training=True), layer(STATES, BIAS, training=True))
+
+
+def test_initial_weights_spread_as_told():
+    layer = Dense(256, initializer_range=0.05)
+    layer(np.zeros((1, 256), "float32"))
+    # Cut at two standard deviations, and not stretched afterwards.
+    assert float(ops.max(ops.abs(layer.kernel))) <= 0.1
+    assert 0.04 < float(ops.std(layer.kernel)) < 0.05
+    assert not np.any(layer.bias)

@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from keras_bert.config import EncoderConfig
+from keras_bert.encoder import build_encoder
+from keras_bert.losses import cross_entropy
+from keras_bert.tasks.classification import build_classifier, classification_objective
+from tests.keras_bert.test_encoder import SETTINGS, dense, make_inputs, randomize, weights_of
+
+INPUTS = make_inputs()
+BATCH = {**INPUTS, "label": np.array([2, 0, 1], "int32")}
+
+
+def pooled_by_hand(encoded, pooling):
+    if pooling == "cls":
+        return np.asarray(encoded["pooled_output"])
+    states = np.asarray(encoded["sequence_output"])
+    return np.stack([row[mask == 1].mean(axis=0) for row, mask in zip(states, INPUTS["padding_mask"], strict=True)])
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_logits_against_numpy(pooling):
+    encoder = build_encoder(EncoderConfig(**SETTINGS))
+    model = build_classifier(encoder, 3, pooling=pooling)
+    randomize(model)
+    expected = dense(pooled_by_hand(encoder(INPUTS), pooling), weights_of(model), "classifier")
+    np.testing.assert_allclose(model(INPUTS), expected, atol=2e-5)
+    assert {id(weight) for weight in model.weights if not weight.path.startswith("classifier")} <= {
+        id(weight) for weight in encoder.weights
+    }
+
+
+def test_objective():
+    model = build_classifier(build_encoder(EncoderConfig(**SETTINGS)), 3)
+    randomize(model)
+    loss, sums = classification_objective(model, BATCH, training=False)
+    logits = model(INPUTS)
+    total = float(np.sum(cross_entropy(logits, BATCH["label"])))
+    right = int(np.sum(np.asarray(logits).argmax(-1) == BATCH["label"]))
+    assert [float(part) for part in sums["loss"]] == pytest.approx([total, 3])
+    assert [float(part) for part in sums["accuracy"]] == [right, 3]
+    assert float(loss) == pytest.approx(total / 3)
+
+
+def test_dropout_acts_on_training_only():
+    settings = {**SETTINGS, "dropout": 0.0, "attention_dropout": 0.0}
+    model = build_classifier(build_encoder(EncoderConfig(**settings)), 3, dropout=0.5)
+    randomize(model)
+    losses = {float(classification_objective(model, BATCH, training=True)[0]) for _ in range(4)}
+    assert len(losses) > 1
+    assert len({float(classification_objective(model, BATCH, training=False)[0]) for _ in range(2)}) == 1
+
+
+def test_bad_arguments():
+    encoder = build_encoder(EncoderConfig(**SETTINGS))
+    with pytest.raises(ValueError, match="num_labels must be at least 2, got 1"):
+        build_classifier(encoder, 1)
+    with pytest.raises(ValueError, match=r"pooling must be one of \('cls', 'mean'\), got 'max'"):
+        build_classifier(encoder, 2, pooling="max")

@@ -1,0 +1,66 @@
+import dataclasses
+import math
+
+import pytest
+
+from keras_bert.config import PRESETS, Distillation, EncoderConfig, EncoderShape, Masking, Training
+
+SHAPE = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16}
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "message"),
+    [
+        (EncoderShape, {**SHAPE, "num_layers": 0}, "EncoderShape.num_layers must be at least 1, got 0"),
+        (EncoderShape, {**SHAPE, "dropout": 1.0}, r"EncoderShape.dropout must be in \[0, 1\), got 1.0"),
+        (EncoderShape, {**SHAPE, "num_heads": 3}, "hidden_size must be a multiple of num_heads=3, got 8"),
+        (
+            EncoderShape,
+            {**SHAPE, "activation": "gelu"},
+            "EncoderShape.activation must be one of .*gelu_erf.*, got 'gelu'",
+        ),
+        (EncoderConfig, {**SHAPE, "vocabulary_size": 0}, "EncoderConfig.vocabulary_size must be at least 1, got 0"),
+        (
+            EncoderConfig,
+            {**SHAPE, "vocabulary_size": 9, "hidden_size": 9},
+            "EncoderConfig.hidden_size must be a multiple",
+        ),
+        (EncoderConfig, {**SHAPE, "vocabulary_size": 9, "layer_norm_epsilon": 0}, "epsilon must be positive, got 0"),
+        (Masking, {"rate": 1.5}, "Masking.rate must be between 0 and 1, got 1.5"),
+        (Masking, {"random_share": 0.3}, "Masking.mask_share must leave room for random_share=0.3, got 0.8"),
+        (Training, {"steps": 0}, "Training.steps must be at least 1, got 0"),
+        (Training, {"learning_rate": math.nan}, "Training.learning_rate must be positive, got nan"),
+        (Training, {"warmup": 1.1}, "Training.warmup must be between 0 and 1, got 1.1"),
+        (Training, {"weight_decay": -1}, "Training.weight_decay must not be negative, got -1"),
+        (Distillation, {"temperature": 0}, "Distillation.temperature must be positive, got 0"),
+        (Distillation, {"hard_weight": 2}, "Distillation.hard_weight must be between 0 and 1, got 2"),
+    ],
+)
+def test_out_of_range(kind, settings, message):
+    with pytest.raises(ValueError, match=message):
+        kind(**settings)
+
+
+def test_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Training().steps = 3
+
+
+def test_a_shape_becomes_a_configuration():
+    shape = EncoderShape(**SHAPE, activation="relu", dropout=0.3)
+    config = shape.encoder_config(vocabulary_size=30, max_length=12)
+    assert config == EncoderConfig(**SHAPE, activation="relu", dropout=0.3, vocabulary_size=30, max_length=12)
+    assert config.head_size == 4
+
+
+def test_steps():
+    assert Training(steps=7).count_steps(1000) == 7
+    assert Training(epochs=1.5, batch_size=8).count_steps(100) == 19
+    assert Training(epochs=1, batch_size=512).count_steps(3) == 1
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets(name):
+    config = EncoderConfig(vocabulary_size=30522, **PRESETS[name])
+    assert config.head_size == 64
+    assert config.intermediate_size == 4 * config.hidden_size

@@ -1,0 +1,88 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_bert.config import EncoderConfig
+from keras_bert.optimizer import WarmupLinearDecay, adamw
+from keras_bert.pretraining import build_pretraining
+
+
+@pytest.mark.parametrize(
+    ("steps", "warmup", "expected"),
+    [
+        (10, 0.2, [0.5, 1, 1, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125]),
+        (4, 0.0, [1, 1, 2 / 3, 1 / 3]),
+        (4, 1.0, [0.25, 0.5, 0.75, 1]),
+        (5, 0.5, [0.4, 0.8, 1, 0.8, 0.4]),
+        (1, 0.1, [1]),
+    ],
+)
+def test_schedule(steps, warmup, expected):
+    schedule = WarmupLinearDecay(2.0, steps, warmup)
+    np.testing.assert_allclose([schedule(step) for step in range(steps)], 2 * np.array(expected), rtol=1e-6)
+    # What comes after the last step, or a schedule made again, changes nothing.
+    assert float(schedule(steps)) == float(schedule(steps + 5)) == 0
+    assert WarmupLinearDecay.from_config(schedule.get_config()).get_config() == schedule.get_config()
+
+
+class ReferenceAdamW:
+    """AdamW in float64 (Loshchilov and Hutter 2019, algorithm 2), after clipping by the global norm."""
+
+    def __init__(self, weights, decayed, *, weight_decay, clip_norm):
+        self.weights = [weight.astype("float64") for weight in weights]
+        self.decayed, self.weight_decay, self.clip_norm = decayed, weight_decay, clip_norm
+        self.first = [np.zeros_like(weight) for weight in self.weights]
+        self.second = [np.zeros_like(weight) for weight in self.weights]
+        self.step = 0
+
+    def apply(self, gradients, learning_rate):
+        self.step += 1
+        norm = np.sqrt(sum(np.sum(gradient.astype("float64") ** 2) for gradient in gradients))
+        scale = min(1.0, self.clip_norm / norm)
+        for index, gradient in enumerate(gradients):
+            self.first[index] = 0.9 * self.first[index] + 0.1 * scale * gradient
+            self.second[index] = 0.999 * self.second[index] + 0.001 * (scale * gradient) ** 2
+            correction = np.sqrt(1 - 0.999**self.step) / (1 - 0.9**self.step)
+            update = correction * self.first[index] / (np.sqrt(self.second[index]) + 1e-6)
+            decay = self.weight_decay * self.weights[index] if self.decayed[index] else 0.0
+            self.weights[index] = self.weights[index] - learning_rate * (update + decay)
+
+
+@pytest.mark.parametrize("clip_norm", [1e-4, 1.0, 100.0])
+def test_steps_against_numpy(clip_norm):
+    rng = np.random.default_rng(0)
+    names = ["embeddings", "kernel", "bias", "gamma", "beta"]
+    shapes = [(7, 3), (3, 4), (4,), (4,), (4,)]
+    variables = [keras.Variable(rng.normal(size=shape), name=name) for name, shape in zip(names, shapes, strict=True)]
+    reference = ReferenceAdamW(
+        [variable.numpy() for variable in variables],
+        [True, True, False, False, False],
+        weight_decay=0.1,
+        clip_norm=clip_norm,
+    )
+    optimizer = adamw(0.05, 5, warmup=0.4, weight_decay=0.1, clip_norm=clip_norm)
+    optimizer.build(variables)
+    for learning_rate in (0.025, 0.05, 0.05, 0.05 * 2 / 3, 0.05 / 3):
+        gradients = [rng.normal(size=shape).astype("float32") for shape in shapes]
+        optimizer.apply([keras.ops.convert_to_tensor(gradient) for gradient in gradients])
+        reference.apply(gradients, learning_rate)
+    for variable, expected in zip(variables, reference.weights, strict=True):
+        np.testing.assert_allclose(variable, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_what_decays_in_a_model():
+    config = EncoderConfig(
+        vocabulary_size=20, max_length=8, num_layers=2, hidden_size=8, num_heads=2, intermediate_size=16
+    )
+    variables = build_pretraining(config).trainable_variables
+    for variable in variables:
+        variable.assign(keras.ops.ones_like(variable))
+    optimizer = adamw(0.5, 1, weight_decay=0.1)
+    optimizer.build(variables)
+    optimizer.apply([keras.ops.zeros_like(variable) for variable in variables])
+    values = {variable.path: set(np.unique(variable).tolist()) for variable in variables}
+    kept = ("bias", "gamma", "beta")
+    assert {name: next(iter(value)) for name, value in values.items()} == {
+        name: pytest.approx(1.0 if name.endswith(kept) else 0.95) for name in values
+    }
+    assert sum(name.endswith(("kernel", "embeddings")) for name in values) == 3 + 2 * 6 + 1 + 1 + 1

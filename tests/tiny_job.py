@@ -1,0 +1,70 @@
+"""A job small enough for a test: two made-up languages of topics, a corpus and labelled rows of both."""
+
+import random
+from pathlib import Path
+
+TOPICS = {
+    "sea": "ship sail harbour wave captain anchor tide rope mast island storm deck sailor current gull".split(),
+    "farm": "field barn horse plough wheat fence meadow tractor harvest cow orchard hay rooster soil mill".split(),
+}
+FRAMES = (
+    "the {} stood near the {} until the {} came back .",
+    "nobody had seen such a {} before , not even beside the old {} .",
+    "they talked about the {} and the {} , then about the {} again .",
+    "a {} is worth more than a {} when the {} is gone !",
+)
+
+SETTINGS = """
+name = "tiny"
+max_length = 32
+[corpus]
+path = "texts"
+[examples]
+train = "rows.tsv"
+[vocabulary]
+size = 120
+[teacher]
+num_layers = 2
+hidden_size = 32
+num_heads = 2
+intermediate_size = 64
+[training]
+steps = 8
+[fine_tuning]
+epochs = 6.0
+learning_rate = 5e-3
+[student]
+num_layers = 1
+hidden_size = 32
+num_heads = 2
+intermediate_size = 64
+[distillation.training]
+epochs = 6.0
+learning_rate = 5e-3
+[quantization]
+epochs = 2.0
+learning_rate = 1e-3
+[evaluation]
+max_int8_loss = 10.0
+"""
+
+
+def sentence(topic: str, chance: random.Random) -> str:
+    """One sentence of a topic."""
+    frame = chance.choice(FRAMES)
+    return frame.format(*(chance.choice(TOPICS[topic]) for _ in range(frame.count("{}"))))
+
+
+def write_job(folder: Path, rows: int = 240) -> Path:
+    """Writes texts, rows and settings into a folder; returns the settings file."""
+    chance = random.Random(0)
+    (folder / "texts").mkdir(parents=True)
+    for topic in TOPICS:
+        documents = ("\n".join(sentence(topic, chance) for _ in range(8)) for _ in range(20))
+        (folder / "texts" / f"{topic}.txt").write_text("\n\n".join(documents))
+    labels = [chance.choice(list(TOPICS)) for _ in range(rows)]
+    table = "".join(f"{sentence(label, chance)}\t{label}\n" for label in labels)
+    (folder / "rows.tsv").write_text("text\tlabel\n" + table)
+    file = folder / "tiny.toml"
+    file.write_text(SETTINGS)
+    return file
