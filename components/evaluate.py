@@ -126,8 +126,11 @@ def _use_one_thread() -> None:
     """Latencies are for one thread; TensorFlow takes the setting only before its first operation."""
     import tensorflow as tf
 
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
+    try:
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+    except RuntimeError:
+        logger.warning("TensorFlow already runs in this process: the Keras models' milliseconds are for all threads")
 
 
 def _read_features(examples: TaskExamples) -> "list[Features]":

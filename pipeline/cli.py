@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -116,7 +117,7 @@ def _format_time(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
-def _predict(options: argparse.Namespace, console: Console) -> int:
+def _predict(options: argparse.Namespace, _: Console) -> int:
     try:
         with _native_logs_hidden():
             from keras_bert.export.bundle import Bundle
@@ -125,7 +126,7 @@ def _predict(options: argparse.Namespace, console: Console) -> int:
     except (FileNotFoundError, ValueError) as error:
         raise InputError(str(error)) from None
     for text, prediction in zip(options.texts, predictions, strict=True):
-        write(console, f"{prediction.label}\t{prediction.score:.4f}\t{text}")
+        sys.stdout.write(f"{prediction.label}\t{prediction.score:.4f}\t{text}\n")
     return DONE
 
 

@@ -22,7 +22,7 @@ path = "texts"
 [examples]
 train = "rows.tsv"
 [vocabulary]
-size = 120
+size = 110
 [teacher]
 num_layers = 2
 hidden_size = 32

@@ -64,7 +64,7 @@ def test_the_artifact_holds_all_that_a_device_needs(edge, student):
 def test_the_recipe_says_what_was_done_and_measured(edge):
     recipe = json.loads(edge.file("recipe.json").read_text())
     assert recipe["model.tflite"]["lengths"] == [8, 16]
-    assert recipe["model.tflite"]["operations"]["FULLY_CONNECTED int8"] == 13
+    assert recipe["model.tflite"]["operations"]["FULLY_CONNECTED int8"] == 7
     assert recipe["model.tflite"]["agreement_with_rounded_model"] >= 0.98
     assert recipe["model.onnx"]["largest_difference"] <= 1e-4
     assert recipe["model_float32.tflite"]["rows_compared"] == 64

@@ -11,7 +11,7 @@ from keras_bert.tasks.classification import build_classifier
 
 LENGTH = 16
 CONFIG = EncoderConfig(
-    vocabulary_size=50, hidden_size=32, num_layers=2, num_heads=2, intermediate_size=64, max_length=LENGTH, dropout=0.0
+    vocabulary_size=50, hidden_size=32, num_layers=1, num_heads=2, intermediate_size=64, max_length=LENGTH, dropout=0.0
 )
 
 
