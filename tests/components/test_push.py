@@ -1,0 +1,84 @@
+"""Pushing: numbered folders, all or nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from components import push as push_module
+from components.artifacts import Artifact, Blessing, EdgeModel, Evaluation, Pushed
+from components.base import Refusal
+from components.push import EDGE_FILES, list_versions, push
+
+
+def seal(artifact: Artifact, files: dict[str, str]) -> Artifact:
+    artifact.path.mkdir(parents=True)
+    for name, text in files.items():
+        artifact.file(name).write_text(text)
+    artifact.seal({})
+    return artifact
+
+
+def edge_model(path: Path, content: str = "model") -> Artifact:
+    files = dict.fromkeys(EDGE_FILES, content)
+    files["labels.json"] = '["no", "yes"]'
+    files["recipe.json"] = json.dumps({"model.tflite": {"lengths": [32, 64]}})
+    return seal(EdgeModel(path), files)
+
+
+def push_once(folder: Path, number: int, edge: Artifact, blessed: bool = True) -> int:
+    row = {"accuracy": 0.9, "macro_f1": 0.88, "confusion": [[1]], "megabytes": 1.5, "milliseconds": 0.25}
+    metrics = {"labels": ["no", "yes"], "test_rows": 10, "models": {"tflite int8": row}}
+    decision = {"blessed": blessed, "reasons": ["yes: a", "NO: b"]}
+    pushed = Pushed(folder / f"pushed-{number}")
+    push(
+        edge=edge,
+        evaluation=seal(Evaluation(folder / f"evaluation-{number}"), {"metrics.json": json.dumps(metrics)}),
+        blessing=seal(Blessing(folder / f"blessing-{number}"), {"blessing.json": json.dumps(decision)}),
+        pushed=pushed,
+        folder=str(folder / "models"),
+        name="reviews",
+    )
+    return int(pushed.manifest()["counts"]["version"])
+
+
+def test_versions_count_up_and_hold_everything(tmp_path: Path) -> None:
+    assert push_once(tmp_path, 1, edge_model(tmp_path / "a", "first")) == 1
+    assert push_once(tmp_path, 2, edge_model(tmp_path / "b", "second")) == 2
+    assert list_versions(tmp_path / "models") == [1, 2]
+    version = tmp_path / "models" / "2"
+    assert {path.name for path in version.iterdir()} == {*EDGE_FILES, "metrics.json", "origin.json", "README.md"}
+    assert (version / "model.tflite").read_text() == "second"
+    card = (version / "README.md").read_text()
+    assert card.startswith("# reviews, version 2\n")
+    assert "| tflite int8 | 90.00 | 0.8800 | 1.50 | 0.25 |" in card
+
+
+def test_the_same_model_is_not_copied_twice(tmp_path: Path) -> None:
+    edge = edge_model(tmp_path / "a")
+    assert push_once(tmp_path, 1, edge) == push_once(tmp_path, 2, edge) == 1
+    assert list_versions(tmp_path / "models") == [1]
+
+
+def test_a_model_without_a_blessing_is_refused_with_the_reasons(tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match=r"not blessed: NO: b$"):
+        push_once(tmp_path, 1, edge_model(tmp_path / "a"), blessed=False)
+    assert not (tmp_path / "models").exists()
+
+
+def test_a_push_that_breaks_leaves_no_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(push_module, "write_model_card", fail)
+    with pytest.raises(OSError, match="No space"):
+        push_once(tmp_path, 1, edge_model(tmp_path / "a"))
+    assert list((tmp_path / "models").iterdir()) == []
+
+
+def test_a_pushed_artifact_knows_whether_its_folder_is_there(tmp_path: Path) -> None:
+    push_once(tmp_path, 1, edge_model(tmp_path / "a"))
+    pushed = Pushed(tmp_path / "pushed-1")
+    assert pushed.is_intact()
+    (tmp_path / "models" / "1").rename(tmp_path / "elsewhere")
+    assert not pushed.is_intact()

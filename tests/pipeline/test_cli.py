@@ -1,0 +1,112 @@
+"""The command line: bad input is one clear line and exit status 2, and leaves nothing behind."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipeline.cli import main
+from tests.tiny_job import write_job
+
+
+def refused(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The only line that a refused command prints."""
+    assert main(list(arguments)) == 2
+    printed = capfd.readouterr()
+    assert printed.err.startswith("error: ")
+    assert printed.err.count("\n") == 1
+    return printed.err.removeprefix("error: ").rstrip("\n")
+
+
+def _empty_corpus(folder: Path) -> None:
+    for file in (folder / "texts").iterdir():
+        file.write_text(" \n\n")
+
+
+def _latin_corpus(folder: Path) -> None:
+    (folder / "texts" / "sea.txt").write_bytes(b"a caf\xe9 by the sea")
+
+
+def _other_column(folder: Path) -> None:
+    rows = folder / "rows.tsv"
+    rows.write_text(rows.read_text().replace("text\tlabel", "text\tlabels", 1))
+
+
+def _unseen_label(folder: Path) -> None:
+    (folder / "dev.tsv").write_text("text\tlabel\na star\tsky\n")
+    settings = folder / "tiny.toml"
+    settings.write_text(
+        settings.read_text().replace('train = "rows.tsv"', 'train = "rows.tsv"\nvalidation = "dev.tsv"')
+    )
+
+
+def _misspelt_key(folder: Path) -> None:
+    settings = folder / "tiny.toml"
+    settings.write_text(settings.read_text().replace("[training]\nsteps", "[training]\nstep"))
+
+
+def _missing_folder(folder: Path) -> None:
+    settings = folder / "tiny.toml"
+    settings.write_text(settings.read_text().replace('path = "texts"', 'path = "text"'))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (_missing_folder, "the corpus must be a file or a folder that exists, got {folder}/text"),
+        (_empty_corpus, "the corpus {folder}/texts must hold at least one document, got only blank text"),
+        (_latin_corpus, "{folder}/texts/sea.txt must be UTF-8, got byte 0xe9 at offset 5"),
+        (_other_column, "the table {folder}/rows.tsv has no column 'label'; did you mean 'labels'?"),
+        (_unseen_label, "validation has the label 'sky', which training never saw; known: farm, sea"),
+        (_misspelt_key, "there is no setting 'training.step'; did you mean 'steps'?"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_starts(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], spoil: Callable[[Path], None], message: str
+) -> None:
+    settings = write_job(tmp_path / "job")
+    spoil(tmp_path / "job")
+    root = tmp_path / "root"
+    assert refused(capfd, "run", str(settings), "--root", str(root)) == message.format(folder=tmp_path / "job")
+    assert not root.exists()
+
+
+def test_a_vocabulary_larger_than_the_corpus_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    settings, root = write_job(tmp_path / "job"), tmp_path / "root"
+    line = refused(capfd, "run", str(settings), "--root", str(root), "--set", "vocabulary.size=5000")
+    assert line.startswith("vocabulary.size must be at most ")
+    assert line.endswith("for this corpus, got 5000")
+    assert sorted(path.name for path in (root / "artifacts").iterdir()) == ["ingest_corpus"]
+    assert not (root / ".staging").exists()
+
+
+def test_a_root_that_cannot_be_written_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    settings = write_job(tmp_path / "job")
+    (tmp_path / "file").write_text("")
+    line = refused(capfd, "run", str(settings), "--root", str(tmp_path / "file" / "root"))
+    assert "root" in line
+    assert (tmp_path / "file").read_text() == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["status", "--root", "{folder}/missing"],
+        ["status", "--root", "{folder}"],
+        ["predict", "{folder}", "some text"],
+    ],
+)
+def test_folders_that_are_not_what_they_should_be(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert str(tmp_path) in refused(capfd, *(argument.format(folder=tmp_path) for argument in arguments))
+
+
+def test_the_command_line_loads_nothing_heavy() -> None:
+    heavy = "{'tensorflow', 'keras', 'numpy', 'apache_beam', 'sklearn'}"
+    code = f"import pipeline.cli, sys; sys.exit(str({heavy} & set(sys.modules)) if {heavy} & set(sys.modules) else 0)"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
