@@ -4,6 +4,7 @@ import contextlib
 import errno
 import faulthandler
 import io
+import logging
 import multiprocessing
 import multiprocessing.forkserver
 import os
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from components.base import Component, InputError, Refusal, Role, set_progress_sink
+from pipeline.fingerprint import FIRST_PARTY
 
 Kind = Literal["done", "input_error", "refusal", "disk_full", "crash"]
 
@@ -151,6 +153,7 @@ def _child(connection: Connection, log: Path) -> None:
         if isinstance(text, io.TextIOWrapper):
             text.reconfigure(line_buffering=True)
     faulthandler.enable()
+    _log_first_party()
     try:
         component, arguments = connection.recv()
     except EOFError:
@@ -164,6 +167,13 @@ def _child(connection: Connection, log: Path) -> None:
     set_progress_sink(lambda done, total, note: None)
     sys.stdout.flush()
     connection.send(outcome)
+
+
+def _log_first_party() -> None:
+    """Our own steps tell the log how they go; of the libraries only warnings are of interest."""
+    logging.basicConfig(format="%(asctime)s %(name)s %(message)s", stream=sys.stderr, force=True)
+    for package in FIRST_PARTY:
+        logging.getLogger(package).setLevel(logging.INFO)
 
 
 def _run(component: Component, arguments: Mapping[str, Any]) -> Outcome:
