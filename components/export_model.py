@@ -63,7 +63,7 @@ def export_model(
     recipe: dict[str, dict[str, Any]] = {
         "model.tflite": {
             "weights": "int8, symmetric, one scale a column; token table int8, one scale",
-            "activations": "int8, ranges learned in training",
+            "activations": "int8 around products with weights, ranges learned in training; float between them",
             "lengths": chosen,
         },
         "model_float32.tflite": {"weights": "float32", "lengths": chosen},
