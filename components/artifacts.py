@@ -145,5 +145,8 @@ class Pushed(Artifact):
         return Path(json.loads(self.file("pushed.json").read_text())["path"])
 
     def is_intact(self) -> bool:
-        """Also asks whether the pushed folder is still where it was put."""
-        return super().is_intact() and self.location().is_dir()
+        """Also asks whether the pushed files are still where they were put."""
+        if not super().is_intact():
+            return False
+        names = json.loads(self.file("pushed.json").read_text())["files"]
+        return all((self.location() / name).is_file() for name in names)

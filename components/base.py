@@ -104,7 +104,7 @@ class Handle:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Latest:
-    """The newest published artifact of a type that was not made from `besides`, or None while there is none.
+    """The newest artifact of a type that this pipeline published but did not make from `besides`, or None.
 
     It lets a candidate meet its predecessor: asking again after the candidate itself was published
     still answers with the predecessor, so a repeated run finds the same inputs and stays cached.

@@ -1,12 +1,16 @@
 """Distillation: a smaller student learns from a fine-tuned teacher."""
 
 import logging
+from typing import TYPE_CHECKING
 
 from components.artifacts import Model, TaskExamples
 from components.base import Input, Output, component
 from components.model_folder import read_model, write_model
 from components.task_training import train_on_rows
 from keras_bert.config import Distillation, EncoderShape, Training
+
+if TYPE_CHECKING:
+    import keras
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +26,8 @@ def distill(
 ) -> None:
     """Trains a student on the labels and on what the teacher thinks of every row.
 
-    A student as wide as its teacher starts from the teacher's layers, any other from chance.
+    A student into which the teacher's layers fit starts from them, any other from chance; the artifact's count
+    `layers_from_teacher` says which.
 
     Args:
         teacher: a classifier.
@@ -32,7 +37,7 @@ def distill(
         distillation: temperature and weights of the two losses.
         training: how long and how to train.
     """
-    from keras_bert.compress.distill import DistillationObjective, initialize_from_teacher
+    from keras_bert.compress.distill import DistillationObjective
     from keras_bert.encoder import build_encoder
     from keras_bert.tasks.classification import build_classifier
     from keras_bert.trainer import make_deterministic
@@ -45,7 +50,20 @@ def distill(
         len(task["labels"]),
         pooling=task["pooling"],
     )
-    if encoder.hidden_size == teacher_network.get_layer("token_embedding").hidden_size:
-        logger.info("the student starts from %s", initialize_from_teacher(network, teacher_network))
+    copied = take_over(network, teacher_network)
     history = train_on_rows(network, DistillationObjective(teacher_network, distillation), examples, training)
     write_model(student, network, teacher, task, history)
+    student.counts["layers_from_teacher"] = len(copied)
+
+
+def take_over(student: "keras.Model", teacher: "keras.Model") -> dict[str, str]:
+    """Student's layer -> the layer of the teacher that it starts from; nothing where the two do not fit."""
+    from keras_bert.compress.distill import initialize_from_teacher
+
+    try:
+        copied = initialize_from_teacher(student, teacher)
+    except ValueError as reason:
+        logger.warning("the student starts from chance: %s", reason)
+        return {}
+    logger.info("the student starts from the teacher's layers: %s", copied)
+    return copied

@@ -199,15 +199,15 @@ def harvest_documents(megabytes: float) -> list[tuple[str, str]]:
     """The train-split part of every library as (name, text) documents, one a source file, one paragraph a line.
 
     Each library has the same share of `megabytes`; what a small one leaves goes to the larger ones. A
-    paragraph that came before, in any file, is left out.
+    paragraph that came before, or that a file of another split holds too, is left out.
     """
-    seen: set[str] = set()
+    sources = {library: find_sources(library) for library in LIBRARIES}
+    seen = _held_out_paragraphs(sources)
     documents: list[tuple[str, str]] = []
     left = int(megabytes * 1e6)
-    sources = {library: find_sources(library) for library in LIBRARIES}
     smallest_first = sorted(sources, key=lambda library: sum(path.stat().st_size for _, path in sources[library]))
     for index, library in enumerate(smallest_first):
-        report_progress(index, len(LIBRARIES), f"reading {library.label}")
+        report_progress(index + 1, len(LIBRARIES) + 1, f"reading {library.label}")
         budget = left // (len(LIBRARIES) - index)
         taken = 0
         for relative, path in sources[library]:
@@ -220,6 +220,18 @@ def harvest_documents(megabytes: float) -> list[tuple[str, str]]:
                     taken += len(text.encode())
         left -= taken
     return documents
+
+
+def _held_out_paragraphs(sources: dict[Library, list[tuple[str, Path]]]) -> set[str]:
+    """All paragraphs of the files of validation and test, so that no copy of one elsewhere comes into the corpus."""
+    report_progress(0, len(LIBRARIES) + 1, "reading held-out files")
+    seen: set[str] = set()
+    for library, files in sources.items():
+        for relative, path in files:
+            if split_of(library.label, relative) != "train":
+                for docstring in read_docstrings(path.read_bytes()):
+                    seen.update(clean(docstring))
+    return seen
 
 
 def _unseen(docstrings: list[str], seen: set[str]) -> Iterator[str]:

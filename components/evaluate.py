@@ -46,7 +46,7 @@ class Thresholds:
             check("Thresholds", field, 0 <= getattr(self, field) <= 100, "be between 0 and 100", getattr(self, field))
 
 
-@component(libraries=("ai-edge-litert", "keras", "onnxruntime", "scikit-learn", "tensorflow"))
+@component(libraries=("ai-edge-litert", "keras", "onnxruntime", "scikit-learn", "tensorflow", "tensorflow-text"))
 def evaluate(
     teacher: Input[Model],
     student: Input[Model],
@@ -78,19 +78,23 @@ def evaluate(
         [Row(text, second, labels.index(label)) for text, second, label in read_texts(examples.path, split)]
         for split in ("train", "test")
     )
+    features = _read_features(examples)
+    truth = [row.label for row in test]
+    candidates = _candidates(teacher, student, edge)
+    total = len(candidates) + 2
+    report_progress(0, total, "bag of words")
     rows = {
         "majority class": score_majority(train, test, len(labels)),
         "bag of words": score_bag_of_words(train, test, len(labels)),
     }
-    features = _read_features(examples)
-    truth = [row.label for row in test]
-    candidates = _candidates(teacher, student, edge)
-    for number, (name, (classify, file)) in enumerate(candidates.items()):
-        report_progress(number, len(candidates), name)
+    for number, (name, (classify, file)) in enumerate(candidates.items(), start=1):
+        report_progress(number, total, name)
         rows[name] = _measure(classify, features, truth, len(labels), file)
-    if previous is not None:
-        rows |= _measure_previous(previous, labels, test, truth)
+    report_progress(total - 1, total, PREVIOUS)
+    rows |= _measure_previous(previous, labels, test, truth)
     decision = decide(rows, thresholds)
+    if previous is not None and PREVIOUS not in rows:
+        decision["reasons"].append(f"not compared: the version before, {previous.location()}, knows other labels")
     content = {"labels": labels, "test_rows": len(test), "models": rows}
     evaluation.file("metrics.json").write_text(json.dumps(content, indent=1) + "\n")
     blessing.file("blessing.json").write_text(json.dumps(decision, indent=1) + "\n")
@@ -189,14 +193,15 @@ def _measure(
 
 
 def _measure_previous(
-    previous: Pushed, labels: list[str], test: Sequence[Row], truth: Sequence[int]
+    previous: Pushed | None, labels: list[str], test: Sequence[Row], truth: Sequence[int]
 ) -> dict[str, dict[str, Any]]:
     """The version pushed before, with its own vocabulary, on the same texts; nothing if it knows other labels."""
     from keras_bert.export.bundle import Bundle
 
+    if previous is None:
+        return {}
     bundle = Bundle(previous.location())
     if bundle.labels != labels:
-        logger.info("%s knows other labels: it is not compared", previous.location())
         return {}
     features = [bundle.encode(row.text, row.second_text or None) for row in test]
     return {PREVIOUS: _measure(bundle.classifier, features, truth, len(labels), bundle.model_path)}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from components.artifacts import Corpus
 from components.base import InputError, Output, component, report_progress
-from components.sources import DocstringSource, TextSource
+from components.sources import DocstringCorpus, TextSource
 
 SHARD_BYTES = 1_000_000
 # A shard is to mix several documents (a negative next sentence comes from another one), so a book is cut.
@@ -15,7 +15,7 @@ DOCUMENT_BYTES = 65_536
 
 
 @component()
-def ingest_corpus(corpus: Output[Corpus], source: TextSource | DocstringSource) -> None:
+def ingest_corpus(corpus: Output[Corpus], source: TextSource | DocstringCorpus) -> None:
     """Reads a source of text into gzip shards of JSON lines, `{"id": ..., "text": ...}`.
 
     Documents stand in the order of their ids, which are hashes of position and content: neighbours in a

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.artifacts import TaskExamples, Vocabulary
 from components.base import Input, Output, component, report_progress
-from components.sources import DocstringSource, TableSource
+from components.sources import DocstringTask, TableSource
 from components.splits import carve
 from components.tables import Row
 from keras_bert.config import check
@@ -29,7 +29,7 @@ _ROWS_AT_ONCE = 1024
 def ingest_examples(
     vocabulary: Input[Vocabulary],
     examples: Output[TaskExamples],
-    source: TableSource | DocstringSource,
+    source: TableSource | DocstringTask,
     max_length: int = 128,
 ) -> None:
     """Tokenizes labelled rows into `train.tfrecord`, `validation.tfrecord` and `test.tfrecord`.

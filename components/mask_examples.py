@@ -33,7 +33,7 @@ def mask_examples(
     """Pairs the sentences of a corpus and hides tokens; writes one shard of records a split for each of its shards.
 
     Args:
-        corpus: what to learn from; at least 2 documents, at least 3 where some are held out.
+        corpus: what to learn from; at least 3 documents.
         vocabulary: the tokenizer's files.
         examples: the output.
         masking: which tokens to hide.
@@ -45,15 +45,15 @@ def mask_examples(
 
     Raises:
         ValueError: a parameter is out of range.
-        InputError: the corpus has too few documents.
+        InputError: the corpus has too few documents, or gives a split no pair.
     """
     check("mask_examples", "max_length", max_length >= 8, "be at least 8", max_length)
-    check("mask_examples", "held_out", 0 <= held_out < 1, "be in [0, 1)", held_out)
+    check("mask_examples", "held_out", 0 < held_out < 1, "be in (0, 1)", held_out)
     check("mask_examples", "duplication", duplication >= 1, "be at least 1", duplication)
-    fewest, documents = 3 if held_out else 2, corpus.manifest()["counts"]["documents"]
-    if documents < fewest:
+    documents = corpus.manifest()["counts"]["documents"]
+    if documents < 3:
         raise InputError(
-            f"the corpus must hold at least {fewest} documents (a blank line ends a document) "
+            "the corpus must hold at least 3 documents (a blank line ends a document) "
             f"for pairs of sentences and a held-out part, got {documents}"
         )
     import apache_beam as beam
@@ -70,6 +70,12 @@ def mask_examples(
         counts: Counter[str] = Counter()
         for file in Path(scratch).glob("*.json"):
             counts.update(json.loads(file.read_text()))
+    for split in ("train", "validation"):
+        if not counts[split]:
+            raise InputError(
+                f"the corpus must give at least one pair of sentences for {split}, got none from {documents} documents; "
+                "add text, or part it into more documents by blank lines"
+            )
     from keras_bert.records import write_features
 
     sizes = {"max_length": max_length, "max_predictions": masking.max_predictions}

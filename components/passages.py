@@ -83,7 +83,9 @@ def _read_library(library: Library, rows_per_label: int) -> list[tuple[str, str,
             continue
         for docstring in read_docstrings(path.read_bytes()):
             for passage in make_passages(clean(docstring)):
-                if rows.setdefault(blank_names(passage), split) is split:
+                blanked = blank_names(passage)
+                if blanked not in rows:
+                    rows[blanked] = split
                     counts[split] += 1
     return [(split, library.label, passage) for passage, split in rows.items()]
 

@@ -41,19 +41,20 @@ def push(
         raise Refusal("not pushed, because it was not blessed: " + "; ".join(failed))
     target = Path(folder).absolute()
     target.mkdir(parents=True, exist_ok=True)
-    version = find_version(target, edge.fingerprint()) or place_version(target, edge, evaluation, name)
-    content = {"path": str(target / str(version)), "version": version}
+    version = newest_version(target, edge.fingerprint()) or place_version(target, edge, evaluation, name)
+    place = target / str(version)
+    content = {"path": str(place), "version": version, "files": sorted(file.name for file in place.iterdir())}
     pushed.file("pushed.json").write_text(json.dumps(content, indent=1) + "\n")
     pushed.counts = {"version": version}
 
 
-def find_version(folder: Path, fingerprint: str) -> int | None:
-    """The version that already holds this model: a push that was cut off after the copy must not copy it again."""
-    for version in reversed(list_versions(folder)):
-        origin = json.loads((folder / str(version) / "origin.json").read_text())
-        if origin["edge_model"] == fingerprint:
-            return version
-    return None
+def newest_version(folder: Path, fingerprint: str) -> int | None:
+    """The newest version, if it holds this model: a push that was cut off after the copy must not copy it again."""
+    version = max(list_versions(folder), default=0)
+    origin = folder / str(version) / "origin.json"
+    if not origin.is_file():
+        return None
+    return version if json.loads(origin.read_text())["edge_model"] == fingerprint else None
 
 
 def list_versions(folder: Path) -> list[int]:

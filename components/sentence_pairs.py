@@ -62,17 +62,22 @@ def make_pairs(
         rng: makes every choice.
     """
     pairs: list[Pair] = []
+    # By identity, as in `is`: documents are arrays. A list of the others for each document would be quadratic.
+    places: dict[int, list[int]] = {}
+    for place, other in enumerate(others):
+        places.setdefault(id(other), []).append(place)
     for document in documents:
-        eligible = [number for number, other in enumerate(others) if other is not document]
+        own = places.get(id(document), [])
+        eligible = len(others) - len(own)
         start = 0
         while start < document.segments:
             target = int(rng.integers(2, room + 1)) if rng.random() < short_share else room
             end = _fill(document, start, target)
             middle = start + (int(rng.integers(1, end - start)) if end - start > 1 else 1)
-            is_random = bool(eligible) and (end - start == 1 or rng.random() < 0.5)
+            is_random = eligible > 0 and (end - start == 1 or rng.random() < 0.5)
             first = (int(document.bounds[start]), int(document.bounds[middle]))
             if is_random:
-                other = others[eligible[int(rng.integers(len(eligible)))]]
+                other = others[_skip(int(rng.integers(eligible)), own)]
                 from_segment = int(rng.integers(other.segments))
                 until = _fill(other, from_segment, max(1, target - (first[1] - first[0])))
                 second = (int(other.bounds[from_segment]), int(other.bounds[until]))
@@ -83,6 +88,13 @@ def make_pairs(
                 pairs.append(Pair(*_truncate(first, room, second, rng), int(is_random)))
             start = end
     return pairs
+
+
+def _skip(number: int, places: list[int]) -> int:
+    """The place of item `number` of a list without the items at `places`, which ascend."""
+    for place in places:
+        number += number >= place
+    return number
 
 
 def _fill(document: Document, start: int, target: int) -> int:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,8 +26,9 @@ class TextSource:
         _require("TextSource.path", self.path)
 
     def check(self) -> None:
-        """Raises InputError unless the source is there, is UTF-8 and holds a document."""
-        if not any(True for _ in self.documents()):
+        """Raises InputError unless the source is there, is UTF-8 and holds a document; reads all of it."""
+        # Not any(): it stops at the first document, and the file that cannot be read may be the last.
+        if not sum(1 for _ in self.documents()):
             raise InputError(f"the corpus {self.path} must hold at least one document, got only blank text")
 
     def fingerprint(self) -> str:
@@ -131,45 +133,63 @@ class TableSource:
 
 
 @dataclasses.dataclass(frozen=True)
-class DocstringSource:
+class DocstringCorpus:
     """The docstrings of numpy, scipy, tensorflow, keras, apache_beam and the standard library, as installed here.
 
-    As a corpus it gives their text; as a task it asks which of the six a passage is about.
-
     Attributes:
-        megabytes: the most text of the corpus.
-        rows_per_label: the most training rows of a label of the task.
+        megabytes: the most text.
     """
 
     megabytes: float = 6.0
-    rows_per_label: int = 4500
 
     def __post_init__(self) -> None:
-        if not self.megabytes > 0:
-            raise ValueError(f"DocstringSource.megabytes must be positive, got {self.megabytes!r}")
-        if self.rows_per_label < 8:
-            raise ValueError(f"DocstringSource.rows_per_label must be at least 8, got {self.rows_per_label!r}")
+        if not 0 < self.megabytes < math.inf:
+            raise ValueError(f"DocstringCorpus.megabytes must be positive and finite, got {self.megabytes!r}")
 
     def check(self) -> None:
         """Raises InputError unless all six libraries are installed."""
         self.fingerprint()
 
     def fingerprint(self) -> str:
-        """The digest of the options and of the libraries' versions.
+        """The digest of the size and of the libraries' versions.
 
         Raises:
             InputError: a library is not installed.
         """
-        from components.docstrings import LIBRARIES
-
-        options = [(field.name, str(getattr(self, field.name)).encode()) for field in dataclasses.fields(self)]
-        return _digest([*options, *((library.label, library.version().encode()) for library in LIBRARIES)])
+        return _digest([("megabytes", str(self.megabytes).encode()), *_library_versions()])
 
     def documents(self) -> Iterator[tuple[str, str]]:
-        """(name, text) documents, one a source file; only files of the task's training split."""
+        """(name, text) documents, one a source file; only files of the training split of `DocstringTask`."""
         from components.docstrings import harvest_documents
 
         yield from harvest_documents(self.megabytes)
+
+
+@dataclasses.dataclass(frozen=True)
+class DocstringTask:
+    """Which of the six libraries of `DocstringCorpus` is a passage of a docstring about?
+
+    Attributes:
+        rows_per_label: the most training rows of a label.
+    """
+
+    rows_per_label: int = 4500
+
+    def __post_init__(self) -> None:
+        if self.rows_per_label < 8:
+            raise ValueError(f"DocstringTask.rows_per_label must be at least 8, got {self.rows_per_label!r}")
+
+    def check(self) -> None:
+        """Raises InputError unless all six libraries are installed."""
+        self.fingerprint()
+
+    def fingerprint(self) -> str:
+        """The digest of the number of rows and of the libraries' versions.
+
+        Raises:
+            InputError: a library is not installed.
+        """
+        return _digest([("rows_per_label", str(self.rows_per_label).encode()), *_library_versions()])
 
     def splits(self) -> dict[str, list[Row]]:
         """Train, validation and test rows: a passage without the libraries' names, and whose it is."""
@@ -177,6 +197,12 @@ class DocstringSource:
 
         splits = harvest_rows(self.rows_per_label)
         return {split: [Row(text, label) for text, label in rows] for split, rows in splits.items()}
+
+
+def _library_versions() -> list[tuple[str, bytes]]:
+    from components.docstrings import LIBRARIES
+
+    return [(library.label, library.version().encode()) for library in LIBRARIES]
 
 
 def _require(field: str, value: str) -> None:

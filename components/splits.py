@@ -15,7 +15,7 @@ def carve(rows: list[Row], missing: list[str]) -> dict[str, list[Row]]:
     Equal texts come to the same split, whatever their labels, and the order of the rows does not matter.
 
     Raises:
-        InputError: there are too few rows to have one of each split.
+        InputError: there are too few rows to have one of each split, or none of a label stays in train.
     """
     groups: dict[tuple[str, str | None], list[Row]] = defaultdict(list)
     for row in rows:
@@ -37,6 +37,12 @@ def carve(rows: list[Row], missing: list[str]) -> dict[str, list[Row]]:
                 f"taking a {split} part out of the training rows needs a label with at least 6 different texts, "
                 f"got {len(groups)} texts in all; add rows or give a {split} table"
             )
+    lost = {row.label for row in rows}.difference(row.label for row in splits["train"])
+    if lost:
+        raise InputError(
+            f"the label {min(lost)!r} must keep a row for training, but all its texts also bear other labels and were "
+            f"taken for {' and '.join(missing)}; add texts of that label alone"
+        )
     return {split: sorted(part, key=_order) for split, part in splits.items()}
 
 

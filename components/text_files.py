@@ -1,11 +1,14 @@
 """Reading the user's files, with errors that say where."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from components.base import InputError, nearest
+
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def read_bytes(file: Path) -> bytes:
@@ -40,7 +43,7 @@ def parse_json_lines(text: str, file: Path, fields: tuple[str, ...]) -> Iterator
     """The objects of a JSON lines file, empty lines left out.
 
     Raises:
-        InputError: a line is no JSON object, or lacks one of the fields.
+        InputError: a line is no JSON object, lacks one of the fields, or has half a surrogate pair in one.
     """
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -57,4 +60,10 @@ def parse_json_lines(text: str, file: Path, fields: tuple[str, ...]) -> Iterator
             if not isinstance(record[field], str | int | float):
                 raise InputError(f"{file} line {number}: field {field!r} must be text, got {record[field]!r}")
             record[field] = str(record[field])
+            # JSON can write half a character, such as "\ud83d"; no UTF-8 file and no record can hold one.
+            lone = _SURROGATE.search(record[field])
+            if lone:
+                raise InputError(
+                    f"{file} line {number}: field {field!r} must be valid Unicode, got the lone surrogate {lone[0]!r}"
+                )
         yield record

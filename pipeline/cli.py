@@ -45,27 +45,34 @@ def _make_parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="run the pipeline; what is finished and unchanged is not run again")
-    run.add_argument("settings", nargs="?", type=Path, help="a TOML file; the default job without it")
+    run.add_argument("settings", nargs="?", type=_path, help="a TOML file; the default job without it")
     run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override one setting")
     run.set_defaults(command=_run)
     status = commands.add_parser("status", help="show runs and artifacts")
     status.set_defaults(command=_status)
     for command in (run, status):
-        command.add_argument("--root", type=Path, default=Path("runs"), help="where artifacts live (default: runs)")
+        command.add_argument("--root", type=_path, default="runs", help="where artifacts live (default: runs)")
     predict = commands.add_parser("predict", help="ask a pushed model")
-    predict.add_argument("folder", type=Path, help="a pushed version, such as runs/pushed/docstrings/1")
+    predict.add_argument("folder", type=_path, help="a pushed version, such as runs/pushed/docstrings/1")
     predict.add_argument("texts", nargs="+", metavar="TEXT")
     predict.add_argument("--second", action="append", metavar="TEXT", help="the second text of each pair")
     predict.set_defaults(command=_predict)
     return parser
 
 
+def _path(text: str) -> Path:
+    """A path as the user means it, whatever the working directory is later."""
+    return Path(text).expanduser().absolute()
+
+
 def _run(options: argparse.Namespace, console: Console) -> int:
     settings = load_settings(options.settings, options.set)
     _check_sources(settings)
     result = run_pipeline(compression(settings, options.root), options.root, console=console)
+    _show_models(result, console)
     if result.state == "done":
-        _show_result(result, console)
+        pushed = json.loads(result.step("push").outputs["pushed"].file("pushed.json").read_text())
+        write(console, f"pushed: {pushed['path']}")
         return DONE
     write(Console(stderr=True), f"error: {result.message}")
     return REFUSED if result.state == "refused" else FAILED
@@ -77,8 +84,12 @@ def _check_sources(settings: Settings) -> None:
     settings.examples.check()
 
 
-def _show_result(result: RunResult, console: Console) -> None:
-    metrics = json.loads(result.step("evaluate").outputs["evaluation"].file("metrics.json").read_text())
+def _show_models(result: RunResult, console: Console) -> None:
+    """The table of what was measured, if the run came that far."""
+    measured = result.step("evaluate").outputs
+    if not measured:
+        return
+    metrics = json.loads(measured["evaluation"].file("metrics.json").read_text())
     table = Table("model")
     for heading in ("accuracy", "macro F1", "MB", "ms"):
         table.add_column(heading, justify="right")
@@ -86,8 +97,6 @@ def _show_result(result: RunResult, console: Console) -> None:
         table.add_row(name, *_cells(row))
     console.print(table)
     write(console, f"on {metrics['test_rows']} test rows; ms: the median for one passage on one thread")
-    pushed = result.step("push").outputs["pushed"]
-    write(console, f"pushed: {json.loads(pushed.file('pushed.json').read_text())['path']}")
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

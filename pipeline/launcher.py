@@ -143,7 +143,7 @@ class Launcher:
         if isinstance(given, Handle):
             return made[given.node.name][given.name]
         besides = made[given.besides.node.name][given.besides.name]
-        for stored in self._store.published(given.artifact.__name__, besides.fingerprint):
+        for stored in self._store.published(given.artifact.__name__, besides.fingerprint, self._run):
             assert stored.path is not None
             if _holds(given.artifact(self._root / stored.path), stored):
                 return stored

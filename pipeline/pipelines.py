@@ -74,4 +74,4 @@ def compression(settings: Settings, root: Path) -> Pipeline:
         folder=settings.push.folder or str(root / "pushed" / settings.name),
         name=settings.name,
     )
-    return Pipeline("compression", [pushed])
+    return Pipeline(settings.name, [pushed])

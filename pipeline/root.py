@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from components.base import InputError
-from pipeline.store import Store
+from pipeline.store import DATABASE, Store
 
 STAGING = ".staging"
 ARTIFACTS = "artifacts"
@@ -46,12 +46,24 @@ class Root:
                 folder.rmdir()
 
 
+def _refuse_foreign(path: Path) -> None:
+    """A root is swept: a folder that no run has made may hold anything, and must not be taken for one."""
+    if (path / DATABASE).is_file():
+        return
+    for entry in sorted(path.iterdir()):
+        if entry.name != LOCK and not entry.name.startswith(DATABASE):
+            (path / LOCK).unlink(missing_ok=True)
+            raise InputError(
+                f"root must be a new or empty folder, or one of an earlier run, got {path}: it holds {entry.name}"
+            )
+
+
 @contextlib.contextmanager
 def locked_root(path: Path) -> Iterator[Root]:
     """The root at `path`, made if need be, held by this process until the end of the block.
 
     Raises:
-        InputError: it cannot be made or written to, or another run holds it.
+        InputError: it cannot be made or written to, holds something else, or another run holds it.
     """
     path = path.expanduser().absolute()
     root = Root(path, [])
@@ -63,6 +75,7 @@ def locked_root(path: Path) -> Iterator[Root]:
         except OSError as error:
             root.remove()
             raise InputError(f"root must be a folder that can be written to, got {path}: {error.strerror}") from error
+        _refuse_foreign(path)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -97,8 +97,7 @@ def run_pipeline(
         first_party: top-level packages whose code goes into the cache keys.
 
     Raises:
-        InputError: something the user gave cannot be used. A root made for this run is gone again if nothing
-            was published in it.
+        InputError: something the user gave cannot be used. A root made for this run is gone again.
         KeyboardInterrupt: the run was ended by SIGINT or SIGTERM; the step that ran has ended, too.
         FingerprintError: the code of a component cannot be followed.
     """
@@ -201,8 +200,7 @@ def _recorded_end(store: Store, run: int, terminal: Terminal, place: Root) -> It
         raise
     except InputError:
         store.finish_run(run, "failed")
-        if store.is_empty():
-            place.remove()
+        place.remove()
         raise
     except Exception:
         store.finish_run(run, "failed")

@@ -11,11 +11,11 @@ import pydantic
 
 from components.base import InputError, nearest
 from components.evaluate import Thresholds
-from components.sources import DocstringSource, TableSource, TextSource
+from components.sources import DocstringCorpus, DocstringTask, TableSource, TextSource
 from keras_bert.config import Distillation, EncoderShape, Masking, Pooling, Training, check
 
 # Values of the settings file that are paths, relative to the folder of the file.
-PATHS = (("corpus", "path"), ("examples", "train"), ("examples", "validation"), ("examples", "test"))
+PATHS = (("corpus", "path"), *(("examples", split) for split in ("train", "validation", "test")), ("push", "folder"))
 
 # The two kinds of data. Pydantic puts these marks into the place of an error, where a user has no use for them.
 OWN, BUILT_IN = "<own>", "<built in>"
@@ -55,16 +55,14 @@ class PushSettings:
     folder: str = ""
 
 
-def _by_key(key: str) -> pydantic.Discriminator:
-    """Reads a table as the user's own data if it has the key, else as the docstrings: one error, not one a choice."""
+def _own_if_not(built_in: type) -> pydantic.Discriminator:
+    """Reads a table with the docstrings' keys only as those, any other as the user's own: one error, not two."""
+    known = {field.name for field in dataclasses.fields(built_in)}
 
     def choose(value: Any) -> str:
-        return OWN if isinstance(value, dict) and key in value else BUILT_IN
+        return OWN if isinstance(value, dict) and value.keys() - known else BUILT_IN
 
     return pydantic.Discriminator(choose)
-
-
-Builtin = Annotated[DocstringSource, pydantic.Tag(BUILT_IN)]
 
 
 def _small(num_layers: int) -> EncoderShape:
@@ -84,11 +82,17 @@ class Settings(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    name: str = "docstrings"
+    name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "docstrings"
     max_length: Annotated[int, pydantic.Field(ge=8, le=512)] = 128
     pooling: Pooling = "mean"
-    corpus: Annotated[Annotated[TextSource, pydantic.Tag(OWN)] | Builtin, _by_key("path")] = DocstringSource()
-    examples: Annotated[Annotated[TableSource, pydantic.Tag(OWN)] | Builtin, _by_key("train")] = DocstringSource()
+    corpus: Annotated[
+        Annotated[TextSource, pydantic.Tag(OWN)] | Annotated[DocstringCorpus, pydantic.Tag(BUILT_IN)],
+        _own_if_not(DocstringCorpus),
+    ] = DocstringCorpus()
+    examples: Annotated[
+        Annotated[TableSource, pydantic.Tag(OWN)] | Annotated[DocstringTask, pydantic.Tag(BUILT_IN)],
+        _own_if_not(DocstringTask),
+    ] = DocstringTask()
     vocabulary: VocabularySettings = VocabularySettings()
     masking: Masking = Masking()
     teacher: EncoderShape = _small(num_layers=2)
@@ -126,7 +130,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"the settings file {path} cannot be read: {error}") from None
     for section, key in PATHS:
         table = raw.get(section)
-        if isinstance(table, dict) and isinstance(table.get(key), str):
+        if isinstance(table, dict) and isinstance(table.get(key), str) and table[key]:
             table[key] = str(path.parent / Path(table[key]).expanduser())
     return raw
 
@@ -146,7 +150,7 @@ def _overlay(default: Any, given: Any) -> Any:
     if not (isinstance(default, dict) and isinstance(given, dict)):
         return given
     merged = default | {key: _overlay(default.get(key), value) for key, value in given.items()}
-    if "epochs" in given and "steps" not in given:
+    if "epochs" in given and given.get("steps") is None:
         merged["steps"] = None  # the user counts in epochs; steps would overrule them
     return merged
 
@@ -165,6 +169,8 @@ def _set(raw: dict[str, Any], override: str) -> None:
         if not isinstance(raw, dict):
             raise InputError(f"--set {key}: {section} is a value, not a table")
     raw[last] = value
+    if last == "epochs":
+        raw.pop("steps", None)  # the newest word counts: steps would overrule epochs
 
 
 def _explain(problem: Mapping[str, Any]) -> str:
@@ -177,6 +183,8 @@ def _explain(problem: Mapping[str, Any]) -> str:
         # The dataclass says `Training.steps must ...`; the user knows it as `fine_tuning.steps`.
         owner, _, rest = str(problem["ctx"]["error"]).partition(".")
         return f"{key}.{rest}" if rest and " " not in owner else f"{key}: {problem['ctx']['error']}"
+    if problem["type"] == "missing":
+        return f"{key} must be set"
     rule = problem["msg"].removeprefix("Input should ").removeprefix("Value error, ")
     return f"{key} must {rule}, got {problem['input']!r}"
 

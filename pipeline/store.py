@@ -179,17 +179,22 @@ class Store:
         with self._transaction():
             self._insert(execution, inputs, outputs or {})
 
-    def published(self, artifact_type: str, besides: str) -> Iterator[StoredArtifact]:
-        """Artifacts of a type, newest first, without those whose execution took an input with this fingerprint."""
+    def published(self, artifact_type: str, besides: str, run: int) -> Iterator[StoredArtifact]:
+        """Artifacts of a type that runs of the same pipeline as `run` made, newest first.
+
+        Those whose execution took an input with the fingerprint `besides` are left out.
+        """
         rows = self._connection.execute(
             "SELECT a.id, a.type, a.fingerprint, a.path FROM artifacts a "
             "JOIN events made ON made.artifact = a.id AND made.direction = 'output' "
             "JOIN executions x ON x.id = made.execution AND x.state = 'ran' "
-            "WHERE a.type = ? AND a.path IS NOT NULL AND NOT EXISTS ("
+            "JOIN runs r ON r.id = x.run "
+            "WHERE r.pipeline = (SELECT pipeline FROM runs WHERE id = ?) "
+            "AND a.type = ? AND a.path IS NOT NULL AND NOT EXISTS ("
             "  SELECT 1 FROM events took JOIN artifacts i ON i.id = took.artifact "
             "  WHERE took.execution = x.id AND took.direction = 'input' AND i.fingerprint = ?) "
             "ORDER BY x.id DESC, made.name",
-            (artifact_type, besides),
+            (run, artifact_type, besides),
         )
         return (StoredArtifact(*row) for row in rows.fetchall())
 

@@ -76,7 +76,7 @@ def test_predict_answers_from_the_pushed_file(job: Path, capfd: pytest.CaptureFi
 def test_status_shows_runs_and_artifacts(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "--root", str(job / "root")]) == 0
     printed = capsys.readouterr().out
-    assert "compression" in printed
+    assert "tiny" in printed
     assert "EdgeModel" in printed
 
 

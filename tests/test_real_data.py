@@ -1,13 +1,14 @@
 """The novels as corpus and SST-2's rows as task, with settings of 15 lines. Slow: run with `pytest -m slow`."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from pipeline.cli import main
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = Path(os.environ.get("BERT_TEST_DATA", "../shared/data")).absolute()
 
 SETTINGS = """
 name = "sst2"
@@ -29,7 +30,7 @@ steps = 200
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"needs the data folder {DATA}, which is not here")
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs BERT_TEST_DATA, a folder with corpus/ and sst2/")
 def test_sst2_from_novels(tmp_path: Path) -> None:
     settings = tmp_path / "sst2.toml"
     settings.write_text(SETTINGS.format(data=DATA))

@@ -25,11 +25,6 @@ def divergence(student_logits: Any, teacher_logits: Any, temperature: float) -> 
     return temperature**2 * ops.sum(ops.exp(teacher) * (teacher - student), axis=-1)
 
 
-def distillation_loss(student_logits: Any, teacher_logits: Any, temperature: float) -> Any:
-    """The mean of `divergence` over the batch."""
-    return ops.mean(divergence(student_logits, teacher_logits, temperature))
-
-
 class DistillationObjective:
     """What a student minimizes: its distance from the teacher, and from the true labels.
 

@@ -83,13 +83,15 @@ def test_another_type_is_refused(tmp_path: Path) -> None:
         Corpus(tmp_path).manifest()
 
 
-def test_pushed_is_intact_while_the_pushed_folder_is_there(tmp_path: Path) -> None:
+def test_pushed_is_intact_while_the_pushed_files_are_there(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     (tmp_path / "v1").mkdir()
     pushed = Pushed(tmp_path / "p")
-    pushed.file("pushed.json").write_text(json.dumps({"path": str(tmp_path / "v1"), "version": 1}))
+    (tmp_path / "v1" / "model.tflite").write_text("model")
+    content = {"path": str(tmp_path / "v1"), "version": 1, "files": ["model.tflite"]}
+    pushed.file("pushed.json").write_text(json.dumps(content))
     pushed.seal({})
     assert pushed.location() == tmp_path / "v1"
     assert pushed.is_intact()
-    (tmp_path / "v1").rmdir()
+    (tmp_path / "v1" / "model.tflite").unlink()
     assert not pushed.is_intact()

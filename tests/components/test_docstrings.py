@@ -192,3 +192,29 @@ def test_corpus_is_of_the_training_split_and_of_the_set_size(small_world):
     for name, text in some:
         sizes[name.split("/")[0]] += len(text)
     assert all(4000 < size < 6000 for size in sizes.values())
+
+
+def test_paragraphs_of_held_out_files_do_not_enter_the_corpus(small_world):
+    held, taught = (
+        next(path for name, path in find_sources(docstrings.LIBRARIES[0]) if split_of("apple", name) == split)
+        for split in ("test", "train")
+    )
+    copied = clean(read_docstrings(held.read_bytes())[0])[0]
+    taught.write_text(f'"""{copied}"""\ndef f():\n  """Here are some words of the training file itself."""\n')
+    corpus = dict(docstrings.harvest_documents(1.0))
+    assert corpus[f"apple/{taught.name}"] == "Here are some words of the training file itself."
+    assert not any(copied in text for text in corpus.values())
+
+
+def test_repeated_passages_do_not_count_towards_the_limit(tmp_path, monkeypatch):
+    same = " ".join(["word"] * 20)
+    functions = [f'def f{number}():\n  """{same}."""\n' for number in range(30)]
+    own = f'def g():\n  """{same.replace("word", "other")}."""\n'
+    monkeypatch.setattr(Library, "root", lambda self: tmp_path)
+    train = [name for name in (f"m{number}.py" for number in range(20)) if split_of("x", name) == "train"]
+    for name in train[:2]:
+        (tmp_path / name).write_text("".join(functions))
+    last = find_sources(Library("x", None, None))[-1][1]
+    last.write_text("".join(functions) + own)
+    rows = passages._read_library(Library("x", None, None), 8)
+    assert [passage[:5] for _, _, passage in rows] == ["word ", "other"]

@@ -104,6 +104,15 @@ def test_too_few_rows():
         carve([Row(f"text {number}", "ab"[number % 2]) for number in range(4)], ["validation", "test"])
 
 
+def test_label_that_would_be_carved_out():
+    rows = [Row(f"text {number}", "a") for number in range(20)]
+    held = next(iter(carve(rows, ["test"])["test"]))
+    with pytest.raises(InputError, match=r"the label 'b' must keep a row for training, .* taken for test"):
+        carve([*rows, Row(held.text, "b")], ["test"])
+    kept = next(iter(carve(rows, ["test"])["train"]))
+    assert Row(kept.text, "b") in carve([*rows, Row(kept.text, "b")], ["test"])["train"]
+
+
 def test_length_without_room(tmp_path, vocabulary):
     source = TableSource(table(tmp_path / "a.tsv", [("a b", "yes"), ("c", "no")]))
     with pytest.raises(ValueError, match="max_length must be at least 8, got 3"):

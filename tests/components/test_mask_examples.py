@@ -12,7 +12,7 @@ from components.build_vocabulary import build_vocabulary
 from components.ingest_corpus import ingest_corpus, read_shard
 from components.mask_examples import mask_examples
 from components.masked_shards import tokenize_shard
-from components.sentence_pairs import Document, make_pairs, split_sentences
+from components.sentence_pairs import Document, _fill, _truncate, make_pairs, split_sentences
 from components.sources import TextSource
 from keras_bert.config import Masking
 from keras_bert.records import read_features
@@ -162,6 +162,48 @@ def test_pairs(sizes, room, seed):
         assert not any(pair.is_random for pair in pairs)
 
 
+def naive_pairs(documents, others, *, room, short_share, rng):
+    """`make_pairs` with the list of the other documents made anew for each."""
+    pairs = []
+    for document in documents:
+        eligible = [number for number, other in enumerate(others) if other is not document]
+        start = 0
+        while start < document.segments:
+            target = int(rng.integers(2, room + 1)) if rng.random() < short_share else room
+            end = _fill(document, start, target)
+            middle = start + (int(rng.integers(1, end - start)) if end - start > 1 else 1)
+            is_random = bool(eligible) and (end - start == 1 or rng.random() < 0.5)
+            first = (int(document.bounds[start]), int(document.bounds[middle]))
+            if is_random:
+                other = others[eligible[int(rng.integers(len(eligible)))]]
+                from_segment = int(rng.integers(other.segments))
+                until = _fill(other, from_segment, max(1, target - (first[1] - first[0])))
+                second = (int(other.bounds[from_segment]), int(other.bounds[until]))
+                end = middle
+            else:
+                second = (int(document.bounds[middle]), int(document.bounds[end]))
+            if second[1] > second[0]:
+                pairs.append((*_truncate(first, room, second, rng), int(is_random)))
+            start = end
+    return pairs
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 40])
+@pytest.mark.parametrize("seed", range(5))
+def test_pairs_are_those_of_the_naive_form(count, seed):
+    sizes = np.random.default_rng(seed).integers(1, 9, (count, 12))
+    bounds = np.concatenate([[0], np.cumsum(sizes)])
+    documents = [Document(bounds[start : start + 13]) for start in range(0, 12 * count, 12)]
+    middle = count // 2
+    # The same list, other lists, and a list that holds some of the documents, one of them twice.
+    for others in (documents, documents[:middle], [*documents[middle:], *documents[:1], *documents[:1]]):
+        made, naive = (
+            make(documents, others, room=20, short_share=0.1, rng=np.random.default_rng(seed))
+            for make in (make_pairs, naive_pairs)
+        )
+        assert made == naive
+
+
 def test_unused_segments_are_put_back():
     documents = [Document(np.arange(0, 41)), Document(np.arange(40, 81))]
     pairs = make_pairs(documents, documents, room=10, short_share=0.0, rng=np.random.default_rng(1))
@@ -191,15 +233,30 @@ def test_too_few_documents(tmp_path, inputs):
     arguments = {"corpus": corpus, "vocabulary": inputs["vocabulary"]}
     with pytest.raises(InputError, match=r"must hold at least 3 documents .* got 1"):
         mask_examples(**arguments, examples=PretrainingExamples(tmp_path / "a"))
-    with pytest.raises(InputError, match=r"must hold at least 2 documents .* got 1"):
-        mask_examples(**arguments, examples=PretrainingExamples(tmp_path / "b"), held_out=0.0)
+
+
+@pytest.mark.parametrize(
+    ("documents", "split"),
+    # Shards of two documents hold none out; nothing but control characters makes no tokens.
+    [(["One more here."] * 4, "validation"), (["\x01"] * 4, "train")],
+)
+def test_no_pair_for_a_split(tmp_path, inputs, monkeypatch, documents, split):
+    monkeypatch.setattr("components.ingest_corpus.SHARD_BYTES", 1)
+    (tmp_path / "a.txt").write_text("\n\n".join(documents))
+    corpus = Corpus(tmp_path / "corpus")
+    ingest_corpus(corpus=corpus, source=TextSource(str(tmp_path / "a.txt")))
+    with pytest.raises(InputError, match=f"at least one pair of sentences for {split}, got none from 4 documents"):
+        mask_examples(
+            corpus=corpus, vocabulary=inputs["vocabulary"], examples=PretrainingExamples(tmp_path / "examples")
+        )
 
 
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
         ({"max_length": 7}, "max_length must be at least 8, got 7"),
-        ({"held_out": 1.0}, r"held_out must be in \[0, 1\), got 1.0"),
+        ({"held_out": 1.0}, r"held_out must be in \(0, 1\), got 1.0"),
+        ({"held_out": 0.0}, r"held_out must be in \(0, 1\), got 0.0"),
         ({"duplication": 0}, "duplication must be at least 1, got 0"),
     ],
 )

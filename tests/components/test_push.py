@@ -60,6 +60,13 @@ def test_the_same_model_is_not_copied_twice(tmp_path: Path) -> None:
     assert list_versions(tmp_path / "models") == [1]
 
 
+def test_a_model_that_is_pushed_again_later_is_the_newest_again(tmp_path: Path) -> None:
+    first, second = edge_model(tmp_path / "a", "first"), edge_model(tmp_path / "b", "second")
+    assert [push_once(tmp_path, n, edge) for n, edge in enumerate((first, second, first))] == [1, 2, 3]
+    (tmp_path / "models" / "7").mkdir()
+    assert push_once(tmp_path, 8, first) == 8, "a numbered folder of somebody else counts, and is left alone"
+
+
 def test_a_model_without_a_blessing_is_refused_with_the_reasons(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match=r"not blessed: NO: b$"):
         push_once(tmp_path, 1, edge_model(tmp_path / "a"), blessed=False)
@@ -76,9 +83,9 @@ def test_a_push_that_breaks_leaves_no_version(tmp_path: Path, monkeypatch: pytes
     assert list((tmp_path / "models").iterdir()) == []
 
 
-def test_a_pushed_artifact_knows_whether_its_folder_is_there(tmp_path: Path) -> None:
+def test_a_pushed_artifact_knows_whether_its_files_are_there(tmp_path: Path) -> None:
     push_once(tmp_path, 1, edge_model(tmp_path / "a"))
     pushed = Pushed(tmp_path / "pushed-1")
     assert pushed.is_intact()
-    (tmp_path / "models" / "1").rename(tmp_path / "elsewhere")
+    (tmp_path / "models" / "1" / "model.tflite").unlink()
     assert not pushed.is_intact()

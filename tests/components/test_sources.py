@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from components.base import InputError
-from components.sources import DocstringSource, TableSource, TextSource
+from components.sources import DocstringCorpus, DocstringTask, TableSource, TextSource
 from components.tables import Row
 
 
@@ -43,6 +43,8 @@ def bad_texts():
     yield "a.jsonl", b'{"text": ', r"a\.jsonl line 1 must be a JSON object"
     yield "a.jsonl", b"[1]", r"a\.jsonl line 1 must be a JSON object, got \[1\]"
     yield "a.jsonl", b'{"text": null}', r"field 'text' must be text, got None"
+    surrogate = r"a\.jsonl line 2: field 'text' must be valid Unicode, got the lone surrogate '\\ud83d'"
+    yield "a.jsonl", b'{"text": "a \\ud83d\\ude00"}\n{"text": "a \\ud83d"}', surrogate
 
 
 @pytest.mark.parametrize(("name", "content", "message"), list(bad_texts()))
@@ -51,6 +53,17 @@ def test_bad_text(tmp_path, name, content, message):
         (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=message):
         TextSource(str(tmp_path / name)).check()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [("z.txt", b"\xff", r"z\.txt must be UTF-8"), ("z.jsonl", b'{"text": "a"}\n{', r"z\.jsonl line 2 must be a JSON")],
+)
+def test_check_reads_the_last_file_too(tmp_path, name, content, message):
+    (tmp_path / "a.txt").write_text("fine")
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        TextSource(str(tmp_path)).check()
 
 
 def test_folder_without_text(tmp_path):
@@ -125,24 +138,26 @@ def test_label_that_training_never_saw(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("make", "message"),
     [
-        lambda: TextSource(""),
-        lambda: TableSource(""),
-        lambda: TableSource("a.tsv", text="label"),
-        lambda: DocstringSource(megabytes=0),
-        lambda: DocstringSource(rows_per_label=1),
+        (lambda: TextSource(""), r"TextSource\.path must not be empty"),
+        (lambda: TableSource(""), r"TableSource\.train must not be empty"),
+        (lambda: TableSource("a.tsv", text="label"), r"TableSource\.text, label and second_text must be different"),
+        (lambda: DocstringCorpus(megabytes=0), r"DocstringCorpus\.megabytes must be positive and finite, got 0"),
+        (lambda: DocstringCorpus(megabytes=float("inf")), r"DocstringCorpus\.megabytes must be positive and finite"),
+        (lambda: DocstringTask(rows_per_label=1), r"DocstringTask\.rows_per_label must be at least 8, got 1"),
     ],
 )
-def test_sources_are_checked_on_creation(make):
-    with pytest.raises(ValueError, match="Source"):
+def test_sources_are_checked_on_creation(make, message):
+    with pytest.raises(ValueError, match=message):
         make()
 
 
-def test_docstring_source_fingerprint_follows_options():
-    DocstringSource().check()
-    assert DocstringSource().fingerprint() == DocstringSource().fingerprint()
-    assert DocstringSource(megabytes=1).fingerprint() != DocstringSource().fingerprint()
+@pytest.mark.parametrize(("make", "other"), [(DocstringCorpus, 1.0), (DocstringTask, 100)])
+def test_docstring_fingerprints_follow_the_option(make, other):
+    make().check()
+    assert make().fingerprint() == make().fingerprint()
+    assert make(other).fingerprint() != make().fingerprint()
 
 
 def test_steps_are_imported_without_heavy_libraries():

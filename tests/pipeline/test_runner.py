@@ -151,8 +151,15 @@ def test_an_input_error_in_the_first_step_leaves_nothing(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == [mine]
 
 
-def test_an_input_error_later_keeps_what_was_published(tmp_path: Path) -> None:
+def test_an_input_error_later_leaves_nothing_in_a_new_root(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"behave.how must be well"):
+        run(tmp_path / "root", *toy.misbehaving("input_error"))
+    assert not (tmp_path / "root").exists()
+
+
+def test_an_input_error_later_keeps_what_was_published_in_an_old_root(tmp_path: Path) -> None:
     root = tmp_path / "root"
+    root.mkdir()
     with pytest.raises(InputError, match=r"behave.how must be well"):
         run(root, *toy.misbehaving("input_error"))
     assert sorted(p.name for p in root.iterdir()) == [".lock", "artifacts", "logs", "metadata.sqlite"]
@@ -162,13 +169,23 @@ def test_an_input_error_later_keeps_what_was_published(tmp_path: Path) -> None:
 
 
 def test_an_existing_root_is_never_removed(tmp_path: Path) -> None:
-    (tmp_path / "keep.txt").write_text("mine")
+    root = tmp_path / "root"
+    root.mkdir()
     changing = tmp_path / "changing.txt"
     changing.write_text("x")
     with pytest.raises(InputError):
-        run(tmp_path, toy.edit_while_loading(source=toy.File(str(changing))))
-    assert (tmp_path / "keep.txt").read_text() == "mine"
-    assert not (tmp_path / ".staging").exists()
+        run(root, toy.edit_while_loading(source=toy.File(str(changing))))
+    assert root.is_dir()
+    assert not (root / ".staging").exists()
+
+
+def test_a_folder_that_holds_something_else_is_not_taken_for_a_root(tmp_path: Path) -> None:
+    foreign = tmp_path / "artifacts" / "models" / "v1"
+    foreign.mkdir(parents=True)
+    with pytest.raises(InputError, match=r"root must be a new or empty folder, .*: it holds artifacts"):
+        run(tmp_path, *toy.misbehaving("well"))
+    assert foreign.is_dir()
+    assert [path.name for path in tmp_path.iterdir()] == ["artifacts"]
 
 
 def test_a_root_that_cannot_be_written(tmp_path: Path) -> None:

@@ -70,11 +70,14 @@ def test_published_leaves_out_what_was_made_from_the_candidate(store: Store) -> 
     candidate = add(store, "c", "candidate")
     older = add(store, "1", "older", kind="Kept")
     newer = add(store, "2", "newer", kind="Kept")
-    assert list(store.published("Kept", besides="candidate")) == [newer, older]
+    run = store.start_run("toy")
+    assert list(store.published("Kept", besides="candidate", run=run)) == [newer, older]
     add(store, "3", "own", {"candidate": candidate}, kind="Kept")
-    assert list(store.published("Kept", besides="candidate")) == [newer, older]
-    assert [stored.fingerprint for stored in store.published("Kept", besides="x")] == ["own", "newer", "older"]
-    assert list(store.published("Unknown", besides="x")) == []
+    assert list(store.published("Kept", besides="candidate", run=run)) == [newer, older]
+    assert [stored.fingerprint for stored in store.published("Kept", besides="x", run=run)] == ["own", "newer", "older"]
+    assert list(store.published("Unknown", besides="x", run=run)) == []
+    other = store.start_run("another pipeline")
+    assert list(store.published("Kept", besides="x", run=other)) == []
 
 
 def test_runs_and_artifacts_are_listed_newest_first(store: Store) -> None:
