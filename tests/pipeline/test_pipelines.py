@@ -1,0 +1,54 @@
+"""The wiring: what each step reads from."""
+
+from pathlib import Path
+
+from components.artifacts import Pushed
+from components.base import Latest
+from pipeline.graph import sources_of
+from pipeline.pipelines import compression
+from pipeline.settings import load_settings
+
+READS = {
+    "ingest_corpus": set(),
+    "build_vocabulary": {"ingest_corpus"},
+    "mask_examples": {"ingest_corpus", "build_vocabulary"},
+    "ingest_examples": {"build_vocabulary"},
+    "pretrain": {"mask_examples", "build_vocabulary"},
+    "fine_tune": {"pretrain", "ingest_examples"},
+    "distill": {"fine_tune", "ingest_examples"},
+    "quantize": {"distill", "ingest_examples"},
+    "export_model": {"quantize", "ingest_examples"},
+    "evaluate": {"fine_tune", "distill", "export_model", "ingest_examples"},
+    "push": {"export_model", "evaluate"},
+}
+
+
+def test_every_step_reads_from_the_steps_it_needs() -> None:
+    pipeline = compression(load_settings(None), Path("root"))
+    assert {node.name: {handle.node.name for handle in sources_of(node)} for node in pipeline.nodes} == READS
+
+
+def test_cheap_steps_come_before_long_ones() -> None:
+    names = [node.name for node in compression(load_settings(None), Path("root")).nodes]
+    assert names.index("ingest_examples") < names.index("pretrain")
+
+
+def test_the_candidate_meets_the_version_pushed_before_it() -> None:
+    nodes = {node.name: node for node in compression(load_settings(None), Path("root")).nodes}
+    previous = nodes["evaluate"].inputs["previous"]
+    assert isinstance(previous, Latest)
+    assert previous.artifact is Pushed
+    assert previous.besides.node is nodes["export_model"]
+
+
+def test_settings_reach_the_steps() -> None:
+    overrides = ["distillation.temperature=4.0", "pooling=cls", "training.steps=7", "name=mine", "max_length=64"]
+    pipeline = compression(load_settings(None, overrides), Path("root"))
+    values = {node.name: node.values for node in pipeline.nodes}
+    assert pipeline.name == "mine"
+    assert values["distill"]["distillation"].temperature == 4.0
+    assert values["quantize"]["distillation"].temperature == 4.0
+    assert values["fine_tune"]["pooling"] == "cls"
+    assert values["pretrain"]["training"].steps == 7
+    assert values["mask_examples"]["max_length"] == values["ingest_examples"]["max_length"] == 64
+    assert values["push"]["folder"] == str(Path("root") / "pushed" / "mine")
