@@ -73,8 +73,8 @@ def mask_examples(
     for split in ("train", "validation"):
         if not counts[split]:
             raise InputError(
-                f"the corpus must give at least one pair of sentences for {split}, got none from {documents} documents; "
-                "add text, or part it into more documents by blank lines"
+                f"the corpus must give at least one pair of sentences for {split}, got none from {documents} documents"
+                "; add text, or part it into more documents by blank lines"
             )
     from keras_bert.records import write_features
 
