@@ -53,7 +53,7 @@ def check_agreement(name: str, reference: Array, candidate: Array, minimum: floa
         name: of the candidate, for the message.
         reference: what the model answers.
         candidate: what the exported file answers to the same rows.
-        minimum: the smallest share of rows on which both must agree, 0 to 1.
+        minimum: the smallest share of rows on which both must agree, 0 to 1; one row may always differ.
 
     Raises:
         ParityError: they agree on fewer rows, or a logit is not a number; or the shapes differ.

@@ -234,7 +234,14 @@ class Driven:
         self.root, self.trace = folder / "root", folder / "trace"
         command = [sys.executable, "-m", "tests.pipeline.drive", str(self.root), "slow", str(self.trace)]
         self.process = subprocess.Popen(
-            command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+            command,
+            cwd=REPOSITORY,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            # A shell starts what it puts into the background with SIGINT ignored; the tests may run there.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         grandchild = self.trace.with_name("trace.grandchild")
         deadline = time.monotonic() + 20
