@@ -9,6 +9,15 @@ from typing import Any, ClassVar
 MANIFEST = "manifest.json"
 
 
+def sync(path: Path) -> None:
+    """Waits until a file, or the list of a folder's entries, is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 class Artifact:
     """A directory of files of a known type.
 

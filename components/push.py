@@ -1,11 +1,10 @@
 """Push: a blessed model into a numbered folder, all of it or nothing."""
 
 import json
-import os
 import shutil
 from pathlib import Path
 
-from components.artifacts import Blessing, EdgeModel, Evaluation, Pushed
+from components.artifacts import Blessing, EdgeModel, Evaluation, Pushed, sync
 from components.base import Input, Output, Refusal, component
 from components.model_card import write_model_card
 from components.model_folder import TOKENIZER_FILES
@@ -76,18 +75,9 @@ def place_version(folder: Path, edge: EdgeModel, evaluation: Evaluation, name: s
         (staging / "origin.json").write_text(json.dumps(origin, indent=1) + "\n")
         write_model_card(staging, name, version)
         for path in (*staging.iterdir(), staging):
-            _flush(path)
+            sync(path)
         staging.rename(folder / str(version))
-        _flush(folder)
+        sync(folder)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return version
-
-
-def _flush(path: Path) -> None:
-    """Waits until a file or folder is on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

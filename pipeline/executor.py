@@ -19,6 +19,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from components.artifacts import sync
 from components.base import Component, InputError, Refusal, Role, set_progress_sink
 from pipeline.fingerprint import FIRST_PARTY
 
@@ -237,8 +238,4 @@ def _redirect_output(log: Path) -> None:
 def _sync(folder: Path) -> None:
     """Brings a folder and all that is in it to the disk."""
     for place in (*folder.rglob("*"), folder):
-        descriptor = os.open(place, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync(place)

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import shutil
 import sqlite3
 import time
@@ -11,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.artifacts import Artifact
+from components.artifacts import Artifact, sync
 from components.base import Handle, InputError, Latest, Node, Refusal, Role, canonical
 from pipeline.executor import PRELOAD, Outcome, Watcher, execute, is_disk_full
 from pipeline.fingerprint import FIRST_PARTY, code_fingerprint, execution_key
@@ -180,7 +179,7 @@ class Launcher:
             relative = target.relative_to(self._root).as_posix()
             new[name] = NewArtifact(type(output).__name__, fingerprint, relative)
         for folder in (home, home.parent, self._root):
-            _sync_folder(folder)
+            sync(folder)
         return self._store.publish(self._execution(plan, "ran", seconds), plan.present_inputs(), new)
 
     def _failure(self, plan: Plan, outcome: Outcome, seconds: float) -> Exception:
@@ -239,11 +238,3 @@ def _check_parameters(plan: Plan, outputs: Mapping[str, Artifact]) -> Outcome:
 def _holds(artifact: Artifact, stored: StoredArtifact) -> bool:
     """Whether a directory still holds what was published there."""
     return artifact.is_intact() and artifact.fingerprint() == stored.fingerprint
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -174,7 +174,7 @@ def test_a_full_disk_while_publishing(life: Life, monkeypatch: pytest.MonkeyPatc
     def full(*_: object) -> None:
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr("pipeline.launcher._sync_folder", full)
+    monkeypatch.setattr("pipeline.launcher.sync", full)
     with pytest.raises(StepError, match="no space left"):
         life.run(toy.write())
     assert life.store.is_empty()
