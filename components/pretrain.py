@@ -32,7 +32,7 @@ def pretrain(
     from keras_bert.pretraining import build_pretraining, pretraining_objective
     from keras_bert.records import read_features
     from keras_bert.tokenizer import Tokenizer
-    from keras_bert.trainer import Trainer, make_deterministic
+    from keras_bert.trainer import VALIDATION_BATCH, Trainer, make_deterministic
 
     make_deterministic(training.seed)
     features = read_features(examples.path)
@@ -41,7 +41,7 @@ def pretrain(
     trainer = Trainer(network, pretraining_objective, training, training.count_steps(features["counts"]["train"]))
     history = trainer.fit(
         pretraining_dataset(examples.path, "train", training.batch_size, seed=training.seed, shuffle=True, repeat=True),
-        validation=pretraining_dataset(examples.path, "validation", training.batch_size),
+        validation=pretraining_dataset(examples.path, "validation", VALIDATION_BATCH),
         on_progress=report_progress,
     )
     for entry in history:

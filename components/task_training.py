@@ -22,12 +22,12 @@ def train_on_rows(
     """Trains on the training split and validates on the validation split; returns the history."""
     from keras_bert.data import task_dataset
     from keras_bert.records import read_features
-    from keras_bert.trainer import Trainer
+    from keras_bert.trainer import VALIDATION_BATCH, Trainer
 
     steps = training.count_steps(read_features(examples.path)["counts"]["train"])
     return Trainer(network, objective, training, steps).fit(
         training_rows(examples, training),
-        validation=task_dataset(examples.path, "validation", training.batch_size, bucket_boundaries=LENGTH_BUCKETS),
+        validation=task_dataset(examples.path, "validation", VALIDATION_BATCH, bucket_boundaries=LENGTH_BUCKETS),
         on_progress=report_progress,
     )
 

@@ -17,6 +17,9 @@ from keras_bert.optimizer import adamw
 
 logger = logging.getLogger(__name__)
 
+# Rows of a held-out batch: nothing is learnt from it, so it may be larger than a training batch, and faster.
+VALIDATION_BATCH = 64
+
 Batch = Mapping[str, Any]
 Sums = dict[str, tuple[Any, Any]]
 
