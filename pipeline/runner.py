@@ -179,7 +179,7 @@ def _state_of(steps: Sequence[StepResult]) -> RunState:
 
 @contextlib.contextmanager
 def _opened(place: Root) -> Iterator[Store]:
-    """The store of a root; a root made for this run goes again if the store cannot be opened or stays empty-handed."""
+    """The store of a root; a root made for this run goes again if the store cannot be opened."""
     try:
         store = Store(place.path)
     except InputError:

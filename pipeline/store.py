@@ -206,10 +206,6 @@ class Store:
         ).fetchone()
         return None if row is None else float(row[0])
 
-    def is_empty(self) -> bool:
-        """Whether nothing was ever published."""
-        return self._connection.execute("SELECT 1 FROM artifacts LIMIT 1").fetchone() is None
-
     def paths(self) -> set[str]:
         """The paths of all published artifacts, relative to the root."""
         return {path for (path,) in self._connection.execute("SELECT path FROM artifacts WHERE path IS NOT NULL")}

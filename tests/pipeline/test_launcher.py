@@ -177,7 +177,7 @@ def test_a_full_disk_while_publishing(life: Life, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("pipeline.launcher.sync", full)
     with pytest.raises(StepError, match="no space left"):
         life.run(toy.write())
-    assert life.store.is_empty()
+    assert not life.store.artifacts()
 
 
 def test_data_that_changes_while_it_is_read_is_not_published(life: Life, tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_data_that_changes_while_it_is_read_is_not_published(life: Life, tmp_pat
     path.write_text("mine")
     with pytest.raises(InputError, match=r"edit_while_loading.source changed while it was read"):
         life.run(toy.edit_while_loading(source=toy.File(str(path))))
-    assert life.store.is_empty()
+    assert not life.store.artifacts()
 
 
 def test_progress_reaches_the_watcher(life: Life) -> None:

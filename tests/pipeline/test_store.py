@@ -24,13 +24,13 @@ def add(
 
 def test_what_is_published_is_found_again(store: Store, tmp_path: Path) -> None:
     assert store.find("k") is None
-    assert store.is_empty()
+    assert not store.artifacts()
     made = add(store, "k", "f")
     store.close()
     again = Store(tmp_path)
     assert again.find("k") == {"out": made}
     assert again.paths() == {"artifacts/node/out-k"}
-    assert not again.is_empty()
+    assert again.artifacts()
 
 
 def test_only_what_ran_is_found(store: Store) -> None:
@@ -62,7 +62,7 @@ def test_publishing_is_all_or_nothing(store: Store) -> None:
             {"in": stranger},
             {"out": NewArtifact("Text", "f", "artifacts/n")},
         )
-    assert store.is_empty()
+    assert not store.artifacts()
     assert store.executions(run) == []
 
 
