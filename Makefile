@@ -5,10 +5,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup run test check bench lock clean
+JAX_VENV := .venv-jax
+JAX_READY := $(JAX_VENV)/.ready
+
+# What these cover must not need TensorFlow; the import contract in pyproject.toml says the same of the code.
+BACKEND_TESTS := $(addprefix tests/keras_bert/, \
+	layers metrics tasks compress/test_distill.py interop/test_hugging_face.py test_config.py test_encoder.py \
+	test_losses.py test_masking.py test_optimizer.py test_pretraining.py test_saving.py)
+
+.PHONY: help setup run test test-backends check bench lock clean
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 setup: $(READY) ## make the environment from the lock
 
@@ -23,6 +31,14 @@ run: $(READY) ## the default job: from text to blessed .tflite and .onnx
 test: $(READY) ## the whole test suite but what is marked slow
 	$(BIN)/python -m pytest -m "not slow"
 
+test-backends: $(JAX_READY) ## the tests of all that needs no TensorFlow, on JAX, where TensorFlow is not installed
+	KERAS_BACKEND=jax $(JAX_VENV)/bin/python -m pytest -m "not slow" $(BACKEND_TESTS)
+
+$(JAX_READY): requirements-jax.lock
+	$(PYTHON) -m venv --clear $(JAX_VENV)
+	$(JAX_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-jax.lock
+	touch $@
+
 check: $(READY) ## lint, format, types, import contract
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -32,13 +48,15 @@ check: $(READY) ## lint, format, types, import contract
 bench: $(READY) ## speed, ours and the peers' in one run
 	$(BIN)/python -m benchmarks.inference
 
+COMPILE := build/lock/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \
+	--no-header --no-emit-options --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+
 lock: ## resolve the dependencies anew
 	$(PYTHON) -m venv --clear build/lock
 	build/lock/bin/python -m pip install --quiet pip-tools
-	build/lock/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --extra dev \
-		--no-header --no-emit-options --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
-		--output-file requirements.lock pyproject.toml
+	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
+	$(COMPILE) --output-file requirements-jax.lock requirements-jax.in
 
 clean: ## remove the environment and caches, but no artifacts
-	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(JAX_VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -39,7 +39,7 @@ def distill(
     """
     from keras_bert.compress.distill import DistillationObjective
     from keras_bert.encoder import build_encoder
-    from keras_bert.tasks.classification import build_classifier
+    from keras_bert.tasks.classification import build_classifier, pooling_of
     from keras_bert.trainer import make_deterministic
 
     make_deterministic(training.seed)
@@ -48,7 +48,7 @@ def distill(
     network = build_classifier(
         build_encoder(encoder.encoder_config(vocabulary_size, task["max_length"])),
         len(task["labels"]),
-        pooling=task["pooling"],
+        pooling=pooling_of(teacher_network),
     )
     copied = take_over(network, teacher_network)
     history = train_on_rows(network, DistillationObjective(teacher_network, distillation), examples, training)

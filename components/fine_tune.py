@@ -34,5 +34,5 @@ def fine_tune(
     network = build_classifier(encoder_of(read_model(pretrained)[0]), len(labels), pooling=pooling)
     history = train_on_rows(network, classification_objective, examples, training)
     max_length = read_features(examples.path)["max_length"]
-    task = {"task": "classification", "labels": labels, "max_length": max_length, "pooling": pooling}
+    task = {"task": "classification", "labels": labels, "max_length": max_length}
     write_model(model, network, pretrained, task, history)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts import Artifact, Model
+from keras_bert.folders import MODEL_FILE, TASK_FILE
 
 if TYPE_CHECKING:
     import keras
@@ -35,9 +36,9 @@ def write_model(
     from keras_bert.saving import save_model
     from keras_bert.trainer import write_history
 
-    save_model(model, output.file("model.keras"))
+    save_model(model, output.file(MODEL_FILE))
     copy_tokenizer(tokenizer_of, output.path)
-    output.file("task.json").write_text(json.dumps(task, indent=1, sort_keys=True) + "\n")
+    output.file(TASK_FILE).write_text(json.dumps(task, indent=1, sort_keys=True) + "\n")
     write_history(history, output.file("history.jsonl"))
     output.counts = {"parameters": model.count_params(), **history[-1]}
 
@@ -46,12 +47,12 @@ def read_model(artifact: Model) -> tuple["keras.Model", dict[str, Any]]:
     """The model and its `task.json`."""
     from keras_bert.saving import load_model
 
-    return load_model(artifact.file("model.keras")), read_task(artifact)
+    return load_model(artifact.file(MODEL_FILE)), read_task(artifact)
 
 
 def read_task(artifact: Model) -> dict[str, Any]:
     """What the model was trained for."""
-    task: dict[str, Any] = json.loads(artifact.file("task.json").read_text())
+    task: dict[str, Any] = json.loads(artifact.file(TASK_FILE).read_text())
     return task
 
 

@@ -29,6 +29,7 @@ def pretrain(
         training: how long and how to train.
     """
     from keras_bert.data import pretraining_dataset
+    from keras_bert.encoder import build_encoder
     from keras_bert.pretraining import build_pretraining, pretraining_objective
     from keras_bert.records import read_features
     from keras_bert.tokenizer import Tokenizer
@@ -37,7 +38,7 @@ def pretrain(
     make_deterministic(training.seed)
     features = read_features(examples.path)
     config = encoder.encoder_config(Tokenizer.load(vocabulary.path).vocabulary_size, features["max_length"])
-    network = build_pretraining(config)
+    network = build_pretraining(build_encoder(config))
     trainer = Trainer(network, pretraining_objective, training, training.count_steps(features["counts"]["train"]))
     history = trainer.fit(
         pretraining_dataset(examples.path, "train", training.batch_size, seed=training.seed, shuffle=True, repeat=True),

@@ -1,1 +1,33 @@
-"""BERT in plain Keras: configurations, bricks, tasks, training, compression and export."""
+"""BERT in plain Keras: configurations, bricks, tasks, training, compression and export.
+
+The names below are the library's front door. Each is loaded when it is first asked for: configurations and
+models need no TensorFlow, and the pipeline's command line needs neither TensorFlow nor Keras.
+"""
+
+import importlib
+from typing import Any
+
+_HOMES = {
+    "EncoderConfig": "keras_bert.config",
+    "PRESETS": "keras_bert.config",
+    "TASKS": "keras_bert.tasks.registry",
+    "Tokenizer": "keras_bert.tokenizer",
+    "adamw": "keras_bert.optimizer",
+    "build_encoder": "keras_bert.encoder",
+    "from_hugging_face": "keras_bert.interop.hugging_face",
+    "from_tf1": "keras_bert.interop.tf1",
+    "load": "keras_bert.tasks.registry",
+    "preset": "keras_bert.config",
+    "to_hugging_face": "keras_bert.interop.hugging_face",
+    "to_tf1": "keras_bert.interop.tf1",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

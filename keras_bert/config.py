@@ -177,7 +177,25 @@ _SHAPES = {
     "large": (24, 1024),
 }
 
-PRESETS: dict[str, dict[str, int]] = {
+PRESETS: dict[str, dict[str, Any]] = {
     name: {"num_layers": layers, "hidden_size": hidden, "num_heads": hidden // 64, "intermediate_size": 4 * hidden}
     for name, (layers, hidden) in _SHAPES.items()
 }
+
+# Rows of the token embedding of the released checkpoints (google-research/bert, README.md).
+VOCABULARY_SIZES = {"uncased": 30522, "cased": 28996, "multilingual": 119547, "chinese": 21128}
+
+
+def preset(name: str, vocabulary: str = "uncased") -> EncoderConfig:
+    """The configuration of a released BERT.
+
+    Args:
+        name: a key of `PRESETS`.
+        vocabulary: a key of `VOCABULARY_SIZES`: uncased or cased English, 104 languages cased, or Chinese.
+
+    Raises:
+        ValueError: there is no such preset or vocabulary.
+    """
+    check("preset", "name", name in PRESETS, f"be one of {tuple(PRESETS)}", name)
+    check("preset", "vocabulary", vocabulary in VOCABULARY_SIZES, f"be one of {tuple(VOCABULARY_SIZES)}", vocabulary)
+    return EncoderConfig(**PRESETS[name], vocabulary_size=VOCABULARY_SIZES[vocabulary])

@@ -1,5 +1,7 @@
 """The BERT encoder (Devlin et al. 2019, section 3) as a functional Keras model."""
 
+from typing import Any
+
 import keras
 
 from keras_bert.config import EncoderConfig
@@ -12,12 +14,16 @@ from keras_bert.layers.tap import Tap
 INPUT_NAMES = ("token_ids", "segment_ids", "padding_mask")
 
 
-def build_encoder(config: EncoderConfig, name: str = "encoder") -> keras.Model:
+def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
     """Builds the encoder.
+
+    Args:
+        config: its shape.
+        pooler: whether it has BERT's pooler, which some released checkpoints lack.
 
     Returns:
         A model from `token_ids`, `segment_ids`, `padding_mask`, each int32 (batch, length), to
-        `sequence_output` (batch, length, hidden) and `pooled_output` (batch, hidden).
+        `sequence_output` (batch, length, hidden) and, with a pooler, `pooled_output` (batch, hidden).
     """
     spread = config.initializer_range
     inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in INPUT_NAMES}
@@ -40,8 +46,10 @@ def build_encoder(config: EncoderConfig, name: str = "encoder") -> keras.Model:
             initializer_range=spread,
             name=f"block_{index}",
         )(x, attention_bias)
-    pooled = Pooler(spread, name="pooler")(x)
-    return keras.Model(inputs, {"sequence_output": x, "pooled_output": pooled}, name=name)
+    outputs = {"sequence_output": x}
+    if pooler:
+        outputs["pooled_output"] = Pooler(spread, name="pooler")(x)
+    return keras.Model(inputs, outputs, name="encoder")
 
 
 def encoder_of(model: keras.Model) -> keras.Model:
@@ -50,9 +58,60 @@ def encoder_of(model: keras.Model) -> keras.Model:
     Models with heads are one flat graph: Keras saves a layer that stands in a nested model and outside
     of it (the token embedding under the masked-token head) as two layers with weights of their own.
 
+    Returns:
+        What `build_encoder` returns; without `pooled_output` where the model has no pooler.
+
     Raises:
-        ValueError: the model has no pooler, as a classifier with mean pooling has none.
+        ValueError: there is no encoder in the model.
     """
-    pooler = model.get_layer("pooler")
     inputs = {name: model.get_layer(name).output for name in INPUT_NAMES}
-    return keras.Model(inputs, {"sequence_output": pooler.input, "pooled_output": pooler.output}, name="encoder")
+    outputs = {"sequence_output": blocks_of(model)[-1].output}
+    if has_layer(model, "pooler"):
+        outputs["pooled_output"] = model.get_layer("pooler").output
+    return keras.Model(inputs, outputs, name="encoder")
+
+
+def pooled_output(encoder: keras.Model) -> Any:
+    """The output of an encoder's pooler (batch, hidden).
+
+    Raises:
+        ValueError: the encoder has none, as that of a model with mean pooling.
+    """
+    if "pooled_output" not in encoder.output:
+        raise ValueError("encoder must have a pooler, got one without; pooling by the mean needs none")
+    return encoder.output["pooled_output"]
+
+
+def config_of(model: keras.Model) -> EncoderConfig:
+    """The configuration of the encoder inside a model.
+
+    Raises:
+        ValueError: there is no encoder in the model.
+    """
+    blocks = blocks_of(model)
+    tokens = model.get_layer("token_embedding")
+    return EncoderConfig(
+        num_layers=len(blocks),
+        hidden_size=tokens.hidden_size,
+        vocabulary_size=tokens.vocabulary_size,
+        max_length=model.get_layer("position_embedding").max_length,
+        num_segments=model.get_layer("segment_embedding").num_segments,
+        **blocks[0].settings,
+    )
+
+
+def blocks_of(model: keras.Model) -> list[EncoderBlock]:
+    """The encoder blocks of a model, first to last.
+
+    Raises:
+        ValueError: there are none.
+    """
+    blocks = [layer for layer in model.layers if isinstance(layer, EncoderBlock)]
+    if not blocks:
+        raise ValueError(f"model must hold an encoder, got {model.name!r} without encoder blocks")
+    return sorted(blocks, key=lambda block: int(block.name.removeprefix("block_")))
+
+
+def has_layer(model: keras.Model, name: str) -> bool:
+    """Whether a model has a layer of this name."""
+    return any(layer.name == name for layer in model.layers)

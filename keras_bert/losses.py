@@ -2,7 +2,11 @@
 
 from typing import Any
 
+import keras
 from keras import ops
+
+# Stands in place of a label where there is none: padding, special tokens, all but the first piece of a word.
+IGNORED = -1
 
 
 def cross_entropy(logits: Any, labels: Any) -> Any:
@@ -24,3 +28,8 @@ def mean(sums: tuple[Any, Any]) -> Any:
 def weighted(values: Any, weights: Any) -> tuple[Any, Any]:
     """Values and weights of one shape -> (sum of the weighted values, sum of the weights)."""
     return ops.sum(values * weights), ops.sum(weights)
+
+
+def labelled_cross_entropy() -> keras.losses.Loss:
+    """For `compile`: the mean of -log softmax(logits)[label], in nats, over what is not `IGNORED`."""
+    return keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=IGNORED)

@@ -6,32 +6,36 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.config import EncoderConfig
-from keras_bert.encoder import build_encoder
+from keras_bert.encoder import config_of, pooled_output
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MaskedTokenTransform, OutputBias
 from keras_bert.losses import cross_entropy, hits, mean, weighted
 
 
-def build_pretraining(config: EncoderConfig) -> keras.Model:
-    """Builds an encoder that predicts masked tokens and whether B follows A.
+def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True) -> keras.Model:
+    """Puts the heads on an encoder that predict masked tokens and whether B follows A.
+
+    Args:
+        encoder: what `build_encoder` returns; its weights are shared, not copied.
+        next_sentence: whether there is the second head, which needs an encoder with a pooler.
 
     Returns:
-        A model from the encoder's inputs and `mask_positions` int32 (batch, predictions) to
-        `masked_tokens` (batch, predictions, vocabulary) and `next_sentence` (batch, 2), both logits.
+        A model from the encoder's inputs and `mask_positions` int32 (batch, predictions) to `masked_tokens`
+        (batch, predictions, vocabulary) and, with the second head, `next_sentence` (batch, 2), both logits.
+
+    Raises:
+        ValueError: the second head is wanted and the encoder has no pooler.
     """
-    encoder = build_encoder(config)
+    config = config_of(encoder)
     mask_positions = keras.Input((None,), dtype="int32", name="mask_positions")
     transform = MaskedTokenTransform(
         config.activation, config.layer_norm_epsilon, config.initializer_range, name="masked_token_transform"
     )
     chosen = transform(encoder.output["sequence_output"], mask_positions)
     scores = encoder.get_layer("token_embedding")(chosen, reverse=True)
-    next_sentence = Dense(2, config.initializer_range, name="next_sentence")
-    logits = {
-        "masked_tokens": OutputBias(name="masked_token_bias")(scores),
-        "next_sentence": next_sentence(encoder.output["pooled_output"]),
-    }
+    logits = {"masked_tokens": OutputBias(name="masked_token_bias")(scores)}
+    if next_sentence:
+        logits["next_sentence"] = Dense(2, config.initializer_range, name="next_sentence")(pooled_output(encoder))
     return keras.Model({**encoder.input, "mask_positions": mask_positions}, logits, name="pretraining")
 
 

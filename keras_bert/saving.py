@@ -13,14 +13,14 @@ from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import FeedForward
-from keras_bert.layers.heads import MaskedTokenTransform, MeanPooler, OutputBias, Pooler
+from keras_bert.layers.heads import FirstTokenPooler, MaskedTokenTransform, MeanPooler, OutputBias, Pooler
 from keras_bert.layers.tap import Tap
 
 CUSTOM_OBJECTS: dict[str, type[keras.layers.Layer]] = {
     layer.__name__: layer
     for layer in (
-        AttentionBias, Dense, EncoderBlock, FeedForward, MaskedTokenTransform, MeanPooler, OutputBias,
-        Pooler, PositionEmbedding, SegmentEmbedding, SelfAttention, Tap, TokenEmbedding,
+        AttentionBias, Dense, EncoderBlock, FeedForward, FirstTokenPooler, MaskedTokenTransform, MeanPooler,
+        OutputBias, Pooler, PositionEmbedding, SegmentEmbedding, SelfAttention, Tap, TokenEmbedding,
     )
 }  # fmt: skip
 

@@ -135,7 +135,7 @@ def _predict(options: argparse.Namespace, _: Console) -> int:
     except (FileNotFoundError, ValueError) as error:
         raise InputError(str(error)) from None
     for text, prediction in zip(options.texts, predictions, strict=True):
-        sys.stdout.write(f"{prediction.label}\t{prediction.score:.4f}\t{text}\n")
+        sys.stdout.write(f"{prediction.label}\t{prediction.probability:.4f}\t{text}\n")
     return DONE
 
 

@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert.config import Distillation
+from keras_bert.encoder import blocks_of, has_layer
 from keras_bert.layers.embeddings import PositionEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.losses import cross_entropy, hits, mean, weighted
@@ -73,24 +74,16 @@ def initialize_from_teacher(student: keras.Model, teacher: keras.Model) -> dict[
             two layers differ in shape, as they do when the models differ in width or vocabulary, or the
             blocks differ in their number of heads.
     """
-    blocks, teacher_blocks = _count_blocks(student), _count_blocks(teacher)
-    if blocks == 0 or teacher_blocks % blocks:
+    blocks, teacher_blocks = len(blocks_of(student)), len(blocks_of(teacher))
+    if teacher_blocks % blocks:
         raise ValueError(f"the teacher's {teacher_blocks} blocks must be a multiple of the student's, got {blocks}")
     stride = teacher_blocks // blocks
-    copied = {name: name for name in _SHARED if _has(student, name) and _has(teacher, name)}
+    copied = {name: name for name in _SHARED if has_layer(student, name) and has_layer(teacher, name)}
     copied |= {f"block_{index}": f"block_{index * stride}" for index in range(blocks)}
     weights = {name: _take_over(student.get_layer(name), teacher.get_layer(of)) for name, of in copied.items()}
     for name, values in weights.items():
         student.get_layer(name).set_weights(values)
     return copied
-
-
-def _count_blocks(model: keras.Model) -> int:
-    return sum(isinstance(layer, EncoderBlock) for layer in model.layers)
-
-
-def _has(model: keras.Model, name: str) -> bool:
-    return any(layer.name == name for layer in model.layers)
 
 
 def _take_over(layer: keras.layers.Layer, source: keras.layers.Layer) -> list[Any]:

@@ -1,6 +1,5 @@
 """A pushed folder: the int8 model with all that it takes to ask it something."""
 
-import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,20 +8,8 @@ from typing import Any
 import numpy as np
 
 from keras_bert.export.runtimes import TFLiteClassifier
+from keras_bert.tasks.classification import Prediction, decode
 from keras_bert.tokenizer import Tokenizer
-
-
-@dataclasses.dataclass(frozen=True)
-class Prediction:
-    """The answer for one text.
-
-    Attributes:
-        label: the most probable label.
-        score: its probability, 0 to 1.
-    """
-
-    label: str
-    score: float
 
 
 class Bundle:
@@ -68,11 +55,5 @@ class Bundle:
         seconds = [None] * len(texts) if second_texts is None else second_texts
         if len(seconds) != len(texts):
             raise ValueError(f"second_texts must be as many as texts ({len(texts)}), got {len(seconds)}")
-        return [self._decide(self.encode(*pair)) for pair in zip(texts, seconds, strict=True)]
-
-    def _decide(self, features: dict[str, np.ndarray[Any, Any]]) -> Prediction:
-        logits = self.classifier(**features)[0].astype(np.float64)
-        probabilities = np.exp(logits - logits.max())
-        probabilities /= probabilities.sum()
-        best = int(probabilities.argmax())
-        return Prediction(self.labels[best], float(probabilities[best]))
+        rows = zip(texts, seconds, strict=True)
+        return [decode(self.classifier(**self.encode(*row))[0], self.labels) for row in rows]

@@ -35,7 +35,7 @@ class EncoderBlock(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.settings = {
+        self.settings: dict[str, Any] = {
             "num_heads": num_heads,
             "intermediate_size": intermediate_size,
             "activation": activation,

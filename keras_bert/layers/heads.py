@@ -56,6 +56,14 @@ class MeanPooler(keras.layers.Layer):
         return self.output_tap(ops.divide(total, ops.sum(weights, axis=2)))
 
 
+class FirstTokenPooler(keras.layers.Layer):
+    """The final state of the first token, `[CLS]`, as it is (Reimers and Gurevych 2019, section 3)."""
+
+    def call(self, inputs: Any) -> Any:
+        """(batch, length, hidden) -> (batch, hidden)."""
+        return inputs[:, 0]
+
+
 class MaskedTokenTransform(keras.layers.Layer):
     """LayerNorm(activation(W h + b)) at the masked positions only (released code, `get_masked_lm_output`).
 

@@ -1,15 +1,22 @@
 """Classification of a text or of a pair of texts (Devlin et al. 2019, section 4.1)."""
 
-from collections.abc import Mapping
-from typing import Any, get_args
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_bert.config import Pooling
+from keras_bert.encoder import has_layer, pooled_output
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MeanPooler
 from keras_bert.losses import cross_entropy, hits, mean, weighted
+from keras_bert.tasks.base import Array, Features, Task, check_labels, check_same_length, label_numbers
+
+if TYPE_CHECKING:
+    from keras_bert.tokenizer import Tokenizer
 
 
 def build_classifier(
@@ -28,17 +35,30 @@ def build_classifier(
         A model from the encoder's inputs to logits (batch, num_labels).
 
     Raises:
-        ValueError: there are fewer than 2 labels, or there is no such pooling.
+        ValueError: there are fewer than 2 labels, there is no such pooling, or the encoder has no pooler.
     """
     if num_labels < 2:
         raise ValueError(f"num_labels must be at least 2, got {num_labels}")
+    pooled = keras.layers.Dropout(dropout, name="classifier_dropout")(pool(encoder, pooling))
+    return keras.Model(encoder.input, Dense(num_labels, name="classifier")(pooled), name="classification")
+
+
+def pool(encoder: keras.Model, pooling: Pooling) -> Any:
+    """One vector for the whole text: (batch, hidden).
+
+    Raises:
+        ValueError: there is no such pooling, or the encoder has no pooler.
+    """
     if pooling not in get_args(Pooling):
         raise ValueError(f"pooling must be one of {get_args(Pooling)}, got {pooling!r}")
-    pooled = encoder.output["pooled_output"]
-    if pooling == "mean":
-        pooled = MeanPooler(name="mean_pooler")(encoder.output["sequence_output"], encoder.input["padding_mask"])
-    pooled = keras.layers.Dropout(dropout, name="classifier_dropout")(pooled)
-    return keras.Model(encoder.input, Dense(num_labels, name="classifier")(pooled), name="classification")
+    if pooling == "cls":
+        return pooled_output(encoder)
+    return MeanPooler(name="mean_pooler")(encoder.output["sequence_output"], encoder.input["padding_mask"])
+
+
+def pooling_of(model: keras.Model) -> Pooling:
+    """How a model of this file pools."""
+    return "mean" if has_layer(model, "mean_pooler") else "cls"
 
 
 def classification_objective(
@@ -61,3 +81,88 @@ def classification_objective(
         "accuracy": weighted(hits(logits, batch["label"]), ones),
     }
     return mean(metrics["loss"]), metrics
+
+
+@dataclasses.dataclass(frozen=True)
+class Prediction:
+    """The answer for one text.
+
+    Attributes:
+        label: the most probable label.
+        probability: of that label, 0 to 1.
+    """
+
+    label: str
+    probability: float
+
+
+def decode(logits: Array, labels: Sequence[str]) -> Prediction:
+    """Logits of one text (labels,) -> its most probable label."""
+    logits = logits.astype("float64")
+    shares = np.exp(logits - logits.max())
+    best = int(logits.argmax())
+    return Prediction(labels[best], float(shares[best] / shares.sum()))
+
+
+class Classification(Task):
+    """One label for each text, or for each pair of texts.
+
+    Args:
+        model: what `build_classifier` returns.
+        tokenizer: with the model's vocabulary.
+        labels: names of the classes, in the order of the logits.
+        max_length: the most tokens of a text or pair.
+    """
+
+    name = "classification"
+
+    def __init__(
+        self, model: keras.Model, tokenizer: "Tokenizer", *, labels: Sequence[str], max_length: int = 128
+    ) -> None:
+        super().__init__(model, tokenizer, max_length=max_length)
+        self.labels = check_labels(type(self).__name__, labels, model.output.shape[-1])
+
+    @classmethod
+    def build(
+        cls,
+        encoder: keras.Model,
+        tokenizer: "Tokenizer",
+        *,
+        labels: Sequence[str],
+        max_length: int = 128,
+        pooling: Pooling = "cls",
+        dropout: float = 0.1,
+    ) -> Self:
+        """A new classifier on an encoder, see `build_classifier`."""
+        model = build_classifier(encoder, len(labels), pooling=pooling, dropout=dropout)
+        return cls(model, tokenizer, labels=labels, max_length=max_length)
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments but the first two."""
+        return {**super().settings(), "labels": list(self.labels)}
+
+    def loss(self) -> keras.losses.Loss:
+        """Mean cross-entropy, in nats."""
+        return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+    def metrics(self) -> list[keras.metrics.Metric]:
+        """The share of right labels."""
+        return [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+
+    def examples(
+        self, texts: Sequence[str], labels: Sequence[str], pairs: Sequence[str] | None = None
+    ) -> tuple[Features, Array]:
+        """What `model.fit` takes: the inputs (rows, length) and the numbers of the labels (rows,) int32.
+
+        Raises:
+            TypeError: a text is no string.
+            ValueError: a label is unknown, or there are not as many labels or pairs as texts.
+        """
+        check_same_length("texts", texts, "labels", labels)
+        return self.encode(texts, pairs), label_numbers(labels, self.labels)
+
+    def predict(
+        self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32
+    ) -> list[Prediction]:
+        """The most probable label of each text, or of each pair."""
+        return [decode(logits, self.labels) for logits in self.outputs(texts, pairs, batch_size=batch_size)]

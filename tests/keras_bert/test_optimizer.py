@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from keras_bert.config import EncoderConfig
+from keras_bert.encoder import build_encoder
 from keras_bert.optimizer import WarmupLinearDecay, adamw
 from keras_bert.pretraining import build_pretraining
 
@@ -74,13 +75,13 @@ def test_what_decays_in_a_model():
     config = EncoderConfig(
         vocabulary_size=20, max_length=8, num_layers=2, hidden_size=8, num_heads=2, intermediate_size=16
     )
-    variables = build_pretraining(config).trainable_variables
+    variables = build_pretraining(build_encoder(config)).trainable_variables
     for variable in variables:
-        variable.assign(keras.ops.ones_like(variable))
+        variable.assign(np.ones(variable.shape))
     optimizer = adamw(0.5, 1, weight_decay=0.1)
     optimizer.build(variables)
-    optimizer.apply([keras.ops.zeros_like(variable) for variable in variables])
-    values = {variable.path: set(np.unique(variable).tolist()) for variable in variables}
+    optimizer.apply([keras.ops.zeros(variable.shape) for variable in variables])
+    values = {variable.path: set(np.unique(variable.numpy()).tolist()) for variable in variables}
     kept = ("bias", "gamma", "beta")
     assert {name: next(iter(value)) for name, value in values.items()} == {
         name: pytest.approx(1.0 if name.endswith(kept) else 0.95) for name in values

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_bert.config import EncoderConfig
-from keras_bert.encoder import encoder_of
+from keras_bert.encoder import build_encoder, encoder_of
 from keras_bert.losses import cross_entropy
 from keras_bert.pretraining import build_pretraining, pretraining_objective
 from tests.keras_bert.test_encoder import ACTIVATIONS, dense, layer_norm, make_inputs, randomize, weights_of
@@ -28,7 +28,7 @@ BATCH = {
 
 @pytest.fixture(scope="module")
 def model():
-    model = build_pretraining(CONFIG)
+    model = build_pretraining(build_encoder(CONFIG))
     randomize(model)
     return model
 

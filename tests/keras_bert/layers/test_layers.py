@@ -8,7 +8,7 @@ from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
-from keras_bert.layers.heads import MaskedTokenTransform, MeanPooler, OutputBias, Pooler
+from keras_bert.layers.heads import FirstTokenPooler, MaskedTokenTransform, MeanPooler, OutputBias, Pooler
 from keras_bert.layers.tap import Tap
 from keras_bert.saving import CUSTOM_OBJECTS
 from tests.conformance import check_layer
@@ -44,6 +44,7 @@ CASES = [
     (EncoderBlock, BLOCK, [STATES, BIAS]),
     (Pooler, {"initializer_range": 0.1}, [STATES]),
     (MeanPooler, {}, [STATES, MASK]),
+    (FirstTokenPooler, {}, [STATES]),
     (
         MaskedTokenTransform,
         {"activation": "gelu_erf", "layer_norm_epsilon": 1e-6, "initializer_range": 0.1},

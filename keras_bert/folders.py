@@ -1,0 +1,31 @@
+"""The folder of a saved model: its files, and how several files appear together."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+MODEL_FILE = "model.keras"
+TASK_FILE = "task.json"
+
+
+@contextmanager
+def staged_files(folder: Path) -> Iterator[Path]:
+    """A folder whose files move into `folder` when all are written, replacing those of the same names.
+
+    Files in sub-folders keep their place. If writing fails, `folder` stays as it was. Missing parents are made.
+
+    Raises:
+        NotADirectoryError: `folder` is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"{folder} must be a folder, got a file")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as staging:
+        yield Path(staging)
+        folder.mkdir(exist_ok=True)
+        for file in sorted(path for path in Path(staging).rglob("*") if path.is_file()):
+            target = folder / file.relative_to(staging)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(file, target)

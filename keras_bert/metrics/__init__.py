@@ -1,0 +1,1 @@
+"""How good answers are, in the terms of the field."""

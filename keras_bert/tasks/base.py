@@ -1,0 +1,178 @@
+"""What all tasks share: a model with its tokenizer, from a user's texts to a user's answers."""
+
+import abc
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import keras
+import numpy as np
+
+from keras_bert.config import check
+from keras_bert.encoder import INPUT_NAMES, config_of, encoder_of
+from keras_bert.folders import MODEL_FILE, TASK_FILE, staged_files
+from keras_bert.saving import save_model
+
+if TYPE_CHECKING:
+    from keras_bert.tokenizer import Tokenizer
+
+Features = dict[str, np.ndarray[Any, Any]]
+Array = np.ndarray[Any, Any]
+
+# Rows that are encoded at once, and the step of the lengths that they are padded to: every new length is
+# compiled anew.
+_ROWS_AT_ONCE = 4096
+_LENGTH_STEP = 16
+
+
+class Task(abc.ABC):
+    """A Keras model with a tokenizer, and the settings with which its outputs become answers.
+
+    `model` is plain Keras: compile it with `loss()` and `metrics()`, fit it on what `examples` returns.
+
+    Args:
+        model: from the encoder's inputs to the task's outputs.
+        tokenizer: with the vocabulary that the model was built for.
+        max_length: the most tokens of a text or pair, special tokens included.
+
+    Raises:
+        ValueError: the vocabularies differ in size, or the model has fewer positions than `max_length`.
+    """
+
+    name: ClassVar[str]
+    """The key in `TASKS`, and what `task.json` says."""
+
+    def __init__(self, model: keras.Model, tokenizer: "Tokenizer", *, max_length: int) -> None:
+        config = config_of(model)
+        same = tokenizer.vocabulary_size == config.vocabulary_size
+        rule = f"hold as many pieces as the model's token embedding has rows, {config.vocabulary_size}"
+        check(type(self).__name__, "tokenizer", same, rule, tokenizer.vocabulary_size)
+        rule = f"be between 3 and the model's {config.max_length} positions"
+        check(type(self).__name__, "max_length", 3 <= max_length <= config.max_length, rule, max_length)
+        self.model = model
+        self.tokenizer = tokenizer
+        self.max_length = max_length
+
+    @property
+    def encoder(self) -> keras.Model:
+        """The encoder inside the model, weights shared: what other tasks are built on."""
+        return encoder_of(self.model)
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments but the first two, as plain values for `task.json`."""
+        return {"max_length": self.max_length}
+
+    @abc.abstractmethod
+    def loss(self) -> Any:
+        """What `model.compile` takes as `loss`."""
+
+    def metrics(self) -> Any:
+        """What `model.compile` takes as `metrics`."""
+        return []
+
+    def compile(self, optimizer: keras.optimizers.Optimizer, **kwargs: Any) -> None:
+        """Compiles the model with the task's loss and metrics; `kwargs` go to Keras."""
+        self.model.compile(optimizer=optimizer, loss=self.loss(), metrics=self.metrics(), **kwargs)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes `model.keras`, `vocab.txt`, `tokenizer.json` and `task.json`; all of them or none."""
+        with staged_files(Path(folder)) as staging:
+            save_model(self.model, staging / MODEL_FILE)
+            self.tokenizer.save(staging)
+            content = {"task": self.name, **self.settings()}
+            (staging / TASK_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+
+    @classmethod
+    def from_settings(cls, model: keras.Model, tokenizer: "Tokenizer", settings: Mapping[str, Any]) -> Self:
+        """The task as `settings` described it."""
+        return cls(model, tokenizer, **settings)
+
+    def encode(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Features:
+        """The model's inputs (rows, longest row), int32.
+
+        Raises:
+            TypeError: a text is no string.
+            ValueError: there are no texts, or not as many pairs as texts.
+        """
+        encoded = self.tokenizer.encode(texts, pairs, max_length=self.max_length, pad_to_longest=True)
+        return {name: np.asarray(value) for name, value in encoded.items()}
+
+    def outputs(
+        self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32
+    ) -> Iterator[Any]:
+        """The model's outputs for each text in turn, see `forward`."""
+        for start in range(0, max(len(texts), 1), _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            yield from self.forward(self.encode(texts[part], None if pairs is None else pairs[part]), batch_size)
+
+    def forward(self, features: Features, batch_size: int = 32) -> list[Any]:
+        """The model's outputs for each row of `features` in turn; rows of like length go together.
+
+        Args:
+            features: the model's inputs (rows, length); further ones, as `mask_positions`, go along.
+            batch_size: rows a batch.
+
+        Returns:
+            One entry a row: what the model returns, without the batch axis. What runs along the tokens is as long
+            as the batch was; `padding_mask` says which entries are the row's own.
+        """
+        check(type(self).__name__, "batch_size", batch_size >= 1, "be at least 1", batch_size)
+        lengths = features["padding_mask"].sum(axis=1)
+        answers: list[Any] = [None] * len(lengths)
+        order = np.argsort(-lengths, kind="stable")
+        for chosen in np.array_split(order, range(batch_size, len(order), batch_size)):
+            batch = _take_rows(features, chosen, int(lengths[chosen].max()), config_of(self.model).max_length)
+            outputs = self.model.predict_on_batch(batch)
+            for place, row in enumerate(chosen):
+                answers[row] = keras.tree.map_structure(lambda output, place=place: output[place], outputs)
+        return answers
+
+
+def check_same_length(first: str, texts: Sized, second: str, others: Sized) -> None:
+    """Raises ValueError unless both are equally long; `first` and `second` are their names."""
+    if len(texts) != len(others):
+        raise ValueError(f"{second} must be as many as {first} ({len(texts)}), got {len(others)}")
+
+
+def check_labels(owner: str, labels: Sequence[str], outputs: int) -> tuple[str, ...]:
+    """The labels as a tuple.
+
+    Raises:
+        ValueError: a label stands twice, or there are not as many as the model has outputs.
+    """
+    check(owner, "labels", len(labels) == outputs, f"be as many as the model's outputs ({outputs})", len(labels))
+    check(owner, "labels", len(set(labels)) == len(labels), "differ from one another", list(labels))
+    return tuple(labels)
+
+
+def label_numbers(labels: Sequence[str], known: Sequence[str]) -> Array:
+    """Names -> their places among the known ones, int32.
+
+    Raises:
+        ValueError: a label is unknown.
+    """
+    numbers = {label: number for number, label in enumerate(known)}
+    for row, label in enumerate(labels):
+        if label not in numbers:
+            raise ValueError(f"labels[{row}] must be one of {list(known)}, got {label!r}")
+    return np.array([numbers[label] for label in labels], "int32")
+
+
+def pad_rows(rows: Sequence[Sequence[int]], filling: int) -> Array:
+    """Rows of numbers -> (rows, longest row) int32."""
+    padded = np.full((len(rows), max((len(row) for row in rows), default=0)), filling, "int32")
+    for number, row in enumerate(rows):
+        padded[number, : len(row)] = row
+    return padded
+
+
+def _take_rows(features: Features, chosen: Array, longest: int, most: int) -> Features:
+    """Some of the rows, those inputs that run along the tokens cut or padded to a multiple of the length step."""
+    width = min(-(-longest // _LENGTH_STEP) * _LENGTH_STEP, most)
+    batch = {name: array[chosen] for name, array in features.items()}
+    for name in INPUT_NAMES:
+        rows = batch[name][:, :width]
+        batch[name] = np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
+    return batch

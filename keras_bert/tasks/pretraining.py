@@ -1,0 +1,139 @@
+"""Masked tokens (Devlin et al. 2019, section 3.1): training on one's own text, and filling blanks."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import keras
+import numpy as np
+
+from keras_bert.config import Masking, check
+from keras_bert.losses import IGNORED, labelled_cross_entropy
+from keras_bert.masking import mask_tokens
+from keras_bert.metrics.accuracy import LabelledAccuracy
+from keras_bert.pretraining import build_pretraining
+from keras_bert.tasks.base import Array, Features, Task, pad_rows
+
+if TYPE_CHECKING:
+    from keras_bert.tokenizer import Tokenizer
+
+BLANK = "[MASK]"
+
+
+class Filling(NamedTuple):
+    """A piece that may stand in a blank.
+
+    Attributes:
+        piece: of the vocabulary.
+        probability: 0 to 1.
+    """
+
+    piece: str
+    probability: float
+
+
+class Pretraining(Task):
+    """The pieces that are missing in a text.
+
+    Args:
+        model: what `build_pretraining` returns.
+        tokenizer: with the model's vocabulary.
+        max_length: the most tokens of a text.
+    """
+
+    name = "pretraining"
+
+    def __init__(self, model: keras.Model, tokenizer: "Tokenizer", *, max_length: int = 128) -> None:
+        super().__init__(model, tokenizer, max_length=max_length)
+
+    @classmethod
+    def build(
+        cls, encoder: keras.Model, tokenizer: "Tokenizer", *, max_length: int = 128, next_sentence: bool = False
+    ) -> Self:
+        """New heads on an encoder, see `build_pretraining`."""
+        return cls(build_pretraining(encoder, next_sentence=next_sentence), tokenizer, max_length=max_length)
+
+    def loss(self) -> Any:
+        """Mean cross-entropy of the masked tokens, in nats; a next-sentence head stays untrained."""
+        return {"masked_tokens": labelled_cross_entropy()}
+
+    def metrics(self) -> Any:
+        """The share of masked tokens that are guessed."""
+        return {"masked_tokens": [LabelledAccuracy()]}
+
+    def examples(
+        self, texts: Sequence[str], *, masking: Masking = Masking(), seed: int = 0
+    ) -> tuple[Features, dict[str, Array]]:
+        """What `model.fit` takes: texts with tokens hidden, and the ids of those tokens.
+
+        Call it once an epoch with a new seed to hide others each time.
+
+        Returns:
+            The inputs (rows, length) with `mask_positions` (rows, predictions), and `masked_tokens`
+            (rows, predictions) int32, `IGNORED` where a row has fewer predictions; Keras wants labels for
+            `next_sentence`, too, where the model has that head: all `IGNORED`.
+
+        Raises:
+            TypeError: a text is no string.
+            ValueError: there are no texts.
+        """
+        features = self.encode(texts)
+        special = np.array(self.tokenizer.special_ids, "int32")
+        masked = mask_tokens(
+            features["token_ids"],
+            (features["padding_mask"] == 1) & ~np.isin(features["token_ids"], special),
+            masking=masking,
+            mask_id=self.tokenizer.mask_id,
+            replacement_ids=np.setdiff1d(np.arange(self.tokenizer.vocabulary_size, dtype="int32"), special),
+            rng=np.random.default_rng(seed),
+        )
+        inputs = {**features, "token_ids": masked.token_ids, "mask_positions": masked.mask_positions}
+        labels = {"masked_tokens": np.where(masked.mask_weights == 1, masked.mask_ids, IGNORED)}
+        if "next_sentence" in self.model.output:
+            labels["next_sentence"] = np.full(len(texts), IGNORED, "int32")
+        return inputs, labels
+
+    def predict(self, texts: Sequence[str], *, top_k: int = 5, batch_size: int = 32) -> list[list[list[Filling]]]:
+        """For each `[MASK]` of each text the likeliest pieces, best first.
+
+        Raises:
+            ValueError: a text has no `[MASK]`, or more tokens than `max_length`; `top_k` is below 1.
+        """
+        check("Pretraining", "top_k", top_k >= 1, "be at least 1", top_k)
+        features = self._with_blanks(texts)
+        blanks = (features["token_ids"] == self.tokenizer.mask_id).sum(axis=1)
+        outputs = self.forward(features, batch_size)
+        return [
+            [self._decode(logits, top_k) for logits in output["masked_tokens"][:count]]
+            for output, count in zip(outputs, blanks, strict=True)
+        ]
+
+    def _with_blanks(self, texts: Sequence[str]) -> Features:
+        """The model's inputs for texts with `[MASK]`, which is no text for the tokenizer."""
+        parts = [text.split(BLANK) for text in texts]
+        pieces = iter(self.tokenizer.tokenize([part for text in parts for part in text]).to_list())
+        rows = []
+        for number, text in enumerate(parts):
+            row = [self.tokenizer.cls_id, *next(pieces)]
+            for _ in text[1:]:
+                row += [self.tokenizer.mask_id, *next(pieces)]
+            rows.append([*row, self.tokenizer.sep_id])
+            check("Pretraining", f"texts[{number}]", len(text) > 1, f"hold {BLANK}", texts[number])
+            fits = len(rows[-1]) <= self.max_length
+            check("Pretraining", f"texts[{number}]", fits, f"have at most {self.max_length} tokens", len(rows[-1]))
+        token_ids = pad_rows(rows, self.tokenizer.pad_id)
+        padding_mask = pad_rows([[1] * len(row) for row in rows], 0)
+        positions = [[place for place, token in enumerate(row) if token == self.tokenizer.mask_id] for row in rows]
+        return {
+            "token_ids": token_ids,
+            "segment_ids": np.zeros_like(token_ids),
+            "padding_mask": padding_mask,
+            "mask_positions": pad_rows(positions, 0),
+        }
+
+    def _decode(self, logits: Array, top_k: int) -> list[Filling]:
+        """Logits of one blank (vocabulary,) -> the likeliest pieces."""
+        logits = logits.astype("float64")
+        shares = np.exp(logits - logits.max())
+        shares /= shares.sum()
+        best = np.argsort(-shares, kind="stable")[:top_k]
+        return [Filling(self.tokenizer.vocabulary[index], float(shares[index])) for index in best]

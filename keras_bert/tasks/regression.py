@@ -1,0 +1,89 @@
+"""Regression on a text or a pair of texts: one number, as the similarity of STS-B (Devlin et al. 2019, section 4.1)."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
+
+import keras
+import numpy as np
+
+from keras_bert.config import Pooling, check
+from keras_bert.layers.dense import Dense
+from keras_bert.tasks.base import Array, Features, Task, check_same_length
+from keras_bert.tasks.classification import pool
+
+if TYPE_CHECKING:
+    from keras_bert.tokenizer import Tokenizer
+
+
+def build_regressor(encoder: keras.Model, *, pooling: Pooling = "cls", dropout: float = 0.1) -> keras.Model:
+    """Puts one linear output on one vector for the whole text.
+
+    Args:
+        encoder: what `build_encoder` returns; its weights are shared, not copied.
+        pooling: see `build_classifier`.
+        dropout: rate on the pooled output.
+
+    Returns:
+        A model from the encoder's inputs to numbers (batch, 1).
+
+    Raises:
+        ValueError: there is no such pooling, or the encoder has no pooler.
+    """
+    pooled = keras.layers.Dropout(dropout, name="regressor_dropout")(pool(encoder, pooling))
+    return keras.Model(encoder.input, Dense(1, name="regressor")(pooled), name="regression")
+
+
+class Regression(Task):
+    """One number for each text, or for each pair of texts.
+
+    Args:
+        model: what `build_regressor` returns.
+        tokenizer: with the model's vocabulary.
+        max_length: the most tokens of a text or pair.
+    """
+
+    name = "regression"
+
+    def __init__(self, model: keras.Model, tokenizer: "Tokenizer", *, max_length: int = 128) -> None:
+        super().__init__(model, tokenizer, max_length=max_length)
+
+    @classmethod
+    def build(
+        cls,
+        encoder: keras.Model,
+        tokenizer: "Tokenizer",
+        *,
+        max_length: int = 128,
+        pooling: Pooling = "cls",
+        dropout: float = 0.1,
+    ) -> Self:
+        """A new regressor on an encoder, see `build_regressor`."""
+        return cls(build_regressor(encoder, pooling=pooling, dropout=dropout), tokenizer, max_length=max_length)
+
+    def loss(self) -> keras.losses.Loss:
+        """The mean squared error."""
+        return keras.losses.MeanSquaredError()
+
+    def metrics(self) -> list[keras.metrics.Metric]:
+        """The mean absolute error; for correlations over all rows see `keras_bert.metrics.correlation`."""
+        return [keras.metrics.MeanAbsoluteError(name="absolute_error")]
+
+    def examples(
+        self, texts: Sequence[str], values: Sequence[float], pairs: Sequence[str] | None = None
+    ) -> tuple[Features, Array]:
+        """What `model.fit` takes: the inputs (rows, length) and the numbers (rows, 1) float32.
+
+        Raises:
+            TypeError: a text is no string.
+            ValueError: a value is not finite, or there are not as many values or pairs as texts.
+        """
+        check_same_length("texts", texts, "values", values)
+        column = np.asarray(values, "float32").reshape(-1, 1)
+        bad = np.flatnonzero(~np.isfinite(column))
+        if len(bad):
+            check("Regression", f"values[{bad[0]}]", False, "be a finite number", values[bad[0]])
+        return self.encode(texts, pairs), column
+
+    def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32) -> list[float]:
+        """The number of each text, or of each pair."""
+        return [float(output[0]) for output in self.outputs(texts, pairs, batch_size=batch_size)]

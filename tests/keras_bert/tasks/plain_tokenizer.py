@@ -1,0 +1,41 @@
+"""A tokenizer of words parted by blanks, in plain Python: task tests run where TensorFlow is not installed, too."""
+
+import numpy as np
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+class Rows(list):
+    def to_list(self):
+        return list(self)
+
+
+class PlainTokenizer:
+    pad_id, unknown_id, cls_id, sep_id, mask_id = range(5)
+    special_ids = tuple(range(5))
+
+    def __init__(self, words, lowercase=True):
+        self.vocabulary = (*SPECIAL, *words)
+        self.vocabulary_size = len(self.vocabulary)
+        self.lowercase = lowercase
+
+    def tokenize(self, texts):
+        ids = {word: number for number, word in enumerate(self.vocabulary)}
+        return Rows([[ids.get(word, self.unknown_id) for word in text.split()] for text in texts])
+
+    def encode(self, texts, pairs=None, *, max_length, pad_to_longest=False):
+        if not texts:
+            raise ValueError("texts must hold at least one text, got none")
+        rows, segments = [], []
+        for number, first in enumerate(self.tokenize(texts)):
+            second = [] if pairs is None else [*self.tokenize(pairs[number : number + 1])[0], self.sep_id]
+            first = first[: max_length - 2 - len(second)]
+            rows.append([self.cls_id, *first, self.sep_id, *second])
+            segments.append([0] * (len(first) + 2) + [1] * len(second))
+        width = max(map(len, rows)) if pad_to_longest else max_length
+        pad = lambda lists: np.array([row + [0] * (width - len(row)) for row in lists], "int32")  # noqa: E731
+        return {
+            "token_ids": pad(rows),
+            "segment_ids": pad(segments),
+            "padding_mask": pad([[1] * len(row) for row in rows]),
+        }

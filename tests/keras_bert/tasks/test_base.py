@@ -1,0 +1,108 @@
+import json
+
+import numpy as np
+import pytest
+
+from keras_bert.tasks.base import check_labels, label_numbers, pad_rows
+from keras_bert.tasks.classification import Classification
+from tests.keras_bert.tasks.plain_tokenizer import PlainTokenizer
+from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
+
+
+@pytest.fixture(scope="module")
+def task():
+    return Classification.build(make_encoder(), make_tokenizer(), labels=["no", "yes"], max_length=30)
+
+
+def test_answers_stand_in_the_order_of_the_texts_whatever_the_batches(task):
+    texts = [" ".join(["good"] * (1 + 7 * n % 23) + ["bad"] * (n % 3)) for n in range(20)]
+    alone = [next(iter(task.outputs([text]))) for text in texts]
+    for batch_size in (1, 3, 7, 20, 50):
+        np.testing.assert_allclose(list(task.outputs(texts, batch_size=batch_size)), alone, atol=1e-5)
+
+
+def test_many_texts_are_encoded_piece_by_piece(task, monkeypatch):
+    texts = ["good film", "bad", "a very bad film", "film", "good good"]
+    expected = list(task.outputs(texts))
+    monkeypatch.setattr("keras_bert.tasks.base._ROWS_AT_ONCE", 2)
+    np.testing.assert_allclose(list(task.outputs(texts)), expected, atol=1e-6)
+    assert len(list(task.outputs(texts, texts))) == 5
+
+
+def test_lengths_of_batches_are_few(task, monkeypatch):
+    widths = []
+    predict = task.model.predict_on_batch
+    monkeypatch.setattr(
+        task.model, "predict_on_batch", lambda batch: widths.append(batch["token_ids"].shape[1]) or predict(batch)
+    )
+    list(task.outputs([" ".join(["film"] * n) for n in range(1, 40)], batch_size=2))
+    assert set(widths) == {16, 32}  # 30 tokens at most, on 40 positions
+
+
+def test_further_inputs_go_along_uncut():
+    from keras_bert.tasks.pretraining import Pretraining
+
+    task = Pretraining.build(make_encoder(), make_tokenizer(), max_length=30)
+    inputs = {**task.encode(["a film", "film"]), "mask_positions": np.zeros((2, 20), "int32")}
+    assert [output["masked_tokens"].shape for output in task.forward(inputs)] == [(20, 12), (20, 12)]
+
+
+def test_the_encoder_of_a_task_shares_its_weights(task):
+    assert {id(weight) for weight in task.encoder.weights} < {id(weight) for weight in task.model.weights}
+
+
+@pytest.mark.parametrize("batch_size", [0, -1])
+def test_batch_size(task, batch_size):
+    with pytest.raises(ValueError, match=f"Classification.batch_size must be at least 1, got {batch_size}"):
+        task.predict(["film"], batch_size=batch_size)
+
+
+def test_a_tokenizer_of_another_vocabulary_is_refused():
+    with pytest.raises(ValueError, match=r"tokenizer must hold as many pieces as .* has rows, 12, got 6"):
+        Classification.build(make_encoder(), PlainTokenizer(["a"]), labels=["no", "yes"])
+
+
+@pytest.mark.parametrize("max_length", [2, 41])
+def test_max_length(max_length):
+    with pytest.raises(
+        ValueError, match=f"max_length must be between 3 and the model's 40 positions, got {max_length}"
+    ):
+        Classification.build(make_encoder(), make_tokenizer(), labels=["no", "yes"], max_length=max_length)
+
+
+def test_labels():
+    assert check_labels("X", ["b", "a"], 2) == ("b", "a")
+    with pytest.raises(ValueError, match=r"X.labels must be as many as the model's outputs \(3\), got 2"):
+        check_labels("X", ["b", "a"], 3)
+    with pytest.raises(ValueError, match=r"X.labels must differ from one another, got \['a', 'a'\]"):
+        check_labels("X", ["a", "a"], 2)
+    np.testing.assert_array_equal(label_numbers(["a", "b", "a"], ["b", "a"]), [1, 0, 1])
+    with pytest.raises(ValueError, match=r"labels\[1\] must be one of \['b', 'a'\], got 'c'"):
+        label_numbers(["a", "c"], ["b", "a"])
+
+
+def test_pad_rows():
+    np.testing.assert_array_equal(pad_rows([[1, 2], [], [3]], 9), [[1, 2], [9, 9], [3, 9]])
+    assert pad_rows([], 0).shape == (0, 0)
+
+
+def test_task_json(task, tmp_path):
+    task.tokenizer.save = lambda folder: None
+    task.save(tmp_path / "new" / "folder")
+    assert json.loads((tmp_path / "new" / "folder" / "task.json").read_text()) == {
+        "task": "classification",
+        "labels": ["no", "yes"],
+        "max_length": 30,
+    }
+
+
+def test_a_failed_save_leaves_what_was_there(task, tmp_path):
+    def fail(folder):
+        raise OSError("no space left")
+
+    (tmp_path / "task.json").write_text("before")
+    task.tokenizer.save = fail
+    with pytest.raises(OSError, match="no space"):
+        task.save(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["task.json"]
+    assert (tmp_path / "task.json").read_text() == "before"

@@ -1,0 +1,72 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_bert.tasks.embedding import Embedding, build_embedder, cosine_similarity
+from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
+
+TEXTS = ["a good film", "a bad film .", "film", "very very very good"]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_vectors_against_numpy(pooling, normalize):
+    encoder = make_encoder()
+    task = Embedding.build(encoder, make_tokenizer(), pooling=pooling, normalize=normalize, max_length=30)
+    inputs = task.encode(TEXTS)
+    states = np.asarray(encoder(inputs)["sequence_output"])
+    rows = zip(states, inputs["padding_mask"], strict=True)
+    expected = np.stack([row[0] if pooling == "cls" else row[mask == 1].mean(0) for row, mask in rows])
+    if normalize:
+        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(task.predict(TEXTS), expected, atol=1e-5)
+
+
+def test_the_model_keeps_the_outputs_of_the_encoder():
+    encoder = make_encoder()
+    assert build_embedder(encoder).output.keys() == {"sequence_output", "pooled_output", "embedding"}
+    assert len(build_embedder(encoder).weights) == len(encoder.weights)
+
+
+def test_cosines():
+    first, second = np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([[6.0, 8.0], [-4.0, 3.0], [1.0, 0.0]])
+    np.testing.assert_allclose(cosine_similarity(first, second), [[1.0, 0.0, 0.6], [0.0, 0.0, 0.0]], atol=1e-7)
+
+
+def test_search_finds_the_nearest_first():
+    task = Embedding.build(make_encoder(), make_tokenizer(), max_length=30)
+    found = task.search(["film", "a bad film ."], TEXTS, top_k=3)
+    assert [matches[0].text for matches in found] == ["film", "a bad film ."]
+    assert [len(matches) for matches in found] == [3, 3]
+    for matches in found:
+        assert matches[0].similarity == pytest.approx(1, abs=1e-5)
+        assert [match.similarity for match in matches] == sorted((m.similarity for m in matches), reverse=True)
+        assert all(TEXTS[match.index] == match.text for match in matches)
+    again = task.search(["film", "a bad film ."], TEXTS, top_k=99, vectors=task.predict(TEXTS))
+    assert [[match.index for match in matches[:3]] for matches in again] == [[m.index for m in ms] for ms in found]
+    assert len(again[0]) == 4
+
+
+def test_fitting_the_similarity_moves_the_vectors():
+    keras.utils.set_random_seed(0)
+    task = Embedding.build(make_encoder(), make_tokenizer(), max_length=30)
+    task.compile(keras.optimizers.Adam(5e-3))
+    x, y = task.examples(["good", "good"] * 16, ["bad", "film"] * 16, [-1.0, 1.0] * 16)
+    task.similarity.fit(x, y, epochs=30, verbose=0)
+    cosines = cosine_similarity(task.predict(["good"]), task.predict(["bad", "film"]))[0]
+    assert cosines[0] < -0.5
+    assert cosines[1] > 0.5
+
+
+def test_bad_arguments():
+    task = Embedding.build(make_encoder(), make_tokenizer(), max_length=30)
+    with pytest.raises(ValueError, match=r"build_embedder.pooling must be one of \('cls', 'mean'\), got 'max'"):
+        build_embedder(make_encoder(), pooling="max")
+    with pytest.raises(ValueError, match=r"Embedding.similarities\[1\] must be in \[-1, 1\], got 4.5"):
+        task.examples(["a", "film"], ["film", "a"], [0.0, 4.5])
+    with pytest.raises(ValueError, match=r"others must be as many as texts \(1\), got 2"):
+        task.examples(["a"], ["film", "a"], [0.0])
+    with pytest.raises(ValueError, match=r"vectors must be as many as texts \(4\), got 1"):
+        task.search(["a"], TEXTS, vectors=np.zeros((1, 16)))
+    with pytest.raises(ValueError, match=r"Embedding\.top_k must be at least 1, got 0"):
+        task.search(["a"], TEXTS, top_k=0)
