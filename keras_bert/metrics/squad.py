@@ -1,0 +1,164 @@
+"""Exact match and F1 of answers, as SQuAD defines them (Rajpurkar et al. 2016, section 6.1; 2018, section 4.3)."""
+
+import collections
+import re
+import string
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+Scores = dict[str, float]
+
+
+def normalize(text: str) -> str:
+    """Lower case, without ASCII punctuation and English articles, words parted by one space."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
+
+
+def exact_match(prediction: str, golds: Sequence[str]) -> float:
+    """1 if the normalized prediction is one of the normalized right answers, else 0.
+
+    Args:
+        prediction: the answer's text; empty for no answer.
+        golds: the right answers' texts; none where the question has no answer.
+    """
+    return float(normalize(prediction) in {normalize(gold) for gold in golds or [""]})
+
+
+def f1(prediction: str, golds: Sequence[str]) -> float:
+    """The best harmonic mean of precision and recall over the right answers, counted in normalized words; 0 to 1.
+
+    Where the prediction or a right answer has no word, their F1 is 1 if neither has one, else 0 (v2.0).
+
+    Args:
+        prediction: the answer's text; empty for no answer.
+        golds: the right answers' texts; none where the question has no answer.
+    """
+    words = normalize(prediction).split()
+    return max(_overlap(words, normalize(gold).split()) for gold in golds or [""])
+
+
+def score_v1(predictions: Mapping[str, str], golds: Mapping[str, Sequence[str]]) -> Scores:
+    """The scores of SQuAD v1.1, where each question has an answer.
+
+    Args:
+        predictions: question id -> text; a question that is not in here scores 0, as in the official script.
+        golds: question id -> texts of the right answers.
+
+    Returns:
+        `exact` and `f1`, 0 to 100, and `total`, the number of questions.
+
+    Raises:
+        ValueError: there are no questions, or one has no right answer.
+    """
+    _check_questions(golds)
+    exact = matched = 0.0
+    for key, texts in golds.items():
+        if not texts:
+            raise ValueError(f"golds[{key!r}] must hold an answer in SQuAD v1.1, got none")
+        exact += exact_match(predictions[key], texts) if key in predictions else 0
+        # Unlike v2.0, v1.1 gives no F1 for agreeing on no word at all.
+        matched += f1(predictions[key], texts) if normalize(predictions.get(key, "")) else 0
+    return {"exact": 100 * exact / len(golds), "f1": 100 * matched / len(golds), "total": len(golds)}
+
+
+def score_v2(
+    predictions: Mapping[str, str],
+    golds: Mapping[str, Sequence[str]],
+    no_answer_scores: Mapping[str, float] | None = None,
+    threshold: float | None = None,
+) -> Scores:
+    """The scores of SQuAD v2.0, where some questions have no answer; the names are the official script's.
+
+    Args:
+        predictions: question id -> text, empty for no answer.
+        golds: question id -> texts of the right answers, none where there is no answer.
+        no_answer_scores: question id -> how much speaks for no answer, in any unit. To find the best thresholds,
+            predict an answer for every question (`null_threshold=None`) and give `null_score_difference` here.
+        threshold: questions with a greater score than this count as answered by no answer.
+
+    Returns:
+        `exact`, `f1` (0 to 100) and `total`; the same with `HasAns_` and `NoAns_` for the questions that have an
+        answer and those that have none, where there are such. With `no_answer_scores` also `best_exact` and
+        `best_f1`, what the best thresholds reach, and these: `best_exact_thresh`, `best_f1_thresh` (0 where
+        answering nothing is best).
+
+    Raises:
+        ValueError: there are no questions, a question lacks its prediction or its score, or there is a threshold
+            without scores.
+    """
+    _check_questions(golds)
+    _check_covered("predictions", predictions, golds)
+    if no_answer_scores is not None:
+        _check_covered("no_answer_scores", no_answer_scores, golds)
+    elif threshold is not None:
+        raise ValueError(f"threshold must come with no_answer_scores, got {threshold!r} without them")
+    kept = {key: [text for text in texts if normalize(text)] for key, texts in golds.items()}
+    raw = {
+        "exact": {key: exact_match(predictions[key], texts) for key, texts in kept.items()},
+        "f1": {key: f1(predictions[key], texts) for key, texts in kept.items()},
+    }
+    silent = {key for key in golds if threshold is not None and no_answer_scores and no_answer_scores[key] > threshold}
+    final = {
+        name: {key: float(not golds[key]) if key in silent else score for key, score in scores.items()}
+        for name, scores in raw.items()
+    }
+    result = _means(final, golds)
+    for prefix, answered in (("HasAns_", True), ("NoAns_", False)):
+        chosen = [key for key, texts in golds.items() if bool(texts) == answered]
+        if chosen:
+            result |= {prefix + name: value for name, value in _means(final, chosen).items()}
+    if no_answer_scores is not None:
+        for name, scores in raw.items():
+            best, place = _best_threshold(scores, predictions, golds, no_answer_scores)
+            result |= {f"best_{name}": best, f"best_{name}_thresh": place}
+    return result
+
+
+def _overlap(prediction: list[str], gold: list[str]) -> float:
+    if not prediction or not gold:
+        return float(prediction == gold)
+    common = sum((collections.Counter(prediction) & collections.Counter(gold)).values())
+    if not common:
+        return 0.0
+    precision, recall = common / len(prediction), common / len(gold)
+    return 2 * precision * recall / (precision + recall)
+
+
+def _means(scores: Mapping[str, Mapping[str, float]], keys: Iterable[str]) -> Scores:
+    keys = list(keys)
+    means: Scores = {name: 100 * sum(values[key] for key in keys) / len(keys) for name, values in scores.items()}
+    return means | {"total": len(keys)}
+
+
+def _best_threshold(
+    scores: Mapping[str, float],
+    predictions: Mapping[str, str],
+    golds: Mapping[str, Sequence[str]],
+    no_answer_scores: Mapping[str, float],
+) -> tuple[float, float]:
+    """The best mean score (0 to 100) over all thresholds, and the threshold.
+
+    From no answer to any question on, the questions are answered one by one, the surest first: an answer adds its
+    score where there is an answer to find, and costs 1 where there is none.
+    """
+    order = sorted((key for key in no_answer_scores if key in golds), key=lambda key: no_answer_scores[key])
+    gains = [scores[key] if golds[key] else -float(bool(predictions[key])) for key in order]
+    silent = sum(not texts for texts in golds.values())
+    totals = np.cumsum([silent, *gains])
+    best = int(totals.argmax())
+    return float(100 * totals[best] / len(golds)), float(no_answer_scores[order[best - 1]]) if best else 0.0
+
+
+def _check_questions(golds: Mapping[str, Sequence[str]]) -> None:
+    if not golds:
+        raise ValueError("golds must hold at least one question, got none")
+
+
+def _check_covered(name: str, values: Mapping[str, object], golds: Mapping[str, Sequence[str]]) -> None:
+    for key in golds:
+        if key not in values:
+            raise ValueError(f"{name} must hold every question, got none for {key!r}")

@@ -1,0 +1,70 @@
+"""From logits of start and end to the best span of each row (Devlin et al. 2019, sections 4.2 and 4.3)."""
+
+import dataclasses
+
+import numpy as np
+
+from keras_bert.tasks.answer_windows import Windows
+from keras_bert.tasks.base import Array
+
+
+@dataclasses.dataclass(frozen=True)
+class Spans:
+    """The best span of each window or row.
+
+    Attributes:
+        scores: start logit plus end logit; -inf where there is no span.
+        firsts: the span's first piece, counted in the whole of `contexts.ids`.
+        lasts: its last piece.
+        totals: logarithm of the sum of e^score over all spans that may be the answer.
+        null_scores: score of `[CLS]`, which stands for no answer; of a row the smallest of its windows.
+    """
+
+    scores: Array
+    firsts: Array
+    lasts: Array
+    totals: Array
+    null_scores: Array
+
+
+def best_spans(logits: Array, windows: Windows, widest: Array, max_answer_length: int) -> Spans:
+    """The best span of each window: it lies in the context, and no other window shows more around its start.
+
+    Args:
+        logits: (windows, length, 2) of start and end.
+        windows: these windows.
+        widest: what `widest_windows` returns.
+        max_answer_length: the most pieces of a span.
+    """
+    count, length, _ = logits.shape
+    logits = logits.astype("float64")
+    places = np.arange(length) - windows.question_lengths[:, None] - 2
+    inside = (places >= 0) & (places < windows.lengths[:, None])
+    pieces = np.where(inside, places + windows.firsts[:, None], -1)
+    may_start = inside & (widest[pieces] == windows.numbers[:, None])
+    starts, ends = (np.where(allowed, logits[:, :, side], -np.inf) for side, allowed in enumerate((may_start, inside)))
+    ends = np.pad(ends, ((0, 0), (0, max_answer_length - 1)), constant_values=-np.inf)
+    ends = np.lib.stride_tricks.sliding_window_view(ends, max_answer_length, axis=1)
+    scores = (starts[:, :, None] + ends).reshape(count, length * max_answer_length)
+    best = scores.argmax(axis=1)
+    every = np.arange(count)
+    top = scores[every, best]
+    first = pieces[every, best // max_answer_length]
+    with np.errstate(divide="ignore"):
+        totals = top + np.log(np.exp(scores - np.where(np.isinf(top), 0, top)[:, None]).sum(axis=1))
+    return Spans(top, first, first + best % max_answer_length, totals, logits[:, 0].sum(axis=1))
+
+
+def best_of_rows(parts: list[Spans], rows: Array) -> Spans:
+    """The best span of each row.
+
+    Args:
+        parts: the spans of all windows, in their order.
+        rows: (windows,) the row of each window.
+    """
+    fields = (np.concatenate([getattr(part, field.name) for part in parts]) for field in dataclasses.fields(Spans))
+    scores, firsts, lasts, totals, null_scores = fields
+    begins = np.flatnonzero(np.diff(rows, prepend=-1))
+    chosen = np.lexsort((-scores, rows))[begins]
+    totals = np.logaddexp.reduceat(totals, begins)
+    return Spans(scores[chosen], firsts[chosen], lasts[chosen], totals, np.minimum.reduceat(null_scores, begins))

@@ -1,0 +1,299 @@
+"""Extractive question answering: the answer is a span of the context (Devlin et al. 2019, sections 4.2 and 4.3)."""
+
+import dataclasses
+import math
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bert.config import check
+from keras_bert.layers.dense import Dense
+from keras_bert.losses import cross_entropy, hits
+from keras_bert.tasks.answer_spans import Spans, best_of_rows, best_spans
+from keras_bert.tasks.answer_windows import (
+    Pieces,
+    Windows,
+    answer_positions,
+    cut_windows,
+    find_pieces,
+    widest_windows,
+    window_features,
+)
+from keras_bert.tasks.base import Array, Features, Task, check_same_length
+
+if TYPE_CHECKING:
+    from keras_bert.tokenizer import Tokenizer
+
+# Windows that are held in memory as inputs and logits at once, and those of them whose spans are scored at once: few,
+# so that the scores, 3 MB with 384 tokens and answers of 30 pieces, stay in the processor's cache.
+_WINDOWS_AT_ONCE = 4096
+_SCORED_AT_ONCE = 32
+
+
+def build_span_classifier(encoder: keras.Model, *, dropout: float = 0.0) -> keras.Model:
+    """Puts a linear layer on the final state of every token.
+
+    Args:
+        encoder: what `build_encoder` returns; its weights are shared, not copied.
+        dropout: rate on the token states; none in the released code (`run_squad.py` of google-research/bert).
+
+    Returns:
+        A model from the encoder's inputs to the logits of start and end (batch, length, 2). Padding has 120 less than
+        its own: no share of a softmax, so that loss and answers do not depend on how far a batch is padded.
+    """
+    states = keras.layers.Dropout(dropout, name="span_dropout")(encoder.output["sequence_output"])
+    logits = Dense(2, name="span_classifier")(states)
+    bias = keras.layers.Reshape((-1, 1), name="span_bias")(encoder.get_layer("attention_bias").output)
+    # In this order: the other way round and with one row, Keras takes the bias for that of a convolution, which the
+    # TFLite converter refuses.
+    outputs = keras.layers.Add(name="span_logits")([bias, logits])
+    return keras.Model(encoder.input, outputs, name="question_answering")
+
+
+def span_loss(positions: Any, logits: Any) -> Any:
+    """Mean of the cross-entropies of start and end, in nats.
+
+    Args:
+        positions: (batch, 2) tokens where the answer starts and ends.
+        logits: (batch, length, 2).
+
+    Returns:
+        (batch,)
+    """
+    return ops.mean(cross_entropy(ops.transpose(logits, (0, 2, 1)), ops.cast(positions, "int32")), axis=-1)
+
+
+def span_hits(positions: Any, logits: Any) -> Any:
+    """1 where the largest logits of start and end are both at the answer's, else 0; shapes as in `span_loss`."""
+    return ops.min(hits(ops.transpose(logits, (0, 2, 1)), positions), axis=-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """The answer to one question.
+
+    Attributes:
+        text: as it stands in the context, `context[start:end]`; empty for no answer.
+        start: its first character; 0 for no answer.
+        end: the character after its last; 0 for no answer.
+        probability: e^score of this answer over the sum of all that may be given, 0 to 1; a span's score is its start
+            logit plus its end logit.
+        null_score_difference: score of no answer minus that of the best span (`score_diff` of `run_squad.py`);
+            infinite if the context has no pieces. With it a `null_threshold` is found, see `score_v2`.
+    """
+
+    text: str
+    start: int
+    end: int
+    probability: float
+    null_score_difference: float
+
+
+class QuestionAnswering(Task):
+    """The span of a context that answers a question; contexts of any length are read in windows.
+
+    Args:
+        model: what `build_span_classifier` returns.
+        tokenizer: with the model's vocabulary.
+        max_length: the most tokens of a window.
+        stride: pieces of the context from one window to the next.
+        max_query_length: pieces of a question; a longer one loses pieces from its end.
+        max_answer_length: the most pieces of an answer.
+        null_threshold: no answer is given where `null_score_difference` is greater; None gives an answer always, as
+            SQuAD v1.1 asks for. May be set again, as the other settings after tuning on development data.
+
+    Raises:
+        ValueError: see `Task`; or the model does not give two logits for each token, a setting is below 1, the
+            windows have no room for a context or leave gaps, or `null_threshold` is not finite.
+    """
+
+    name = "question_answering"
+
+    def __init__(
+        self,
+        model: keras.Model,
+        tokenizer: "Tokenizer",
+        *,
+        max_length: int = 384,
+        stride: int = 128,
+        max_query_length: int = 64,
+        max_answer_length: int = 30,
+        null_threshold: float | None = 0.0,
+    ) -> None:
+        super().__init__(model, tokenizer, max_length=max_length)
+        owner = type(self).__name__
+        shape = model.output.shape
+        check(owner, "model", len(shape) == 3 and shape[-1] == 2, "give logits (batch, length, 2)", shape)
+        room = max_length - 3 - max_query_length
+        rule = f"be at least 1 and leave room for a context in {max_length} tokens"
+        check(owner, "max_query_length", max_query_length >= 1 and room > 1, rule, max_query_length)
+        rule = f"be at least 1 and less than the {room} pieces of a context that a window shows beside a long question"
+        check(owner, "stride", 1 <= stride < room, rule, stride)
+        check(owner, "max_answer_length", max_answer_length >= 1, "be at least 1", max_answer_length)
+        finite = null_threshold is None or math.isfinite(null_threshold)
+        check(owner, "null_threshold", finite, "be a finite number or None", null_threshold)
+        self.stride = stride
+        self.max_query_length = max_query_length
+        self.max_answer_length = max_answer_length
+        self.null_threshold = null_threshold
+
+    @classmethod
+    def build(
+        cls,
+        encoder: keras.Model,
+        tokenizer: "Tokenizer",
+        *,
+        max_length: int = 384,
+        stride: int = 128,
+        max_query_length: int = 64,
+        max_answer_length: int = 30,
+        null_threshold: float | None = 0.0,
+        dropout: float = 0.0,
+    ) -> Self:
+        """A new span classifier on an encoder, see `build_span_classifier`."""
+        return cls(
+            build_span_classifier(encoder, dropout=dropout),
+            tokenizer,
+            max_length=max_length,
+            stride=stride,
+            max_query_length=max_query_length,
+            max_answer_length=max_answer_length,
+            null_threshold=null_threshold,
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments but the first two."""
+        names = ("stride", "max_query_length", "max_answer_length", "null_threshold")
+        return {**super().settings(), **{name: getattr(self, name) for name in names}}
+
+    def loss(self) -> Any:
+        """Mean cross-entropy of start and end, in nats."""
+        return span_loss
+
+    def metrics(self) -> list[keras.metrics.Metric]:
+        """The share of windows whose start and end are both right; for answers see `keras_bert.metrics.squad`."""
+        return [keras.metrics.MeanMetricWrapper(span_hits, name="accuracy")]
+
+    def examples(
+        self, questions: Sequence[str], contexts: Sequence[str], answers: Sequence[tuple[str, int] | None]
+    ) -> tuple[Features, Array]:
+        """What `model.fit` takes; a row with a long context gives several windows, one after the other.
+
+        Args:
+            questions: one a row.
+            contexts: one a row.
+            answers: text and first character in the context, or None where there is no answer. A piece that an answer
+                cuts is taken whole.
+
+        Returns:
+            The inputs (windows, length), and the tokens where the answer starts and ends (windows, 2) int32: 0, which
+            is `[CLS]`, where a window does not hold the whole answer.
+
+        Raises:
+            TypeError: a question or context is no string, or an answer is no text with a number.
+            ValueError: there are no rows, not as many contexts or answers as questions, or an answer does not stand
+                where it is said to, or holds no word piece.
+        """
+        question_pieces, context_pieces, windows = self._windows(questions, contexts)
+        check_same_length("questions", questions, "answers", answers)
+        spans = find_pieces(context_pieces, _bounds(answers, contexts))
+        features = window_features(question_pieces, context_pieces, windows, self.tokenizer)
+        return features, answer_positions(spans, windows)
+
+    def predict(self, questions: Sequence[str], contexts: Sequence[str], *, batch_size: int = 32) -> list[Answer]:
+        """The answer to each question from its context; no answer where the context is empty.
+
+        Raises:
+            TypeError: a question or context is no string.
+            ValueError: there are no questions, or not as many contexts.
+        """
+        question_pieces, context_pieces, windows = self._windows(questions, contexts)
+        widest = widest_windows(windows, len(context_pieces.ids))
+        parts: list[Spans] = []
+        for many in _slices(len(windows.rows), _WINDOWS_AT_ONCE):
+            part = windows.part(many)
+            features = window_features(question_pieces, context_pieces, part, self.tokenizer)
+            logits = _stack(self.forward(features, batch_size), features["token_ids"].shape[1])
+            parts += [
+                best_spans(logits[few], part.part(few), widest, self.max_answer_length)
+                for few in _slices(len(logits), _SCORED_AT_ONCE)
+            ]
+        spans = best_of_rows(parts, windows.rows)
+        return _answers(spans, context_pieces, contexts, self.null_threshold)
+
+    def _windows(self, questions: Sequence[str], contexts: Sequence[str]) -> tuple[Pieces, Pieces, Windows]:
+        _check_texts("questions", questions)
+        _check_texts("contexts", contexts)
+        check_same_length("questions", questions, "contexts", contexts)
+        question_pieces, context_pieces = (Pieces.of(self.tokenizer, texts) for texts in (questions, contexts))
+        windows = cut_windows(
+            question_pieces,
+            context_pieces,
+            max_length=self.max_length,
+            stride=self.stride,
+            max_query_length=self.max_query_length,
+        )
+        return question_pieces, context_pieces, windows
+
+
+def _check_texts(name: str, texts: Sequence[str]) -> None:
+    if isinstance(texts, str):
+        raise TypeError(f"{name} must be a list of strings, got one string")
+    if not len(texts):
+        raise ValueError(f"{name} must hold at least one text, got none")
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"{name}[{row}] must be a string, got {type(text).__name__}")
+
+
+def _bounds(answers: Sequence[tuple[str, int] | None], contexts: Sequence[str]) -> list[tuple[int, int] | None]:
+    """Each answer's first character and the one after its last."""
+    bounds: list[tuple[int, int] | None] = []
+    for row, (answer, context) in enumerate(zip(answers, contexts, strict=True)):
+        if answer is None:
+            bounds.append(None)
+            continue
+        try:
+            text, start = answer[0], operator.index(answer[1])
+            end = start + len(text)
+        except (TypeError, LookupError):
+            raise TypeError(f"answers[{row}] must be (text, first character) or None, got {answer!r}") from None
+        there = context[max(start, 0) : max(end, 0)]
+        if start < 0 or not text or there != text:
+            raise ValueError(f"answers[{row}] must stand in its context at {start}, got {text!r}, there is {there!r}")
+        bounds.append((start, end))
+    return bounds
+
+
+def _slices(count: int, size: int) -> list[slice]:
+    return [slice(start, start + size) for start in range(0, count, size)]
+
+
+def _stack(rows: list[Any], length: int) -> Array:
+    """Logits of windows, each as long as its batch was -> (windows, length, 2)."""
+    logits = np.zeros((len(rows), length, 2), "float32")
+    for row, values in enumerate(rows):
+        logits[row, : len(values)] = values[:length]
+    return logits
+
+
+def _answers(spans: Spans, pieces: Pieces, contexts: Sequence[str], null_threshold: float | None) -> list[Answer]:
+    """The spans of the rows as answers, or none, where the null score is that much greater."""
+    found = np.isfinite(spans.scores)
+    differences = spans.null_scores - spans.scores
+    if null_threshold is None:
+        silent, totals = ~found, np.where(found, spans.totals, spans.null_scores)
+    else:
+        silent, totals = differences > null_threshold, np.logaddexp(spans.totals, spans.null_scores)
+    probabilities = np.exp(np.where(silent, spans.null_scores, spans.scores) - totals)
+    answers = []
+    for row, context in enumerate(contexts):
+        start, end = (
+            (0, 0) if silent[row] else (int(pieces.starts[spans.firsts[row]]), int(pieces.ends[spans.lasts[row]]))
+        )
+        answers.append(Answer(context[start:end], start, end, float(probabilities[row]), float(differences[row])))
+    return answers

@@ -1,0 +1,315 @@
+"""One label for each word, as named entities or parts of speech (Devlin et al. 2019, section 5.3)."""
+
+import dataclasses
+import difflib
+import itertools
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import keras
+import numpy as np
+
+from keras_bert.config import check
+from keras_bert.layers.dense import Dense
+from keras_bert.losses import IGNORED, labelled_cross_entropy
+from keras_bert.metrics.accuracy import LabelledAccuracy
+from keras_bert.metrics.entities import OUTSIDE, entities_of, split_tag
+from keras_bert.tasks.base import Array, Features, Task, check_labels, check_same_length
+from keras_bert.tasks.word_rows import WordRows, Words, pack_words
+
+if TYPE_CHECKING:
+    from keras_bert.tokenizer import Tokenizer
+
+# Sentences that are held in memory as logits at once.
+_SENTENCES_AT_ONCE = 4096
+
+
+def build_tagger(encoder: keras.Model, num_labels: int, *, dropout: float = 0.1) -> keras.Model:
+    """Puts a linear classifier on the final state of every token.
+
+    Args:
+        encoder: what `build_encoder` returns; its weights are shared, not copied.
+        num_labels: classes, at least 2.
+        dropout: rate on the token states.
+
+    Returns:
+        A model from the encoder's inputs to logits (batch, length, num_labels).
+
+    Raises:
+        ValueError: there are fewer than 2 labels.
+    """
+    if num_labels < 2:
+        raise ValueError(f"num_labels must be at least 2, got {num_labels}")
+    states = keras.layers.Dropout(dropout, name="classifier_dropout")(encoder.output["sequence_output"])
+    return keras.Model(encoder.input, Dense(num_labels, name="classifier")(states), name="token_classification")
+
+
+@dataclasses.dataclass(frozen=True)
+class Entity:
+    """A named entity of a text.
+
+    Attributes:
+        label: its type, as `person`.
+        text: the entity as it stands in the text: `text[start:end]` of the whole.
+        start: its first character.
+        end: behind its last character.
+        probability: the mean of its words' probabilities of their tags, 0 to 1.
+    """
+
+    label: str
+    text: str
+    start: int
+    end: int
+    probability: float
+
+
+class TokenClassification(Task):
+    """A tag for each word.
+
+    A word's first piece bears its tag; loss and accuracy ignore special tokens, further pieces and padding. A
+    sentence with more pieces than `max_length` has room for becomes several rows, parted between words.
+
+    Args:
+        model: what `build_tagger` returns.
+        tokenizer: with the model's vocabulary.
+        labels: names of the tags, in the order of the logits. Those of entities are `O` and such as `B-person` and
+            `I-person` (BIO or IOB1; IOBES has `E-` and `S-`, too). Other names, as parts of speech, do for all but
+            `predict`. If one label begins as an entity tag does, all must be entity tags.
+        max_length: the most tokens of a row.
+
+    Raises:
+        TypeError: a label is no string.
+        ValueError: see `Task`; or there are not as many labels as outputs, one stands twice, or of entity tags some
+            are none or `O` is missing.
+    """
+
+    name = "token_classification"
+
+    def __init__(
+        self, model: keras.Model, tokenizer: "Tokenizer", *, labels: Sequence[str], max_length: int = 128
+    ) -> None:
+        super().__init__(model, tokenizer, max_length=max_length)
+        shape = model.output.shape
+        check(type(self).__name__, "model", len(shape) == 3, "give logits (batch, length, labels)", shape)
+        _check_strings("labels", labels)
+        self.labels = check_labels(type(self).__name__, labels, shape[-1])
+        self._has_entities = _are_entity_tags(self.labels)
+        self._continues = np.array([piece.startswith("##") for piece in tokenizer.vocabulary])
+
+    @classmethod
+    def build(
+        cls,
+        encoder: keras.Model,
+        tokenizer: "Tokenizer",
+        *,
+        labels: Sequence[str],
+        max_length: int = 128,
+        dropout: float = 0.1,
+    ) -> Self:
+        """A new tagger on an encoder, see `build_tagger`."""
+        return cls(build_tagger(encoder, len(labels), dropout=dropout), tokenizer, labels=labels, max_length=max_length)
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments but the first two."""
+        return {**super().settings(), "labels": list(self.labels)}
+
+    def loss(self) -> keras.losses.Loss:
+        """Mean cross-entropy of the tagged pieces, in nats."""
+        return labelled_cross_entropy()
+
+    def metrics(self) -> list[keras.metrics.Metric]:
+        """The share of right tags; for entities see `keras_bert.metrics.entities`."""
+        return [LabelledAccuracy()]
+
+    def examples(self, words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> tuple[Features, Array]:
+        """What `model.fit` takes.
+
+        Args:
+            words: of each sentence.
+            tags: one for each word.
+
+        Returns:
+            The inputs, and the numbers of the tags, all (rows, length) int32: a tag's number at the first piece of
+            its word, `IGNORED` elsewhere. Rows are sentences in order; a longer one has several, one without pieces
+            none. Of a word longer than a row the first pieces are kept.
+
+        Raises:
+            TypeError: a word or tag is no string.
+            ValueError: a tag is unknown, there are not as many tags as words, or there are no words with pieces.
+        """
+        _check_sentences("words", words)
+        _check_sentences("tags", tags)
+        check_same_length("words", words, "tags", tags)
+        for row, (sentence, marks) in enumerate(zip(words, tags, strict=True)):
+            check_same_length(f"words[{row}]", sentence, f"tags[{row}]", marks)
+        numbers = self._numbers(tags)
+        rows = pack_words(self._tokenize_words(words), self.max_length - 2)
+        if not len(rows.word):
+            raise ValueError(f"words must hold a word that has pieces, got {len(words)} sentences without one")
+        features = self._inputs(rows)
+        y = np.full(features["token_ids"].shape, IGNORED, "int32")
+        y[rows.row, rows.column + 1] = numbers[rows.word]
+        return features, y
+
+    def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[list[Entity]]:
+        """The entities of each text, first to last.
+
+        Words are those of BERT's own tokenizer: parted by white space, each punctuation mark a word of its own, so
+        that "in Paris." ends with the word "Paris" and a full stop, as in the data sets. What those keep as one word
+        with marks inside, as "U.S.", is several words here; `predict_tags` leaves words as they are.
+
+        The tags are read as conlleval does, see `entities_of`. A long text is read in rows that overlap by a
+        quarter, each word tagged where it sees most on both sides: no part of a text is lost.
+
+        Raises:
+            TypeError: a text is no string.
+            ValueError: there are no texts, the labels are no entity tags, or `batch_size` is below 1.
+        """
+        _check_any("texts", texts)
+        _check_strings("texts", texts)
+        rule = f"be entity tags, as {OUTSIDE} and B-person, for predict; predict_tags takes any"
+        check(type(self).__name__, "labels", self._has_entities, rule, list(self.labels))
+        answers = []
+        for part in _parts(texts):
+            words, starts, ends = self._tokenize_texts(part)
+            tags, probabilities = self._tag(words, batch_size)
+            for number, text in enumerate(part):
+                own = slice(words.splits[number], words.splits[number + 1])
+                answers.append(decode(text, tags[own], probabilities[own], starts[own], ends[own]))
+        return answers
+
+    def predict_tags(self, words: Sequence[Sequence[str]], *, batch_size: int = 32) -> list[list[str]]:
+        """The tag of each word of each sentence; `O` for a word without pieces, as one of control characters only.
+
+        Long sentences are read as in `predict`.
+
+        Raises:
+            TypeError: a word is no string.
+            ValueError: there are no sentences, or `batch_size` is below 1.
+        """
+        _check_sentences("words", words)
+        answers = []
+        for part in _parts(words):
+            flat = self._tokenize_words(part)
+            tags, _ = self._tag(flat, batch_size)
+            answers += [tags[begin:end] for begin, end in itertools.pairwise(flat.splits)]
+        return answers
+
+    def _tokenize_words(self, sentences: Sequence[Sequence[str]]) -> Words:
+        """Each word tokenized by itself."""
+        flat = [word for sentence in sentences for word in sentence]
+        # The tokenizer wants at least one text.
+        pieces = self.tokenizer.tokenize(flat or [""])
+        splits = np.cumsum([0, *map(len, sentences)])
+        return Words(np.asarray(pieces.flat_values), np.asarray(pieces.row_lengths())[: len(flat)], splits)
+
+    def _tokenize_texts(self, texts: Sequence[str]) -> tuple[Words, Array, Array]:
+        """The words of texts, and the characters where each of them starts and ends (words,)."""
+        pieces, starts, ends = self.tokenizer.tokenize_with_offsets(list(texts))
+        ids = np.asarray(pieces.flat_values)
+        first = np.flatnonzero(~self._continues[ids])
+        sizes = np.diff(first, append=len(ids))
+        splits = np.searchsorted(first, np.append(0, np.cumsum(pieces.row_lengths())))
+        last = first + sizes - 1
+        return Words(ids, sizes, splits), np.asarray(starts.flat_values)[first], np.asarray(ends.flat_values)[last]
+
+    def _inputs(self, rows: WordRows) -> Features:
+        tokenizer = self.tokenizer
+        return rows.model_inputs(cls_id=tokenizer.cls_id, sep_id=tokenizer.sep_id, pad_id=tokenizer.pad_id)
+
+    def _tag(self, words: Words, batch_size: int) -> tuple[list[str], Array]:
+        """Each word's likeliest tag, `O` where it has no pieces, and the tag's probability (words,)."""
+        room = self.max_length - 2
+        rows = pack_words(words, room, overlap=room // 4)
+        tags, probabilities = np.full(len(words.sizes), OUTSIDE, object), np.ones(len(words.sizes))
+        if not len(rows.word):
+            return tags.tolist(), probabilities
+        outputs = self.forward(self._inputs(rows), batch_size)
+        places = np.sort(rows.most_central())
+        held, first = np.unique(rows.row[places], return_index=True)
+        columns = np.split(rows.column[places] + 1, first[1:])
+        logits = np.concatenate([outputs[row][column] for row, column in zip(held, columns, strict=True)])
+        shares = np.exp(logits.astype("float64") - logits.max(axis=1, keepdims=True))
+        tags[rows.word[places]] = np.array(self.labels, object)[shares.argmax(axis=1)]
+        probabilities[rows.word[places]] = shares.max(axis=1) / shares.sum(axis=1)
+        return tags.tolist(), probabilities
+
+    def _numbers(self, tags: Sequence[Sequence[str]]) -> Array:
+        """The numbers of all tags in order (words,), int32."""
+        known = {label: number for number, label in enumerate(self.labels)}
+        for row, sentence in enumerate(tags):
+            for place, tag in enumerate(sentence):
+                if tag not in known:
+                    close = difflib.get_close_matches(tag, self.labels, 1, 0)
+                    rule = f"tags[{row}][{place}] must be one of {list(self.labels)}"
+                    raise ValueError(f"{rule}, got {tag!r}; nearest is {close[0]!r}")
+        return np.array([known[tag] for sentence in tags for tag in sentence], "int32")
+
+
+def decode(text: str, tags: Sequence[str], probabilities: Array, starts: Array, ends: Array) -> list[Entity]:
+    """The entities that the tags of a text's words mark.
+
+    Args:
+        text: the words' text.
+        tags: of each word.
+        probabilities: of these tags (words,).
+        starts: the first character of each word (words,).
+        ends: behind the last one (words,).
+    """
+    entities = []
+    for label, first, last in entities_of(tags):
+        start, end = int(starts[first]), int(ends[last - 1])
+        # An accent that stands as a character of its own is no part of a piece, but of the name.
+        while end < len(text) and unicodedata.combining(text[end]):
+            end += 1
+        probability = float(probabilities[first:last].mean())
+        entities.append(Entity(label, text[start:end], start, end, probability))
+    return entities
+
+
+def _parts(sentences: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
+        yield sentences[start : start + _SENTENCES_AT_ONCE]
+
+
+def _are_entity_tags(labels: Sequence[str]) -> bool:
+    """Whether labels are entity tags and not, say, parts of speech.
+
+    Bare letters are entity tags only where there is nothing else: `O` and `S` are parts of speech, too (Gimpel et
+    al. 2011).
+
+    Raises:
+        ValueError: some begin as entity tags do and others are none, or there is no `O`.
+    """
+    if not any(label[:2] in ("B-", "I-", "E-", "S-") for label in labels):
+        return OUTSIDE in labels and set(labels) <= set("OBIES")
+    for label in labels:
+        try:
+            split_tag(label)
+        except ValueError as error:
+            raise ValueError(f"TokenClassification.labels: {error}") from None
+    check("TokenClassification", "labels", OUTSIDE in labels, f"hold {OUTSIDE}", list(labels))
+    return True
+
+
+def _check_sentences(field: str, sentences: Sequence[Sequence[str]]) -> None:
+    """Raises TypeError unless each is a list of strings, ValueError if there are none."""
+    _check_any(field, sentences)
+    for row, sentence in enumerate(sentences):
+        _check_strings(f"{field}[{row}]", sentence)
+
+
+def _check_any(field: str, values: Sequence[Any]) -> None:
+    """Raises ValueError if there are none."""
+    if not len(values):
+        raise ValueError(f"{field} must hold at least one, got none")
+
+
+def _check_strings(field: str, values: Sequence[str]) -> None:
+    """Raises TypeError unless it is a list of strings."""
+    if isinstance(values, str):
+        raise TypeError(f"{field} must be a list of strings, got the string {values!r}")
+    for place, value in enumerate(values):
+        if not isinstance(value, str):
+            raise TypeError(f"{field}[{place}] must be a string, got {value!r}")
