@@ -40,7 +40,12 @@ class Dense(keras.layers.Layer):
     def call(self, inputs: Any) -> Any:
         """(..., inputs) -> (..., units)."""
         kernel = self.kernel if self.kernel_transform is None else self.kernel_transform(self.kernel)
-        return self.output_tap(ops.add(ops.matmul(inputs, kernel), self.bias))
+        if len(inputs.shape) == 2:
+            return self.output_tap(ops.add(ops.matmul(inputs, kernel), self.bias))
+        # Done on rows, product and bias are one fused operation in TensorFlow: no reshape may stand between them.
+        rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
+        outputs = self.output_tap(ops.add(ops.matmul(rows, kernel), self.bias))
+        return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -65,9 +65,13 @@ class EncoderBlock(keras.layers.Layer):
     def call(self, inputs: Any, attention_bias: Any, training: bool = False) -> Any:
         """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
         attended = self.attention_dropout(self.attention(inputs, attention_bias, training=training), training=training)
-        x = self.attention_norm_tap(self.attention_norm(self.attention_sum_tap(ops.add(inputs, attended))))
+        # From here on rows: TensorFlow then fuses product, bias and activation of the feed-forward layer.
+        rows = (-1, inputs.shape[-1])
+        total = ops.add(ops.reshape(inputs, rows), ops.reshape(attended, rows))
+        x = self.attention_norm_tap(self.attention_norm(self.attention_sum_tap(total)))
         transformed = self.feed_forward_dropout(self.feed_forward(x), training=training)
-        return self.feed_forward_norm_tap(self.feed_forward_norm(self.feed_forward_sum_tap(ops.add(x, transformed))))
+        x = self.feed_forward_norm_tap(self.feed_forward_norm(self.feed_forward_sum_tap(ops.add(x, transformed))))
+        return ops.reshape(x, ops.shape(inputs))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

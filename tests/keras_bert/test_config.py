@@ -3,7 +3,16 @@ import math
 
 import pytest
 
-from keras_bert.config import PRESETS, Distillation, EncoderConfig, EncoderShape, Masking, Training
+from keras_bert.config import (
+    PRESETS,
+    VOCABULARY_SIZES,
+    Distillation,
+    EncoderConfig,
+    EncoderShape,
+    Masking,
+    Training,
+    preset,
+)
 
 SHAPE = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16}
 
@@ -60,7 +69,16 @@ def test_steps():
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_presets(name):
-    config = EncoderConfig(vocabulary_size=30522, **PRESETS[name])
+@pytest.mark.parametrize("vocabulary", VOCABULARY_SIZES)
+def test_presets(name, vocabulary):
+    config = preset(name, vocabulary)
     assert config.head_size == 64
     assert config.intermediate_size == 4 * config.hidden_size
+    assert config.vocabulary_size == VOCABULARY_SIZES[vocabulary]
+
+
+def test_unknown_presets():
+    with pytest.raises(ValueError, match=r"preset.name must be one of \('tiny', .*\), got 'huge'"):
+        preset("huge")
+    with pytest.raises(ValueError, match=r"preset.vocabulary must be one of .*'chinese'.*, got 'klingon'"):
+        preset("base", "klingon")

@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -29,11 +31,12 @@ def test_a_cased_tokenizer_keeps_case():
     assert Tokenizer(PIECES, lowercase=False).tokenize(["Hello hello"]).to_list()[0][0] == 1
 
 
-def test_offsets_are_bytes_of_the_text(tokenizer):
-    text = "né Worlding"
-    _, starts, ends = tokenizer.tokenize_with_offsets([text])
-    pieces = [text.encode()[a:b].decode() for a, b in zip(starts.to_list()[0], ends.to_list()[0], strict=True)]
-    assert pieces == ["n", "é", "World", "ing"]
+def test_offsets_are_characters_of_the_text(tokenizer):
+    text = "né 👍\u200d Worlding"
+    found = tokenizer.tokenize_with_offsets([text])
+    assert all(part.dtype == tf.int32 for part in found)
+    _, starts, ends = (part.to_list()[0] for part in found)
+    assert [text[a:b] for a, b in zip(starts, ends, strict=True)] == ["n", "é", "👍", "World", "ing"]
 
 
 def test_encodes_one_text(tokenizer):
@@ -97,6 +100,7 @@ def test_saves_and_loads(tokenizer, tmp_path):
         ([], "must hold at least the special tokens, got no pieces"),
         ([*SPECIAL_TOKENS, "a", "a"], "must hold each piece once, got 'a' as piece 6"),
         ([*SPECIAL_TOKENS, ""], "must hold no empty piece, got '' as piece 5"),
+        ([*SPECIAL_TOKENS, "é" * 129], "must hold pieces of at most 256 bytes, got 'é"),
         ([*SPECIAL_TOKENS[:-1], "a"], r"must hold \[MASK\], got 5 pieces without it"),
     ],
 )
@@ -108,3 +112,66 @@ def test_rejects_a_bad_vocabulary(vocabulary, message):
 def test_rejects_a_length_without_room(tokenizer):
     with pytest.raises(ValueError, match="max_length must be at least 5, got 4"):
         tokenizer.encode(["a"], ["b"], max_length=4)
+
+
+SINGLE = "must be a list of texts, got 'hello'"
+
+
+@pytest.mark.parametrize(
+    ("texts", "error", "message"),
+    [
+        ("hello", TypeError, f"texts {SINGLE}"),
+        (b"hello", TypeError, "texts must be a list of texts, got b'hello'"),
+        (None, TypeError, "texts must be a list of texts, got None"),
+        (["a", None], TypeError, r"texts\[1\] must be text, got None"),
+        (["a", 3], TypeError, r"texts\[1\] must be text, got 3"),
+        ([["a"]], TypeError, r"texts\[0\] must be text, got \['a'\]"),
+        ([], ValueError, "texts must hold at least one text, got none"),
+        (["a\ud800"], ValueError, r"texts\[0\] must hold no lone surrogate, got 'a\\ud800'"),
+        (tf.constant("a"), ValueError, r"texts must be a tensor of shape \(batch,\), got \(\)"),
+        (tf.constant([1]), TypeError, "texts must be a tensor of strings, got one of int32"),
+    ],
+)
+def test_rejects_what_is_no_list_of_texts(tokenizer, texts, error, message):
+    for method in (tokenizer.tokenize, tokenizer.tokenize_with_offsets):
+        with pytest.raises(error, match=message):
+            method(texts)
+    with pytest.raises(error, match=message):
+        tokenizer.encode(texts, max_length=8)
+
+
+def test_rejects_pairs_of_another_number(tokenizer):
+    with pytest.raises(ValueError, match="pairs must hold as many texts as texts does, 3, got 2"):
+        tokenizer.encode(["a", "b", "c"], ["d", "e"], max_length=8)
+    with pytest.raises(TypeError, match=f"pairs {SINGLE}"):
+        tokenizer.encode(["a"], "hello", max_length=8)
+
+
+def test_an_empty_tensor_gives_empty_rows(tokenizer):
+    empty = tf.constant([], tf.string)
+    assert all(part.shape[0] == 0 for part in tokenizer.tokenize_with_offsets(empty))
+    assert tokenizer.encode(empty, max_length=8)["token_ids"].shape == (0, 8)
+
+
+def test_takes_arrays_and_bytes(tokenizer):
+    expected = tokenizer.tokenize(["hello", "world"]).to_list()
+    assert tokenizer.tokenize(np.array(["hello", "world"])).to_list() == expected
+    assert tokenizer.tokenize((b"hello", b"world")).to_list() == expected
+
+
+def test_runs_in_a_dataset(tokenizer):
+    batches = tf.data.Dataset.from_tensor_slices(["hello", "a b", "world"]).batch(2)
+    found = [row for batch in batches.map(tokenizer.tokenize) for row in batch.to_list()]
+    assert found == tokenizer.tokenize(["hello", "a b", "world"]).to_list()
+
+
+def test_built_inside_a_graph_it_outlives_the_graph():
+    pieces = [*PIECES, "graph"]
+    tf.function(lambda: Tokenizer(pieces, lowercase=True).tokenize(["graph"]).flat_values)()
+    assert Tokenizer(pieces, lowercase=True).tokenize(["graph"]).to_list() == [[len(PIECES)]]
+
+
+def test_pickles(tokenizer):
+    copy = pickle.loads(pickle.dumps(tokenizer))
+    assert copy.vocabulary == tokenizer.vocabulary
+    assert copy.tokenize(["hello"]).to_list() == tokenizer.tokenize(["hello"]).to_list()

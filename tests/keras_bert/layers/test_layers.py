@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import ops
 
 from keras_bert.layers.attention import AttentionBias, SelfAttention
@@ -118,6 +119,15 @@ def test_kernel_transform_and_tap():
     np.testing.assert_allclose(layer(STATES, training=True), STATES @ (2 * kernel) + 1, atol=1e-6)
     layer(STATES)
     assert seen == [True, False]
+
+
+def test_nothing_stands_between_product_and_bias():
+    # Else TensorFlow runs the two one by one.
+    layer = Dense(6)
+    layer(STATES)
+    graph = tf.function(layer).get_concrete_function(tf.TensorSpec((None, None, 8))).graph
+    (product,) = (operation for operation in graph.get_operations() if operation.type == "MatMul")
+    assert [consumer.type for consumer in product.outputs[0].consumers()] == ["BiasAdd"]
 
 
 def test_dropout_is_off_unless_training():

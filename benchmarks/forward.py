@@ -1,0 +1,247 @@
+"""The forward pass of the Keras encoder against keras-hub's BertBackbone and transformers' BertModel, in float32.
+
+    python -m benchmarks.forward --peers-python PATH
+
+PATH is a Python interpreter with keras-hub, tensorflow, transformers and torch. Every contestant lives in a process
+of its own and is timed one round at a time, in turn, so that a busy machine hits all alike. The weights are random:
+they do not matter for speed. In a "padded" batch the rows hold 16 tokens or more, at random; the others are full.
+keras-hub's GELU is the tanh approximation, that of the others the exact one.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+MODELS = {
+    "MiniLM": {"layers": 6, "hidden": 384, "heads": 12, "intermediate": 1536},
+    "BERT-base": {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072},
+}
+CALLS = {"1x32": 20, "32x128": 1, "32x128 padded": 1}
+VOCABULARY, POSITIONS = 30522, 512
+OURS, KERAS_HUB, TRANSFORMERS = "ours", "keras-hub", "transformers"
+
+Batch = dict[str, np.ndarray[Any, Any]]
+# Mode -> from a batch to a call of the model on it.
+Modes = dict[str, Callable[[Batch], Callable[[], Any]]]
+Times = dict[tuple[str, str], list[float]]
+
+
+def main() -> None:
+    """Prints a table for each model, or answers the process that does."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--peers-python", default=sys.executable)
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out, which needs a C++ compiler")
+    parser.add_argument("--serve", nargs=2, metavar=("CONTESTANT", "MODEL"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(*options.serve, options.threads, compiled=not options.no_compile)
+        return
+    for model in options.models:
+        contestants = {name: Contestant(name, model, options) for name in (OURS, KERAS_HUB, TRANSFORMERS)}
+        times = {shape: race(contestants, shape, options.rounds) for shape in CALLS}
+        print(f"\n{model}, {MODELS[model]}, {options.threads} threads: ms, median (minimum)\n")
+        print_table(times)
+        for name, contestant in contestants.items():
+            print(f"{name}: {contestant.versions}")
+            contestant.stop()
+
+
+class Contestant:
+    """A process that holds one model and times it when asked."""
+
+    def __init__(self, name: str, model: str, options: argparse.Namespace) -> None:
+        python = sys.executable if name == OURS else options.peers_python
+        command = [python, "-m", "benchmarks.forward", "--serve", name, model, "--threads", str(options.threads)]
+        self._process = subprocess.Popen(
+            [*command, *(["--no-compile"] if options.no_compile else [])],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2"},
+        )
+        hello = self._read()
+        self.versions, self.modes = hello["versions"], hello["modes"]
+
+    def time(self, mode: str, shape: str) -> float:
+        """Seconds for one call, the mean over a round."""
+        assert self._process.stdin is not None
+        print(json.dumps([mode, shape]), file=self._process.stdin, flush=True)
+        return self._read()
+
+    def stop(self) -> None:
+        """Ends the process."""
+        self._process.communicate()
+
+    def _read(self) -> Any:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith(">>"):
+                return json.loads(line[2:])
+        raise SystemExit(f"a contestant ended early: {self._process.args}")
+
+
+def race(contestants: dict[str, Contestant], shape: str, rounds: int) -> Times:
+    """(contestant, mode) -> milliseconds of every round."""
+    times: Times = {(name, mode): [] for name, contestant in contestants.items() for mode in contestant.modes}
+    for number in range(rounds + 1):
+        for name, mode in times:
+            seconds = contestants[name].time(mode, shape)
+            if number:  # the first round warms up
+                times[name, mode].append(1000 * seconds)
+    return times
+
+
+def print_table(times: dict[str, Times]) -> None:
+    """A markdown table: contestants and their modes down, shapes across, the ratio of the best modes below."""
+    print("| contestant | mode |", " | ".join(times), "|")
+    print("|---|---|" + "---:|" * len(times))
+    for entry in next(iter(times.values())):
+        cells = [f"{statistics.median(row[entry]):.2f} ({min(row[entry]):.2f})" for row in times.values()]
+        print("|", " | ".join([*entry, *cells]), "|")
+    ratios = []
+    for row in times.values():
+        medians = {entry: statistics.median(values) for entry, values in row.items()}
+        mine = min(value for (name, _), value in medians.items() if name == OURS)
+        theirs = min(value for (name, _), value in medians.items() if name != OURS)
+        ratios.append(f"{theirs / mine:.2f}")
+    print("| fastest peer / ours | best mode of each |", " | ".join(ratios), "|\n")
+
+
+def serve(contestant: str, model: str, threads: int, compiled: bool) -> None:
+    """Answers each line of standard input, a mode and a shape, with the seconds of one call."""
+    if contestant == TRANSFORMERS:
+        modes, versions = serve_transformers(MODELS[model], threads, compiled)
+    else:
+        modes, versions = serve_keras(contestant, MODELS[model], threads)
+    print(">>" + json.dumps({"versions": versions, "modes": list(modes)}), flush=True)
+    ready: dict[tuple[str, str], Callable[[], Any]] = {}
+    for line in sys.stdin:
+        mode, shape = json.loads(line)
+        if (mode, shape) not in ready:
+            ready[mode, shape] = modes[mode](make_batch(shape))
+            ready[mode, shape]()  # traces and compiles
+        start = time.perf_counter()
+        for _ in range(CALLS[shape]):
+            ready[mode, shape]()
+        print(f">>{(time.perf_counter() - start) / CALLS[shape]}", flush=True)
+
+
+def make_batch(shape: str) -> Batch:
+    """Random tokens under our input names, each int32 (batch, length)."""
+    size, _, padded = shape.partition(" ")
+    rows, length = map(int, size.split("x"))
+    random = np.random.default_rng(0)
+    lengths = random.integers(16, length + 1, rows) if padded else np.full(rows, length)
+    mask = (np.arange(length) < lengths[:, None]).astype("int32")
+    tokens = random.integers(5, VOCABULARY, (rows, length), dtype=np.int32) * mask
+    return {"token_ids": tokens, "segment_ids": np.zeros_like(tokens), "padding_mask": mask}
+
+
+def serve_keras(contestant: str, shape: dict[str, int], threads: int) -> tuple[Modes, dict[str, str]]:
+    """Ours or keras-hub's, called as Keras users do."""
+    import keras
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+    versions = {"keras": keras.__version__, "tensorflow": tf.__version__}
+    if contestant == OURS:
+        model = build_ours(shape)
+    else:
+        import keras_hub
+
+        model = build_keras_hub(shape)
+        versions["keras-hub"] = keras_hub.__version__
+
+    def compiled(jit: bool) -> Callable[[Batch], Callable[[], Any]]:
+        call = tf.function(lambda inputs: model(inputs, training=False), jit_compile=jit)
+
+        def prepare(batch: Batch) -> Callable[[], Any]:
+            inputs = {name: tf.constant(array) for name, array in batch.items()}
+            return lambda: call(inputs)
+
+        return prepare
+
+    return {
+        "predict_on_batch": lambda batch: lambda: model.predict_on_batch(batch),
+        "tf.function": compiled(jit=False),
+        "tf.function, XLA": compiled(jit=True),
+    }, versions
+
+
+def build_ours(shape: dict[str, int]) -> Any:
+    """Our encoder."""
+    from keras_bert.config import EncoderConfig
+    from keras_bert.encoder import build_encoder
+
+    config = EncoderConfig(
+        vocabulary_size=VOCABULARY,
+        num_layers=shape["layers"],
+        hidden_size=shape["hidden"],
+        num_heads=shape["heads"],
+        intermediate_size=shape["intermediate"],
+        max_length=POSITIONS,
+        activation="gelu_erf",
+    )
+    return build_encoder(config)
+
+
+def build_keras_hub(shape: dict[str, int]) -> Any:
+    """keras-hub's encoder, whose inputs are named as ours."""
+    import keras_hub
+
+    return keras_hub.models.BertBackbone(
+        vocabulary_size=VOCABULARY,
+        num_layers=shape["layers"],
+        num_heads=shape["heads"],
+        hidden_dim=shape["hidden"],
+        intermediate_dim=shape["intermediate"],
+        max_sequence_length=POSITIONS,
+    )
+
+
+def serve_transformers(shape: dict[str, int], threads: int, compiled: bool) -> tuple[Modes, dict[str, str]]:
+    """BertModel in evaluation mode with its default attention."""
+    import torch
+    import transformers
+
+    torch.set_num_threads(threads)
+    config = transformers.BertConfig(
+        vocab_size=VOCABULARY,
+        num_hidden_layers=shape["layers"],
+        hidden_size=shape["hidden"],
+        num_attention_heads=shape["heads"],
+        intermediate_size=shape["intermediate"],
+        max_position_embeddings=POSITIONS,
+    )
+    model = transformers.BertModel(config).eval()
+
+    def prepare(batch: Batch, call: Callable[..., Any]) -> Callable[[], Any]:
+        names = {"input_ids": "token_ids", "token_type_ids": "segment_ids", "attention_mask": "padding_mask"}
+        inputs = {theirs: torch.from_numpy(batch[mine]).long() for theirs, mine in names.items()}
+
+        def run() -> Any:
+            with torch.inference_mode():
+                return call(**inputs)
+
+        return run
+
+    modes: Modes = {"eager": lambda batch: prepare(batch, model)}
+    if compiled:
+        modes["torch.compile"] = lambda batch: prepare(batch, torch.compile(model, dynamic=False))
+    return modes, {"torch": torch.__version__, "transformers": transformers.__version__}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Our tokenizer against tensorflow-text's FastBertTokenizer alone, and against the ids of Hugging Face `tokenizers`.
+
+    python -m benchmarks.tokenizer --data ../shared/data
+    python -m benchmarks.tokenizer --data ../shared/data --reference-python PATH
+
+The folder holds `vocab/*.txt`, `corpus/*.txt` and `tokenizer/*.txt`. Speed is that of one thread on the first lines of
+each text file, medians over alternating rounds. PATH is an interpreter with `tokenizers`; with it, all lines of all
+files are compared.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_text as tf_text
+from rich.console import Console
+from rich.table import Table
+
+from keras_bert.tokenizer import UNKNOWN, Tokenizer
+from tests.golden.tokenizer import Differences, Reference, ask_reference, compare
+
+BATCH = 1000
+
+
+def main() -> None:
+    """Prints the speeds, and with a reference the differences."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--megabytes", type=float, default=1.0, help="of each text file, for the speed")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--reference-python")
+    options = parser.parse_args()
+    files = sorted([*options.data.glob("tokenizer/*.txt"), *options.data.glob("corpus/*.txt")])
+    lines = {file.name: file.read_bytes().decode(errors="replace").split("\n") for file in files}
+    sample = [line for part in lines.values() for line in take(part, options.megabytes)]
+    speeds = Table("MB/s", "FastBertTokenizer", "ours", "ours / FastBertTokenizer", "Hugging Face tokenizers")
+    report = Table("vocabulary", "text", "lines", "pieces", "lines with other ids", "lines with other offsets")
+    for file in sorted(options.data.glob("vocab/*.txt")):
+        tokenizer = load(file)
+        fast, ours = measure(tokenizer, sample, options.rounds)
+        told = "-"
+        if options.reference_python:
+            seconds = ask_reference(options.reference_python, tokenizer.vocabulary, tokenizer.lowercase, sample).seconds
+            told = f"{megabytes(sample) / seconds:.1f}"
+            for name, part in lines.items():
+                report.add_row(file.stem, name, *map(str, check(tokenizer, options.reference_python, part)))
+        speeds.add_row(file.stem, f"{fast:.1f}", f"{ours:.1f}", f"{ours / fast:.2f}", told)
+    console = Console(width=140)
+    console.print(speeds)
+    if options.reference_python:
+        console.print(report)
+
+
+def load(file: Path) -> Tokenizer:
+    """The tokenizer of a published vocabulary; those of cased models have `-cased` in their name."""
+    return Tokenizer(file.read_bytes().decode().removesuffix("\n").split("\n"), lowercase="-cased" not in file.name)
+
+
+def take(lines: list[str], most: float) -> Iterator[str]:
+    """The first lines, of at most so many megabytes."""
+    taken = 0.0
+    for line in lines:
+        taken += len(line.encode()) / 1e6
+        if taken > most:
+            return
+        yield line
+
+
+def megabytes(lines: list[str]) -> float:
+    """The size of lines as UTF-8."""
+    return sum(len(line.encode()) for line in lines) / 1e6
+
+
+def measure(tokenizer: Tokenizer, lines: list[str], rounds: int) -> tuple[float, float]:
+    """MB/s of FastBertTokenizer and of ours, both as graphs; they take turns, so that a busy machine hits both."""
+    fast = tf_text.FastBertTokenizer(
+        vocab=list(tokenizer.vocabulary),
+        token_out_type=tf.int32,
+        unknown_token=UNKNOWN,
+        lower_case_nfd_strip_accents=tokenizer.lowercase,
+    )
+    batches = [tf.constant(lines[first : first + BATCH]) for first in range(0, len(lines), BATCH)]
+    contestants = [compiled(fast.tokenize), compiled(tokenizer.tokenize)]
+    seconds: list[list[float]] = [[], []]
+    for number in range(rounds + 1):
+        for tokenize, times in zip(contestants, seconds, strict=True):
+            start = time.perf_counter()
+            for batch in batches:
+                tokenize(batch)
+            if number:  # the first round warms up
+                times.append(time.perf_counter() - start)
+    size = megabytes(lines)
+    return size / statistics.median(seconds[0]), size / statistics.median(seconds[1])
+
+
+def compiled(tokenize: Callable[..., Any]) -> Callable[..., Any]:
+    """A graph from (batch,) strings."""
+    return tf.function(tokenize, input_signature=[tf.TensorSpec([None], tf.string)])
+
+
+def check(tokenizer: Tokenizer, python: str, lines: list[str]) -> Differences:
+    """Compares all lines, a part at a time."""
+    parts = [lines[first : first + 20 * BATCH] for first in range(0, len(lines), 20 * BATCH)]
+    found = [compare(tokenizer, reference(tokenizer, python, part), part) for part in parts]
+    return Differences(*map(sum, zip(*found, strict=True)))
+
+
+def reference(tokenizer: Tokenizer, python: str, lines: list[str]) -> Reference:
+    """What `tokenizers` makes of lines with the same vocabulary."""
+    return ask_reference(python, tokenizer.vocabulary, tokenizer.lowercase, lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""A map from UTF-8 sequences to numbers as a double-array trie, in the layout of Darts-clone.
+
+A unit has the label of the edge that leads to it in bits 0-7, in bit 8 whether a value hangs on it, and from bit 10 on
+what, XORed with its place, gives the base of its children; the child of label `c` stands at `base ^ c`, the value at
+`base`, with bit 31 set (github.com/s-yata/darts-clone; tensorflow-text reads it with its `DartsCloneTrieWrapper`).
+"""
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# (label, number of the child), ascending; for the label `_VALUE` the value itself.
+Edges = tuple[tuple[int, int], ...]
+
+_BLOCK = 256
+_VALUE = 0  # no key holds the byte 0
+_IS_VALUE = 1 << 31
+_HAS_VALUE = 1 << 8
+_BASE_BIT = 10
+
+
+def build_double_array(values: Mapping[bytes, int]) -> NDArray[np.uint32]:
+    """The units of a trie over the keys; equal subtrees are stored once.
+
+    Args:
+        values: key -> value from 0 to 2^31 - 1. A key is a UTF-8 sequence, whole or cut off: each byte after its first
+            one is a continuation byte, 80 to BF.
+    """
+    numbers: dict[Edges, int] = {}
+    root = _intern(_nest(values), numbers)
+    nodes = list(numbers)
+    bases = _place(nodes, root)
+    units = np.zeros((max(bases) // _BLOCK + 1) * _BLOCK, np.uint32)
+    for edges, base in zip(nodes, bases, strict=True):
+        for label, child in edges:
+            place = base ^ label
+            if label == _VALUE:
+                units[place] = child | _IS_VALUE
+            else:
+                has_value = _HAS_VALUE if nodes[child][0][0] == _VALUE else 0
+                units[place] = label | has_value | (place ^ bases[child]) << _BASE_BIT
+    return units
+
+
+def _nest(values: Mapping[bytes, int]) -> dict[int, Any]:
+    """The keys as nested dictionaries, byte -> node."""
+    root: dict[int, Any] = {}
+    for key, value in values.items():
+        node = root
+        for byte in key:
+            node = node.setdefault(byte, {})
+        node[_VALUE] = value
+    return root
+
+
+def _intern(node: dict[int, Any], numbers: dict[Edges, int]) -> int:
+    """The number of a node, the same for equal ones."""
+    edges = sorted((label, child if label == _VALUE else _intern(child, numbers)) for label, child in node.items())
+    return numbers.setdefault(tuple(edges), len(numbers))
+
+
+def _place(nodes: list[Edges], root: int) -> list[int]:
+    """The base of each node so that no two edges share a place.
+
+    The root has block 0 to itself; its unit is the first one, and its base 0. Of every further block the upper half
+    holds the continuation bytes of two nodes, of the bases 0 and 64, and the lower half holds values.
+    """
+    inner = (block * _BLOCK + half for block in itertools.count(1) for half in (0, 64))
+    leaves = (block * _BLOCK + place for block in itertools.count(1) for place in range(128) if place % 64)
+    return [
+        0 if number == root else next(leaves if edges[-1][0] == _VALUE else inner) for number, edges in enumerate(nodes)
+    ]

@@ -1,0 +1,116 @@
+"""What stands on the encoder of a foreign checkpoint, and the task that it becomes."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import keras
+
+from keras_bert.config import EncoderConfig, Pooling
+from keras_bert.encoder import build_encoder, has_layer
+from keras_bert.pretraining import build_pretraining
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.classification import build_classifier, pooling_of
+from keras_bert.tasks.embedding import build_embedder
+from keras_bert.tasks.question_answering import build_span_classifier
+from keras_bert.tasks.registry import TASKS
+from keras_bert.tasks.regression import build_regressor
+from keras_bert.tasks.token_classification import build_tagger
+
+if TYPE_CHECKING:
+    from keras_bert.tokenizer import Tokenizer
+
+# The output layers before which there is a dropout.
+_OUTPUTS = {
+    "classification": "classifier",
+    "regression": "regressor",
+    "token_classification": "classifier",
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Head:
+    """What a checkpoint says of its head.
+
+    Attributes:
+        task: a key of `TASKS`.
+        labels: names of the outputs, for classification of texts and tokens.
+        dropout: rate before the output layer, for classification of texts and tokens and for regression.
+        next_sentence: for pre-training, whether there is the second head.
+        pooling: of an embedding.
+        normalize: whether vectors of an embedding have length 1.
+    """
+
+    task: str
+    labels: tuple[str, ...] = ()
+    dropout: float = 0.1
+    next_sentence: bool = False
+    pooling: Pooling = "mean"
+    normalize: bool = False
+
+    @property
+    def reads_pooler(self) -> bool:
+        """Whether the model needs the encoder's pooler; an embedding only keeps it."""
+        return self.task in ("classification", "regression") or self.next_sentence
+
+
+def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Model:
+    """The bare model, with new weights.
+
+    Args:
+        config: of the encoder.
+        head: what stands on it.
+        pooler: whether the encoder of an embedding has BERT's pooler.
+
+    Raises:
+        ValueError: the head asks for what its builder refuses, as a single class.
+    """
+    encoder = build_encoder(config, pooler=pooler if head.task == "embedding" else head.reads_pooler)
+    match head.task:
+        case "classification":
+            return build_classifier(encoder, len(head.labels), dropout=head.dropout)
+        case "embedding":
+            return build_embedder(encoder, pooling=head.pooling, normalize=head.normalize)
+        case "pretraining":
+            return build_pretraining(encoder, next_sentence=head.next_sentence)
+        case "question_answering":
+            return build_span_classifier(encoder)
+        case "regression":
+            return build_regressor(encoder, dropout=head.dropout)
+        case "token_classification":
+            return build_tagger(encoder, len(head.labels), dropout=head.dropout)
+    raise ValueError(f"Head.task must be one of {sorted(TASKS)}, got {head.task!r}")
+
+
+def build_task(model: keras.Model, head: Head, tokenizer: "Tokenizer", max_length: int) -> Task:
+    """The task around a model of `build_model`; its further settings are the defaults, where there is room for them."""
+    settings: dict[str, Any] = {"labels": head.labels} if head.labels else {}
+    if head.task == "question_answering":
+        # The defaults of run_squad.py, as far as a short input has room for them.
+        question = min(64, max_length // 3)
+        settings = {"max_query_length": question, "stride": min(128, (max_length - 3 - question) // 2)}
+    return TASKS[head.task](model, tokenizer, max_length=max_length, **settings)
+
+
+def head_of(task: Task) -> Head:
+    """What stands on a task's encoder.
+
+    Raises:
+        ValueError: the task is none of `TASKS`, or its model pools a text in a way that others have no head for.
+    """
+    if task.name not in TASKS:
+        raise ValueError(f"the task must be one of {sorted(TASKS)}, got {task.name!r}")
+    model = task.model
+    if task.name in ("classification", "regression") and pooling_of(model) != "cls":
+        raise ValueError(
+            f"{task.name}: pooling must be 'cls', got {pooling_of(model)!r}: the BERTs of other libraries "
+            "read the pooler's output here"
+        )
+    dropout = model.get_layer(f"{_OUTPUTS[task.name]}_dropout").rate if task.name in _OUTPUTS else 0.1
+    return Head(
+        task=task.name,
+        labels=getattr(task, "labels", ()),
+        dropout=dropout,
+        next_sentence=has_layer(model, "next_sentence"),
+        pooling="cls" if has_layer(model, "first_token_pooler") else "mean",
+        normalize=has_layer(model, "normalization"),
+    )

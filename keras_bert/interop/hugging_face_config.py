@@ -1,0 +1,159 @@
+"""`config.json` of Hugging Face's BERT: the encoder, the head, and what of it this library does not do.
+
+Keys and defaults are those of `configuration_bert.py` and `configuration_utils.py` of huggingface/transformers.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from keras_bert.config import Activation, EncoderConfig
+from keras_bert.interop.configs import check_only, read_encoder_config, read_json, write_encoder_config
+from keras_bert.interop.heads import Head
+
+FILE = "config.json"
+
+ARCHITECTURES = {
+    "BertModel": "embedding",
+    "BertForPreTraining": "pretraining",
+    "BertForMaskedLM": "pretraining",
+    "BertForSequenceClassification": "classification",
+    "BertForTokenClassification": "token_classification",
+    "BertForQuestionAnswering": "question_answering",
+}
+_ACTIVATIONS: dict[str, Activation] = {
+    "gelu": "gelu_erf",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+}
+_WRITTEN_ACTIVATIONS: dict[Activation, str] = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu"}
+
+# Keys that change what transformers computes, with the one value that is BERT as this library has it.
+_ONLY: dict[str, Any] = {
+    "model_type": "bert",
+    "position_embedding_type": "absolute",
+    "is_decoder": False,
+    "is_encoder_decoder": False,
+    "add_cross_attention": False,
+    "pruned_heads": {},
+    "quantization_config": None,
+    "auto_map": None,
+}
+# Where sentence-transformers' CrossEncoder keeps what it applies to the logits.
+_CROSS_ENCODER_KEYS = ("sbert_ce_default_activation_function", "sentence_transformers")
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The content of `config.json`.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ValueError: it describes no BERT, or one that this library does not have.
+    """
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {folder}; checkpoints are not downloaded")
+    path = folder / FILE
+    content: dict[str, Any] = read_json(path)
+    if content.get("model_type") is None:
+        raise ValueError(f"{path} must say model_type; 'bert' is supported")
+    check_only(path, content, _ONLY)
+    for key in _CROSS_ENCODER_KEYS:
+        said = content.get(key)
+        activation = said.get("activation_fn") if isinstance(said, dict) else said
+        if activation is not None and not str(activation).endswith("Identity"):
+            raise ValueError(
+                f"{path}: {key} must ask for no activation of the logits, got {activation!r}, which is not "
+                "supported; without the key, the model gives logits"
+            )
+    architecture_of(path, content)
+    return content
+
+
+def architecture_of(path: Path, content: Mapping[str, Any]) -> str:
+    """The key of `ARCHITECTURES` that a file names.
+
+    Raises:
+        ValueError: it names none, or several.
+    """
+    named = content.get("architectures") or []
+    if len(named) != 1 or named[0] not in ARCHITECTURES:
+        raise ValueError(f"{path}: architectures must be one of {list(ARCHITECTURES)}, got {named}")
+    return str(named[0])
+
+
+def read_encoder(folder: Path, content: Mapping[str, Any]) -> EncoderConfig:
+    """The encoder that the file describes.
+
+    Raises:
+        ValueError: a key is missing, or its value is of no use.
+    """
+    return read_encoder_config(folder / FILE, {"layer_norm_eps": 1e-12, **content}, _ACTIVATIONS)
+
+
+def read_head(folder: Path, content: Mapping[str, Any], *, next_sentence: bool) -> Head:
+    """The head that the file describes; an embedding's pooling stands elsewhere.
+
+    Args:
+        folder: of the file, for messages.
+        content: of the file.
+        next_sentence: whether the checkpoint holds the second head of pre-training.
+
+    Raises:
+        ValueError: this library has no such head.
+    """
+    path = folder / FILE
+    architecture = architecture_of(path, content)
+    task = ARCHITECTURES[architecture]
+    if task == "pretraining":
+        check_only(path, content, {"tie_word_embeddings": True})
+        return Head(task=task, next_sentence=next_sentence or architecture == "BertForPreTraining")
+    if task in ("embedding", "question_answering"):
+        return Head(task=task)
+    dropout = content.get("classifier_dropout")
+    if dropout is None:
+        dropout = content["hidden_dropout_prob"]
+    labels = _read_labels(path, content)
+    if task == "token_classification":
+        return Head(task=task, labels=labels, dropout=dropout)
+    regression = len(labels) == 1
+    check_only(path, content, {"problem_type": "regression" if regression else "single_label_classification"})
+    return Head(task="regression", dropout=dropout) if regression else Head(task=task, labels=labels, dropout=dropout)
+
+
+def write_config(config: EncoderConfig, head: Head, pad_id: int) -> dict[str, Any]:
+    """The content of `config.json`; `read_encoder` and `read_head` read it."""
+    architecture = architecture_for(head)
+    content: dict[str, Any] = {
+        **write_encoder_config(config, _WRITTEN_ACTIVATIONS[config.activation]),
+        **{key: value for key, value in _ONLY.items() if value not in (None, {})},
+        "architectures": [architecture],
+        "pad_token_id": pad_id,
+        "tie_word_embeddings": True,
+    }
+    if head.task in ("classification", "regression", "token_classification"):
+        labels = head.labels or ("LABEL_0",)
+        content["id2label"] = {str(number): label for number, label in enumerate(labels)}
+        content["label2id"] = {label: number for number, label in enumerate(labels)}
+        content["classifier_dropout"] = head.dropout
+    if architecture == "BertForSequenceClassification":
+        content["problem_type"] = "regression" if head.task == "regression" else "single_label_classification"
+    return content
+
+
+def architecture_for(head: Head) -> str:
+    """The key of `ARCHITECTURES` that has such a head."""
+    if head.task == "pretraining":
+        return "BertForPreTraining" if head.next_sentence else "BertForMaskedLM"
+    task = "classification" if head.task == "regression" else head.task
+    return next(architecture for architecture, of in ARCHITECTURES.items() if of == task)
+
+
+def _read_labels(path: Path, content: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names by number; transformers leaves them out where they are the two of its default."""
+    names = content.get("id2label")
+    if names is None:
+        return tuple(f"LABEL_{number}" for number in range(content.get("num_labels", 2)))
+    if not isinstance(names, dict) or set(names) != {str(number) for number in range(len(names))}:
+        raise ValueError(f"{path}: id2label must map the numbers from 0 on to names, got {names!r}")
+    return tuple(str(names[str(number)]) for number in range(len(names)))

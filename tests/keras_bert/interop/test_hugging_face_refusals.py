@@ -1,0 +1,163 @@
+"""Hugging Face folders that are refused, and why; no tokenizer, so it runs on any Keras backend."""
+
+import numpy as np
+import pytest
+
+from keras_bert.interop.hugging_face import read_model
+from tests.keras_bert.interop.checkpoints import change_json, change_tensors, copy_golden, split_tensors
+
+
+def test_a_shard_is_missing(tmp_path):
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    split_tensors(folder)
+    (folder / "model-00002-of-00002.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match=r"lacks the shard 'model-00002-of-00002.safetensors' that model"):
+        read_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("places", "message"),
+    [
+        ({"extra": "model-00001-of-00002.safetensors"}, "lacks the tensor 'extra' that .* looks for in it"),
+        ({"extra": "../other.safetensors"}, "must hold a weight_map from tensors to files in the same folder"),
+    ],
+)
+def test_an_index_that_leads_nowhere(places, message, tmp_path):
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    split_tensors(folder, places)
+    with pytest.raises(ValueError, match=message):
+        read_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (lambda content: content[:-100], r"is no whole safetensors file \(\d+ bytes\): .*likely cut short"),
+        (lambda content: content[:20], "is no whole safetensors file .20 bytes.: .*likely cut short"),
+        (lambda _: b"", "is no whole safetensors file .0 bytes.: .*likely cut short"),
+        (lambda _: b"version https://git-lfs.github.com/spec/v1\n", "it is a Git LFS pointer: run `git lfs pull`"),
+    ],
+)
+def test_damaged_files(content, message, tmp_path):
+    file = copy_golden("hugging_face_classification", tmp_path) / "model.safetensors"
+    file.write_bytes(content(file.read_bytes()))
+    with pytest.raises(ValueError, match=message):
+        read_model(file.parent)
+
+
+def test_a_pickle_is_not_read(tmp_path):
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match=r"has no model.safetensors and no model.safetensors.index.json"):
+        read_model(folder)
+    (folder / "pytorch_model.bin").write_bytes(b"")
+    with pytest.raises(FileNotFoundError, match=r"only a pytorch_model.bin, .* runs whatever code .*save_pretrained"):
+        read_model(folder)
+
+
+def renamed(tensors, old, new):
+    return {new if name == old else name: array for name, array in tensors.items()}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda tensors: renamed(tensors, "bert.pooler.dense.weight", "bert.pooler.dens.weight"),
+            r"lacks 'bert.pooler.dense.weight' \(nearest: 'bert.pooler.dens.weight'\) and holds 'bert.pooler.dens",
+        ),
+        (lambda tensors: {**tensors, "adapter.weight": np.ones(3)}, "holds 'adapter.weight', which the model has no"),
+        (
+            lambda tensors: {**tensors, "bert.embeddings.LayerNorm.gamma": np.ones(16)},
+            "holds 'bert.embeddings.LayerNorm.weight' twice, once by an old name",
+        ),
+        (
+            lambda tensors: {name: array.astype("int8") for name, array in tensors.items()},
+            "tensor 'bert.embeddings.*' must hold float32, float16 or bfloat16, got int8",
+        ),
+        (
+            lambda tensors: {**tensors, "classifier.weight": np.ones((4, 16), "float32")},
+            r"'classifier.weight' must have the shape \(3, 16\) that the configuration asks for, got \(4, 16\)",
+        ),
+    ],
+)
+def test_tensors_that_do_not_fit(change, message, tmp_path):
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    change_tensors(folder, change)
+    with pytest.raises(ValueError, match=message):
+        read_model(folder)
+
+
+def test_weights_that_are_not_tied(tmp_path):
+    folder = copy_golden("hugging_face_masked_lm", tmp_path)
+    copy = {"cls.predictions.decoder.weight": np.ones((59, 16), "float32")}
+    change_tensors(folder, lambda tensors: {**tensors, **copy})
+    with pytest.raises(ValueError, match=r"'cls.predictions.decoder.weight' must equal 'bert.embeddings.word_emb"):
+        read_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model_type": "distilbert"}, "model_type must be 'bert', got 'distilbert'"),
+        ({"model_type": None}, "must say model_type; 'bert' is supported"),
+        (
+            {"architectures": ["BertForMultipleChoice"]},
+            r"must be one of .*, got \['BertForMultipleChoice'\]",
+        ),
+        ({"architectures": None}, r"architectures must be one of \['BertModel', .*, got \[\]"),
+        ({"architectures": ["BertModel", "BertForMaskedLM"]}, "architectures must be one of"),
+        ({"hidden_act": "silu"}, "hidden_act must be one of .*'gelu_new'.*, got 'silu'"),
+        ({"position_embedding_type": "relative_key"}, "position_embedding_type must be 'absolute', got 'relative_key'"),
+        ({"is_decoder": True}, "is_decoder must be False, got True"),
+        ({"add_cross_attention": True}, "add_cross_attention must be False, got True"),
+        ({"pruned_heads": {"0": [1]}}, "pruned_heads must be {}, got {'0'"),
+        ({"quantization_config": {"bits": 8}}, "quantization_config must be absent, got {'bits': 8}"),
+        ({"auto_map": {"AutoModel": "x.Y"}}, "auto_map must be absent, got"),
+        (
+            {"problem_type": "multi_label_classification"},
+            "must be 'single_label_classification', got",
+        ),
+        ({"id2label": {"0": "a", "2": "b"}}, "id2label must map the numbers from 0 on to names"),
+        (
+            {"sentence_transformers": {"activation_fn": "torch.nn.Sigmoid"}},
+            "no activation of the logits, got 'torch",
+        ),
+        ({"hidden_size": None}, "must say hidden_size"),
+        ({"vocab_size": "59"}, "vocab_size must be a whole number, got '59'"),
+        ({"layer_norm_eps": "x"}, "layer_norm_eps must be a number, got 'x'"),
+        ({"hidden_size": 15}, r"config.json: EncoderConfig.hidden_size must be a multiple of num_heads=2, got 15"),
+        ({"num_hidden_layers": 1}, "holds 'bert.encoder.layer.1.* 11 more, which the model has no place for"),
+        ({"num_hidden_layers": 3}, "lacks 'bert.encoder.layer.2.*; likely .* the configuration is another model's"),
+        (
+            {"vocab_size": 58},
+            r"word_embeddings.weight' must .* \(58, 16\) .* got \(59, 16\); likely the vocab",
+        ),
+        ({"max_position_embeddings": 20}, r"\(20, 16\) .* got \(24, 16\); likely .* tables are never cut"),
+    ],
+)
+def test_configurations_that_do_not_fit(changes, message, tmp_path):
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    change_json(folder / "config.json", **changes)
+    with pytest.raises(ValueError, match=message):
+        read_model(folder)
+
+
+def test_untied_pretraining(tmp_path):
+    folder = copy_golden("hugging_face_masked_lm", tmp_path)
+    change_json(folder / "config.json", tie_word_embeddings=False)
+    with pytest.raises(ValueError, match="tie_word_embeddings must be True, got False"):
+        read_model(folder)
+
+
+def test_files_that_are_no_json(tmp_path):
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    for content, message in (("{", "must hold JSON"), ("[]", "must hold a JSON dict, got list")):
+        (folder / "config.json").write_text(content)
+        with pytest.raises(ValueError, match=message):
+            read_model(folder)
+    (folder / "config.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"has no config.json"):
+        read_model(folder)
+    with pytest.raises(FileNotFoundError, match="there is no folder bert-base-uncased; checkpoints are not downloaded"):
+        read_model("bert-base-uncased")

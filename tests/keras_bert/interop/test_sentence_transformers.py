@@ -1,0 +1,59 @@
+import json
+
+import pytest
+
+from keras_bert.interop.sentence_transformers import Pooled, read_pooling, write_pooling
+from tests.keras_bert.interop.checkpoints import change_json
+
+
+@pytest.mark.parametrize("pooled", [Pooled("mean", True, 20), Pooled("cls", False, 30)])
+def test_what_is_written_is_read(pooled, tmp_path):
+    write_pooling(tmp_path, pooled, 8)
+    assert read_pooling(tmp_path) == pooled
+
+
+def test_no_files(tmp_path):
+    assert read_pooling(tmp_path) == Pooled("mean", False, None)
+
+
+@pytest.mark.parametrize("mode", ["cls", ["cls"]])
+def test_version_6(mode, tmp_path):
+    places = ("base.modules.transformer.Transformer", "sentence_transformer.modules.pooling.Pooling")
+    modules = [
+        {"path": path, "type": f"sentence_transformers.{place}"} for path, place in zip(("", "p"), places, strict=True)
+    ]
+    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "config.json").write_text(json.dumps({"embedding_dimension": 8, "pooling_mode": mode}))
+    assert read_pooling(tmp_path) == Pooled("cls", False, None)
+
+
+@pytest.mark.parametrize(
+    ("file", "changes", "message"),
+    [
+        (
+            "1_Pooling/config.json",
+            {"pooling_mode_cls_token": True},
+            r"must be one of \['cls', 'mean'\], got \['cls', 'me",
+        ),
+        ("1_Pooling/config.json", {"pooling_mode": "weightedmean"}, r"got \['weightedmean'\], which is not supported"),
+        ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case must be False, got True"),
+        ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "default_prompt_name must be absent"),
+    ],
+)
+def test_what_an_embedding_does_not_do(file, changes, message, tmp_path):
+    write_pooling(tmp_path, Pooled("mean", True, 20), 8)
+    (tmp_path / "config_sentence_transformers.json").write_text("{}")
+    change_json(tmp_path / file, **changes)
+    with pytest.raises(ValueError, match=message):
+        read_pooling(tmp_path)
+
+
+@pytest.mark.parametrize("names", [["Transformer", "Pooling", "Dense"], ["Pooling"], []])
+def test_other_modules(names, tmp_path):
+    modules = [{"path": "", "type": f"sentence_transformers.models.{name}"} for name in names]
+    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(
+        ValueError, match="must list a Transformer in this folder, a Pooling and perhaps a Normalize, got"
+    ):
+        read_pooling(tmp_path)
