@@ -8,6 +8,7 @@ import importlib
 from typing import Any
 
 _HOMES = {
+    "CUSTOM_OBJECTS": "keras_bert.saving",
     "EncoderConfig": "keras_bert.config",
     "PRESETS": "keras_bert.config",
     "TASKS": "keras_bert.tasks.registry",

@@ -71,12 +71,24 @@ def encoder_of(model: keras.Model) -> keras.Model:
     return keras.Model(inputs, outputs, name="encoder")
 
 
+def sequence_output(encoder: keras.Model) -> Any:
+    """The final states of an encoder's tokens (batch, length, hidden).
+
+    Raises:
+        ValueError: it is no encoder, but a model with a head.
+    """
+    if not isinstance(encoder.output, dict) or "sequence_output" not in encoder.output:
+        raise ValueError(f"encoder must be what build_encoder or a task's `encoder` gives, got model {encoder.name!r}")
+    return encoder.output["sequence_output"]
+
+
 def pooled_output(encoder: keras.Model) -> Any:
     """The output of an encoder's pooler (batch, hidden).
 
     Raises:
-        ValueError: the encoder has none, as that of a model with mean pooling.
+        ValueError: the encoder has none, as that of a model with mean pooling, or it is no encoder.
     """
+    sequence_output(encoder)
     if "pooled_output" not in encoder.output:
         raise ValueError("encoder must have a pooler, got one without; pooling by the mean needs none")
     return encoder.output["pooled_output"]

@@ -22,7 +22,9 @@ def staged_files(folder: Path) -> Iterator[Path]:
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} must be a folder, got a file")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as staging:
+    # A folder that is there may be a mounted disk: files only move within one.
+    place = folder if folder.exists() else folder.parent
+    with tempfile.TemporaryDirectory(dir=place, prefix=f".{folder.name}-") as staging:
         yield Path(staging)
         folder.mkdir(exist_ok=True)
         for file in sorted(path for path in Path(staging).rglob("*") if path.is_file()):

@@ -33,3 +33,21 @@ def weighted(values: Any, weights: Any) -> tuple[Any, Any]:
 def labelled_cross_entropy() -> keras.losses.Loss:
     """For `compile`: the mean of -log softmax(logits)[label], in nats, over what is not `IGNORED`."""
     return keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=IGNORED)
+
+
+def span_loss(positions: Any, logits: Any) -> Any:
+    """Mean of the cross-entropies of start and end, in nats.
+
+    Args:
+        positions: (batch, 2) tokens where the answer starts and ends.
+        logits: (batch, length, 2).
+
+    Returns:
+        (batch,)
+    """
+    return ops.mean(cross_entropy(ops.transpose(logits, (0, 2, 1)), ops.cast(positions, "int32")), axis=-1)
+
+
+def span_hits(positions: Any, logits: Any) -> Any:
+    """1 where the largest logits of start and end are both at the answer's, else 0; shapes as in `span_loss`."""
+    return ops.min(hits(ops.transpose(logits, (0, 2, 1)), positions), axis=-1)

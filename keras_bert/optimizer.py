@@ -5,6 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.config import check
+
 # Biases and LayerNorm's gamma and beta are not decayed (released code, `optimization.py`).
 NOT_DECAYED = ["bias", "gamma", "beta"]
 
@@ -45,7 +47,15 @@ def adamw(
         warmup: share of the steps in which the learning rate rises.
         weight_decay: decoupled decay, times the learning rate; not for biases and LayerNorm.
         clip_norm: the largest norm of all gradients together.
+
+    Raises:
+        ValueError: an argument is out of range.
     """
+    for name, value in (("learning_rate", learning_rate), ("clip_norm", clip_norm)):
+        check("adamw", name, value > 0, "be positive", value)
+    check("adamw", "steps", steps >= 1, "be at least 1", steps)
+    check("adamw", "warmup", 0 <= warmup <= 1, "be between 0 and 1", warmup)
+    check("adamw", "weight_decay", weight_decay >= 0, "not be negative", weight_decay)
     optimizer = keras.optimizers.AdamW(
         learning_rate=WarmupLinearDecay(learning_rate, steps, warmup),
         weight_decay=weight_decay,

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.encoder import config_of, pooled_output
+from keras_bert.encoder import config_of, pooled_output, sequence_output
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MaskedTokenTransform, OutputBias
 from keras_bert.losses import cross_entropy, hits, mean, weighted
@@ -31,7 +31,7 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True) -> ke
     transform = MaskedTokenTransform(
         config.activation, config.layer_norm_epsilon, config.initializer_range, name="masked_token_transform"
     )
-    chosen = transform(encoder.output["sequence_output"], mask_positions)
+    chosen = transform(sequence_output(encoder), mask_positions)
     scores = encoder.get_layer("token_embedding")(chosen, reverse=True)
     logits = {"masked_tokens": OutputBias(name="masked_token_bias")(scores)}
     if next_sentence:

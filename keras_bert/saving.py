@@ -15,12 +15,17 @@ from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.heads import FirstTokenPooler, MaskedTokenTransform, MeanPooler, OutputBias, Pooler
 from keras_bert.layers.tap import Tap
+from keras_bert.losses import span_hits, span_loss
+from keras_bert.metrics.accuracy import LabelledAccuracy
+from keras_bert.optimizer import WarmupLinearDecay
 
-CUSTOM_OBJECTS: dict[str, type[keras.layers.Layer]] = {
-    layer.__name__: layer
-    for layer in (
-        AttentionBias, Dense, EncoderBlock, FeedForward, FirstTokenPooler, MaskedTokenTransform, MeanPooler,
-        OutputBias, Pooler, PositionEmbedding, SegmentEmbedding, SelfAttention, Tap, TokenEmbedding,
+# All that Keras cannot find by itself, also for what its own callbacks save: layers, loss, metrics, schedule.
+CUSTOM_OBJECTS: dict[str, Any] = {
+    thing.__name__: thing
+    for thing in (
+        AttentionBias, Dense, EncoderBlock, FeedForward, FirstTokenPooler, LabelledAccuracy, MaskedTokenTransform,
+        MeanPooler, OutputBias, Pooler, PositionEmbedding, SegmentEmbedding, SelfAttention, Tap, TokenEmbedding,
+        WarmupLinearDecay, span_hits, span_loss,
     )
 }  # fmt: skip
 
@@ -29,13 +34,14 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def save_model(model: keras.Model, path: Path) -> None:
-    """Writes a `.keras` file without the dates and memory addresses that Keras puts in.
+    """Writes a `.keras` file without the optimizer, and without the dates and memory addresses that Keras puts in.
 
     Equal models give equal bytes, so that what follows a repeated training need not run again.
     """
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         dated = Path(folder) / "model.keras"
-        keras.saving.save_model(model, dated)
+        # The same graph, but not compiled: the optimizer's state is twice the weights, and nobody reads it again.
+        keras.saving.save_model(keras.Model(model.input, model.output, name=model.name), dated)
         with zipfile.ZipFile(dated) as source, zipfile.ZipFile(path, "w") as target:
             for name in sorted(source.namelist()):
                 content = source.read(name)
@@ -51,9 +57,12 @@ def load_model(path: Path) -> keras.Model:
 
     Raises:
         FileNotFoundError: there is no such file.
+        ValueError: it is no `.keras` file, or a damaged one.
     """
     if not path.is_file():
         raise FileNotFoundError(f"there is no model at {path}")
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} must be a whole .keras file, got one that is cut off or of another kind")
     return keras.saving.load_model(path, custom_objects=CUSTOM_OBJECTS, compile=False, safe_mode=True)
 
 

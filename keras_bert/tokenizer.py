@@ -44,10 +44,13 @@ class Tokenizer:
 
         Raises:
             FileNotFoundError: one of the two files is missing.
-            ValueError: the vocabulary cannot be used.
+            ValueError: the vocabulary or the option cannot be used.
         """
         text = (Path(folder) / VOCABULARY_FILE).read_text(encoding="utf-8")
-        options = json.loads((Path(folder) / OPTIONS_FILE).read_text())
+        file = Path(folder) / OPTIONS_FILE
+        options = json.loads(file.read_text())
+        if not isinstance(options, dict) or not isinstance(options.get("lowercase"), bool):
+            raise ValueError(f'{file} must say {{"lowercase": true}} or false, got {options!r}')
         return cls(text.removesuffix("\n").split("\n") if text else [], options["lowercase"])
 
     def save(self, folder: str | os.PathLike[str]) -> None:

@@ -1,6 +1,7 @@
 """A pushed folder: the int8 model with all that it takes to ask it something."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.export.runtimes import TFLiteClassifier
+from keras_bert.tasks.checks import as_texts, check_same_length
 from keras_bert.tasks.classification import Prediction, decode
 from keras_bert.tokenizer import Tokenizer
 
@@ -27,7 +29,8 @@ class Bundle:
         FileNotFoundError: the folder lacks one of the files.
     """
 
-    def __init__(self, folder: Path, num_threads: int = 1) -> None:
+    def __init__(self, folder: str | os.PathLike[str], num_threads: int = 1) -> None:
+        folder = Path(folder)
         for name in ("model.tflite", "vocab.txt", "tokenizer.json", "labels.json"):
             if not (folder / name).is_file():
                 raise FileNotFoundError(f"{folder} is no pushed model: it has no {name}")
@@ -50,10 +53,11 @@ class Bundle:
             second_texts: the second text of each pair, for models trained on pairs.
 
         Raises:
-            ValueError: there are not as many second texts as texts.
+            TypeError: a text is no string.
+            ValueError: there are no texts, or not as many second texts.
         """
+        texts = as_texts("texts", texts)
         seconds = [None] * len(texts) if second_texts is None else second_texts
-        if len(seconds) != len(texts):
-            raise ValueError(f"second_texts must be as many as texts ({len(texts)}), got {len(seconds)}")
+        check_same_length("texts", texts, "second_texts", seconds)
         rows = zip(texts, seconds, strict=True)
         return [decode(self.classifier(**self.encode(*row))[0], self.labels) for row in rows]

@@ -3,7 +3,7 @@
 import abc
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -14,6 +14,7 @@ from keras_bert.config import check
 from keras_bert.encoder import INPUT_NAMES, config_of, encoder_of
 from keras_bert.folders import MODEL_FILE, TASK_FILE, staged_files
 from keras_bert.saving import save_model
+from keras_bert.tasks.checks import as_texts, check_same_length
 
 if TYPE_CHECKING:
     from keras_bert.tokenizer import Tokenizer
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 Features = dict[str, np.ndarray[Any, Any]]
 Array = np.ndarray[Any, Any]
 
-# Rows that are encoded at once, and the step of the lengths that they are padded to: every new length is
+# Rows that are held in memory at once, and the step of the lengths that they are padded to: every new length is
 # compiled anew.
-_ROWS_AT_ONCE = 4096
+ROWS_AT_ONCE = 4096
 _LENGTH_STEP = 16
 
 
@@ -53,7 +54,7 @@ class Task(abc.ABC):
         check(type(self).__name__, "max_length", 3 <= max_length <= config.max_length, rule, max_length)
         self.model = model
         self.tokenizer = tokenizer
-        self.max_length = max_length
+        self.max_length = int(max_length)
 
     @property
     def encoder(self) -> keras.Model:
@@ -96,27 +97,48 @@ class Task(abc.ABC):
             TypeError: a text is no string.
             ValueError: there are no texts, or not as many pairs as texts.
         """
+        texts = as_texts("texts", texts)
+        if pairs is not None:
+            pairs = as_texts("pairs", pairs)
+            check_same_length("texts", texts, "pairs", pairs)
         encoded = self.tokenizer.encode(texts, pairs, max_length=self.max_length, pad_to_longest=True)
         return {name: np.asarray(value) for name, value in encoded.items()}
 
     def outputs(
-        self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32
+        self,
+        texts: Sequence[str],
+        pairs: Sequence[str] | None = None,
+        *,
+        batch_size: int = 32,
+        keep: Callable[[Any], Any] = lambda outputs: outputs,
     ) -> Iterator[Any]:
-        """The model's outputs for each text in turn, see `forward`."""
-        for start in range(0, max(len(texts), 1), _ROWS_AT_ONCE):
-            part = slice(start, start + _ROWS_AT_ONCE)
-            yield from self.forward(self.encode(texts[part], None if pairs is None else pairs[part]), batch_size)
+        """The model's outputs for each text in turn, see `forward`.
 
-    def forward(self, features: Features, batch_size: int = 32) -> list[Any]:
+        Raises:
+            TypeError: a text is no string.
+            ValueError: there are no texts, or not as many pairs as texts.
+        """
+        texts = as_texts("texts", texts)
+        if pairs is not None:
+            pairs = as_texts("pairs", pairs)
+            check_same_length("texts", texts, "pairs", pairs)
+        for part in slices(len(texts), ROWS_AT_ONCE):
+            features = self.encode(texts[part], None if pairs is None else pairs[part])
+            yield from self.forward(features, batch_size, keep)
+
+    def forward(
+        self, features: Features, batch_size: int = 32, keep: Callable[[Any], Any] = lambda outputs: outputs
+    ) -> list[Any]:
         """The model's outputs for each row of `features` in turn; rows of like length go together.
 
         Args:
             features: the model's inputs (rows, length); further ones, as `mask_positions`, go along.
             batch_size: rows a batch.
+            keep: what of a batch's outputs is needed: the rest is not held in memory.
 
         Returns:
-            One entry a row: what the model returns, without the batch axis. What runs along the tokens is as long
-            as the batch was; `padding_mask` says which entries are the row's own.
+            One entry a row: what `keep` returns, without the batch axis. What runs along the tokens is as long as the
+            batch was; `padding_mask` says which entries are the row's own.
         """
         check(type(self).__name__, "batch_size", batch_size >= 1, "be at least 1", batch_size)
         lengths = features["padding_mask"].sum(axis=1)
@@ -124,40 +146,15 @@ class Task(abc.ABC):
         order = np.argsort(-lengths, kind="stable")
         for chosen in np.array_split(order, range(batch_size, len(order), batch_size)):
             batch = _take_rows(features, chosen, int(lengths[chosen].max()), config_of(self.model).max_length)
-            outputs = self.model.predict_on_batch(batch)
+            outputs = keep(self.model.predict_on_batch(batch))
             for place, row in enumerate(chosen):
                 answers[row] = keras.tree.map_structure(lambda output, place=place: output[place], outputs)
         return answers
 
 
-def check_same_length(first: str, texts: Sized, second: str, others: Sized) -> None:
-    """Raises ValueError unless both are equally long; `first` and `second` are their names."""
-    if len(texts) != len(others):
-        raise ValueError(f"{second} must be as many as {first} ({len(texts)}), got {len(others)}")
-
-
-def check_labels(owner: str, labels: Sequence[str], outputs: int) -> tuple[str, ...]:
-    """The labels as a tuple.
-
-    Raises:
-        ValueError: a label stands twice, or there are not as many as the model has outputs.
-    """
-    check(owner, "labels", len(labels) == outputs, f"be as many as the model's outputs ({outputs})", len(labels))
-    check(owner, "labels", len(set(labels)) == len(labels), "differ from one another", list(labels))
-    return tuple(labels)
-
-
-def label_numbers(labels: Sequence[str], known: Sequence[str]) -> Array:
-    """Names -> their places among the known ones, int32.
-
-    Raises:
-        ValueError: a label is unknown.
-    """
-    numbers = {label: number for number, label in enumerate(known)}
-    for row, label in enumerate(labels):
-        if label not in numbers:
-            raise ValueError(f"labels[{row}] must be one of {list(known)}, got {label!r}")
-    return np.array([numbers[label] for label in labels], "int32")
+def slices(rows: int, at_once: int) -> list[slice]:
+    """The first `at_once` rows, the next, and so on to the last."""
+    return [slice(start, start + at_once) for start in range(0, rows, at_once)]
 
 
 def pad_rows(rows: Sequence[Sequence[int]], filling: int) -> Array:

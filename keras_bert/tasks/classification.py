@@ -8,12 +8,13 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert.config import Pooling
-from keras_bert.encoder import has_layer, pooled_output
+from keras_bert.config import Pooling, check
+from keras_bert.encoder import has_layer, pooled_output, sequence_output
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MeanPooler
 from keras_bert.losses import cross_entropy, hits, mean, weighted
-from keras_bert.tasks.base import Array, Features, Task, check_labels, check_same_length, label_numbers
+from keras_bert.tasks.base import Array, Features, Task
+from keras_bert.tasks.checks import check_labels, check_same_length, label_numbers
 
 if TYPE_CHECKING:
     from keras_bert.tokenizer import Tokenizer
@@ -53,7 +54,7 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
         raise ValueError(f"pooling must be one of {get_args(Pooling)}, got {pooling!r}")
     if pooling == "cls":
         return pooled_output(encoder)
-    return MeanPooler(name="mean_pooler")(encoder.output["sequence_output"], encoder.input["padding_mask"])
+    return MeanPooler(name="mean_pooler")(sequence_output(encoder), encoder.input["padding_mask"])
 
 
 def pooling_of(model: keras.Model) -> Pooling:
@@ -120,6 +121,8 @@ class Classification(Task):
         self, model: keras.Model, tokenizer: "Tokenizer", *, labels: Sequence[str], max_length: int = 128
     ) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
+        shape: tuple[Any, ...] = getattr(model.output, "shape", ())
+        check(type(self).__name__, "model", len(shape) == 2, "give logits (batch, labels)", model.name)
         self.labels = check_labels(type(self).__name__, labels, model.output.shape[-1])
 
     @classmethod

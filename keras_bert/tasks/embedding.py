@@ -9,8 +9,10 @@ import keras
 import numpy as np
 
 from keras_bert.config import Pooling, check
+from keras_bert.encoder import sequence_output
 from keras_bert.layers.heads import FirstTokenPooler, MeanPooler
-from keras_bert.tasks.base import Array, Features, Task, check_same_length
+from keras_bert.tasks.base import Array, Features, Task
+from keras_bert.tasks.checks import as_numbers, as_texts, check_same_length
 
 if TYPE_CHECKING:
     from keras_bert.tokenizer import Tokenizer
@@ -31,7 +33,7 @@ def build_embedder(encoder: keras.Model, *, pooling: Pooling = "mean", normalize
         ValueError: there is no such pooling.
     """
     check("build_embedder", "pooling", pooling in get_args(Pooling), f"be one of {get_args(Pooling)}", pooling)
-    states = encoder.output["sequence_output"]
+    states = sequence_output(encoder)
     if pooling == "mean":
         vector = MeanPooler(name="mean_pooler")(states, encoder.input["padding_mask"])
     else:
@@ -78,6 +80,8 @@ class Embedding(Task):
 
     def __init__(self, model: keras.Model, tokenizer: "Tokenizer", *, max_length: int = 256) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
+        whole = isinstance(model.output, dict) and "embedding" in model.output
+        check(type(self).__name__, "model", whole, "have an output `embedding`", model.name)
 
     @classmethod
     def build(
@@ -127,7 +131,7 @@ class Embedding(Task):
         """
         check_same_length("texts", texts, "others", others)
         check_same_length("texts", texts, "similarities", similarities)
-        wanted = np.asarray(similarities, "float32").reshape(-1, 1)
+        wanted = as_numbers("similarities", similarities)
         for row in np.flatnonzero(~(np.abs(wanted) <= 1))[:1]:
             check("Embedding", f"similarities[{row}]", False, "be in [-1, 1]", similarities[row])
         sides = {"first": self.encode(texts), "second": self.encode(others)}
@@ -136,8 +140,8 @@ class Embedding(Task):
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> Array:
         """The vector of each text: (texts, hidden) float32."""
-        vectors = [output["embedding"] for output in self.outputs(texts, batch_size=batch_size)]
-        return np.stack(vectors).astype("float32")
+        vectors = self.outputs(texts, batch_size=batch_size, keep=lambda outputs: outputs["embedding"])
+        return np.stack(list(vectors)).astype("float32")
 
     def search(
         self, queries: Sequence[str], texts: Sequence[str], *, top_k: int = 5, vectors: Array | None = None
@@ -151,13 +155,18 @@ class Embedding(Task):
             vectors: what `predict(texts)` returned, to search the same texts again and again.
 
         Raises:
-            ValueError: `top_k` is below 1, or there are not as many vectors as texts.
+            ValueError: `top_k` is below 1, there are not as many vectors as texts, or theirs is another width.
         """
         check("Embedding", "top_k", top_k >= 1, "be at least 1", top_k)
+        texts = as_texts("texts", texts)
         if vectors is None:
             vectors = self.predict(texts)
         check_same_length("texts", texts, "vectors", vectors)
-        cosines = cosine_similarity(self.predict(queries), vectors)
+        wanted = self.predict(queries)
+        check(
+            "Embedding", "vectors", vectors.shape[1:] == wanted.shape[1:], f"be {wanted.shape[1]} wide", vectors.shape
+        )
+        cosines = cosine_similarity(wanted, vectors)
         best = np.argsort(-cosines, axis=1, kind="stable")[:, :top_k]
         return [
             [Match(texts[index], float(row[index]), int(index)) for index in found]

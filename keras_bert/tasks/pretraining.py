@@ -11,7 +11,8 @@ from keras_bert.losses import IGNORED, labelled_cross_entropy
 from keras_bert.masking import mask_tokens
 from keras_bert.metrics.accuracy import LabelledAccuracy
 from keras_bert.pretraining import build_pretraining
-from keras_bert.tasks.base import Array, Features, Task, pad_rows
+from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Task, pad_rows, slices
+from keras_bert.tasks.checks import as_texts
 
 if TYPE_CHECKING:
     from keras_bert.tokenizer import Tokenizer
@@ -44,6 +45,8 @@ class Pretraining(Task):
 
     def __init__(self, model: keras.Model, tokenizer: "Tokenizer", *, max_length: int = 128) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
+        whole = isinstance(model.output, dict) and "masked_tokens" in model.output
+        check(type(self).__name__, "model", whole, "have an output `masked_tokens`", model.name)
 
     @classmethod
     def build(
@@ -96,28 +99,32 @@ class Pretraining(Task):
         """For each `[MASK]` of each text the likeliest pieces, best first.
 
         Raises:
+            TypeError: a text is no string.
             ValueError: a text has no `[MASK]`, or more tokens than `max_length`; `top_k` is below 1.
         """
         check("Pretraining", "top_k", top_k >= 1, "be at least 1", top_k)
-        features = self._with_blanks(texts)
-        blanks = (features["token_ids"] == self.tokenizer.mask_id).sum(axis=1)
-        outputs = self.forward(features, batch_size)
-        return [
-            [self._decode(logits, top_k) for logits in output["masked_tokens"][:count]]
-            for output, count in zip(outputs, blanks, strict=True)
-        ]
+        texts = as_texts("texts", texts)
+        answers = []
+        for part in slices(len(texts), ROWS_AT_ONCE):
+            features = self._with_blanks(texts[part], part.start)
+            blanks = (features["token_ids"] == self.tokenizer.mask_id).sum(axis=1)
+            best = self.forward(features, batch_size, keep=lambda outputs: _best(outputs["masked_tokens"], top_k))
+            for (indices, shares), count in zip(best, blanks, strict=True):
+                rows = zip(indices[:count], shares[:count], strict=True)
+                answers.append([self._fillings(*row) for row in rows])
+        return answers
 
-    def _with_blanks(self, texts: Sequence[str]) -> Features:
+    def _with_blanks(self, texts: Sequence[str], first: int) -> Features:
         """The model's inputs for texts with `[MASK]`, which is no text for the tokenizer."""
         parts = [text.split(BLANK) for text in texts]
         pieces = iter(self.tokenizer.tokenize([part for text in parts for part in text]).to_list())
         rows = []
-        for number, text in enumerate(parts):
+        for number, text in enumerate(parts, start=first):
             row = [self.tokenizer.cls_id, *next(pieces)]
             for _ in text[1:]:
                 row += [self.tokenizer.mask_id, *next(pieces)]
             rows.append([*row, self.tokenizer.sep_id])
-            check("Pretraining", f"texts[{number}]", len(text) > 1, f"hold {BLANK}", texts[number])
+            check("Pretraining", f"texts[{number}]", len(text) > 1, f"hold {BLANK}", BLANK.join(text))
             fits = len(rows[-1]) <= self.max_length
             check("Pretraining", f"texts[{number}]", fits, f"have at most {self.max_length} tokens", len(rows[-1]))
         token_ids = pad_rows(rows, self.tokenizer.pad_id)
@@ -130,10 +137,15 @@ class Pretraining(Task):
             "mask_positions": pad_rows(positions, 0),
         }
 
-    def _decode(self, logits: Array, top_k: int) -> list[Filling]:
-        """Logits of one blank (vocabulary,) -> the likeliest pieces."""
-        logits = logits.astype("float64")
-        shares = np.exp(logits - logits.max())
-        shares /= shares.sum()
-        best = np.argsort(-shares, kind="stable")[:top_k]
-        return [Filling(self.tokenizer.vocabulary[index], float(shares[index])) for index in best]
+    def _fillings(self, indices: Array, shares: Array) -> list[Filling]:
+        pairs = zip(indices.tolist(), shares.tolist(), strict=True)
+        return [Filling(self.tokenizer.vocabulary[index], share) for index, share in pairs]
+
+
+def _best(logits: Array, top_k: int) -> tuple[Array, Array]:
+    """Logits (..., vocabulary) -> the pieces with the largest, and their probabilities, both (..., top_k)."""
+    logits = logits.astype("float64")
+    shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    shares /= shares.sum(axis=-1, keepdims=True)
+    indices = np.argsort(-shares, axis=-1, kind="stable")[..., :top_k]
+    return indices, np.take_along_axis(shares, indices, axis=-1)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import keras
 import numpy as np
-from keras import ops
 
 from keras_bert.config import check
+from keras_bert.encoder import sequence_output
 from keras_bert.layers.dense import Dense
-from keras_bert.losses import cross_entropy, hits
+from keras_bert.losses import span_hits, span_loss
 from keras_bert.tasks.answer_spans import Spans, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import (
     Pieces,
@@ -23,7 +23,8 @@ from keras_bert.tasks.answer_windows import (
     widest_windows,
     window_features,
 )
-from keras_bert.tasks.base import Array, Features, Task, check_same_length
+from keras_bert.tasks.base import Array, Features, Task, slices
+from keras_bert.tasks.checks import as_texts, check_same_length
 
 if TYPE_CHECKING:
     from keras_bert.tokenizer import Tokenizer
@@ -45,31 +46,13 @@ def build_span_classifier(encoder: keras.Model, *, dropout: float = 0.0) -> kera
         A model from the encoder's inputs to the logits of start and end (batch, length, 2). Padding has 120 less than
         its own: no share of a softmax, so that loss and answers do not depend on how far a batch is padded.
     """
-    states = keras.layers.Dropout(dropout, name="span_dropout")(encoder.output["sequence_output"])
+    states = keras.layers.Dropout(dropout, name="span_dropout")(sequence_output(encoder))
     logits = Dense(2, name="span_classifier")(states)
     bias = keras.layers.Reshape((-1, 1), name="span_bias")(encoder.get_layer("attention_bias").output)
     # In this order: the other way round and with one row, Keras takes the bias for that of a convolution, which the
     # TFLite converter refuses.
     outputs = keras.layers.Add(name="span_logits")([bias, logits])
     return keras.Model(encoder.input, outputs, name="question_answering")
-
-
-def span_loss(positions: Any, logits: Any) -> Any:
-    """Mean of the cross-entropies of start and end, in nats.
-
-    Args:
-        positions: (batch, 2) tokens where the answer starts and ends.
-        logits: (batch, length, 2).
-
-    Returns:
-        (batch,)
-    """
-    return ops.mean(cross_entropy(ops.transpose(logits, (0, 2, 1)), ops.cast(positions, "int32")), axis=-1)
-
-
-def span_hits(positions: Any, logits: Any) -> Any:
-    """1 where the largest logits of start and end are both at the answer's, else 0; shapes as in `span_loss`."""
-    return ops.min(hits(ops.transpose(logits, (0, 2, 1)), positions), axis=-1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +87,7 @@ class QuestionAnswering(Task):
         max_query_length: pieces of a question; a longer one loses pieces from its end.
         max_answer_length: the most pieces of an answer.
         null_threshold: no answer is given where `null_score_difference` is greater; None gives an answer always, as
-            SQuAD v1.1 asks for. May be set again, as the other settings after tuning on development data.
+            SQuAD v1.1 asks for. May be set again after tuning on development data.
 
     Raises:
         ValueError: see `Task`; or the model does not give two logits for each token, a setting is below 1, the
@@ -126,7 +109,7 @@ class QuestionAnswering(Task):
     ) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         owner = type(self).__name__
-        shape = model.output.shape
+        shape: tuple[Any, ...] = getattr(model.output, "shape", ())
         check(owner, "model", len(shape) == 3 and shape[-1] == 2, "give logits (batch, length, 2)", shape)
         room = max_length - 3 - max_query_length
         rule = f"be at least 1 and leave room for a context in {max_length} tokens"
@@ -134,11 +117,9 @@ class QuestionAnswering(Task):
         rule = f"be at least 1 and less than the {room} pieces of a context that a window shows beside a long question"
         check(owner, "stride", 1 <= stride < room, rule, stride)
         check(owner, "max_answer_length", max_answer_length >= 1, "be at least 1", max_answer_length)
-        finite = null_threshold is None or math.isfinite(null_threshold)
-        check(owner, "null_threshold", finite, "be a finite number or None", null_threshold)
-        self.stride = stride
-        self.max_query_length = max_query_length
-        self.max_answer_length = max_answer_length
+        self.stride = int(stride)
+        self.max_query_length = int(max_query_length)
+        self.max_answer_length = int(max_answer_length)
         self.null_threshold = null_threshold
 
     @classmethod
@@ -164,6 +145,17 @@ class QuestionAnswering(Task):
             max_answer_length=max_answer_length,
             null_threshold=null_threshold,
         )
+
+    @property
+    def null_threshold(self) -> float | None:
+        """No answer is given where `Answer.null_score_difference` is greater; with None there is always one."""
+        return self._null_threshold
+
+    @null_threshold.setter
+    def null_threshold(self, value: float | None) -> None:
+        finite = value is None or math.isfinite(value)
+        check(type(self).__name__, "null_threshold", finite, "be a finite number or None", value)
+        self._null_threshold = None if value is None else float(value)
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments but the first two."""
@@ -214,20 +206,19 @@ class QuestionAnswering(Task):
         question_pieces, context_pieces, windows = self._windows(questions, contexts)
         widest = widest_windows(windows, len(context_pieces.ids))
         parts: list[Spans] = []
-        for many in _slices(len(windows.rows), _WINDOWS_AT_ONCE):
+        for many in slices(len(windows.rows), _WINDOWS_AT_ONCE):
             part = windows.part(many)
             features = window_features(question_pieces, context_pieces, part, self.tokenizer)
             logits = _stack(self.forward(features, batch_size), features["token_ids"].shape[1])
             parts += [
                 best_spans(logits[few], part.part(few), widest, self.max_answer_length)
-                for few in _slices(len(logits), _SCORED_AT_ONCE)
+                for few in slices(len(logits), _SCORED_AT_ONCE)
             ]
         spans = best_of_rows(parts, windows.rows)
         return _answers(spans, context_pieces, contexts, self.null_threshold)
 
     def _windows(self, questions: Sequence[str], contexts: Sequence[str]) -> tuple[Pieces, Pieces, Windows]:
-        _check_texts("questions", questions)
-        _check_texts("contexts", contexts)
+        questions, contexts = as_texts("questions", questions), as_texts("contexts", contexts)
         check_same_length("questions", questions, "contexts", contexts)
         question_pieces, context_pieces = (Pieces.of(self.tokenizer, texts) for texts in (questions, contexts))
         windows = cut_windows(
@@ -238,16 +229,6 @@ class QuestionAnswering(Task):
             max_query_length=self.max_query_length,
         )
         return question_pieces, context_pieces, windows
-
-
-def _check_texts(name: str, texts: Sequence[str]) -> None:
-    if isinstance(texts, str):
-        raise TypeError(f"{name} must be a list of strings, got one string")
-    if not len(texts):
-        raise ValueError(f"{name} must hold at least one text, got none")
-    for row, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"{name}[{row}] must be a string, got {type(text).__name__}")
 
 
 def _bounds(answers: Sequence[tuple[str, int] | None], contexts: Sequence[str]) -> list[tuple[int, int] | None]:
@@ -267,10 +248,6 @@ def _bounds(answers: Sequence[tuple[str, int] | None], contexts: Sequence[str]) 
             raise ValueError(f"answers[{row}] must stand in its context at {start}, got {text!r}, there is {there!r}")
         bounds.append((start, end))
     return bounds
-
-
-def _slices(count: int, size: int) -> list[slice]:
-    return [slice(start, start + size) for start in range(0, count, size)]
 
 
 def _stack(rows: list[Any], length: int) -> Array:

@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 from keras_bert.folders import MODEL_FILE, TASK_FILE
 from keras_bert.saving import load_model
@@ -25,17 +26,34 @@ def load(folder: str | os.PathLike[str]) -> Task:
 
     Raises:
         FileNotFoundError: there is no such folder, or it lacks one of the files.
-        ValueError: `task.json` names no known task.
+        ModuleNotFoundError: TensorFlow, which reads text into tokens, is not installed.
+        ValueError: a file is damaged, or `task.json` names no known task or setting.
     """
-    # Reading text into tokens is TensorFlow's work; all else of a task runs without it.
-    from keras_bert.tokenizer import Tokenizer
-
     folder = Path(folder)
     for name in (MODEL_FILE, TASK_FILE):
         if not (folder / name).is_file():
             raise FileNotFoundError(f"{folder} is no saved task: it has no {name}")
-    settings = json.loads((folder / TASK_FILE).read_text())
+    # All else of a task runs on any Keras backend.
+    from keras_bert.tokenizer import Tokenizer
+
+    task, settings = _read_settings(folder / TASK_FILE)
+    model, tokenizer = load_model(folder / MODEL_FILE), Tokenizer.load(folder)
+    try:
+        return task.from_settings(model, tokenizer, settings)
+    except TypeError as error:
+        raise ValueError(
+            f"{folder / TASK_FILE} must hold the settings of {task.name}, got {settings}: {error}"
+        ) from None
+
+
+def _read_settings(file: Path) -> tuple[type[Task], dict[str, Any]]:
+    try:
+        settings = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file} must be JSON: {error}") from None
+    if not isinstance(settings, dict):
+        raise ValueError(f"{file} must hold a JSON object, got {settings!r}")
     name = settings.pop("task", None)
     if name not in TASKS:
-        raise ValueError(f"{folder / TASK_FILE}: task must be one of {sorted(TASKS)}, got {name!r}")
-    return TASKS[name].from_settings(load_model(folder / MODEL_FILE), Tokenizer.load(folder), settings)
+        raise ValueError(f"{file}: task must be one of {sorted(TASKS)}, got {name!r}")
+    return TASKS[name], settings

@@ -1,14 +1,14 @@
 """Regression on a text or a pair of texts: one number, as the similarity of STS-B (Devlin et al. 2019, section 4.1)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import keras
-import numpy as np
 
 from keras_bert.config import Pooling, check
 from keras_bert.layers.dense import Dense
-from keras_bert.tasks.base import Array, Features, Task, check_same_length
+from keras_bert.tasks.base import Array, Features, Task
+from keras_bert.tasks.checks import as_numbers, check_same_length
 from keras_bert.tasks.classification import pool
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class Regression(Task):
 
     def __init__(self, model: keras.Model, tokenizer: "Tokenizer", *, max_length: int = 128) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
+        shape: tuple[Any, ...] = getattr(model.output, "shape", ())
+        check(type(self).__name__, "model", tuple(shape[1:]) == (1,), "give numbers (batch, 1)", model.name)
 
     @classmethod
     def build(
@@ -74,15 +76,11 @@ class Regression(Task):
         """What `model.fit` takes: the inputs (rows, length) and the numbers (rows, 1) float32.
 
         Raises:
-            TypeError: a text is no string.
+            TypeError: a text is no string, or a value no number.
             ValueError: a value is not finite, or there are not as many values or pairs as texts.
         """
         check_same_length("texts", texts, "values", values)
-        column = np.asarray(values, "float32").reshape(-1, 1)
-        bad = np.flatnonzero(~np.isfinite(column))
-        if len(bad):
-            check("Regression", f"values[{bad[0]}]", False, "be a finite number", values[bad[0]])
-        return self.encode(texts, pairs), column
+        return self.encode(texts, pairs), as_numbers("values", values)
 
     def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32) -> list[float]:
         """The number of each text, or of each pair."""

@@ -4,25 +4,24 @@ import dataclasses
 import difflib
 import itertools
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import keras
 import numpy as np
 
 from keras_bert.config import check
+from keras_bert.encoder import sequence_output
 from keras_bert.layers.dense import Dense
 from keras_bert.losses import IGNORED, labelled_cross_entropy
 from keras_bert.metrics.accuracy import LabelledAccuracy
 from keras_bert.metrics.entities import OUTSIDE, entities_of, split_tag
-from keras_bert.tasks.base import Array, Features, Task, check_labels, check_same_length
+from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Task, slices
+from keras_bert.tasks.checks import as_texts, check_labels, check_same_length
 from keras_bert.tasks.word_rows import WordRows, Words, pack_words
 
 if TYPE_CHECKING:
     from keras_bert.tokenizer import Tokenizer
-
-# Sentences that are held in memory as logits at once.
-_SENTENCES_AT_ONCE = 4096
 
 
 def build_tagger(encoder: keras.Model, num_labels: int, *, dropout: float = 0.1) -> keras.Model:
@@ -41,7 +40,7 @@ def build_tagger(encoder: keras.Model, num_labels: int, *, dropout: float = 0.1)
     """
     if num_labels < 2:
         raise ValueError(f"num_labels must be at least 2, got {num_labels}")
-    states = keras.layers.Dropout(dropout, name="classifier_dropout")(encoder.output["sequence_output"])
+    states = keras.layers.Dropout(dropout, name="classifier_dropout")(sequence_output(encoder))
     return keras.Model(encoder.input, Dense(num_labels, name="classifier")(states), name="token_classification")
 
 
@@ -90,9 +89,8 @@ class TokenClassification(Task):
         self, model: keras.Model, tokenizer: "Tokenizer", *, labels: Sequence[str], max_length: int = 128
     ) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
-        shape = model.output.shape
+        shape: tuple[Any, ...] = getattr(model.output, "shape", ())
         check(type(self).__name__, "model", len(shape) == 3, "give logits (batch, length, labels)", shape)
-        _check_strings("labels", labels)
         self.labels = check_labels(type(self).__name__, labels, shape[-1])
         self._has_entities = _are_entity_tags(self.labels)
         self._continues = np.array([piece.startswith("##") for piece in tokenizer.vocabulary])
@@ -138,8 +136,7 @@ class TokenClassification(Task):
             TypeError: a word or tag is no string.
             ValueError: a tag is unknown, there are not as many tags as words, or there are no words with pieces.
         """
-        _check_sentences("words", words)
-        _check_sentences("tags", tags)
+        words, tags = _check_sentences("words", words), _check_sentences("tags", tags)
         check_same_length("words", words, "tags", tags)
         for row, (sentence, marks) in enumerate(zip(words, tags, strict=True)):
             check_same_length(f"words[{row}]", sentence, f"tags[{row}]", marks)
@@ -166,12 +163,11 @@ class TokenClassification(Task):
             TypeError: a text is no string.
             ValueError: there are no texts, the labels are no entity tags, or `batch_size` is below 1.
         """
-        _check_any("texts", texts)
-        _check_strings("texts", texts)
+        texts = as_texts("texts", texts)
         rule = f"be entity tags, as {OUTSIDE} and B-person, for predict; predict_tags takes any"
         check(type(self).__name__, "labels", self._has_entities, rule, list(self.labels))
         answers = []
-        for part in _parts(texts):
+        for part in (texts[rows] for rows in slices(len(texts), ROWS_AT_ONCE)):
             words, starts, ends = self._tokenize_texts(part)
             tags, probabilities = self._tag(words, batch_size)
             for number, text in enumerate(part):
@@ -188,9 +184,9 @@ class TokenClassification(Task):
             TypeError: a word is no string.
             ValueError: there are no sentences, or `batch_size` is below 1.
         """
-        _check_sentences("words", words)
+        words = _check_sentences("words", words)
         answers = []
-        for part in _parts(words):
+        for part in (words[rows] for rows in slices(len(words), ROWS_AT_ONCE)):
             flat = self._tokenize_words(part)
             tags, _ = self._tag(flat, batch_size)
             answers += [tags[begin:end] for begin, end in itertools.pairwise(flat.splits)]
@@ -268,11 +264,6 @@ def decode(text: str, tags: Sequence[str], probabilities: Array, starts: Array, 
     return entities
 
 
-def _parts(sentences: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
-        yield sentences[start : start + _SENTENCES_AT_ONCE]
-
-
 def _are_entity_tags(labels: Sequence[str]) -> bool:
     """Whether labels are entity tags and not, say, parts of speech.
 
@@ -293,23 +284,16 @@ def _are_entity_tags(labels: Sequence[str]) -> bool:
     return True
 
 
-def _check_sentences(field: str, sentences: Sequence[Sequence[str]]) -> None:
-    """Raises TypeError unless each is a list of strings, ValueError if there are none."""
-    _check_any(field, sentences)
-    for row, sentence in enumerate(sentences):
-        _check_strings(f"{field}[{row}]", sentence)
+def _check_sentences(name: str, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The sentences as lists.
 
-
-def _check_any(field: str, values: Sequence[Any]) -> None:
-    """Raises ValueError if there are none."""
-    if not len(values):
-        raise ValueError(f"{field} must hold at least one, got none")
-
-
-def _check_strings(field: str, values: Sequence[str]) -> None:
-    """Raises TypeError unless it is a list of strings."""
-    if isinstance(values, str):
-        raise TypeError(f"{field} must be a list of strings, got the string {values!r}")
-    for place, value in enumerate(values):
-        if not isinstance(value, str):
-            raise TypeError(f"{field}[{place}] must be a string, got {value!r}")
+    Raises:
+        TypeError: one of them is no list of strings.
+        ValueError: there are none.
+    """
+    if isinstance(sentences, str | bytes) or not isinstance(sentences, Iterable):
+        raise TypeError(f"{name} must be a list of lists of strings, got {sentences!r}")
+    lists = [as_texts(f"{name}[{row}]", sentence, at_least=0) for row, sentence in enumerate(sentences)]
+    if not lists:
+        raise ValueError(f"{name} must hold at least one sentence, got none")
+    return lists

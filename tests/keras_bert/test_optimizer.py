@@ -87,3 +87,18 @@ def test_what_decays_in_a_model():
         name: pytest.approx(1.0 if name.endswith(kept) else 0.95) for name in values
     }
     assert sum(name.endswith(("kernel", "embeddings")) for name in values) == 3 + 2 * 6 + 1 + 1 + 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"learning_rate": 0.0}, "adamw.learning_rate must be positive, got 0.0"),
+        ({"steps": 0}, "adamw.steps must be at least 1, got 0"),
+        ({"warmup": 1.5}, "adamw.warmup must be between 0 and 1, got 1.5"),
+        ({"weight_decay": -0.1}, "adamw.weight_decay must not be negative, got -0.1"),
+        ({"clip_norm": 0.0}, "adamw.clip_norm must be positive, got 0.0"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        adamw(**{"learning_rate": 1e-3, "steps": 10} | arguments)

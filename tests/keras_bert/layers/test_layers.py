@@ -65,7 +65,8 @@ def test_conformance(kind, settings, arrays, tmp_path):
 
 
 def test_every_layer_is_checked_and_can_be_loaded():
-    assert {kind for kind, _, _ in CASES} == set(CUSTOM_OBJECTS.values())
+    layers = {thing for thing in CUSTOM_OBJECTS.values() if isinstance(thing, type) and issubclass(thing, keras.Layer)}
+    assert {kind for kind, _, _ in CASES} == layers
 
 
 def test_token_embedding_reads_backwards():

@@ -3,8 +3,13 @@ import json
 import numpy as np
 import pytest
 
-from keras_bert.tasks.base import check_labels, label_numbers, pad_rows
+from keras_bert.tasks.base import pad_rows
+from keras_bert.tasks.checks import check_labels, label_numbers
 from keras_bert.tasks.classification import Classification
+from keras_bert.tasks.embedding import Embedding
+from keras_bert.tasks.pretraining import Pretraining
+from keras_bert.tasks.question_answering import QuestionAnswering
+from keras_bert.tasks.regression import Regression
 from tests.keras_bert.tasks.plain_tokenizer import PlainTokenizer
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 
@@ -24,7 +29,7 @@ def test_answers_stand_in_the_order_of_the_texts_whatever_the_batches(task):
 def test_many_texts_are_encoded_piece_by_piece(task, monkeypatch):
     texts = ["good film", "bad", "a very bad film", "film", "good good"]
     expected = list(task.outputs(texts))
-    monkeypatch.setattr("keras_bert.tasks.base._ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("keras_bert.tasks.base.ROWS_AT_ONCE", 2)
     np.testing.assert_allclose(list(task.outputs(texts)), expected, atol=1e-6)
     assert len(list(task.outputs(texts, texts))) == 5
 
@@ -40,8 +45,6 @@ def test_lengths_of_batches_are_few(task, monkeypatch):
 
 
 def test_further_inputs_go_along_uncut():
-    from keras_bert.tasks.pretraining import Pretraining
-
     task = Pretraining.build(make_encoder(), make_tokenizer(), max_length=30)
     inputs = {**task.encode(["a film", "film"]), "mask_positions": np.zeros((2, 20), "int32")}
     assert [output["masked_tokens"].shape for output in task.forward(inputs)] == [(20, 12), (20, 12)]
@@ -49,6 +52,27 @@ def test_further_inputs_go_along_uncut():
 
 def test_the_encoder_of_a_task_shares_its_weights(task):
     assert {id(weight) for weight in task.encoder.weights} < {id(weight) for weight in task.model.weights}
+
+
+def test_lists_are_checked_as_a_whole_before_anything_is_computed(task, monkeypatch):
+    monkeypatch.setattr("keras_bert.tasks.base.ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(task.model, "predict_on_batch", None)
+    with pytest.raises(ValueError, match=r"pairs must be as many as texts \(2\), got 3"):
+        task.predict(["a", "b"], ["c", "d", "e"])
+    with pytest.raises(TypeError, match=r"texts\[3\] must be a string, got 5"):
+        task.predict(["a", "b", "c", 5])
+    with pytest.raises(TypeError, match="texts must be a list of strings, got 'film'"):
+        task.predict("film")
+    with pytest.raises(ValueError, match="texts must hold at least one text, got none"):
+        task.predict([])
+
+
+def test_a_model_of_another_task_is_refused(task):
+    for other in (Embedding, Pretraining, QuestionAnswering, Regression):
+        with pytest.raises(ValueError, match=rf"{other.__name__}\.model must .*, got"):
+            other(task.model, task.tokenizer, max_length=30)
+    with pytest.raises(ValueError, match="encoder must be what build_encoder or a task's `encoder` gives"):
+        Classification.build(task.model, task.tokenizer, labels=["no", "yes"])
 
 
 @pytest.mark.parametrize("batch_size", [0, -1])

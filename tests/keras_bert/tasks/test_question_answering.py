@@ -7,9 +7,10 @@ import pytest
 
 from keras_bert.config import EncoderConfig
 from keras_bert.encoder import build_encoder, encoder_of
+from keras_bert.losses import span_hits, span_loss
 from keras_bert.tasks.answer_spans import best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import Pieces, cut_windows, widest_windows
-from keras_bert.tasks.question_answering import Answer, QuestionAnswering, build_span_classifier, span_hits, span_loss
+from keras_bert.tasks.question_answering import Answer, QuestionAnswering, build_span_classifier
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 WORDS = "anna bob carl dora emil paris rome oslo lima kyiv lives in now the who where ? . and then".split()
@@ -265,9 +266,9 @@ def test_bad_input(task):
             call([], [])
         with pytest.raises(ValueError, match=r"contexts must be as many as questions \(2\), got 1"):
             call(["a", "b"], ["c"])
-        with pytest.raises(TypeError, match=r"contexts\[1\] must be a string, got int"):
+        with pytest.raises(TypeError, match=r"contexts\[1\] must be a string, got 1"):
             call(["a", "b"], ["c", 1])
-        with pytest.raises(TypeError, match="questions must be a list of strings, got one string"):
+        with pytest.raises(TypeError, match="questions must be a list of strings, got "):
             call("ab", ["c", "d"])
     with pytest.raises(ValueError, match=r"answers must be as many as questions \(1\), got 2"):
         task.examples(["a"], ["b"], [None, None])

@@ -35,5 +35,5 @@ def test_bad_values():
     task = Regression.build(make_encoder(), make_tokenizer(), max_length=30)
     with pytest.raises(ValueError, match=r"values must be as many as texts \(2\), got 1"):
         task.examples(["a", "film"], [1.0])
-    with pytest.raises(ValueError, match=r"Regression.values\[1\] must be a finite number, got nan"):
+    with pytest.raises(ValueError, match=r"values\[1\] must be a finite number, got nan"):
         task.examples(["a", "film"], [1.0, float("nan")])

@@ -232,9 +232,9 @@ def test_decode():
 @pytest.mark.parametrize(
     ("words", "tags", "error", "message"),
     [
-        ([], [], ValueError, "words must hold at least one, got none"),
+        ([], [], ValueError, "words must hold at least one sentence, got none"),
         ([[]], [[]], ValueError, "words must hold a word that has pieces, got 1 sentences without one"),
-        (["met Bob"], [["O"]], TypeError, r"words\[0\] must be a list of strings, got the string 'met Bob'"),
+        (["met Bob"], [["O"]], TypeError, r"words\[0\] must be a list of strings, got 'met Bob'"),
         ([["a"], ["b", 3]], [["O"], ["O", "O"]], TypeError, r"words\[1\]\[1\] must be a string, got 3"),
         ([["a"]], [[0]], TypeError, r"tags\[0\]\[0\] must be a string, got 0"),
         ([["a"]], [["O"], ["O"]], ValueError, r"tags must be as many as words \(1\), got 2"),
@@ -249,13 +249,13 @@ def test_bad_examples(words, tags, error, message):
 
 def test_bad_and_empty_texts():
     task = make_task()
-    with pytest.raises(TypeError, match="texts must be a list of strings, got the string 'Bob'"):
+    with pytest.raises(TypeError, match="texts must be a list of strings, got 'Bob'"):
         task.predict("Bob")
     with pytest.raises(TypeError, match=r"texts\[1\] must be a string, got None"):
         task.predict(["Bob", None])
-    with pytest.raises(ValueError, match="texts must hold at least one, got none"):
+    with pytest.raises(ValueError, match="texts must hold at least one text, got none"):
         task.predict([])
-    with pytest.raises(ValueError, match="words must hold at least one, got none"):
+    with pytest.raises(ValueError, match="words must hold at least one sentence, got none"):
         task.predict_tags([])
     assert task.predict(["", "\x01"]) == [[], []]
     assert task.predict_tags([[], []]) == [[], []]
