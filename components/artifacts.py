@@ -115,7 +115,10 @@ class Artifact:
 
 
 class Corpus(Artifact):
-    """Documents as gzip shards of JSON lines, `corpus-00000-of-00004.jsonl.gz`: {"id": ..., "text": ...}."""
+    """Documents as gzip shards of JSON lines, `corpus-00000-of-00004.jsonl.gz`: {"id": ..., "text": ...}.
+
+    What was left out stands in `dropped-*.jsonl.gz`, with the reason; `statistics.json` counts both.
+    """
 
 
 class Vocabulary(Artifact):
@@ -123,11 +126,17 @@ class Vocabulary(Artifact):
 
 
 class PretrainingExamples(Artifact):
-    """Masked sentence pairs: `train-*.tfrecord`, `validation-*.tfrecord` and `features.json`."""
+    """Rows to pre-train on: `{split}-{length}-*.tfrecord`, `features.json` and `statistics.json`.
+
+    Rows are masked, or `features.json` says how to mask them anew each epoch.
+    """
 
 
 class TaskExamples(Artifact):
-    """Labelled rows: `train.tfrecord`, `validation.tfrecord`, `test.tfrecord`, `features.json`, `labels.json`."""
+    """Labelled rows: `train.tfrecord`, `validation.tfrecord`, `test.tfrecord`, `features.json`, `labels.json`.
+
+    Regression and questions have no labels; `{split}.jsonl.gz` holds the originals of tagged words and questions.
+    """
 
 
 class Model(Artifact):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from components.artifacts import Corpus, Vocabulary
 from components.base import Input, InputError, Local, Output, component, report_progress
+from components.beam_runner import BeamOptions
 
 # Longer words are rare, and the learner's work grows with the square of the length.
 _LONGEST_WORD = 24
@@ -22,7 +23,7 @@ def build_vocabulary(
     vocabulary: Output[Vocabulary],
     size: int = 8000,
     lowercase: bool = True,
-    workers: Local[int] = 1,
+    beam: Local[BeamOptions] = BeamOptions(),
 ) -> None:
     """Learns a WordPiece vocabulary of exactly `size` pieces, special tokens first.
 
@@ -34,7 +35,7 @@ def build_vocabulary(
 
     report_progress(0, 1, "counting words")
     shards = sorted(corpus.path.glob("corpus-*.jsonl.gz"))
-    counts = count_words(shards, lowercase, workers, vocabulary.path)
+    counts = count_words(shards, lowercase, beam, corpus.manifest()["counts"]["bytes"], vocabulary.path)
     pieces = learn_pieces(counts, size, SPECIAL_TOKENS)
     Tokenizer(pieces, lowercase).save(vocabulary.path)
     vocabulary.counts = {"pieces": len(pieces), "words": len(counts)}

@@ -1,72 +1,81 @@
-"""First step: a source of text -> Corpus."""
+"""First step: a source of text -> Corpus, cleaned and without duplicates, made with Beam."""
 
 import gzip
-import hashlib
 import json
-from collections.abc import Iterator
+import tempfile
+from pathlib import Path
 
 from components.artifacts import Corpus
-from components.base import InputError, Output, component, report_progress
+from components.base import InputError, Local, Output, component, report_progress
+from components.beam_runner import BeamOptions, run_over
+from components.cleaning import Cleaning
 from components.sources import DocstringCorpus, TextSource
 
+# Of a small corpus; from 64 MB on, shards grow to four times as much (`corpus_plan.shard_size`).
 SHARD_BYTES = 1_000_000
-# A shard is to mix several documents (a negative next sentence comes from another one), so a book is cut.
-DOCUMENT_BYTES = 65_536
 
 
-@component()
-def ingest_corpus(corpus: Output[Corpus], source: TextSource | DocstringCorpus) -> None:
+@component(libraries=("apache-beam", "datasketch", "numpy", "sentencex"))
+def ingest_corpus(
+    corpus: Output[Corpus],
+    source: TextSource | DocstringCorpus,
+    cleaning: Cleaning = Cleaning(),
+    beam: Local[BeamOptions] = BeamOptions(),
+) -> None:
     """Reads a source of text into gzip shards of JSON lines, `{"id": ..., "text": ...}`.
 
-    Documents stand in the order of their ids, which are hashes of position and content: neighbours in a
-    shard come from anywhere in the source, and the bytes do not depend on how folders are listed.
+    The id is the one that the source names, else the hash of the text. Documents stand in the order of the hashes of
+    their ids: neighbours come from anywhere in the source, and the bytes depend neither on how folders are listed nor
+    on the engine. Documents of more than 64 KiB are cut.
+
+    What is left out goes to `dropped-*.jsonl.gz`, with id, source, reason, detail and text, and is counted in
+    `statistics.json`.
+
+    Args:
+        corpus: the output.
+        source: of the documents.
+        cleaning: what is left out.
+        beam: the engine.
 
     Raises:
-        InputError: the source is missing, empty or not UTF-8.
+        InputError: the source is missing or cannot be read, two documents have the same id, or none is left.
     """
-    documents = sorted(
-        (_identify(name, text), text) for whole, long in source.documents() for name, text in cut(whole, long)
-    )
-    if not documents:
+    from components.corpus_steps import PLAN, Job, build, find_units
+
+    report_progress(0, 1, "reading")
+    units = find_units(source)
+    with tempfile.TemporaryDirectory(dir=corpus.path) as scratch:
+        job = Job(source, cleaning, str(corpus.path), scratch, SHARD_BYTES)
+        counters = run_over(units, lambda work: build(work, job), beam, _size(source, [unit.file for unit in units]))
+        plan = json.loads((Path(scratch) / PLAN).read_text())
+    if "problem" in plan:
+        raise InputError(plan["problem"])
+    statistics = plan["statistics"]
+    if statistics is None:
         raise InputError("the corpus must hold at least one document, got only blank text")
-    shards = list(pack(documents, SHARD_BYTES))
-    for number, shard in enumerate(shards):
-        report_progress(number, len(shards), "writing shards")
-        lines = "".join(json.dumps({"id": id_, "text": text}, ensure_ascii=False) + "\n" for id_, text in shard)
-        file = corpus.file(f"corpus-{number:05d}-of-{len(shards):05d}.jsonl.gz")
-        file.write_bytes(gzip.compress(lines.encode(), compresslevel=6, mtime=0))
-    size = sum(len(text.encode()) for _, text in documents)
-    corpus.counts = {"documents": len(documents), "shards": len(shards), "bytes": size}
+    _require_documents(statistics)
+    corpus.file("statistics.json").write_text(json.dumps(statistics, indent=1) + "\n")
+    corpus.counts = {
+        "documents": statistics["documents"]["kept"],
+        "dropped": statistics["dropped"],
+        **{name: statistics["text"][name] for name in ("shards", "bytes", "sentences")},
+        # Not in the statistics, which are part of the content: the same content is never made in the same time.
+        "seconds": {name[:-3]: value / 1000 for name, value in sorted(counters.items()) if name.endswith(" ms")},
+    }
 
 
-def cut(name: str, text: str, most: int = DOCUMENT_BYTES) -> Iterator[tuple[str, str]]:
-    """Pieces of a document of about `most` bytes or less, cut at the ends of lines."""
-    lines: list[str] = []
-    size = part = 0
-    for line in text.split("\n"):
-        if lines and size + len(line.encode()) > most:
-            yield f"{name}/{part}", "\n".join(lines)
-            lines, size, part = [], 0, part + 1
-        lines.append(line)
-        size += len(line.encode()) + 1
-    yield f"{name}/{part}", "\n".join(lines)
+def _require_documents(statistics: dict[str, dict[str, int]]) -> None:
+    if not statistics["documents"]["kept"]:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in statistics["dropped"].items() if count)
+        raise InputError(f"the corpus must hold at least one document, got none after cleaning: {reasons}")
 
 
-def pack(documents: list[tuple[str, str]], most: int) -> Iterator[list[tuple[str, str]]]:
-    """Shards of neighbouring documents, of about equal size in bytes and of no more than about `most`."""
-    sizes = [len(text.encode()) for _, text in documents]
-    total = sum(sizes)
-    count = min(max(1, round(total / most)), max(1, len(documents) // 2))
-    shard: list[tuple[str, str]] = []
-    done = made = 0
-    for position, (document, size) in enumerate(zip(documents, sizes, strict=True)):
-        shard.append(document)
-        done += size
-        enough = done * count >= total * (made + 1)
-        if len(shard) >= 2 and enough and made + 1 < count and len(documents) - position > 2:
-            yield shard
-            shard, made = [], made + 1
-    yield shard
+def _size(source: TextSource | DocstringCorpus, files: list[str]) -> int:
+    """About how many bytes of text a source has, for the number of processes; files elsewhere count as large."""
+    if isinstance(source, DocstringCorpus):
+        # Read in one piece: other processes would wait.
+        return 0
+    return sum(Path(file).stat().st_size if Path(file).is_file() else 1 << 30 for file in files)
 
 
 def read_shard(content: bytes) -> list[tuple[str, str]]:
@@ -74,7 +83,3 @@ def read_shard(content: bytes) -> list[tuple[str, str]]:
     # Not splitlines: it also splits at characters that JSON leaves inside a string.
     lines = gzip.decompress(content).decode().removesuffix("\n").split("\n")
     return [(record["id"], record["text"]) for record in map(json.loads, lines)]
-
-
-def _identify(name: str, text: str) -> str:
-    return hashlib.blake2b(f"{name}\0{text}".encode(), digest_size=8).hexdigest()

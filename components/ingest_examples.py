@@ -1,93 +1,165 @@
 """Labelled rows and Vocabulary -> TaskExamples."""
 
+import gzip
+import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts import TaskExamples, Vocabulary
 from components.base import Input, Output, component, report_progress
+from components.held_out import hold_out
 from components.sources import DocstringTask, TableSource
 from components.splits import carve
-from components.tables import Row
+from components.squad import Question, as_fields
+from components.task_records import (
+    FEATURES,
+    serialize_labelled,
+    serialize_numbers,
+    serialize_questions,
+    serialize_sentences,
+)
+from components.task_sources import QuestionSource, SentenceSource
 from keras_bert.config import check
 
 if TYPE_CHECKING:
     from keras_bert.tokenizer import Tokenizer
 
 SPLITS = ("train", "validation", "test")
-_FEATURES = {
-    "token_ids": "int64, (length,): [CLS] text [SEP], or [CLS] text [SEP] second text [SEP]; not padded",
-    "segment_ids": "int64, (length,): 0 up to the first [SEP], then 1",
-    "label": "int64: place in labels.json",
-    "text": "bytes, UTF-8",
-    "second_text": "bytes, UTF-8, empty where there is none",
-}
-_ROWS_AT_ONCE = 1024
+
+# Tasks of which a row may give several records, or none: the rows are kept as they were, to evaluate on.
+_SEVERAL_RECORDS = ("token_classification", "question_answering")
+
+Splits = dict[str, list[Any]]
+Serializer = Callable[[list[Any], Counter[bool]], Iterator[bytes]]
 
 
 @component(libraries=("tensorflow-text", "datasketch"))
 def ingest_examples(
     vocabulary: Input[Vocabulary],
     examples: Output[TaskExamples],
-    source: TableSource | DocstringTask,
+    source: TableSource | DocstringTask | SentenceSource | QuestionSource,
     max_length: int = 128,
+    stride: int | None = None,
+    max_query_length: int | None = None,
 ) -> None:
     """Tokenizes labelled rows into `train.tfrecord`, `validation.tfrecord` and `test.tfrecord`.
 
-    A split that the source does not have is taken out of training: a tenth of each label.
+    `features.json` says what the records hold. A split that the source does not have is taken out of training: a
+    tenth, of each label where there are labels. Tagged sentences and questions also stand as they were read in
+    `train.jsonl.gz`, `validation.jsonl.gz` and `test.jsonl.gz`, which the same sources can read again.
+
+    Args:
+        vocabulary: of the model.
+        examples: what is written.
+        source: the rows; its `task` says what becomes of them.
+        max_length: the most tokens of a record.
+        stride: for questions, pieces of a context from one window to the next; a third of `max_length` if None.
+        max_query_length: for questions, the most pieces of one; a sixth of `max_length` if None.
 
     Raises:
-        ValueError: `max_length` is too small.
+        ValueError: `max_length` is too small, or the windows of a context have no room or leave gaps.
         InputError: the rows cannot be used, or are too few for three splits.
     """
     check("ingest_examples", "max_length", max_length >= 8, "be at least 8", max_length)
-    splits = source.splits()
-    missing = [split for split in SPLITS if split not in splits]
-    if missing:
-        splits.update(carve(splits["train"], missing))
-    labels = sorted({row.label for row in splits["train"]})
+    windows = _size_windows(max_length, stride, max_query_length)
+    given = source.splits()
+    # Of all rows that are there: a rare tag may be in none of those that stay in training.
+    labels = _find_labels(source, given["train"])
+    splits = _complete(given, source.task)
     from keras_bert.records import write_features, write_labels, write_records
     from keras_bert.tokenizer import Tokenizer
 
-    tokenizer = Tokenizer.load(vocabulary.path)
-    truncated = {}
+    serialize = _choose_serializer(source.task, labels, Tokenizer.load(vocabulary.path), windows)
+    counts: dict[str, int] = {}
+    cut: dict[str, Counter[bool]] = {split: Counter() for split in SPLITS}
     for number, split in enumerate(SPLITS):
         report_progress(number, len(SPLITS), f"tokenizing {split}")
-        cut: Counter[bool] = Counter()
-        records = _serialize_rows(splits[split], labels, tokenizer, max_length, cut)
-        write_records(examples.file(f"{split}.tfrecord"), records)
-        truncated[split] = round(cut[True] / len(splits[split]), 4)
-    counts = {split: len(splits[split]) for split in SPLITS}
-    shares = {split: dict(sorted(Counter(row.label for row in splits[split]).items())) for split in SPLITS}
-    description: dict[str, Any] = {"features": _FEATURES, "max_length": max_length, "counts": counts}
+        counts[split] = write_records(examples.file(f"{split}.tfrecord"), serialize(splits[split], cut[split]))
+        if source.task in _SEVERAL_RECORDS:
+            _write_rows(examples.file(f"{split}.jsonl.gz"), splits[split])
+    description = {"features": FEATURES[source.task], "task": source.task, "counts": counts, "max_length": max_length}
+    write_features(examples.path, {**description, **_describe(source.task, splits, cut, windows)})
+    examples.counts = dict(counts)
+    if labels:
+        write_labels(examples.path, labels)
+        examples.counts["labels"] = len(labels)
+
+
+def _size_windows(max_length: int, stride: int | None, max_query_length: int | None) -> dict[str, int]:
+    """The arguments of `cut_windows`."""
+    max_query_length = max_length // 6 if max_query_length is None else max_query_length
+    stride = max_length // 3 if stride is None else stride
+    room = max_length - 3 - max_query_length
+    rule = f"be at least 1 and leave room for a context in {max_length} tokens"
+    check("ingest_examples", "max_query_length", max_query_length >= 1 and room > 1, rule, max_query_length)
+    rule = f"be at least 1 and less than the {room} pieces of a context that a window shows beside a long question"
+    check("ingest_examples", "stride", 1 <= stride < room, rule, stride)
+    return {"max_length": max_length, "stride": stride, "max_query_length": max_query_length}
+
+
+def _complete(splits: Splits, task: str) -> Splits:
+    """The splits, with those that are missing taken out of training."""
+    missing = [split for split in SPLITS if split not in splits]
+    if not missing:
+        return splits
+    train = splits["train"]
+    parts: Splits
+    if task == "classification":
+        parts = carve(train, missing)
+    elif task == "regression":
+        parts = hold_out(train, missing, lambda row: f"{row.text}\0{row.second_text}", "texts")
+    elif task == "token_classification":
+        parts = hold_out(train, missing, lambda row: "\0".join(row.words), "sentences")
+    else:
+        parts = hold_out(train, missing, lambda row: row.context, "contexts")
+    return {**splits, **parts}
+
+
+def _find_labels(source: Any, train: list[Any]) -> list[str]:
+    """What the labels of the records are places in; none where they are none."""
+    if isinstance(source, SentenceSource):
+        return source.labels(train)
+    return sorted({row.label for row in train}) if source.task == "classification" else []
+
+
+def _choose_serializer(task: str, labels: list[str], tokenizer: "Tokenizer", windows: dict[str, int]) -> Serializer:
+    """What makes records of the rows of a task, and counts which were too long for one."""
+    longest = windows["max_length"]
+    serializers: dict[str, Serializer] = {
+        "classification": lambda rows, cut: serialize_labelled(rows, labels, tokenizer, longest, cut),
+        "regression": lambda rows, cut: serialize_numbers(rows, tokenizer, longest, cut),
+        "token_classification": lambda rows, _: serialize_sentences(rows, labels, tokenizer, longest),
+        "question_answering": lambda rows, _: serialize_questions(rows, tokenizer, **windows),
+    }
+    return serializers[task]
+
+
+def _describe(task: str, splits: Splits, cut: dict[str, Counter[bool]], windows: dict[str, int]) -> dict[str, Any]:
+    """What `features.json` says of a task's rows."""
+    description: dict[str, Any] = {}
+    if task == "classification":
+        description["labels"] = {split: _count(row.label for row in splits[split]) for split in SPLITS}
+    elif task == "token_classification":
+        tags = {split: (tag for row in splits[split] for tag in row.tags) for split in SPLITS}
+        description["labels"] = {split: _count(tags[split]) for split in SPLITS}
+    elif task == "question_answering":
+        description |= windows
+    if task in _SEVERAL_RECORDS:
+        return {**description, "rows": {split: len(splits[split]) for split in SPLITS}}
     pairs = splits["train"][0].second_text is not None
-    write_features(examples.path, {**description, "labels": shares, "pairs": pairs, "truncated_share": truncated})
-    write_labels(examples.path, labels)
-    examples.counts = {**counts, "labels": len(labels)}
+    truncated = {split: round(cut[split][True] / len(splits[split]), 4) for split in SPLITS}
+    return {**description, "pairs": pairs, "truncated_share": truncated}
 
 
-def _serialize_rows(
-    rows: list[Row], labels: list[str], tokenizer: "Tokenizer", max_length: int, cut: Counter[bool]
-) -> Iterator[bytes]:
-    """Records of rows; `cut` counts which were too long."""
-    from keras_bert.records import serialize
+def _count(values: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))
 
-    label_ids = {label: number for number, label in enumerate(labels)}
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        part = rows[start : start + _ROWS_AT_ONCE]
-        texts = [row.text for row in part]
-        pairs = [row.second_text or "" for row in part] if part[0].second_text is not None else None
-        encoded = {name: value.numpy() for name, value in tokenizer.encode(texts, pairs, max_length=max_length).items()}
-        whole = tokenizer.tokenize(texts).row_lengths() + (2 if pairs is None else 3)
-        whole = (whole if pairs is None else whole + tokenizer.tokenize(pairs).row_lengths()).numpy()
-        for number, (row, length) in enumerate(zip(part, encoded["padding_mask"].sum(axis=1), strict=True)):
-            cut[bool(whole[number] > length)] += 1
-            yield serialize(
-                {
-                    "token_ids": encoded["token_ids"][number, :length].tolist(),
-                    "segment_ids": encoded["segment_ids"][number, :length].tolist(),
-                    "label": [label_ids[row.label]],
-                    "text": row.text.encode(),
-                    "second_text": (row.second_text or "").encode(),
-                }
-            )
+
+def _write_rows(file: Path, rows: list[Any]) -> None:
+    """Writes rows as they were read; the same rows give the same bytes."""
+    with file.open("wb") as stream, gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0) as packed:
+        for row in rows:
+            fields = as_fields(row) if isinstance(row, Question) else row._asdict()
+            packed.write(f"{json.dumps(fields, ensure_ascii=False)}\n".encode())

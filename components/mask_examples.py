@@ -1,83 +1,132 @@
 """Corpus and Vocabulary -> PretrainingExamples."""
 
+import dataclasses
 import json
+import shutil
 import tempfile
-from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from components.artifacts import Corpus, PretrainingExamples, Vocabulary
 from components.base import Input, InputError, Local, Output, component, report_progress
-from keras_bert.config import Masking, check
+from components.beam_runner import BeamOptions, run_over
+from keras_bert.config import Masking, PretrainingRows, check
 
 _FEATURES = {
-    "token_ids": "int64, (length,): [CLS] A [SEP] B [SEP] with hidden tokens, not padded",
-    "segment_ids": "int64, (length,): 0 up to the first [SEP], then 1",
+    "token_ids": "int64, (length,): [CLS] A [SEP] B [SEP], or [CLS] A [SEP], not padded",
+    "segment_ids": "int64, (length,): 0 up to the first [SEP], then 1; 0 where rows are no pairs",
+}
+_MASKS = {
     "mask_positions": "int64, (predictions,): where tokens are hidden, ascending",
     "mask_ids": "int64, (predictions,): what stood there",
-    "next_sentence_label": "int64: 0 if B follows A, 1 if it comes from another document",
 }
+_LABELS = {
+    "next_sentence": "int64: 0 if B follows A, 1 if it comes from another document",
+    "sentence_order": "int64: 0 if B follows A, 1 if A follows B",
+}
+_TITLES = {"next_sentence": "share of random next sentences", "sentence_order": "share of swapped pairs", "none": ""}
 
 
-@component(libraries=("tensorflow-text", "apache-beam", "numpy"))
+@component(libraries=("tensorflow", "tensorflow-text", "apache-beam", "numpy"))
 def mask_examples(
     corpus: Input[Corpus],
     vocabulary: Input[Vocabulary],
     examples: Output[PretrainingExamples],
     masking: Masking = Masking(),
+    rows: PretrainingRows = PretrainingRows(),
     max_length: int = 128,
-    held_out: float = 0.05,
-    duplication: int = 1,
     seed: int = 0,
-    workers: Local[int] = 1,
+    beam: Local[BeamOptions] = BeamOptions(),
 ) -> None:
-    """Pairs the sentences of a corpus and hides tokens; writes one shard of records a split for each of its shards.
+    """Makes rows of a corpus and hides tokens; writes one file of records a length and split for each of its shards.
 
     Args:
         corpus: what to learn from; at least 3 documents.
         vocabulary: the tokenizer's files.
         examples: the output.
-        masking: which tokens to hide.
-        max_length: the most tokens a pair, special tokens included.
-        held_out: share of each shard's documents, by the hash of their ids, that goes to validation.
-        duplication: how often the training documents are paired and masked anew.
+        masking: which tokens to hide; rows of `rows.short_length` get fewer predictions in proportion.
+        rows: what a row is and how rows are made.
+        max_length: the most tokens a row, special tokens included.
         seed: of every choice, together with the name of the shard.
-        workers: processes.
+        beam: the engine.
 
     Raises:
         ValueError: a parameter is out of range.
-        InputError: the corpus has too few documents, or gives a split no pair.
+        InputError: the corpus has too few documents, or gives a split no row.
     """
     check("mask_examples", "max_length", max_length >= 8, "be at least 8", max_length)
-    check("mask_examples", "held_out", 0 < held_out < 1, "be in (0, 1)", held_out)
-    check("mask_examples", "duplication", duplication >= 1, "be at least 1", duplication)
+    lengths = [max_length] if rows.short_length is None else [rows.short_length, max_length]
+    check("mask_examples", "max_length", max_length >= lengths[0], f"be at least short_length={lengths[0]}", max_length)
     documents = corpus.manifest()["counts"]["documents"]
     if documents < 3:
         raise InputError(
             "the corpus must hold at least 3 documents (a blank line ends a document) "
             f"for pairs of sentences and a held-out part, got {documents}"
         )
-    import apache_beam as beam
+    from apache_beam import ParDo
 
-    from components.local_beam import run_over
     from components.masked_shards import MaskShardFn, ShardJob
 
     shards = sorted(str(path) for path in corpus.path.glob("corpus-*.jsonl.gz"))
     report_progress(0, len(shards), "masking shards")
     with tempfile.TemporaryDirectory(dir=examples.path) as scratch:
         folders = str(vocabulary.path), str(examples.path), scratch
-        job = ShardJob(*folders, masking, max_length, held_out, duplication, seed, len(shards))
-        run_over(shards, lambda paths: paths | "Mask" >> beam.ParDo(MaskShardFn(job)), workers)
-        counts: Counter[str] = Counter()
-        for file in Path(scratch).glob("*.json"):
-            counts.update(json.loads(file.read_text()))
-    for split in ("train", "validation"):
-        if not counts[split]:
+        maskings = {length: masking.scaled(length, max_length) for length in lengths}
+        job = ShardJob(*folders, maskings, rows, seed, len(shards))
+        size = corpus.manifest()["counts"]["bytes"]
+        run_over(shards, lambda paths: paths | "Mask" >> ParDo(MaskShardFn(job)), beam, size)
+        tallies = _add_shards(Path(scratch))
+    counts = {name: tally.get("rows", 0) for name, tally in tallies.items()}
+    for name, count in counts.items():
+        if not count:
             raise InputError(
-                f"the corpus must give at least one pair of sentences for {split}, got none from {documents} documents"
-                "; add text, or part it into more documents by blank lines"
+                f"the corpus must give at least one row for {name.partition('-')[0]}, got none from {documents} "
+                "documents; add text, or part it into more documents by blank lines"
             )
+    _describe(examples, tallies, maskings, rows)
+    if rows.dynamic:
+        shutil.copyfile(vocabulary.file("vocab.txt"), examples.file("vocab.txt"))
+    examples.counts = {split: counts[f"{split}-{max_length}"] for split in ("train", "validation")}
+
+
+def _add_shards(scratch: Path) -> dict[str, dict[str, Any]]:
+    """The tallies of all shards together: `train-128` and the like -> what was counted."""
+    from components.example_statistics import add
+
+    parts = [json.loads(file.read_text()) for file in scratch.glob("*.json")]
+    return {name: add(part[name] for part in parts) for name in parts[0]}
+
+
+def _describe(
+    examples: PretrainingExamples,
+    tallies: dict[str, dict[str, Any]],
+    maskings: dict[int, Masking],
+    rows: PretrainingRows,
+) -> None:
+    """Writes `features.json` and `statistics.json`."""
+    from components.example_statistics import STATISTICS_FILE, describe
     from keras_bert.records import write_features
 
-    sizes = {"max_length": max_length, "max_predictions": masking.max_predictions}
-    write_features(examples.path, {"features": _FEATURES, **sizes, "counts": dict(counts)})
-    examples.counts = dict(counts)
+    features = _FEATURES | ({} if rows.dynamic else _MASKS)
+    if rows.objective in _LABELS:
+        features["next_sentence_label"] = _LABELS[rows.objective]
+    content = {
+        "features": features,
+        "objective": rows.objective,
+        "dynamic": rows.dynamic,
+        "compression": rows.compression,
+        "lengths": [
+            {
+                "max_length": length,
+                "masking": dataclasses.asdict(masking),
+                "counts": {split: tallies[f"{split}-{length}"]["rows"] for split in ("train", "validation")},
+            }
+            for length, masking in maskings.items()
+        ],
+    }
+    write_features(examples.path, content)
+    statistics: dict[str, Any] = {}
+    for name in sorted(tallies):
+        split, _, length = name.partition("-")
+        statistics |= describe(f"{split}, up to {length} tokens", tallies[name], _TITLES[rows.objective])
+    examples.file(STATISTICS_FILE).write_text(json.dumps(statistics, indent=1) + "\n")

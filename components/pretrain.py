@@ -1,12 +1,16 @@
-"""Pre-training: masked tokens and next sentences."""
+"""Pre-training: masked tokens and, where rows are pairs, next sentences or their order."""
 
 import logging
 import math
+from typing import TYPE_CHECKING, Any
 
 from components.artifacts import Model, PretrainingExamples, Vocabulary
 from components.base import Input, Output, component, report_progress
 from components.model_folder import write_model
-from keras_bert.config import EncoderShape, Training
+from keras_bert.config import EncoderShape, Training, check
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 logger = logging.getLogger(__name__)
 
@@ -18,16 +22,25 @@ def pretrain(
     model: Output[Model],
     encoder: EncoderShape,
     training: Training = Training(learning_rate=1e-4),
+    short_steps: float = 0.9,
 ) -> None:
     """Trains an encoder to predict masked tokens and next sentences; reports perplexity on held-out documents.
 
+    Where the examples have two lengths, the first steps are on the short rows; validation is on the long ones. An epoch
+    is as many rows as both lengths have.
+
     Args:
-        examples: masked sentence pairs.
+        examples: what `mask_examples` writes, masked or to be masked anew each epoch.
         vocabulary: the pieces that their ids stand for.
-        model: the encoder with both heads.
+        model: the encoder with its pre-training heads.
         encoder: its shape.
         training: how long and how to train.
+        short_steps: share of the steps that are on short rows, if there are any (Devlin et al. 2019, appendix A.2).
+
+    Raises:
+        ValueError: `short_steps` is out of range.
     """
+    check("pretrain", "short_steps", 0 < short_steps < 1, "be in (0, 1)", short_steps)
     from keras_bert.data import pretraining_dataset
     from keras_bert.encoder import build_encoder
     from keras_bert.pretraining import build_pretraining, pretraining_objective
@@ -37,11 +50,14 @@ def pretrain(
 
     make_deterministic(training.seed)
     features = read_features(examples.path)
-    config = encoder.encoder_config(Tokenizer.load(vocabulary.path).vocabulary_size, features["max_length"])
-    network = build_pretraining(build_encoder(config))
-    trainer = Trainer(network, pretraining_objective, training, training.count_steps(features["counts"]["train"]))
+    lengths = {entry["max_length"]: entry["counts"]["train"] for entry in features["lengths"]}
+    config = encoder.encoder_config(Tokenizer.load(vocabulary.path).vocabulary_size, max(lengths))
+    has_pairs = features["objective"] != "none"
+    network = build_pretraining(build_encoder(config), next_sentence=has_pairs)
+    steps = training.count_steps(sum(lengths.values()))
+    trainer = Trainer(network, pretraining_objective, training, steps)
     history = trainer.fit(
-        pretraining_dataset(examples.path, "train", training.batch_size, seed=training.seed, shuffle=True, repeat=True),
+        _batches(examples, training, sorted(lengths), round(short_steps * steps)),
         validation=pretraining_dataset(examples.path, "validation", VALIDATION_BATCH),
         on_progress=report_progress,
     )
@@ -49,4 +65,15 @@ def pretrain(
         if "validation_masked_loss" in entry:
             entry["validation_perplexity"] = math.exp(entry["validation_masked_loss"])
             logger.info("step %d: held-out perplexity %.1f", entry["step"], entry["validation_perplexity"])
-    write_model(model, network, vocabulary, {"task": "pretraining", "max_length": features["max_length"]}, history)
+    write_model(model, network, vocabulary, {"task": "pretraining", "max_length": max(lengths)}, history)
+
+
+def _batches(examples: PretrainingExamples, training: Training, lengths: list[int], short: int) -> "tf.data.Dataset":
+    """Training batches without end, the first `short` ones of short rows, if there are any."""
+    from keras_bert.data import pretraining_dataset
+
+    options: dict[str, Any] = {"seed": training.seed, "shuffle": True, "repeat": True}
+    phases = [
+        pretraining_dataset(examples.path, "train", training.batch_size, length=length, **options) for length in lengths
+    ]
+    return phases[0] if len(phases) == 1 else phases[0].take(short).concatenate(phases[1])

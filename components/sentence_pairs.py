@@ -4,25 +4,18 @@ A document is a row of segments (sentences), a segment a range of one flat array
 segments are one range too and a pair is four numbers.
 """
 
-import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-# A segment only has to be a plausible stretch of text, and the tokens are made from whole segments anyway, so a
-# pattern will do where tensorflow-text's StateBasedSentenceBreaker would need its own pass over the text.
-_BOUNDARY = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"')\]]))\s+(?![a-z])|(?<=[\u3002\uff01\uff1f])|\n+")
+_DRAWS_AT_ONCE = 4096
 
-
-class Pair(NamedTuple):
-    """Ranges of tokens [start, end) of A and B, and whether B is random (1) or what follows A (0)."""
-
-    first_start: int
-    first_end: int
-    second_start: int
-    second_end: int
-    is_random: int
+Draw = Callable[[], float]
+Pairs = NDArray[np.int64]
+"""(pairs, 5): the ranges of tokens [start, end) of A and B, and the label, 1 for a pair that is not as in the text."""
 
 
 class Document(NamedTuple):
@@ -36,9 +29,14 @@ class Document(NamedTuple):
         return len(self.bounds) - 1
 
 
-def split_sentences(text: str) -> list[str]:
-    """The sentences of a text, one a line or ended by a full stop and the like."""
-    return [part for part in (part.strip() for part in _BOUNDARY.split(text)) if part]
+def uniform(rng: np.random.Generator) -> Draw:
+    """A function whose answers are even over [0, 1): drawing one by one would take most of the time of pairing."""
+
+    def draws() -> Iterator[float]:
+        while True:
+            yield from rng.random(_DRAWS_AT_ONCE).tolist()
+
+    return draws().__next__
 
 
 def make_pairs(
@@ -48,7 +46,7 @@ def make_pairs(
     room: int,
     short_share: float,
     rng: np.random.Generator,
-) -> list[Pair]:
+) -> Pairs:
     """Pairs of at most `room` tokens that cover every document (google-research/bert create_pretraining_data).
 
     Segments are gathered until they fill a pair; A is a random number of them, B the rest or, half of the
@@ -61,33 +59,51 @@ def make_pairs(
         short_share: share of the pairs with a random shorter length (0.1 in the paper, appendix A.2).
         rng: makes every choice.
     """
-    pairs: list[Pair] = []
+    draw = uniform(rng)
+    pairs: list[tuple[int, int, int, int, int]] = []
     # By identity, as in `is`: documents are arrays. A list of the others for each document would be quadratic.
     places: dict[int, list[int]] = {}
-    for place, other in enumerate(others):
-        places.setdefault(id(other), []).append(place)
+    for place, candidate in enumerate(others):
+        places.setdefault(id(candidate), []).append(place)
+    # Plain lists: the loop below looks up single bounds, and single items of arrays are slow.
+    bounds_of = [other.bounds.tolist() for other in others]
     for document in documents:
         own = places.get(id(document), [])
         eligible = len(others) - len(own)
+        bounds = document.bounds.tolist()
         start = 0
-        while start < document.segments:
-            target = int(rng.integers(2, room + 1)) if rng.random() < short_share else room
-            end = _fill(document, start, target)
-            middle = start + (int(rng.integers(1, end - start)) if end - start > 1 else 1)
-            is_random = eligible > 0 and (end - start == 1 or rng.random() < 0.5)
-            first = (int(document.bounds[start]), int(document.bounds[middle]))
+        while start < len(bounds) - 1:
+            target = aim(room, short_share, draw)
+            end = fill(bounds, start, target)
+            middle = start + 1 + int(draw() * (end - start - 1))
+            is_random = eligible > 0 and (end - start == 1 or draw() < 0.5)
             if is_random:
-                other = others[_skip(int(rng.integers(eligible)), own)]
-                from_segment = int(rng.integers(other.segments))
-                until = _fill(other, from_segment, max(1, target - (first[1] - first[0])))
-                second = (int(other.bounds[from_segment]), int(other.bounds[until]))
+                other = bounds_of[_skip(int(draw() * eligible), own)]
+                begin = int(draw() * (len(other) - 1))
+                until = fill(other, begin, max(1, target - (bounds[middle] - bounds[start])))
+                pairs.append((bounds[start], bounds[middle], other[begin], other[until], 1))
                 end = middle
-            else:
-                second = (int(document.bounds[middle]), int(document.bounds[end]))
-            if second[1] > second[0]:
-                pairs.append(Pair(*_truncate(first, room, second, rng), int(is_random)))
+            elif end > middle:
+                pairs.append((bounds[start], bounds[middle], bounds[middle], bounds[end], 0))
             start = end
-    return pairs
+    return _truncate(np.array(pairs, np.int64).reshape(-1, 5), room, rng)
+
+
+def aim(room: int, short_share: float, draw: Draw) -> int:
+    """How many tokens the next row is to have: all that there is room for, or 2 or more at random."""
+    return 2 + int(draw() * (room - 1)) if draw() < short_share else room
+
+
+def fill(bounds: list[int], start: int, target: int) -> int:
+    """The end of the shortest run of segments from `start` that has `target` tokens, or of the document."""
+    return min(bisect_left(bounds, bounds[start] + target, start + 1), len(bounds) - 1)
+
+
+def keep_longest(pairs: Pairs, room: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many tokens of A and of B to keep, (pairs,) each, so that they have room: the longer one gives."""
+    first, second = pairs[:, 1] - pairs[:, 0], pairs[:, 3] - pairs[:, 2]
+    kept = np.minimum(first, np.maximum(room - second, (room + 1) // 2))
+    return kept, np.minimum(second, room - kept)
 
 
 def _skip(number: int, places: list[int]) -> int:
@@ -97,22 +113,10 @@ def _skip(number: int, places: list[int]) -> int:
     return number
 
 
-def _fill(document: Document, start: int, target: int) -> int:
-    """The end of the shortest run of segments from `start` that has `target` tokens, or of the document."""
-    end = int(np.searchsorted(document.bounds, document.bounds[start] + target))
-    return min(max(end, start + 1), document.segments)
-
-
-def _truncate(
-    first: tuple[int, int], room: int, second: tuple[int, int], rng: np.random.Generator
-) -> tuple[int, int, int, int]:
-    """Cuts a pair to `room` tokens: the longer one gives, each token from the front or the back by a coin."""
-    sizes = first[1] - first[0], second[1] - second[0]
-    keep_first = min(sizes[0], max(room - sizes[1], (room + 1) // 2))
-    keep_second = min(sizes[1], room - keep_first)
-    ranges = []
-    for (start, end), keep in ((first, keep_first), (second, keep_second)):
-        surplus = end - start - keep
-        front = int(rng.binomial(surplus, 0.5)) if surplus else 0
-        ranges += [start + front, start + front + keep]
-    return ranges[0], ranges[1], ranges[2], ranges[3]
+def _truncate(pairs: Pairs, room: int, rng: np.random.Generator) -> Pairs:
+    """Cuts pairs to `room` tokens: the longer side gives, each token from the front or the back by a coin."""
+    cut = pairs.copy()
+    for place, kept in zip((0, 2), keep_longest(pairs, room), strict=True):
+        cut[:, place] += rng.binomial(pairs[:, place + 1] - pairs[:, place] - kept, 0.5)
+        cut[:, place + 1] = cut[:, place] + kept
+    return cut

@@ -1,83 +1,123 @@
 """Where the user's data comes from: plain settings that can read, check and fingerprint what they stand for."""
 
 import dataclasses
-import hashlib
+import itertools
 import math
-import re
 from collections.abc import Iterator
-from pathlib import Path
+from typing import ClassVar, Literal, get_args
 
-from components.base import InputError, nearest
+from components.base import InputError
+from components.document_files import Document, match_files, read_documents
+from components.file_names import file_digest, short_name
+from components.record_files import RECORD_KINDS
+from components.source_parts import check_labels, digest, fingerprint_splits, given_splits, require
 from components.tables import Row, read_table
-from components.text_files import decode, parse_json_lines, read_bytes
+from keras_bert.config import check
+
+# How much of a file is read before a run starts.
+_CHECKED_CHARACTERS = 64_000_000
 
 
 @dataclasses.dataclass(frozen=True)
 class TextSource:
-    """A text file or a folder of them: `.txt` (a blank line ends a document) or `.jsonl` (field `text`).
+    """Text without labels: `.txt`, `.jsonl`, `.csv`, `.tsv`, `.parquet`, and folders that `datasets` saved.
+
+    Text formats may be compressed: `.gz`, `.bz2`, `.zst`.
 
     Attributes:
-        path: the file or folder; folders are searched to any depth.
+        path: a file; a folder, searched to any depth; a pattern, as `texts/**/*.txt`; or any of them on a file
+            system of Apache Beam, as `gs://bucket/texts`.
+        text: the field or column of the text; a `.txt` file has none.
+        id: that of an identifier that goes along with the document; none if empty.
+        document_end: what ends a document of a `.txt` file, `blank line` or the `file`.
+        split: the one to take where `path` is what `DatasetDict.save_to_disk` wrote.
+        undecodable: what becomes of text that is not valid Unicode: `error` stops the run, `drop` leaves out the
+            document.
     """
 
     path: str
+    text: str = "text"
+    id: str = ""
+    document_end: Literal["blank line", "file"] = "blank line"
+    split: str = ""
+    undecodable: Literal["error", "drop"] = "error"
 
     def __post_init__(self) -> None:
-        _require("TextSource.path", self.path)
+        for field in ("path", "text"):
+            require(f"TextSource.{field}", getattr(self, field))
+        for field in ("document_end", "undecodable"):
+            known = get_args(self.__annotations__[field])
+            check("TextSource", field, getattr(self, field) in known, f"be one of {known}", getattr(self, field))
+        check("TextSource", "id", self.id != self.text, "be another field than text", self.id)
 
     def check(self) -> None:
-        """Raises InputError unless the source is there, is UTF-8 and holds a document; reads all of it."""
-        # Not any(): it stops at the first document, and the file that cannot be read may be the last.
-        if not sum(1 for _ in self.documents()):
+        """Looks at every file, and reads the first 64 million characters of each.
+
+        What is wrong further on stops the run in its first step, with the same message.
+
+        Raises:
+            InputError: there is no document; or see `files` and `read_documents`.
+        """
+        # Not any(): it stops at the first file, and the one that cannot be read may be the last.
+        if not sum([self._check_file(file) for file in self.files()]):
             raise InputError(f"the corpus {self.path} must hold at least one document, got only blank text")
 
     def fingerprint(self) -> str:
-        """The digest of the names and bytes of all files.
+        """The digest of the settings, and of the names and contents of all files.
+
+        Remote files are not read, see `file_digest`.
 
         Raises:
-            InputError: the folder or file is missing, or holds no text file.
+            InputError: see `files`; or one cannot be read.
         """
-        return _digest((name, read_bytes(file)) for name, file in self._files())
+        settings = {field: value for field, value in dataclasses.asdict(self).items() if field != "path"}
+        digests = ((short_name(file, self.path), file_digest(file).encode()) for file in self.files())
+        return digest(itertools.chain([("settings", repr(sorted(settings.items())).encode())], digests))
+
+    def files(self) -> list[str]:
+        """The files, sorted by name.
+
+        Raises:
+            InputError: there is none, or no such split.
+        """
+        return match_files(self.path, self.split)
 
     def documents(self) -> Iterator[tuple[str, str]]:
-        """(name, text) of every document, in the order of the files' names; the name says file and number.
+        """(source, text) of every document, in the order of the files' names; see `Document`.
 
         Raises:
-            InputError: a file is missing or not UTF-8, or a JSON line has no field `text`.
+            InputError: see `files` and `read_documents`.
         """
-        for name, file in self._files():
-            text = decode(read_bytes(file), file)
-            if file.suffix == ".jsonl":
-                parts = [record["text"] for record in parse_json_lines(text, file, ("text",))]
-            else:
-                parts = re.split(r"\n[^\S\n]*\n\s*", text)
-            for number, part in enumerate(parts):
-                if part.strip():
-                    yield f"{name}#{number}", part.strip()
+        for file in self.files():
+            for document in read_documents(file, self):
+                if isinstance(document, Document):
+                    yield document.source, document.text
 
-    def _files(self) -> list[tuple[str, Path]]:
-        path = Path(self.path)
-        if path.is_file():
-            return [(path.name, path)]
-        if not path.is_dir():
-            raise InputError(f"the corpus must be a file or a folder that exists, got {self.path}")
-        found = {file.relative_to(path).as_posix(): file for kind in ("*.txt", "*.jsonl") for file in path.rglob(kind)}
-        if not found:
-            raise InputError(f"the corpus folder {self.path} must hold .txt or .jsonl files, got none")
-        return sorted(found.items())
+    def _check_file(self, file: str) -> bool:
+        """Whether the part of a file that `check` reads holds a document."""
+        found, size = False, 0
+        for document in read_documents(file, self):
+            found = found or isinstance(document, Document)
+            size += len(document.text)
+            if found and size > _CHECKED_CHARACTERS:
+                break
+        return found
 
 
 @dataclasses.dataclass(frozen=True)
 class TableSource:
-    """Labelled rows in a table with named columns: `.tsv`, `.csv` or `.jsonl`.
+    """Rows with a label or a number, in tables with named columns: `.tsv`, `.csv`, `.jsonl`, `.parquet` or `.arrow`.
+
+    Text formats may be compressed: `.gz`, `.bz2`, `.zst`.
 
     Attributes:
-        train: the table of training rows.
+        train: the table of training rows; a folder or a pattern stands for several, see `TextSource.path`.
         validation: another table, or None to take a tenth of the training rows.
         test: likewise.
         text: the column of the text.
-        label: the column of the label; labels are strings.
+        label: the column of the label; labels are strings, those of a regression finite numbers.
         second_text: the column of a second text, for pairs.
+        task: what the labels are, names of classes or numbers.
     """
 
     train: str
@@ -86,50 +126,52 @@ class TableSource:
     text: str = "text"
     label: str = "label"
     second_text: str | None = None
+    task: Literal["classification", "regression"] = "classification"
 
     def __post_init__(self) -> None:
         for field in ("train", "text", "label"):
-            _require(f"TableSource.{field}", getattr(self, field))
+            require(f"TableSource.{field}", getattr(self, field))
         columns = self._columns()
         if len(set(columns)) < len(columns):
             raise ValueError(f"TableSource.text, label and second_text must be different columns, got {columns}")
+        known = get_args(self.__annotations__["task"])
+        check("TableSource", "task", self.task in known, f"be one of {known}", self.task)
 
     def check(self) -> None:
         """Raises InputError unless the tables can be read, have their columns and agree on the labels."""
         self.splits()
 
     def fingerprint(self) -> str:
-        """The digest of the columns' names and of the bytes of the tables.
+        """The digest of the task, of the columns' names and of the tables.
 
         Raises:
             InputError: a table is missing.
         """
-        names = "|".join(f"{column!r}" for column in self._columns()).encode()
-        return _digest([("columns", names), *((split, read_bytes(file)) for split, file in self._files())])
+        names = "|".join(map(repr, [self.task, *self._columns()]))
+        return fingerprint_splits(names, self._paths(), RECORD_KINDS)
 
     def splits(self) -> dict[str, list[Row]]:
         """The rows of each table that is given, by split.
 
         Raises:
-            InputError: a table is missing, empty, not UTF-8 or without a named column, has fewer than two
-                labels, or a validation or test label that training never saw.
+            InputError: a table is missing, empty, not UTF-8 or without a named column; has fewer than two labels,
+                or a validation or test label that training never saw; or, for a regression, what is no number.
         """
-        tables = {split: read_table(file, self.text, self.label, self.second_text) for split, file in self._files()}
-        known = sorted({row.label for row in tables["train"]})
-        if len(known) < 2:
-            raise InputError(f"column {self.label!r} of {self.train} must hold at least 2 labels, got only {known}")
-        for split, rows in tables.items():
-            for label in sorted({row.label for row in rows}.difference(known)):
-                hint = nearest(label, known[:20])
-                raise InputError(f"{split} has the label {label!r}, which training never saw{hint}")
+        numbers = self.task == "regression"
+        tables = {
+            split: read_table(path, self.text, self.label, self.second_text, numbers=numbers)
+            for split, path in self._paths().items()
+        }
+        if not numbers:
+            labels = {split: {row.label for row in rows} for split, rows in tables.items()}
+            check_labels(labels, f"column {self.label!r} of {self.train}")
         return tables
 
     def _columns(self) -> list[str]:
         return [column for column in (self.text, self.label, self.second_text) if column is not None]
 
-    def _files(self) -> list[tuple[str, Path]]:
-        tables = {"train": self.train, "validation": self.validation, "test": self.test}
-        return [(split, Path(table)) for split, table in tables.items() if table is not None]
+    def _paths(self) -> dict[str, str]:
+        return given_splits(self.train, self.validation, self.test)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,7 +198,7 @@ class DocstringCorpus:
         Raises:
             InputError: a library is not installed.
         """
-        return _digest([("megabytes", str(self.megabytes).encode()), *_library_versions()])
+        return digest([("megabytes", str(self.megabytes).encode()), *_library_versions()])
 
     def documents(self) -> Iterator[tuple[str, str]]:
         """(name, text) documents, one a source file; only files of the training split of `DocstringTask`."""
@@ -172,6 +214,8 @@ class DocstringTask:
     Attributes:
         rows_per_label: the most training rows of a label.
     """
+
+    task: ClassVar[str] = "classification"
 
     rows_per_label: int = 4500
 
@@ -189,7 +233,7 @@ class DocstringTask:
         Raises:
             InputError: a library is not installed.
         """
-        return _digest([("rows_per_label", str(self.rows_per_label).encode()), *_library_versions()])
+        return digest([("rows_per_label", str(self.rows_per_label).encode()), *_library_versions()])
 
     def splits(self) -> dict[str, list[Row]]:
         """Train, validation and test rows: a passage without the libraries' names, and whose it is."""
@@ -203,15 +247,3 @@ def _library_versions() -> list[tuple[str, bytes]]:
     from components.docstrings import LIBRARIES
 
     return [(library.label, library.version().encode()) for library in LIBRARIES]
-
-
-def _require(field: str, value: str) -> None:
-    if not value:
-        raise ValueError(f"{field} must not be empty, got {value!r}")
-
-
-def _digest(parts: Iterator[tuple[str, bytes]] | list[tuple[str, bytes]]) -> str:
-    digest = hashlib.sha256()
-    for name, content in parts:
-        digest.update(f"\0{name}\0{hashlib.sha256(content).hexdigest()}".encode())
-    return digest.hexdigest()

@@ -8,24 +8,25 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import apache_beam as beam
+from apache_beam import CombinePerKey, FlatMap, Map
 from tensorflow_text.python.ops.bert_tokenizer import BasicTokenizer
 
+from components.beam_runner import BeamOptions, report_unit, run_over
 from components.ingest_corpus import read_shard
-from components.local_beam import report_unit, run_over
 
 # A dictionary of counts travels as one element: Beam's cost is by the element, and there are many words.
 _BUCKETS = 32
 _BATCH = 256
 
 
-def count_words(shards: list[Path], lowercase: bool, workers: int, scratch: Path) -> dict[str, int]:
+def count_words(shards: list[Path], lowercase: bool, beam: BeamOptions, size: int, scratch: Path) -> dict[str, int]:
     """Word -> count over all shards, the words as BERT's basic tokenizer splits them.
 
     Args:
         shards: files of a Corpus.
         lowercase: whether words are lowercased and lose their accents.
-        workers: processes.
+        beam: the engine.
+        size: of the shards, in bytes of text.
         scratch: an existing folder for intermediate files.
     """
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
@@ -33,11 +34,12 @@ def count_words(shards: list[Path], lowercase: bool, workers: int, scratch: Path
             [str(shard) for shard in shards],
             lambda paths: (
                 paths
-                | "Count" >> beam.FlatMap(_count_unit, lowercase, folder, len(shards))
-                | "Add" >> beam.CombinePerKey(add_counts)
-                | "Write" >> beam.Map(_write_bucket, folder)
+                | "Count" >> FlatMap(_count_unit, lowercase, folder, len(shards))
+                | "Add" >> CombinePerKey(add_counts)
+                | "Write" >> Map(_write_bucket, folder)
             ),
-            workers,
+            beam,
+            size,
         )
         counts: dict[str, int] = {}
         for file in sorted(Path(folder).glob("*.json")):

@@ -5,6 +5,9 @@ from typing import Any, Literal, get_args
 
 Activation = Literal["gelu_tanh", "gelu_erf", "relu"]
 Pooling = Literal["cls", "mean"]
+Strategy = Literal["tokens", "whole_words", "spans"]
+PairObjective = Literal["next_sentence", "sentence_order", "none"]
+Compression = Literal["none", "gzip"]
 
 _ACTIVATIONS = get_args(Activation)
 
@@ -91,12 +94,15 @@ class Masking:
     """Which tokens of a sequence to hide and what to put in their place (Devlin et al. 2019, section 3.1).
 
     Attributes:
-        rate: share of the tokens to predict.
+        rate: share of the tokens to predict; special tokens do not count.
         max_predictions: the most predictions a sequence; 20 for 128 tokens in the released code.
         mask_share: share of the chosen tokens replaced by `[MASK]`.
         random_share: share of the chosen tokens replaced by a random piece; the rest stay as they are.
+        strategy: what is hidden together: `tokens` one by one, all pieces of `whole_words` (as in the whole word
+            masking checkpoints of google-research/bert), or `spans` of words (Joshi et al. 2020, section 3.1).
     """
 
+    strategy: Strategy = "tokens"
     rate: float = 0.15
     max_predictions: int = 20
     mask_share: float = 0.8
@@ -109,6 +115,53 @@ class Masking:
             check("Masking", field, 0 <= getattr(self, field) <= 1, "be between 0 and 1", getattr(self, field))
         room = self.mask_share + self.random_share <= 1 + 1e-9
         check("Masking", "mask_share", room, f"leave room for random_share={self.random_share}", self.mask_share)
+        known = get_args(Strategy)
+        check("Masking", "strategy", self.strategy in known, f"be one of {known}", self.strategy)
+
+    def scaled(self, length: int, longest: int) -> "Masking":
+        """For rows of another length: as many predictions a token as `max_predictions` allows in `longest` tokens."""
+        return dataclasses.replace(self, max_predictions=max(1, round(self.max_predictions * length / longest)))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PretrainingRows:
+    """How the rows for pre-training are made of documents.
+
+    Attributes:
+        objective: what a row is, besides text with hidden tokens. `next_sentence`: A, and B that follows it or comes
+            from another document (Devlin et al. 2019, section 3.1). `sentence_order`: two neighbouring stretches, in
+            order or swapped (Lan et al. 2020, section 3.1). `none`: one stretch of full sentences, across documents
+            (FULL-SENTENCES of Liu et al. 2019, section 4.2).
+        short_share: share of the rows that aim at a random shorter length; 0.1 is `short_seq_prob` of
+            google-research/bert.
+        short_length: with rows of `max_length`, also write rows of this many tokens, to train on first (Devlin et al.
+            2019, appendix A.2: 128, then 512); None writes one length.
+        dynamic: leave the rows as they are, and let the reader hide other tokens each epoch (Liu et al. 2019,
+            section 4.1); otherwise tokens are hidden once.
+        duplication: how often the training documents are paired and masked anew (`dupe_factor` of
+            google-research/bert).
+        held_out: share of each shard's documents, by the hash of their ids, that goes to validation.
+        compression: of the record files.
+    """
+
+    objective: PairObjective = "next_sentence"
+    short_share: float = 0.1
+    short_length: int | None = None
+    dynamic: bool = False
+    duplication: int = 1
+    held_out: float = 0.05
+    compression: Compression = "none"
+
+    def __post_init__(self) -> None:
+        owner = "PretrainingRows"
+        for field, choices in (("objective", PairObjective), ("compression", Compression)):
+            known = get_args(choices)
+            check(owner, field, getattr(self, field) in known, f"be one of {known}", getattr(self, field))
+        check(owner, "short_share", 0 <= self.short_share <= 1, "be between 0 and 1", self.short_share)
+        if self.short_length is not None:
+            check(owner, "short_length", self.short_length >= 8, "be at least 8", self.short_length)
+        check(owner, "duplication", self.duplication >= 1, "be at least 1", self.duplication)
+        check(owner, "held_out", 0 < self.held_out < 1, "be in (0, 1)", self.held_out)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

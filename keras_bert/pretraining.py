@@ -42,11 +42,12 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True) -> ke
 def pretraining_objective(
     model: keras.Model, batch: Mapping[str, Any], training: bool
 ) -> tuple[Any, dict[str, tuple[Any, Any]]]:
-    """Mean loss of the masked tokens plus mean loss of the next sentences.
+    """Mean loss of the masked tokens plus, where the model has that head, mean loss of the next sentences.
 
     Args:
         model: what `build_pretraining` returns.
-        batch: the model's inputs, `mask_ids` and `mask_weights` (batch, predictions), `next_sentence_label` (batch,).
+        batch: the model's inputs, `mask_ids` and `mask_weights` (batch, predictions), and for the second head
+            `next_sentence_label` (batch,).
         training: whether dropout is on.
 
     Returns:
@@ -54,11 +55,16 @@ def pretraining_objective(
         and `next_sentence_accuracy`.
     """
     logits = model({spec.name: batch[spec.name] for spec in model.inputs}, training=training)
-    weights, follows = batch["mask_weights"], batch["next_sentence_label"]
-    ones = ops.ones_like(follows, dtype="float32")
+    weights = batch["mask_weights"]
     metrics = {
         "masked_loss": weighted(cross_entropy(logits["masked_tokens"], batch["mask_ids"]), weights),
         "masked_accuracy": weighted(hits(logits["masked_tokens"], batch["mask_ids"]), weights),
+    }
+    if "next_sentence" not in logits:
+        return mean(metrics["masked_loss"]), metrics
+    follows = batch["next_sentence_label"]
+    ones = ops.ones_like(follows, dtype="float32")
+    metrics |= {
         "next_sentence_loss": weighted(cross_entropy(logits["next_sentence"], follows), ones),
         "next_sentence_accuracy": weighted(hits(logits["next_sentence"], follows), ones),
     }

@@ -1,17 +1,31 @@
-"""The records of examples: what a TFRecord of each kind holds, and how it is written."""
+"""The records of examples: what a TFRecord of each kind holds, and how it is written and checked."""
 
+import gzip
 import json
 import os
+import uuid
+import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
+from keras_bert.config import Compression
+
 FEATURES_FILE = "features.json"
 LABELS_FILE = "labels.json"
 
 Value = bytes | Sequence[int]
+
+_TENSORFLOW_NAMES: dict[Compression, str] = {"none": "", "gzip": "GZIP"}
+_CHUNK = 1 << 20
+# What stands around a record: 8 bytes of length, and a checksum of 4 for it and for the data.
+_FRAME = 16
+
+
+class RecordError(ValueError):
+    """A record file is not as it was written."""
 
 
 def serialize(features: dict[str, Value]) -> bytes:
@@ -31,14 +45,89 @@ def _feature(value: Value) -> tf.train.Feature:
     return tf.train.Feature(int64_list=tf.train.Int64List(value=value))
 
 
-def write_records(file: str | os.PathLike[str], records: Iterable[bytes]) -> int:
-    """Writes a TFRecord file and returns how many records it has."""
+def write_records(
+    file: str | os.PathLike[str],
+    records: Iterable[bytes],
+    *,
+    compression: Compression = "none",
+    scratch: str | os.PathLike[str] | None = None,
+) -> int:
+    """Writes a TFRecord file, which appears whole or not at all, and returns how many records it has.
+
+    Args:
+        file: what to write; one that is there is replaced.
+        records: serialized examples.
+        compression: of the file.
+        scratch: a folder on the same file system for the file while it grows; its own folder if None.
+    """
+    temporary = Path(scratch or Path(file).parent) / f"{uuid.uuid4().hex}.partial"
     count = 0
-    with tf.io.TFRecordWriter(os.fspath(file)) as writer:
-        for record in records:
-            writer.write(record)
-            count += 1
+    try:
+        with tf.io.TFRecordWriter(os.fspath(temporary), _TENSORFLOW_NAMES[compression]) as writer:
+            for record in records:
+                writer.write(record)
+                count += 1
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
     return count
+
+
+def read_records(files: Sequence[str], compression: Compression = "none") -> tf.data.Dataset:
+    """The serialized examples of record files, in order."""
+    return tf.data.TFRecordDataset(list(files), compression_type=_TENSORFLOW_NAMES[compression])
+
+
+def count_records(files: Sequence[str], compression: Compression = "none") -> int:
+    """How many records files have; reads all of them and checks the checksums.
+
+    Raises:
+        RecordError: a file is cut off or its bytes have changed; names the file and the record.
+    """
+    return sum(_count(file, compression) for file in files)
+
+
+def _count(file: str, compression: Compression) -> int:
+    try:
+        size = _size(file, compression)
+        zero = tf.constant(0, tf.int64)
+        count, read = (
+            read_records([file], compression)
+            .batch(1024)
+            .reduce(
+                (zero, zero),
+                lambda sums, records: (
+                    sums[0] + tf.size(records, tf.int64),
+                    sums[1] + tf.cast(tf.reduce_sum(tf.strings.length(records) + _FRAME), tf.int64),
+                ),
+            )
+        )
+        # A file that ends inside of a record's length ends well for tensorflow.
+        if int(read) == size:
+            return int(count)
+        number = int(count)
+    except (tf.errors.DataLossError, EOFError, OSError, zlib.error):
+        number = _first_bad_record(file, compression)
+    raise RecordError(f"{file} must hold whole records, but record {number} is cut off or changed")
+
+
+def _size(file: str, compression: Compression) -> int:
+    """Bytes of a file without compression; one that is cut off, which tensorflow does not see, is an error."""
+    if compression == "none":
+        return os.path.getsize(file)
+    with gzip.open(file) as stream:
+        return sum(map(len, iter(lambda: stream.read(_CHUNK), b"")))
+
+
+def _first_bad_record(file: str, compression: Compression) -> int:
+    """How many records can be read before one cannot, which is its number, counted from 0."""
+    number = 0
+    try:
+        for _ in read_records([file], compression):
+            number += 1
+    except tf.errors.OpError:
+        pass
+    return number
 
 
 def write_features(folder: str | os.PathLike[str], description: dict[str, Any]) -> None:

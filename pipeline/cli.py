@@ -1,4 +1,4 @@
-"""The command line: `run`, `status` and `predict`."""
+"""The command line: `run`, `status`, `inspect` and `predict`."""
 
 import argparse
 import contextlib
@@ -18,6 +18,7 @@ from pipeline.fingerprint import FingerprintError
 from pipeline.pipelines import compression
 from pipeline.runner import RunResult, run_pipeline
 from pipeline.settings import Settings, load_settings
+from pipeline.statistics_view import read_statistics, show_statistics
 from pipeline.store import Store
 from pipeline.terminal import format_seconds, write
 
@@ -52,6 +53,9 @@ def _make_parser() -> argparse.ArgumentParser:
     status.set_defaults(command=_status)
     for command in (run, status):
         command.add_argument("--root", type=_path, default="runs", help="where artifacts live (default: runs)")
+    inspect = commands.add_parser("inspect", help="show the statistics of an artifact")
+    inspect.add_argument("folder", type=_path, help="an artifact, such as runs/artifacts/mask_examples/examples-...")
+    inspect.set_defaults(command=_inspect)
     predict = commands.add_parser("predict", help="ask a pushed model")
     predict.add_argument("folder", type=_path, help="a pushed version, such as runs/pushed/docstrings/1")
     predict.add_argument("texts", nargs="+", metavar="TEXT")
@@ -119,6 +123,11 @@ def _status(options: argparse.Namespace, console: Console) -> int:
             artifacts.add_row(str(made.run), made.artifact.type, made.artifact.fingerprint[:12], path)
     console.print(runs)
     console.print(artifacts)
+    return DONE
+
+
+def _inspect(options: argparse.Namespace, console: Console) -> int:
+    show_statistics(read_statistics(options.folder), console)
     return DONE
 
 

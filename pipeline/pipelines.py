@@ -22,22 +22,28 @@ from pipeline.settings import Settings
 
 def compression(settings: Settings, root: Path) -> Pipeline:
     """From text and labelled rows to a pushed int8 `.tflite` and a float32 `.onnx`."""
-    corpus = ingest_corpus(source=settings.corpus)
+    corpus = ingest_corpus(source=settings.corpus, cleaning=settings.cleaning, beam=settings.beam)
     vocabulary = build_vocabulary(
-        corpus=corpus.corpus, size=settings.vocabulary.size, lowercase=settings.vocabulary.lowercase
+        corpus=corpus.corpus,
+        size=settings.vocabulary.size,
+        lowercase=settings.vocabulary.lowercase,
+        beam=settings.beam,
     )
     rows = ingest_examples(vocabulary=vocabulary.vocabulary, source=settings.examples, max_length=settings.max_length)
     masked = mask_examples(
         corpus=corpus.corpus,
         vocabulary=vocabulary.vocabulary,
         masking=settings.masking,
+        rows=settings.pretraining_rows.rows(),
         max_length=settings.max_length,
+        beam=settings.beam,
     )
     pretrained = pretrain(
         examples=masked.examples,
         vocabulary=vocabulary.vocabulary,
         encoder=settings.teacher,
         training=settings.training,
+        short_steps=settings.pretraining_rows.short_steps,
     )
     teacher = fine_tune(
         pretrained=pretrained.model,

@@ -10,15 +10,21 @@ from typing import Annotated, Any, get_args
 import pydantic
 
 from components.base import InputError, nearest
+from components.beam_runner import BeamOptions
+from components.cleaning import Cleaning
 from components.evaluate import Thresholds
 from components.sources import DocstringCorpus, DocstringTask, TableSource, TextSource
-from keras_bert.config import Distillation, EncoderShape, Masking, Pooling, Training, check
+from components.task_sources import QuestionSource, SentenceSource
+from components.text_files import is_remote
+from keras_bert.config import Distillation, EncoderShape, Masking, Pooling, PretrainingRows, Training, check
 
 # Values of the settings file that are paths, relative to the folder of the file.
 PATHS = (("corpus", "path"), *(("examples", split) for split in ("train", "validation", "test")), ("push", "folder"))
 
 # The two kinds of data. Pydantic puts these marks into the place of an error, where a user has no use for them.
 OWN, BUILT_IN = "<own>", "<built in>"
+# The user's own labelled data is told apart by its task.
+TASKS = {task: f"<{task}>" for task in ("classification", "regression", "token_classification", "question_answering")}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,6 +51,26 @@ class DistillationSettings(Distillation):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class PretrainingRowsSettings(PretrainingRows):
+    """The rows for pre-training, and how long to train on the short ones.
+
+    Attributes:
+        short_steps: share of the steps that are on rows of `short_length`, where that is set.
+    """
+
+    short_steps: float = 0.9
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check("PretrainingRowsSettings", "short_steps", 0 < self.short_steps < 1, "be in (0, 1)", self.short_steps)
+
+    def rows(self) -> PretrainingRows:
+        """What the step that makes the rows needs to know; more would run it again without need."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(PretrainingRows)}
+        return PretrainingRows(**fields)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class PushSettings:
     """Where blessed models go.
 
@@ -65,6 +91,15 @@ def _own_if_not(built_in: type) -> pydantic.Discriminator:
     return pydantic.Discriminator(choose)
 
 
+def _choose_examples(value: Any) -> str:
+    """As `_own_if_not`, and the user's own table as that of the task it names."""
+    known = {field.name for field in dataclasses.fields(DocstringTask)}
+    if not isinstance(value, dict) or not value.keys() - known:
+        return BUILT_IN
+    task = value.get("task", "classification")
+    return TASKS.get(task, task) if isinstance(task, str) else repr(task)
+
+
 def _small(num_layers: int) -> EncoderShape:
     """An encoder that two cores pre-train in minutes: as wide as BERT-Tiny (Turc et al. 2019)."""
     return EncoderShape(
@@ -75,6 +110,14 @@ def _small(num_layers: int) -> EncoderShape:
         attention_dropout=0.0,
         initializer_range=0.06,
     )
+
+
+def _check_task(source: Any) -> Any:
+    """Raises ValueError unless all steps of the pipeline know the task."""
+    if source.task != "classification":
+        rule = "be 'classification': the later steps of the pipeline know no other"
+        check(type(source).__name__, "task", False, rule, source.task)
+    return source
 
 
 class Settings(pydantic.BaseModel):
@@ -90,11 +133,19 @@ class Settings(pydantic.BaseModel):
         _own_if_not(DocstringCorpus),
     ] = DocstringCorpus()
     examples: Annotated[
-        Annotated[TableSource, pydantic.Tag(OWN)] | Annotated[DocstringTask, pydantic.Tag(BUILT_IN)],
-        _own_if_not(DocstringTask),
+        Annotated[TableSource, pydantic.Tag(TASKS["classification"])]
+        | Annotated[TableSource, pydantic.Tag(TASKS["regression"])]
+        | Annotated[SentenceSource, pydantic.Tag(TASKS["token_classification"])]
+        | Annotated[QuestionSource, pydantic.Tag(TASKS["question_answering"])]
+        | Annotated[DocstringTask, pydantic.Tag(BUILT_IN)],
+        pydantic.Discriminator(_choose_examples),
+        pydantic.AfterValidator(_check_task),
     ] = DocstringTask()
+    cleaning: Cleaning = Cleaning()
+    beam: BeamOptions = BeamOptions()
     vocabulary: VocabularySettings = VocabularySettings()
     masking: Masking = Masking()
+    pretraining_rows: PretrainingRowsSettings = PretrainingRowsSettings()
     teacher: EncoderShape = _small(num_layers=2)
     training: Training = Training(steps=4000, batch_size=8, learning_rate=1.5e-3)
     fine_tuning: Training = Training(epochs=2.0, learning_rate=1e-3)
@@ -131,8 +182,13 @@ def _read_toml(path: Path) -> dict[str, Any]:
     for section, key in PATHS:
         table = raw.get(section)
         if isinstance(table, dict) and isinstance(table.get(key), str) and table[key]:
-            table[key] = str(path.parent / Path(table[key]).expanduser())
+            table[key] = _resolve(path.parent, table[key])
     return raw
+
+
+def _resolve(folder: Path, value: str) -> str:
+    """A path as the settings file means it; one with a scheme, as `gs://bucket/texts`, stays as it is."""
+    return value if is_remote(value) else str(folder / Path(value).expanduser())
 
 
 def _complete(raw: dict[str, Any]) -> dict[str, Any]:
@@ -183,6 +239,8 @@ def _explain(problem: Mapping[str, Any]) -> str:
         # The dataclass says `Training.steps must ...`; the user knows it as `fine_tuning.steps`.
         owner, _, rest = str(problem["ctx"]["error"]).partition(".")
         return f"{key}.{rest}" if rest and " " not in owner else f"{key}: {problem['ctx']['error']}"
+    if problem["type"] == "union_tag_invalid":
+        return f"{key}.task must be one of {list(TASKS)}, got {problem['ctx']['tag']!r}"
     if problem["type"] == "missing":
         return f"{key} must be set"
     rule = problem["msg"].removeprefix("Input should ").removeprefix("Value error, ")

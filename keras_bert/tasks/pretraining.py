@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_bert.config import Masking, check
 from keras_bert.losses import IGNORED, labelled_cross_entropy
-from keras_bert.masking import mask_tokens
+from keras_bert.masking import describe_pieces, mask_tokens
 from keras_bert.metrics.accuracy import LabelledAccuracy
 from keras_bert.pretraining import build_pretraining
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Task, pad_rows, slices
@@ -80,14 +80,17 @@ class Pretraining(Task):
             ValueError: there are no texts.
         """
         features = self.encode(texts)
-        special = np.array(self.tokenizer.special_ids, "int32")
+        vocabulary = self.tokenizer.vocabulary
+        special = [vocabulary[number] for number in self.tokenizer.special_ids]
+        pieces = describe_pieces(vocabulary, special=special, mask=BLANK, continuation="##")
         masked = mask_tokens(
             features["token_ids"],
-            (features["padding_mask"] == 1) & ~np.isin(features["token_ids"], special),
+            (features["padding_mask"] == 1) & ~pieces.is_special[features["token_ids"]],
             masking=masking,
-            mask_id=self.tokenizer.mask_id,
-            replacement_ids=np.setdiff1d(np.arange(self.tokenizer.vocabulary_size, dtype="int32"), special),
+            mask_id=pieces.mask_id,
+            replacement_ids=pieces.replacement_ids,
             rng=np.random.default_rng(seed),
+            continues=pieces.continues,
         )
         inputs = {**features, "token_ids": masked.token_ids, "mask_positions": masked.mask_positions}
         labels = {"masked_tokens": np.where(masked.mask_weights == 1, masked.mask_ids, IGNORED)}

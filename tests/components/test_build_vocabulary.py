@@ -2,7 +2,9 @@ import pytest
 
 from components.artifacts import Corpus, Vocabulary
 from components.base import InputError
+from components.beam_runner import BeamOptions
 from components.build_vocabulary import build_vocabulary, learn_pieces
+from components.cleaning import Cleaning
 from components.ingest_corpus import ingest_corpus
 from components.sources import TextSource
 from components.word_counts import count_words
@@ -16,14 +18,15 @@ def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     (folder / "a.txt").write_text(TEXT * 3)
     corpus = Corpus(folder / "corpus")
-    ingest_corpus(corpus=corpus, source=TextSource(str(folder / "a.txt")))
+    all_of_it = Cleaning(exact_duplicates=False, near_duplicates=False)
+    ingest_corpus(corpus=corpus, source=TextSource(str(folder / "a.txt")), cleaning=all_of_it)
     return corpus
 
 
 def test_counts_words(corpus, tmp_path):
-    counts = count_words(sorted(corpus.path.glob("*.gz")), True, 1, tmp_path)
+    counts = count_words(sorted(corpus.path.glob("*.gz")), True, BeamOptions(), 0, tmp_path)
     assert (counts["the"], counts["cat"], counts["matze"], counts["."]) == (15, 6, 3, 9)
-    assert count_words(sorted(corpus.path.glob("*.gz")), False, 1, tmp_path)["Mätze"] == 3
+    assert count_words(sorted(corpus.path.glob("*.gz")), False, BeamOptions(), 0, tmp_path)["Mätze"] == 3
     assert not list(tmp_path.iterdir())
 
 

@@ -2,13 +2,16 @@ import json
 from collections import Counter
 
 import pytest
+import tensorflow as tf
 
 from components.artifacts import TaskExamples, Vocabulary
 from components.base import InputError
+from components.held_out import hold_out
 from components.ingest_examples import ingest_examples
 from components.sources import TableSource
 from components.splits import carve
 from components.tables import Row
+from components.task_sources import QuestionSource, SentenceSource
 from keras_bert.data import read_texts, task_dataset
 from keras_bert.records import read_features, read_labels
 from keras_bert.tokenizer import SPECIAL_TOKENS, Tokenizer
@@ -28,6 +31,21 @@ def vocabulary(tmp_path):
 def table(path, rows, header="text\tlabel"):
     path.write_text("\n".join([header, *("\t".join(row) for row in rows)]) + "\n")
     return str(path)
+
+
+def ingest(folder, vocabulary, source, name="examples", **sizes):
+    examples = TaskExamples(folder / name)
+    ingest_examples(vocabulary=vocabulary, examples=examples, source=source, max_length=8, **sizes)
+    return examples
+
+
+def read_records(examples, split):
+    """Each record of a split as plain values."""
+    records = []
+    for content in tf.data.TFRecordDataset(str(examples.file(f"{split}.tfrecord"))).as_numpy_iterator():
+        features = tf.train.Example.FromString(content).features.feature
+        records.append({name: list(getattr(each, each.WhichOneof("kind")).value) for name, each in features.items()})
+    return records
 
 
 def test_given_splits(tmp_path, vocabulary):
@@ -61,6 +79,126 @@ def test_pairs(tmp_path, vocabulary):
     assert batch["token_ids"].numpy().tolist() == [[2, 5, 6, 3, 7, 3, 0, 0], [2, 8, 3, 9, 10, 3, 0, 0]]
     assert batch["segment_ids"].numpy().tolist() == [[0, 0, 0, 0, 1, 1, 0, 0], [0, 0, 0, 1, 1, 1, 0, 0]]
     assert read_texts(examples.path, "train")[0] == ("a b", "c", "yes")
+
+
+def test_the_records_of_a_classification(tmp_path, vocabulary):
+    rows = [("a b", "c", "yes"), ("d", "e f", "no")]
+    source = TableSource(*[table(tmp_path / "a.tsv", rows, "q\tp\tlabel")] * 3, text="q", second_text="p")
+    examples = ingest(tmp_path, vocabulary, source)
+    assert read_features(examples.path)["task"] == "classification"
+    assert read_records(examples, "train")[1] == {
+        "token_ids": [2, 8, 3, 9, 10, 3],
+        "segment_ids": [0, 0, 0, 1, 1, 1],
+        "label": [0],
+        "text": [b"d"],
+        "second_text": [b"e f"],
+    }
+
+
+def test_a_regression(tmp_path, vocabulary):
+    file = table(tmp_path / "a.tsv", [("a b", "2.5"), ("c " * 9, "-1")])
+    examples = ingest(tmp_path, vocabulary, TableSource(file, file, file, task="regression"))
+    assert [record["value"] for record in read_records(examples, "train")] == [[2.5], [-1.0]]
+    features = read_features(examples.path)
+    assert (features["task"], features["pairs"], features["truncated_share"]["test"]) == ("regression", False, 0.5)
+    assert sorted(features["features"]) == sorted(read_records(examples, "train")[0])
+
+
+def test_tagged_sentences(tmp_path, vocabulary):
+    (tmp_path / "a.conll").write_text("A B-x\nbc O\n\n" + "d O\n" * 7 + "\n\u200d O\n")
+    source = SentenceSource(*[str(tmp_path / "a.conll")] * 3)
+    examples = ingest(tmp_path, vocabulary, source)
+    assert read_labels(examples.path) == ["B-x", "I-x", "O"]
+    features = read_features(examples.path)
+    assert (features["counts"]["train"], features["rows"]["train"], features["task"]) == (3, 3, "token_classification")
+    assert features["labels"]["test"] == {"B-x": 1, "O": 9}
+    records = read_records(examples, "train")
+    assert [(record["label"], record["row"]) for record in records] == [
+        ([-1, 0, 2, -1], [0]),
+        ([-1, *[2] * 6, -1], [1]),
+        ([-1, 2, -1], [1]),
+    ]
+    assert sorted(features["features"]) == sorted(records[0])
+    again = SentenceSource(str(examples.file("test.jsonl.gz")))
+    assert again.splits()["train"] == source.splits()["test"]
+
+
+def test_a_tag_that_no_sentence_of_training_keeps(tmp_path, vocabulary):
+    rows = [f"{first} {second}" for first in "ab" for second in LETTERS]
+    held = hold_out([(row,) for row in rows], ["test"], lambda row: row[0].replace(" ", "\0"), "sentences")["test"]
+    lines = [json.dumps({"words": row, "tags": "B-x O" if (row,) == held[0] else "O O"}) for row in rows]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    (tmp_path / "b.jsonl").write_text(lines[-1])
+    examples = ingest(tmp_path, vocabulary, SentenceSource(str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")))
+    assert read_features(examples.path)["labels"]["train"] == {"O": 36}
+    assert read_labels(examples.path) == ["B-x", "I-x", "O"]
+
+
+def test_questions(tmp_path, vocabulary):
+    file = tmp_path / "a.jsonl"
+    fields = {"id": "q0", "question": "i", "context": "a b c d e f g", "answers": {"text": ["g"], "answer_start": [12]}}
+    nobody = {**fields, "id": "q1", "context": "a", "answers": {"text": [], "answer_start": []}}
+    file.write_text(f"{json.dumps(fields)}\n{json.dumps(nobody)}\n")
+    source = QuestionSource(*[str(file)] * 3)
+    examples = ingest(tmp_path, vocabulary, source)
+    records = read_records(examples, "train")
+    assert [(record["positions"], record["row"]) for record in records] == [
+        ([0, 0], [0]),
+        ([0, 0], [0]),
+        ([5, 5], [0]),
+        ([0, 0], [1]),
+    ]
+    assert records[2]["token_ids"] == [2, 13, 3, 9, 10, 11, 3]
+    features = read_features(examples.path)
+    assert (features["counts"]["train"], features["rows"]["train"], features["task"]) == (4, 2, "question_answering")
+    assert (features["stride"], features["max_query_length"], features["max_length"]) == (2, 1, 8)
+    assert sorted(features["features"]) == sorted(records[0])
+    assert QuestionSource(str(examples.file("test.jsonl.gz"))).splits()["train"] == source.splits()["test"]
+
+
+def test_an_answer_without_a_word_piece(tmp_path, vocabulary):
+    file = tmp_path / "a.jsonl"
+    context = {"context": "a \u200d b", "answers": {"text": ["\u200d"], "answer_start": [2]}}
+    file.write_text(json.dumps({"id": "q7", "question": "c", **context}))
+    with pytest.raises(InputError, match=r"question 'q7': the answer '\\u200d' must hold a word piece, got only what"):
+        ingest(tmp_path, vocabulary, QuestionSource(*[str(file)] * 3))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"stride": 4}, r"ingest_examples\.stride must be at least 1 and less than the 4 pieces .*, got 4"),
+        ({"stride": 0}, r"ingest_examples\.stride must be at least 1"),
+        ({"max_query_length": 4}, r"ingest_examples\.max_query_length must be at least 1 and leave room .*, got 4"),
+    ],
+)
+def test_windows_without_room(tmp_path, vocabulary, sizes, message):
+    with pytest.raises(ValueError, match=message):
+        ingest(tmp_path, vocabulary, QuestionSource("a.json"), **sizes)
+
+
+@pytest.mark.parametrize("task", ["regression", "token_classification", "question_answering"])
+def test_splits_of_all_tasks_are_taken_whatever_the_order_of_the_rows(tmp_path, vocabulary, task):
+    texts = [f"{first} {second}" for first in "abcd" for second in LETTERS]
+    answers = {"text": [], "answer_start": []}
+    made = {
+        "regression": lambda text: {"text": text, "label": 1},
+        "token_classification": lambda text: {"words": text, "tags": "B-x O"},
+        "question_answering": lambda text: {"id": text, "question": "j", "context": text, "answers": answers},
+    }
+    sources = {
+        "regression": lambda file: TableSource(file, task="regression"),
+        "token_classification": SentenceSource,
+        "question_answering": QuestionSource,
+    }
+    prints = []
+    for name, ordered in (("a", texts), ("b", texts[::-1])):
+        file = tmp_path / f"{name}.jsonl"
+        file.write_text("\n".join(json.dumps(made[task](text)) for text in ordered))
+        examples = ingest(tmp_path, vocabulary, sources[task](str(file)), name)
+        prints.append(examples.fingerprint())
+    assert prints[0] == prints[1]
+    assert read_features(examples.path)["counts"] == {"train": 32, "validation": 4, "test": 4}
 
 
 def test_same_bytes_whatever_the_order_of_the_rows(tmp_path, vocabulary):

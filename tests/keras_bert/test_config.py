@@ -10,6 +10,7 @@ from keras_bert.config import (
     EncoderConfig,
     EncoderShape,
     Masking,
+    PretrainingRows,
     Training,
     preset,
 )
@@ -37,6 +38,13 @@ SHAPE = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size":
         (EncoderConfig, {**SHAPE, "vocabulary_size": 9, "layer_norm_epsilon": 0}, "epsilon must be positive, got 0"),
         (Masking, {"rate": 1.5}, "Masking.rate must be between 0 and 1, got 1.5"),
         (Masking, {"random_share": 0.3}, "Masking.mask_share must leave room for random_share=0.3, got 0.8"),
+        (Masking, {"strategy": "words"}, r"Masking.strategy must be one of \('tokens', .*\), got 'words'"),
+        (PretrainingRows, {"objective": "order"}, r"PretrainingRows.objective must be one of .*, got 'order'"),
+        (PretrainingRows, {"compression": "zip"}, r"PretrainingRows.compression must be one of .*, got 'zip'"),
+        (PretrainingRows, {"short_share": -0.1}, "PretrainingRows.short_share must be between 0 and 1, got -0.1"),
+        (PretrainingRows, {"short_length": 7}, "PretrainingRows.short_length must be at least 8, got 7"),
+        (PretrainingRows, {"duplication": 0}, "PretrainingRows.duplication must be at least 1, got 0"),
+        (PretrainingRows, {"held_out": 1.0}, r"PretrainingRows.held_out must be in \(0, 1\), got 1.0"),
         (Training, {"steps": 0}, "Training.steps must be at least 1, got 0"),
         (Training, {"learning_rate": math.nan}, "Training.learning_rate must be positive, got nan"),
         (Training, {"warmup": 1.1}, "Training.warmup must be between 0 and 1, got 1.1"),
@@ -60,6 +68,12 @@ def test_a_shape_becomes_a_configuration():
     config = shape.encoder_config(vocabulary_size=30, max_length=12)
     assert config == EncoderConfig(**SHAPE, activation="relu", dropout=0.3, vocabulary_size=30, max_length=12)
     assert config.head_size == 4
+
+
+def test_predictions_shrink_with_the_rows():
+    assert Masking(max_predictions=80).scaled(128, 512) == Masking(max_predictions=20)
+    assert Masking(strategy="spans").scaled(128, 128) == Masking(strategy="spans")
+    assert Masking(max_predictions=1).scaled(8, 512).max_predictions == 1
 
 
 def test_steps():

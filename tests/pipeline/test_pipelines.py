@@ -4,6 +4,7 @@ from pathlib import Path
 
 from components.artifacts import Pushed
 from components.base import Latest
+from keras_bert.config import PretrainingRows
 from pipeline.graph import sources_of
 from pipeline.pipelines import compression
 from pipeline.settings import load_settings
@@ -43,6 +44,7 @@ def test_the_candidate_meets_the_version_pushed_before_it() -> None:
 
 def test_settings_reach_the_steps() -> None:
     overrides = ["distillation.temperature=4.0", "pooling=cls", "training.steps=7", "name=mine", "max_length=64"]
+    overrides += ["pretraining_rows.short_length=32", "pretraining_rows.short_steps=0.5", "masking.strategy=spans"]
     pipeline = compression(load_settings(None, overrides), Path("root"))
     values = {node.name: node.values for node in pipeline.nodes}
     assert pipeline.name == "mine"
@@ -51,4 +53,18 @@ def test_settings_reach_the_steps() -> None:
     assert values["fine_tune"]["pooling"] == "cls"
     assert values["pretrain"]["training"].steps == 7
     assert values["mask_examples"]["max_length"] == values["ingest_examples"]["max_length"] == 64
+    assert values["mask_examples"]["rows"] == PretrainingRows(short_length=32)
+    assert values["mask_examples"]["masking"].strategy == "spans"
+    assert values["pretrain"]["short_steps"] == 0.5
     assert values["push"]["folder"] == str(Path("root") / "pushed" / "mine")
+
+
+def test_the_engine_reaches_all_steps_that_use_beam() -> None:
+    pipeline = compression(load_settings(None, ["beam.workers=3", "cleaning.min_words=2"]), Path("root"))
+    values = {node.name: node.values for node in pipeline.nodes}
+    assert {name for name, own in values.items() if "beam" in own and own["beam"].workers == 3} == {
+        "ingest_corpus",
+        "build_vocabulary",
+        "mask_examples",
+    }
+    assert values["ingest_corpus"]["cleaning"].min_words == 2

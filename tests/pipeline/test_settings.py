@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from components.base import InputError
+from components.beam_runner import BeamOptions
+from components.cleaning import Cleaning
 from components.sources import DocstringCorpus, DocstringTask, TableSource, TextSource
 from pipeline.settings import Settings, load_settings
 
@@ -26,6 +28,12 @@ def test_paths_are_relative_to_the_folder_of_the_file(tmp_path: Path) -> None:
     settings = load(tmp_path, "[corpus]\npath = 'texts'\n[examples]\ntrain = 'rows.tsv'\ntest = '/data/test.tsv'")
     assert settings.corpus == TextSource(str(tmp_path / "texts"))
     assert settings.examples == TableSource(str(tmp_path / "rows.tsv"), test="/data/test.tsv")
+
+
+def test_paths_on_other_file_systems_stay_as_they_are(tmp_path: Path) -> None:
+    settings = load(tmp_path, "[corpus]\npath = 'gs://bucket/texts'\n[examples]\ntrain = 'hdfs://rows.tsv'")
+    assert settings.corpus == TextSource("gs://bucket/texts")
+    assert settings.examples == TableSource("hdfs://rows.tsv")
 
 
 def test_one_key_of_a_table_leaves_the_others_at_their_defaults(tmp_path: Path) -> None:
@@ -70,7 +78,32 @@ def test_overrides_win_over_the_file(tmp_path: Path) -> None:
         ("[corpus]\npaht = 'x'", "corpus.path must be set; there is no setting 'corpus.paht'; did you mean 'path'?"),
         ("[examples]\ntext = 'x'", "examples.train must be set"),
         ("[corpus]\nrows_per_label = 9", "corpus.path must be set; there is no setting 'corpus.rows_per_label'"),
+        (
+            "[corpus]\npath = 'x'\ndocument_end = 'page'",
+            "corpus.document_end must be 'blank line' or 'file', got 'page'",
+        ),
+        (
+            "[examples]\ntrain = 'x'\ntask = 'regression'",
+            "examples.task must be 'classification': the later steps of the pipeline know no other, got 'regression'",
+        ),
+        (
+            "[examples]\ntrain = 'x'\ntask = 'token_classification'\nprefix = 'en:'",
+            "examples.task must be 'classification': the later steps of the pipeline know no other, got 'token_",
+        ),
+        ("[examples]\ntrain = 'x'\ntask = 'question_answering'", "examples.task must be 'classification': the later"),
+        ("[examples]\ntrain = 'x'\ntask = 'tags'", "examples.task must be one of ['classification', 'regression', "),
+        ("[examples]\ntrain = 'x'\ntask = 3", "examples.task must be one of "),
         ("name = '../x'", "name must"),
+        ("[masking]\nstrategy = 'words'", "masking.strategy must be 'tokens', 'whole_words' or 'spans', got 'words'"),
+        (
+            "[pretraining_rows]\nobjective = 'order'",
+            "pretraining_rows.objective must be 'next_sentence', 'sentence_order' or 'none', got 'order'",
+        ),
+        ("[pretraining_rows]\nshort_length = 4", "pretraining_rows.short_length must be at least 8, got 4"),
+        ("[pretraining_rows]\nshort_steps = 1.0", "pretraining_rows.short_steps must be in (0, 1), got 1.0"),
+        ("[pretraining_rows]\nheld_out = 0.0", "pretraining_rows.held_out must be in (0, 1), got 0.0"),
+        ("[pretraining_rows]\nduplication = 0", "pretraining_rows.duplication must be at least 1, got 0"),
+        ("[pretraining_rows]\nshort_share = 1.5", "pretraining_rows.short_share must be between 0 and 1, got 1.5"),
         ("[examples]\ntrain = 'x'\nlable = 'y'", "there is no setting 'examples.lable'; did you mean 'label'?"),
         ("[training]\nsteps = 0", "training.steps must be at least 1, got 0"),
         ("[fine_tuning]\nbatch_size = 0", "fine_tuning.batch_size must be at least 1, got 0"),
@@ -120,3 +153,19 @@ def test_the_example_in_the_repository_is_accepted() -> None:
     settings = load_settings(example)
     assert settings.name == "reviews"
     assert settings.corpus == TextSource(str(example.parent / "texts"))
+
+
+def test_cleaning_and_the_engine(tmp_path: Path) -> None:
+    settings = load(
+        tmp_path,
+        "[cleaning]\nrepetition = 'gopher'\nmin_words = 50\n"
+        "[beam]\nrunner = 'FlinkRunner'\n[beam.options]\nflink_master = 'localhost:8081'\nparallelism = 4\n",
+    )
+    assert settings.cleaning == Cleaning(repetition="gopher", min_words=50)
+    assert settings.beam == BeamOptions(
+        runner="FlinkRunner", options={"flink_master": "localhost:8081", "parallelism": 4}
+    )
+    with pytest.raises(InputError, match=r"cleaning.threshold must be in \(0, 1\], got 2.0"):
+        load(tmp_path, "[cleaning]\nthreshold = 2.0")
+    with pytest.raises(InputError, match=r"beam.workers must be at least 1, got 0"):
+        load(tmp_path, "[beam]\nworkers = 0")

@@ -1,0 +1,90 @@
+"""Text to masked rows, in MB of text a second of one core, and rows read a second; one line each.
+
+    python -m benchmarks.pretraining_rows --text ../shared/data/corpus/novels-20mb.txt
+
+Times of writing are the processor's, of all threads together, after the corpus shard is read; the best of the rounds.
+Times of reading are those of the clock.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+from components.artifacts import Corpus, PretrainingExamples, Vocabulary
+from components.build_vocabulary import build_vocabulary
+from components.ingest_corpus import ingest_corpus, read_shard
+from components.mask_examples import mask_examples
+from components.masked_shards import MaskShardFn, ShardJob, write_shard
+from components.sources import TextSource
+from keras_bert.config import Masking, PretrainingRows
+from keras_bert.data import pretraining_dataset
+
+JOBS = [
+    ("tokens", "next_sentence"),
+    ("whole_words", "next_sentence"),
+    ("spans", "next_sentence"),
+    ("tokens", "sentence_order"),
+    ("tokens", "none"),
+]
+
+
+def main() -> None:
+    """Prints the speeds."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--text", required=True)
+    parser.add_argument("--shards", type=int, default=5, help="of the corpus, for writing")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--batch-size", type=int, default=32)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        corpus, vocabulary = Corpus(Path(folder) / "corpus"), Vocabulary(Path(folder) / "vocabulary")
+        ingest_corpus(corpus=corpus, source=TextSource(options.text))
+        build_vocabulary(corpus=corpus, vocabulary=vocabulary, size=8000)
+        for strategy, objective in JOBS:
+            rows, masking = PretrainingRows(objective=objective), Masking(strategy=strategy)
+            speed = time_writing(corpus, vocabulary, masking, rows, options)
+            print(f"write {objective}, {strategy}: {speed:.1f} MB/s a core", flush=True)
+        for strategy in ("static", "tokens", "whole_words", "spans"):
+            examples = PretrainingExamples(Path(folder) / strategy)
+            rows = PretrainingRows(dynamic=strategy != "static")
+            masking = Masking() if strategy == "static" else Masking(strategy=strategy)
+            mask_examples(corpus=corpus, vocabulary=vocabulary, examples=examples, masking=masking, rows=rows)
+            speed = time_reading(examples, options.batch_size)
+            print(f"read batches of {options.batch_size}, {strategy}: {speed:,.0f} rows/s", flush=True)
+
+
+def time_writing(
+    corpus: Corpus, vocabulary: Vocabulary, masking: Masking, rows: PretrainingRows, options: argparse.Namespace
+) -> float:
+    """MB of text a second of processor time."""
+    shards = sorted(corpus.path.glob("corpus-*.jsonl.gz"))[: options.shards]
+    size = sum(len(text.encode()) for shard in shards for _, text in read_shard(shard.read_bytes()))
+    best = float("inf")
+    with tempfile.TemporaryDirectory() as folder:
+        job = ShardJob(str(vocabulary.path), folder, folder, {128: masking}, rows, 0, len(shards))
+        step = MaskShardFn(job)
+        step.setup()
+        for _ in range(options.rounds):
+            began = time.process_time()
+            for shard in shards:
+                read_shard(shard.read_bytes())
+            read = time.process_time()
+            for shard in shards:
+                write_shard(shard, step.tokenizer, step.pieces, job)
+            # Writing reads, too.
+            best = min(best, time.process_time() - read - (read - began))
+    return size / 1e6 / best
+
+
+def time_reading(examples: PretrainingExamples, batch_size: int, rows: int = 40_000) -> float:
+    """Rows a second, shuffled, all padded to 128 tokens."""
+    dataset = pretraining_dataset(examples.path, "train", batch_size, shuffle=True, repeat=True)
+    began = time.perf_counter()
+    for _ in dataset.take(rows // batch_size):
+        pass
+    return rows / (time.perf_counter() - began)
+
+
+if __name__ == "__main__":
+    main()
