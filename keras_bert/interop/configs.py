@@ -70,6 +70,24 @@ def check_only(path: Path, content: Mapping[str, Any], only: Mapping[str, Any]) 
             raise ValueError(f"{path}: {key} must {supported}, got {content[key]!r}, which is not supported")
 
 
+def read_length(path: Path, content: Mapping[str, Any], key: str) -> int | None:
+    """The most tokens of an input that a file allows; None where it does not say, or says 1e30 for no limit.
+
+    Raises:
+        ValueError: the value is no whole number above 0.
+    """
+    value = content.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise ValueError(f"{path}: {key} must be a whole number above 0, got {value!r}")
+    if value >= 1e9:
+        return None
+    if value != int(value):
+        raise ValueError(f"{path}: {key} must be a whole number above 0, got {value!r}")
+    return int(value)
+
+
 def read_encoder_config(path: Path, content: Mapping[str, Any], activations: Mapping[str, Activation]) -> EncoderConfig:
     """The configuration that a file describes.
 
@@ -89,7 +107,7 @@ def read_encoder_config(path: Path, content: Mapping[str, Any], activations: Map
             value = content[key]
             if isinstance(value, bool) or not isinstance(value, int if kind is int else (int, float)):
                 raise ValueError(f"{path}: {key} must be {noun}, got {value!r}")
-    if content[_ACTIVATION] not in activations:
+    if not isinstance(content[_ACTIVATION], str) or content[_ACTIVATION] not in activations:
         raise ValueError(f"{path}: {_ACTIVATION} must be one of {sorted(activations)}, got {content[_ACTIVATION]!r}")
     try:
         return EncoderConfig(

@@ -40,12 +40,28 @@ from keras_bert.interop.sentence_transformers import (
     read_pooling,
     write_pooling,
 )
-from keras_bert.interop.vocabularies import TOKENIZER_FILE, Vocabulary, check_size, read_vocabulary, write_vocabulary
+from keras_bert.interop.vocabularies import (
+    SPECIAL_TOKENS_FILE,
+    TOKENIZER_FILE,
+    Vocabulary,
+    check_size,
+    read_vocabulary,
+    write_vocabulary,
+)
 from keras_bert.interop.weights import POOLER, Array, Tensors, has_pooler, read_weights, write_weights, zero_pooler
 from keras_bert.tasks.base import Task
 
+_OF_TOKENIZER = ("tensorflow", "tensorflow_text")
 # What transformers or sentence-transformers would read beside the files that are written.
-_MISLEADING = (TOKENIZER_FILE, INDEX_FILE, MODULES_FILE, LENGTH_FILE, SETTINGS_FILE, "added_tokens.json")
+_MISLEADING = (
+    TOKENIZER_FILE,
+    INDEX_FILE,
+    MODULES_FILE,
+    LENGTH_FILE,
+    SETTINGS_FILE,
+    SPECIAL_TOKENS_FILE,
+    "added_tokens.json",
+)
 
 
 def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
@@ -60,11 +76,21 @@ def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
 
     Raises:
         FileNotFoundError: a file is missing, or the weights are there only as a pickle.
+        ModuleNotFoundError: TensorFlow or tensorflow-text, which tokenizing needs, is not installed.
         ValueError: a file is damaged, or asks for what this library does not do; or tensors, vocabulary and
             configuration do not fit each other.
     """
     # Reading text into tokens is TensorFlow's work; all else runs without it.
-    from keras_bert.tokenizer import Tokenizer
+    try:
+        from keras_bert.tokenizer import Tokenizer
+    except ModuleNotFoundError as error:
+        if error.name not in _OF_TOKENIZER:
+            raise
+        raise ModuleNotFoundError(
+            f"from_hugging_face: tokenizing needs tensorflow and tensorflow-text, and {error.name} is not installed; "
+            "`read_model(folder)` of keras_bert.interop.hugging_face gives the model alone, without them",
+            name=error.name,
+        ) from error
 
     folder = Path(folder)
     content = hugging_face_config.read_config(folder)

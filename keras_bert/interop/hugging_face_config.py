@@ -77,8 +77,9 @@ def architecture_of(path: Path, content: Mapping[str, Any]) -> str:
         ValueError: it names none, or several.
     """
     named = content.get("architectures") or []
-    if len(named) != 1 or named[0] not in ARCHITECTURES:
-        raise ValueError(f"{path}: architectures must be one of {list(ARCHITECTURES)}, got {named}")
+    known = isinstance(named, list) and len(named) == 1 and isinstance(named[0], str) and named[0] in ARCHITECTURES
+    if not known:
+        raise ValueError(f"{path}: architectures must be one of {list(ARCHITECTURES)}, got {named!r}")
     return str(named[0])
 
 
@@ -110,9 +111,7 @@ def read_head(folder: Path, content: Mapping[str, Any], *, next_sentence: bool) 
         return Head(task=task, next_sentence=next_sentence or architecture == "BertForPreTraining")
     if task in ("embedding", "question_answering"):
         return Head(task=task)
-    dropout = content.get("classifier_dropout")
-    if dropout is None:
-        dropout = content["hidden_dropout_prob"]
+    dropout = _read_dropout(path, content)
     labels = _read_labels(path, content)
     if task == "token_classification":
         return Head(task=task, labels=labels, dropout=dropout)
@@ -149,11 +148,37 @@ def architecture_for(head: Head) -> str:
     return next(architecture for architecture, of in ARCHITECTURES.items() if of == task)
 
 
+def _read_dropout(path: Path, content: Mapping[str, Any]) -> float:
+    rate = content.get("classifier_dropout")
+    if rate is None:
+        rate = content["hidden_dropout_prob"]
+    elif isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate < 1:
+        raise ValueError(f"{path}: classifier_dropout must be a number from 0 on and below 1, or null, got {rate!r}")
+    return float(rate)
+
+
 def _read_labels(path: Path, content: Mapping[str, Any]) -> tuple[str, ...]:
     """Names by number; transformers leaves them out where they are the two of its default."""
     names = content.get("id2label")
     if names is None:
-        return tuple(f"LABEL_{number}" for number in range(content.get("num_labels", 2)))
-    if not isinstance(names, dict) or set(names) != {str(number) for number in range(len(names))}:
+        count = content.get("num_labels", 2)
+        if type(count) is not int or count < 1:
+            raise ValueError(f"{path}: num_labels must be a whole number above 0, got {count!r}")
+        labels = tuple(f"LABEL_{number}" for number in range(count))
+    elif not isinstance(names, dict) or set(names) != {str(number) for number in range(len(names))}:
         raise ValueError(f"{path}: id2label must map the numbers from 0 on to names, got {names!r}")
-    return tuple(str(names[str(number)]) for number in range(len(names)))
+    else:
+        labels = tuple(str(names[str(number)]) for number in range(len(names)))
+    _check_numbers(path, content.get("label2id"), labels)
+    return labels
+
+
+def _check_numbers(path: Path, numbers: Any, labels: tuple[str, ...]) -> None:
+    """`label2id`, where it is there, is `id2label` turned round; some files hold its numbers as text."""
+    if numbers is None:
+        return
+    if not isinstance(numbers, dict):
+        raise ValueError(f"{path}: label2id must map names to numbers, got {numbers!r}")
+    said = {(label, str(number)) for label, number in numbers.items()}
+    if said - {(label, str(number)) for number, label in enumerate(labels)} or set(numbers) != set(labels):
+        raise ValueError(f"{path}: label2id must be id2label turned round, {list(labels)}, got {numbers!r}")

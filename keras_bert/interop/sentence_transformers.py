@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from keras_bert.config import Pooling
-from keras_bert.interop.configs import check_only, read_json, write_json
+from keras_bert.interop.configs import check_only, read_json, read_length, write_json
 
 MODULES_FILE = "modules.json"
 LENGTH_FILE = "sentence_bert_config.json"
@@ -53,7 +53,8 @@ def read_pooling(folder: Path) -> Pooled:
             # Lowercasing here comes before the tokenizer; a prompt is put before every text.
             only = {"do_lower_case": False, "default_prompt_name": None}
             check_only(folder / file, read_json(folder / file), only)
-    length = read_json(folder / LENGTH_FILE).get("max_seq_length") if (folder / LENGTH_FILE).is_file() else None
+    lengths = read_json(folder / LENGTH_FILE) if (folder / LENGTH_FILE).is_file() else {}
+    length = read_length(folder / LENGTH_FILE, lengths, "max_seq_length")
     return Pooled(_pooling(folder / modules[1].get("path", "") / "config.json"), len(names) == 3, length)
 
 

@@ -1,27 +1,23 @@
 """The vocabulary and the tokenizer's settings of a Hugging Face folder."""
 
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keras_bert.interop.configs import check_only, read_json, write_json
+from keras_bert.interop.configs import check_only, read_json, read_length, write_json
+from keras_bert.interop.tokenizer_json import SPECIAL_TOKENS, check_added, content_of, read_tokenizer
 
 VOCABULARY_FILE = "vocab.txt"
 SETTINGS_FILE = "tokenizer_config.json"
 TOKENIZER_FILE = "tokenizer.json"
+SPECIAL_TOKENS_FILE = "special_tokens_map.json"
 
-SPECIAL_TOKENS = {
-    "pad_token": "[PAD]",
-    "unk_token": "[UNK]",
-    "cls_token": "[CLS]",
-    "sep_token": "[SEP]",
-    "mask_token": "[MASK]",
-}
 # What `Tokenizer` always does; also what these keys mean when they are absent.
 _SETTINGS = {"tokenize_chinese_chars": True, "do_basic_tokenize": True, "truncation_side": "right"}
-_NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
-_MODEL = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
 _CLASSES = ("BertTokenizer", "BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend")
+# Names of special tokens beyond BERT's, each a token, a list of them or an object of them by name.
+_FURTHER_TOKENS = ("bos_token", "eos_token", "additional_special_tokens", "extra_special_tokens")
 
 
 class Vocabulary(NamedTuple):
@@ -39,25 +35,29 @@ class Vocabulary(NamedTuple):
 
 
 def read_vocabulary(folder: Path) -> Vocabulary:
-    """Reads `vocab.txt`, or else the vocabulary in `tokenizer.json`, and `tokenizer_config.json`.
+    """Reads `vocab.txt` or `tokenizer.json`, `tokenizer_config.json` and `special_tokens_map.json`.
 
     Raises:
         FileNotFoundError: there is no vocabulary.
         ValueError: the files ask for what `Tokenizer` does not do, contradict each other, or do not say whether
             text is lowercased.
     """
-    settings = read_json(folder / SETTINGS_FILE) if (folder / SETTINGS_FILE).is_file() else {}
-    tokenizer = read_json(folder / TOKENIZER_FILE) if (folder / TOKENIZER_FILE).is_file() else {}
-    if (folder / VOCABULARY_FILE).is_file():
-        pieces = read_pieces(folder / VOCABULARY_FILE)
-    elif tokenizer:
-        pieces = _in_order(folder / TOKENIZER_FILE, tokenizer)
-    else:
+    settings = _read_if_there(folder / SETTINGS_FILE) or {}
+    tokenizer = _read_if_there(folder / TOKENIZER_FILE)
+    lines = read_pieces(folder / VOCABULARY_FILE) if (folder / VOCABULARY_FILE).is_file() else None
+    held = None if tokenizer is None else read_tokenizer(folder / TOKENIZER_FILE, tokenizer)
+    if lines is not None and held is not None:
+        _check_same(folder, lines, held)
+    pieces = held if lines is None else lines
+    if pieces is None:
         raise FileNotFoundError(f"{folder} has no vocabulary: neither {VOCABULARY_FILE} nor {TOKENIZER_FILE}")
     _check_settings(folder / SETTINGS_FILE, settings)
-    if tokenizer:
-        _check_tokenizer(folder / TOKENIZER_FILE, tokenizer)
-    return Vocabulary(pieces, _lowercase(folder, settings, tokenizer), _max_length(settings))
+    _check_special(folder / SPECIAL_TOKENS_FILE, _read_if_there(folder / SPECIAL_TOKENS_FILE) or {})
+    return Vocabulary(
+        pieces,
+        _lowercase(folder, settings, tokenizer or {}),
+        read_length(folder / SETTINGS_FILE, settings, "model_max_length"),
+    )
 
 
 def write_vocabulary(folder: Path, vocabulary: Vocabulary) -> None:
@@ -75,9 +75,21 @@ def write_vocabulary(folder: Path, vocabulary: Vocabulary) -> None:
 
 
 def read_pieces(path: Path) -> tuple[str, ...]:
-    """The pieces of a `vocab.txt`, one a line."""
-    text = path.read_text(encoding="utf-8")
-    return tuple(text.removesuffix("\n").split("\n")) if text else ()
+    """The pieces of a `vocab.txt`, one a line.
+
+    Raises:
+        ValueError: it is no UTF-8, begins with a byte order mark, or has a blank line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} must hold UTF-8: {error}; likely it was saved in another encoding") from error
+    if text.startswith("\ufeff"):
+        raise ValueError(f"{path} must begin with a piece, got a byte order mark; save it as UTF-8 without one")
+    pieces = tuple(text.removesuffix("\n").split("\n")) if text else ()
+    if "" in pieces:
+        raise ValueError(f"{path}: line {pieces.index('') + 1} must hold a piece, got a blank line")
+    return pieces
 
 
 def write_pieces(path: Path, pieces: tuple[str, ...]) -> None:
@@ -94,11 +106,22 @@ def check_size(source: str, pieces: tuple[str, ...], rows: int) -> None:
         )
 
 
-def _in_order(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
-    ids = tokenizer.get("model", {}).get("vocab")
-    if not isinstance(ids, dict) or sorted(ids.values()) != list(range(len(ids))):
-        raise ValueError(f"{path}: model.vocab must map pieces to the ids from 0 on, each once")
-    return tuple(sorted(ids, key=ids.__getitem__))
+def _read_if_there(path: Path) -> dict[str, Any] | None:
+    return read_json(path) if path.is_file() else None
+
+
+def _check_same(folder: Path, lines: tuple[str, ...], held: tuple[str, ...]) -> None:
+    """Either file may be what another library reads."""
+    for number, (line, piece) in enumerate(itertools.zip_longest(lines, held)):
+        if line != piece:
+            raise ValueError(
+                f"{folder / VOCABULARY_FILE} and {folder / TOKENIZER_FILE} must hold the same pieces, got "
+                f"{_shown(line)} and {_shown(piece)} for the id {number}"
+            )
+
+
+def _shown(piece: str | None) -> str:
+    return "none" if piece is None else repr(piece)
 
 
 def _check_settings(path: Path, settings: Mapping[str, Any]) -> None:
@@ -107,30 +130,27 @@ def _check_settings(path: Path, settings: Mapping[str, Any]) -> None:
         raise ValueError(f"{path}: never_split must be empty, got {settings['never_split']!r}, which is not supported")
     if settings.get("tokenizer_class") not in (None, *_CLASSES):
         raise ValueError(f"{path}: tokenizer_class must be one of {_CLASSES}, got {settings['tokenizer_class']!r}")
-    for key, token in SPECIAL_TOKENS.items():
-        value = settings.get(key)
-        held = value.get("content") if isinstance(value, dict) else value
-        if held not in (None, token):
-            raise ValueError(f"{path}: {key} must be {token!r}, got {held!r}, which is not supported")
+    named = (*SPECIAL_TOKENS, *_FURTHER_TOKENS)
+    _check_special(path, {key: settings[key] for key in named if key in settings})
     added = settings.get("added_tokens_decoder") or {}
-    _check_added(path, [token.get("content") for token in added.values()])
+    if not isinstance(added, dict):
+        raise ValueError(f"{path}: added_tokens_decoder must map ids to tokens, got {added!r}")
+    check_added(path, "added_tokens_decoder", list(added.values()))
 
 
-def _check_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> None:
-    for part, only in (("model", _MODEL), ("normalizer", _NORMALIZER)):
-        if not isinstance(tokenizer.get(part), dict):
-            raise ValueError(f"{path} must describe its {part}; it is no tokenizer of Hugging Face's BERT")
-        check_only(path, tokenizer[part], only)
-    _check_added(path, [token.get("content") for token in tokenizer.get("added_tokens") or []])
-
-
-def _check_added(path: Path, tokens: list[Any]) -> None:
-    further = [token for token in tokens if token not in SPECIAL_TOKENS.values()]
-    if further:
-        raise ValueError(
-            f"{path}: added tokens must be {list(SPECIAL_TOKENS.values())}, got {further[:5]} "
-            "besides, which are not supported: they are matched before a text is split"
-        )
+def _check_special(path: Path, named: Mapping[str, Any]) -> None:
+    """Refuses special tokens by name that are not BERT's."""
+    for key, value in named.items():
+        if value is None:
+            continue
+        if key in SPECIAL_TOKENS:
+            held = content_of(path, key, value)
+            if held != SPECIAL_TOKENS[key]:
+                raise ValueError(f"{path}: {key} must be {SPECIAL_TOKENS[key]!r}, got {held!r}, which is not supported")
+        elif isinstance(value, dict) and "content" not in value:
+            check_added(path, key, list(value.values()))
+        else:
+            check_added(path, key, value if isinstance(value, list) else [value])
 
 
 def _lowercase(folder: Path, settings: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> bool:
@@ -147,9 +167,12 @@ def _lowercase(folder: Path, settings: Mapping[str, Any], tokenizer: Mapping[str
             f"{folder} must say whether text is lowercased: `do_lower_case` in {SETTINGS_FILE} or "
             f"the normalizer in {TOKENIZER_FILE}"
         )
+    for file, value in said.items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{folder / file}: lowercasing must be true or false, got {value!r}")
     if len(set(said.values())) > 1:
         raise ValueError(f"{folder}: the files must agree on whether text is lowercased, got {said}")
-    lowercase = bool(next(iter(said.values())))
+    lowercase: bool = next(iter(said.values()))
     for file, value in (
         (SETTINGS_FILE, settings.get("strip_accents")),
         (TOKENIZER_FILE, tokenizer.get("normalizer", {}).get("strip_accents")),
@@ -160,9 +183,3 @@ def _lowercase(folder: Path, settings: Mapping[str, Any], tokenizer: Mapping[str
                 "which is not supported"
             )
     return lowercase
-
-
-def _max_length(settings: Mapping[str, Any]) -> int | None:
-    """The limit, where there is one: transformers writes 1e30 for none."""
-    value = settings.get("model_max_length")
-    return int(value) if isinstance(value, int | float) and value < 1e9 else None

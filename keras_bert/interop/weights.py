@@ -60,8 +60,8 @@ def read_weights(
         replaced: see `Format.names`.
 
     Raises:
-        ValueError: a tensor is missing, is not one of the model's, has another shape, or holds no float32,
-            float16 or bfloat16. The model is then filled in part.
+        ValueError: a tensor is missing, is not one of the model's, has another shape, holds no float32,
+            float16 or bfloat16, or holds NaN or an infinity. The model is then filled in part.
     """
     names = form.names([weight.path for weight in model.weights], replaced)
     _check_names([foreign.name for foreign in names.values()], tensors, source, ignored)
@@ -74,6 +74,11 @@ def read_weights(
             raise ValueError(
                 f"{source}: tensor {foreign.name!r} must have the shape {wanted} that the configuration "
                 f"asks for, got {array.shape}; likely {cause}"
+            )
+        if not np.isfinite(array).all():
+            raise ValueError(
+                f"{source}: tensor {foreign.name!r} must hold finite numbers, got {np.isnan(array).sum()} NaN and "
+                f"{np.isinf(array).sum()} infinite of {array.size}"
             )
         weight.assign(array.T if foreign.transposed else array)
 

@@ -85,6 +85,7 @@ def test_the_longest_input(tmp_path):
 
 def test_a_vocabulary_of_another_model(tmp_path):
     folder = copy_golden("hugging_face_bert_model", tmp_path)
+    (folder / "tokenizer.json").unlink()
     (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in PIECES))
     with pytest.raises(ValueError, match=r"must hold as many pieces .*vocab_size=59, got 19; likely"):
         from_hugging_face(folder)

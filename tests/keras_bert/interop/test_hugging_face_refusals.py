@@ -1,9 +1,12 @@
 """Hugging Face folders that are refused, and why; no tokenizer, so it runs on any Keras backend."""
 
+import json
+import sys
+
 import numpy as np
 import pytest
 
-from keras_bert.interop.hugging_face import read_model
+from keras_bert.interop.hugging_face import from_hugging_face, read_model
 from tests.keras_bert.interop.checkpoints import change_json, change_tensors, copy_golden, split_tensors
 
 
@@ -161,3 +164,43 @@ def test_files_that_are_no_json(tmp_path):
         read_model(folder)
     with pytest.raises(FileNotFoundError, match="there is no folder bert-base-uncased; checkpoints are not downloaded"):
         read_model("bert-base-uncased")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"label2id": {"a": 0, "b": 1}}, r"label2id must be id2label turned round, \['bad', .*, got {'a': 0, 'b': 1}"),
+        ({"label2id": {"bad": 2, "so-so": 1, "good": 0}}, "label2id must be id2label turned round, .*, got {'bad': 2"),
+        ({"label2id": ["bad"]}, r"label2id must map names to numbers, got \['bad'\]"),
+        ({"id2label": None, "label2id": None, "num_labels": None}, "num_labels must be .* above 0, got None"),
+        ({"id2label": None, "label2id": None, "num_labels": "3"}, "num_labels must be .* above 0, got '3'"),
+        ({"classifier_dropout": "x"}, "classifier_dropout must be a number .*, got 'x'"),
+        ({"classifier_dropout": 2.0}, r"classifier_dropout must be a number from 0 on and below 1, .*, got 2\.0"),
+        ({"hidden_act": ["gelu"]}, r"hidden_act must be one of .*, got \['gelu'\]"),
+        ({"architectures": [["x"]]}, r"architectures must be one of .*, got \[\['x'\]\]"),
+        ({"architectures": 3}, "architectures must be one of .*, got 3"),
+    ],
+)
+def test_values_of_another_kind(changes, message, tmp_path):
+    path = copy_golden("hugging_face_classification", tmp_path) / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    with pytest.raises(ValueError, match=f"config.json: {message}"):
+        read_model(path.parent)
+
+
+@pytest.mark.parametrize(("value", "found"), [(np.nan, "1 NaN and 0 infinite"), (np.inf, "0 NaN and 1 infinite")])
+def test_numbers_that_are_not_finite(value, found, tmp_path):
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    damaged = np.array([0, value, 1], "float32")
+    change_tensors(folder, lambda tensors: {**tensors, "classifier.bias": damaged})
+    with pytest.raises(ValueError, match=f"tensor 'classifier.bias' must hold finite numbers, got {found} of 3"):
+        read_model(folder)
+
+
+@pytest.mark.parametrize("name", ["tensorflow", "tensorflow_text"])
+def test_no_tensorflow(name, monkeypatch):
+    for module in ("keras_bert.tokenizer", "keras_bert.wordpiece"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ModuleNotFoundError, match=r"needs tensorflow and tensorflow-text, .*`read_model\(folder\)`"):
+        from_hugging_face("anywhere")

@@ -89,7 +89,9 @@ def test_tokenizers_that_are_not_berts(part, changes, message, folder):
 
 def test_added_tokens(folder):
     change_json(folder / "tokenizer.json", added_tokens=[{"id": 59, "content": "<e>"}])
-    with pytest.raises(ValueError, match=r"tokenizer.json: added tokens must be .* got \['<e>'\] besides"):
+    with pytest.raises(
+        ValueError, match=r"tokenizer.json: added_tokens: added tokens must be .* got \['<e>'\] besides"
+    ):
         read_vocabulary(folder)
 
 
@@ -102,3 +104,152 @@ def test_no_tokenizer_of_hugging_face(written):
 def test_no_vocabulary(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"has no vocabulary: neither vocab.txt nor tokenizer.json"):
         read_vocabulary(tmp_path)
+
+
+def with_lines(folder):
+    """A vocab.txt beside the tokenizer.json."""
+    pieces = read_vocabulary(folder).pieces
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
+    return list(pieces)
+
+
+def test_two_files_with_the_same_pieces(folder):
+    assert list(read_vocabulary(folder).pieces) == with_lines(folder) == list(read_vocabulary(folder).pieces)
+
+
+def test_two_files_with_other_pieces(folder):
+    pieces = with_lines(folder)
+    pieces[5:7] = pieces[6], pieces[5]
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
+    with pytest.raises(
+        ValueError, match=rf"vocab.txt and .*tokenizer.json must hold .*, got '{pieces[5]}' and 'the' for the id 5"
+    ):
+        read_vocabulary(folder)
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in read_pieces_of(folder)[:-1]))
+    with pytest.raises(ValueError, match=r"got none and '.*' for the id 58"):
+        read_vocabulary(folder)
+
+
+def read_pieces_of(folder):
+    ids = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
+    return sorted(ids, key=ids.get)
+
+
+BERT_PROCESSING = {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"post_processor": BERT_PROCESSING},
+        {"truncation": {"direction": "Right", "max_length": 128, "strategy": "LongestFirst", "stride": 0}},
+        {"truncation": {"max_length": 128, "strategy": "LongestFirst", "stride": 0}},
+    ],
+)
+def test_what_gives_the_same_ids(changes, folder):
+    change_json(folder / "tokenizer.json", **changes)
+    assert len(read_vocabulary(folder).pieces) == 59
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"pre_tokenizer": None}, "pre_tokenizer must have the type 'BertPreTokenizer', got None"),
+        (
+            {"pre_tokenizer": {"type": "Whitespace"}},
+            "must have the type 'BertPreTokenizer', got {'type': 'Whitespace'}",
+        ),
+        ({"post_processor": None}, "post_processor must have the type 'TemplateProcessing' or .*, got None"),
+        ({"post_processor": {"type": "RobertaProcessing"}}, "post_processor must have .*, got {'type': 'RobertaProc"),
+        ({"post_processor": {"type": "TemplateProcessing"}}, "post_processor.single must be .*, got None"),
+        (
+            {"post_processor": {**BERT_PROCESSING, "cls": ["[CLS]", 9]}},
+            r"post_processor.cls must be \['\[CLS\]', 2\], got \['\[CLS\]', 9\]",
+        ),
+        ({"truncation": {"direction": "Left"}}, "truncation must be null or have .*'Right', got {'direction': 'Left'}"),
+        ({"model": []}, r"must describe its model; .*, got \[\]"),
+        ({"normalizer": "x"}, "must describe its normalizer; .*, got 'x'"),
+        ({"added_tokens": ["x"]}, r"added_tokens: added tokens must be .*, got \['x'\] besides"),
+        ({"added_tokens": [3]}, "added_tokens must hold strings or objects with a content, got 3"),
+        ({"added_tokens": {"a": 1}}, "added_tokens must be a list, got {'a': 1}"),
+        ({"model": {"type": "WordPiece", "vocab": {"a": 0, "b": "1"}}}, "model.vocab must map pieces to the ids"),
+    ],
+)
+def test_parts_of_tokenizer_json(changes, message, folder):
+    change_json(folder / "tokenizer.json", **changes)
+    with pytest.raises(ValueError, match=f"tokenizer.json.*{message}"):
+        read_vocabulary(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda part: part["single"].pop(), "post_processor.single must be"),
+        (lambda part: part["pair"].pop(), "post_processor.pair must be"),
+        (
+            lambda part: part["special_tokens"]["[CLS]"].update(ids=[7]),
+            r"special_tokens must give \[CLS\] the ids \[2\]",
+        ),
+        (lambda part: part.pop("special_tokens"), r"special_tokens must give \[CLS\] the ids \[2\], got None"),
+    ],
+)
+def test_templates_with_other_ids(change, message, folder):
+    part = json.loads((folder / "tokenizer.json").read_text())["post_processor"]
+    change(part)
+    change_json(folder / "tokenizer.json", post_processor=part)
+    with pytest.raises(ValueError, match=message):
+        read_vocabulary(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"unk_token": "<unk>"}, r"unk_token must be '\[UNK\]', got '<unk>'"),
+        ({"cls_token": {"content": "<s>"}}, r"cls_token must be '\[CLS\]', got '<s>'"),
+        ({"sep_token": 3}, "sep_token must hold strings or objects with a content, got 3"),
+        ({"additional_special_tokens": ["<e>"]}, r"additional_special_tokens: added tokens .*, got \['<e>'\] besides"),
+        ({"bos_token": "<s>"}, r"bos_token: added tokens must be .*, got \['<s>'\] besides"),
+    ],
+)
+def test_special_tokens_of_others(content, message, written):
+    (written / "special_tokens_map.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=f"special_tokens_map.json: {message}"):
+        read_vocabulary(written)
+
+
+def test_special_tokens_of_bert(written):
+    content = {"unk_token": "[UNK]", "cls_token": {"content": "[CLS]"}, "additional_special_tokens": []}
+    (written / "special_tokens_map.json").write_text(json.dumps(content))
+    assert read_vocabulary(written).pieces == PIECES
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model_max_length": "512"}, "model_max_length must be a whole number above 0, got '512'"),
+        ({"model_max_length": True}, "model_max_length must be a whole number above 0, got True"),
+        ({"model_max_length": 20.5}, "model_max_length must be a whole number above 0, got 20.5"),
+        ({"model_max_length": 0}, "model_max_length must be a whole number above 0, got 0"),
+        ({"added_tokens_decoder": ["x"]}, r"added_tokens_decoder must map ids to tokens, got \['x'\]"),
+        ({"do_lower_case": "false"}, "lowercasing must be true or false, got 'false'"),
+        ({"additional_special_tokens": ["<e>"]}, r"additional_special_tokens: added tokens .*\['<e>'\] besides"),
+    ],
+)
+def test_settings_of_another_kind(changes, message, written):
+    change_json(written / "tokenizer_config.json", **changes)
+    with pytest.raises(ValueError, match=f"tokenizer_config.json: {message}"):
+        read_vocabulary(written)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[PAD]\né\n".encode("latin-1"), "must hold UTF-8: .*; likely it was saved in another encoding"),
+        ("\ufeff[PAD]\n".encode(), "must begin with a piece, got a byte order mark"),
+        (b"[PAD]\n[UNK]\n\n", "line 3 must hold a piece, got a blank line"),
+    ],
+)
+def test_damaged_lines(content, message, written):
+    (written / "vocab.txt").write_bytes(content)
+    with pytest.raises(ValueError, match=f"vocab.txt.*{message}"):
+        read_vocabulary(written)
