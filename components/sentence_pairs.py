@@ -50,7 +50,9 @@ def make_pairs(
     """Pairs of at most `room` tokens that cover every document (google-research/bert create_pretraining_data).
 
     Segments are gathered until they fill a pair; A is a random number of them, B the rest or, half of the
-    time, a stretch of another document, in which case the rest is put back. What is too long is cut.
+    time, a stretch of another document, in which case the rest is put back. What is too long is cut. The released
+    code draws a shorter length once for each document, which makes many short rows of some documents; this draws it
+    for each pair.
 
     Args:
         documents: what to cover.
