@@ -97,10 +97,9 @@ class Task(abc.ABC):
             TypeError: a text is no string.
             ValueError: there are no texts, or not as many pairs as texts.
         """
-        texts = as_texts("texts", texts)
-        if pairs is not None:
-            pairs = as_texts("pairs", pairs)
-            check_same_length("texts", texts, "pairs", pairs)
+        return self._encode(*_as_rows(texts, pairs))
+
+    def _encode(self, texts: list[str], pairs: list[str] | None) -> Features:
         encoded = self.tokenizer.encode(texts, pairs, max_length=self.max_length, pad_to_longest=True)
         return {name: np.asarray(value) for name, value in encoded.items()}
 
@@ -118,12 +117,9 @@ class Task(abc.ABC):
             TypeError: a text is no string.
             ValueError: there are no texts, or not as many pairs as texts.
         """
-        texts = as_texts("texts", texts)
-        if pairs is not None:
-            pairs = as_texts("pairs", pairs)
-            check_same_length("texts", texts, "pairs", pairs)
-        for part in slices(len(texts), ROWS_AT_ONCE):
-            features = self.encode(texts[part], None if pairs is None else pairs[part])
+        firsts, seconds = _as_rows(texts, pairs)
+        for part in slices(len(firsts), ROWS_AT_ONCE):
+            features = self._encode(firsts[part], None if seconds is None else seconds[part])
             yield from self.forward(features, batch_size, keep)
 
     def forward(
@@ -150,6 +146,15 @@ class Task(abc.ABC):
             for place, row in enumerate(chosen):
                 answers[row] = keras.tree.map_structure(lambda output, place=place: output[place], outputs)
         return answers
+
+
+def _as_rows(texts: Sequence[str], pairs: Sequence[str] | None) -> tuple[list[str], list[str] | None]:
+    firsts = as_texts("texts", texts)
+    if pairs is None:
+        return firsts, None
+    seconds = as_texts("pairs", pairs)
+    check_same_length("texts", firsts, "pairs", seconds)
+    return firsts, seconds
 
 
 def slices(rows: int, at_once: int) -> list[slice]:
