@@ -77,6 +77,34 @@ def set_progress_sink(sink: ProgressSink) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
+class Workplace:
+    """Folders of a step besides its outputs; None where there is nobody to keep them, as in a notebook.
+
+    Attributes:
+        checkpoints: outlives a step that is killed: the same step with the same inputs finds it again. Gone when the
+            step is done.
+        record: for a person to look at, beside the step's log.
+    """
+
+    checkpoints: Path | None = None
+    record: Path | None = None
+
+
+_workplace = Workplace()
+
+
+def workplace() -> Workplace:
+    """Where the step that runs in this process may leave what is no output."""
+    return _workplace
+
+
+def set_workplace(place: Workplace) -> None:
+    """What `workplace` answers from now on in this process."""
+    global _workplace
+    _workplace = place
+
+
+@dataclasses.dataclass(frozen=True)
 class Parameter:
     """One parameter of a component.
 

@@ -39,19 +39,21 @@ def distill(
     """
     from keras_bert.compress.distill import DistillationObjective
     from keras_bert.encoder import build_encoder
+    from keras_bert.strategies import find_strategy
     from keras_bert.tasks.classification import build_classifier, pooling_of
     from keras_bert.trainer import make_deterministic
 
     make_deterministic(training.seed)
-    teacher_network, task = read_model(teacher)
-    vocabulary_size = teacher_network.get_layer("token_embedding").vocabulary_size
-    network = build_classifier(
-        build_encoder(encoder.encoder_config(vocabulary_size, task["max_length"])),
-        len(task["labels"]),
-        pooling=pooling_of(teacher_network),
-    )
-    copied = take_over(network, teacher_network)
-    history = train_on_rows(network, DistillationObjective(teacher_network, distillation), examples, training)
+    with find_strategy().scope():
+        teacher_network, task = read_model(teacher)
+        vocabulary_size = teacher_network.get_layer("token_embedding").vocabulary_size
+        network = build_classifier(
+            build_encoder(encoder.encoder_config(vocabulary_size, task["max_length"])),
+            len(task["labels"]),
+            pooling=pooling_of(teacher_network),
+        )
+        copied = take_over(network, teacher_network)
+        history = train_on_rows(network, DistillationObjective(teacher_network, distillation), examples, training)
     write_model(student, network, teacher, task, history)
     student.counts["layers_from_teacher"] = len(copied)
 

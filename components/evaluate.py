@@ -139,11 +139,11 @@ def _use_one_thread() -> None:
 
 def _read_features(examples: TaskExamples) -> "list[Features]":
     """The test rows as model inputs, each (1, length), without padding."""
-    from keras_bert.data import task_dataset
+    from keras_bert.data import task_batches
     from keras_bert.encoder import INPUT_NAMES
 
     rows = []
-    for batch in task_dataset(examples.path, "test", batch_size=1):
+    for batch in task_batches(examples.path, "test", 1).epoch():
         length = int(batch["padding_mask"].numpy().sum())
         rows.append({name: batch[name].numpy()[:, :length] for name in INPUT_NAMES})
     return rows

@@ -82,10 +82,10 @@ def choose_lengths(lengths: tuple[int, ...], max_length: int) -> list[int]:
 
 def _read_rows(examples: TaskExamples, rows: int) -> "Features":
     """The first validation rows as model inputs (rows, longest)."""
-    from keras_bert.data import task_dataset
+    from keras_bert.data import task_batches
     from keras_bert.encoder import INPUT_NAMES
 
-    batch = next(iter(task_dataset(examples.path, "validation", batch_size=rows)))
+    batch = next(iter(task_batches(examples.path, "validation", rows).epoch()))
     return {name: batch[name].numpy() for name in INPUT_NAMES}
 
 

@@ -2,15 +2,16 @@
 
 import logging
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from components.artifacts import Model, PretrainingExamples, Vocabulary
 from components.base import Input, Output, component, report_progress
 from components.model_folder import write_model
+from components.task_training import training_folders
 from keras_bert.config import EncoderShape, Training, check
 
 if TYPE_CHECKING:
-    import tensorflow as tf
+    from keras_bert.data import Batches, Phases
 
 logger = logging.getLogger(__name__)
 
@@ -41,10 +42,11 @@ def pretrain(
         ValueError: `short_steps` is out of range.
     """
     check("pretrain", "short_steps", 0 < short_steps < 1, "be in (0, 1)", short_steps)
-    from keras_bert.data import pretraining_dataset
+    from keras_bert.data import pretraining_batches
     from keras_bert.encoder import build_encoder
-    from keras_bert.pretraining import build_pretraining, pretraining_objective
+    from keras_bert.pretraining import PretrainingObjective, build_pretraining
     from keras_bert.records import read_features
+    from keras_bert.strategies import find_strategy
     from keras_bert.tokenizer import Tokenizer
     from keras_bert.trainer import VALIDATION_BATCH, Trainer, make_deterministic
 
@@ -53,13 +55,16 @@ def pretrain(
     lengths = {entry["max_length"]: entry["counts"]["train"] for entry in features["lengths"]}
     config = encoder.encoder_config(Tokenizer.load(vocabulary.path).vocabulary_size, max(lengths))
     has_pairs = features["objective"] != "none"
-    network = build_pretraining(build_encoder(config), next_sentence=has_pairs)
     steps = training.count_steps(sum(lengths.values()))
-    trainer = Trainer(network, pretraining_objective, training, steps)
+    strategy = find_strategy()
+    with strategy.scope():
+        network = build_pretraining(build_encoder(config), next_sentence=has_pairs)
+    trainer = Trainer(network, PretrainingObjective(next_sentence=has_pairs), training, steps, strategy)
     history = trainer.fit(
         _batches(examples, training, sorted(lengths), round(short_steps * steps)),
-        validation=pretraining_dataset(examples.path, "validation", VALIDATION_BATCH),
+        validation=pretraining_batches(examples.path, "validation", VALIDATION_BATCH),
         on_progress=report_progress,
+        **training_folders(training),
     )
     for entry in history:
         if "validation_masked_loss" in entry:
@@ -68,12 +73,12 @@ def pretrain(
     write_model(model, network, vocabulary, {"task": "pretraining", "max_length": max(lengths)}, history)
 
 
-def _batches(examples: PretrainingExamples, training: Training, lengths: list[int], short: int) -> "tf.data.Dataset":
-    """Training batches without end, the first `short` ones of short rows, if there are any."""
-    from keras_bert.data import pretraining_dataset
+def _batches(examples: PretrainingExamples, training: Training, lengths: list[int], short: int) -> "Batches | Phases":
+    """Training batches without end, those of the first `short` steps of short rows, if there are any."""
+    from keras_bert.data import Phases, pretraining_batches
 
-    options: dict[str, Any] = {"seed": training.seed, "shuffle": True, "repeat": True}
-    phases = [
-        pretraining_dataset(examples.path, "train", training.batch_size, length=length, **options) for length in lengths
-    ]
-    return phases[0] if len(phases) == 1 else phases[0].take(short).concatenate(phases[1])
+    first, *rest = (
+        pretraining_batches(examples.path, "train", training.part_size, length=length, seed=training.seed, shuffle=True)
+        for length in lengths
+    )
+    return Phases(first, short * training.accumulation, rest[0]) if rest else first

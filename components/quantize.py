@@ -1,7 +1,5 @@
 """Quantization-aware training of a student."""
 
-import itertools
-
 from components.artifacts import Model, TaskExamples
 from components.base import Input, Output, component
 from components.model_folder import read_model, write_model
@@ -33,13 +31,15 @@ def quantize(
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.compress.ranges import save_ranges
     from keras_bert.encoder import INPUT_NAMES
+    from keras_bert.strategies import find_strategy
     from keras_bert.trainer import make_deterministic
 
     make_deterministic(training.seed)
-    network, task = read_model(student)
-    batches = itertools.islice(training_rows(examples, training), CALIBRATION_BATCHES)
-    rounded = QuantizationAware(network, [{name: batch[name] for name in INPUT_NAMES} for batch in batches])
-    objective = DistillationObjective(read_model(student)[0], distillation)
-    history = train_on_rows(network, objective, examples, training)
+    with find_strategy().scope():
+        network, task = read_model(student)
+        batches = training_rows(examples, training).after(0, stop=CALIBRATION_BATCHES)
+        rounded = QuantizationAware(network, [{name: batch[name] for name in INPUT_NAMES} for batch in batches])
+        objective = DistillationObjective(read_model(student)[0], distillation)
+        history = train_on_rows(network, objective, examples, training, variables=rounded.variables())
     save_ranges(rounded.finish(), quantized.path)
     write_model(quantized, network, student, task, history)

@@ -1,28 +1,151 @@
-"""TFRecords of examples -> tf.data: padded batches of int32 tensors, in the same order for the same seed."""
+"""TFRecords of examples -> tf.data: padded batches, in the same order for the same seed, from any batch on."""
 
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+from keras_bert.batch_plan import BatchPlan
 from keras_bert.config import Masking, check
 from keras_bert.dynamic_masking import DynamicMasking
-from keras_bert.records import RecordError, count_records, read_features, read_labels, read_records
+from keras_bert.losses import IGNORED
+from keras_bert.record_store import RecordStore
+from keras_bert.records import RecordError, read_features, read_labels, read_records
 
 Batch = dict[str, tf.Tensor]
-# Serialized examples, or with them what `Dataset.enumerate` put before them; and how many tokens to pad to.
-Parse = Callable[[Any, tf.Tensor | int], Batch]
+# Serialized examples (rows,), their numbers and epochs (rows,), and how many tokens to pad to.
+Parse = Callable[[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor | int], Batch]
 
 _ROWS_AT_ONCE = 256
+_FOREVER = np.iinfo(np.int64).max
 _INTEGERS = tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)
 _SCALAR = tf.io.FixedLenFeature([], tf.int64)
 _BYTES = tf.io.FixedLenFeature([], tf.string)
 _PAIR = {"token_ids": _INTEGERS, "segment_ids": _INTEGERS}
+# What the records of each task have besides, see `components.task_records`.
+_LABELS: dict[str, dict[str, Any]] = {
+    "classification": {"label": _SCALAR},
+    "regression": {"value": tf.io.FixedLenFeature([], tf.float32)},
+    "token_classification": {"label": _INTEGERS},
+    "question_answering": {"positions": tf.io.FixedLenFeature([2], tf.int64)},
+}
 
 
-def pretraining_dataset(
+class Batches:
+    """Batches by number: batch k of epoch e depends on nothing but the rows, the seed, e and k.
+
+    Args:
+        records: the serialized examples.
+        plan: which of them stand in which batch.
+        parse: makes a batch of them.
+        width: tokens that all batches are padded to, None where they differ.
+
+    Attributes:
+        per_epoch: batches of an epoch.
+        rows: of an epoch.
+    """
+
+    def __init__(self, records: RecordStore, plan: BatchPlan, parse: Parse, width: int | None) -> None:
+        self._records, self._plan, self._parse, self._width = records, plan, parse, width
+        self.per_epoch, self.rows = plan.per_epoch, len(records)
+
+    def epoch(self, number: int = 0, *, shares: Sequence[int] = (0,), of: int = 1) -> tf.data.Dataset:
+        """All batches of one epoch; `shares` and `of` as for `after`."""
+        return self._read(number * self.per_epoch, (number + 1) * self.per_epoch, tuple(shares), of)
+
+    def after(
+        self, done: int, *, shares: Sequence[int] = (0,), of: int = 1, stop: int | None = None
+    ) -> tf.data.Dataset:
+        """The batches from number `done` on, without end; none of those before is read.
+
+        Args:
+            done: batches that were read before.
+            shares: which parts of each batch to give, one after the other: of the devices that read here.
+            of: how many parts there are, each with every so-manyth row: of all devices.
+            stop: the batch before which to end.
+        """
+        return self._read(done, stop, tuple(shares), of)
+
+    def _read(self, start: int, stop: int | None, shares: tuple[int, ...], of: int) -> tf.data.Dataset:
+        # Parsing and hiding cost as much for a few rows as for many, if they are padded alike.
+        group = 1 if self._width is None else max(1, _ROWS_AT_ONCE * of // self._plan.batch_size)
+        group = -(-group // len(shares)) * len(shares)
+        first, last = start * len(shares), _FOREVER - group if stop is None else stop * len(shares)
+
+        def fetch(item: int) -> tuple[Any, ...]:
+            parts = [self._part(number, shares, of) for number in range(item, min(item + group, last))]
+            rows = np.concatenate([rows for _, rows, _ in parts])
+            counts = [len(rows) for _, rows, _ in parts]
+            epochs = np.repeat(np.array([epoch for epoch, _, _ in parts], np.int64), counts)
+            # NumPy's own strings of bytes lose the zeros at their end.
+            records = np.array([*self._records.read(rows), None], object)[:-1]
+            return records, rows, epochs, np.int64(parts[0][2]), np.cumsum([0, *counts])
+
+        kinds = [tf.string, tf.int64, tf.int64, tf.int64, tf.int64]
+
+        def parse(item: tf.Tensor) -> tuple[Batch, tf.Tensor]:
+            records, rows, epochs, width, ends = tf.numpy_function(fetch, [item], kinds, stateful=False)
+            for known in (records, rows, epochs, ends):
+                known.set_shape([None])
+            width.set_shape([])
+            return self._parse(records, rows, epochs, self._width or width), ends
+
+        options = tf.data.Options()
+        options.deterministic = True
+        groups = tf.data.Dataset.range(first, last, group).map(parse, num_parallel_calls=tf.data.AUTOTUNE)
+        # A batch is as large as any other where none is left unfilled: accelerators compile for one size.
+        size = self._plan.batch_size // of if self._plan.is_even and self._plan.batch_size % of == 0 else None
+        batches = groups.flat_map(lambda batch, ends: _split(batch, ends, size))
+        return batches.with_options(options).prefetch(tf.data.AUTOTUNE)
+
+    def _part(self, item: int, shares: tuple[int, ...], of: int) -> tuple[int, Any, int]:
+        """Epoch, rows and width of one share of one batch."""
+        epoch, rows, width = self._plan.batch(item // len(shares))
+        return epoch, rows[shares[item % len(shares)] :: of], width
+
+
+class Phases:
+    """Batches of one kind, then of another, as those of short rows and then of long ones.
+
+    Args:
+        first: see `Batches`.
+        count: how many of them come.
+        then: what comes after.
+
+    Attributes:
+        per_epoch: as `Batches` has it, of what comes last.
+    """
+
+    def __init__(self, first: Batches, count: int, then: Batches) -> None:
+        self._first, self._count, self._then = first, count, then
+        self.per_epoch = then.per_epoch
+
+    def after(self, done: int, *, shares: Sequence[int] = (0,), of: int = 1) -> tf.data.Dataset:
+        """The batches from number `done` on, as `Batches.after` gives them."""
+        rest = self._then.after(max(0, done - self._count), shares=shares, of=of)
+        if done >= self._count:
+            return rest
+        return self._first.after(done, shares=shares, of=of, stop=self._count).concatenate(rest)
+
+    def epoch(self, number: int = 0, *, shares: Sequence[int] = (0,), of: int = 1) -> tf.data.Dataset:
+        """An epoch of what comes last."""
+        return self._then.epoch(number, shares=shares, of=of)
+
+
+def _split(batches: Batch, ends: tf.Tensor, size: int | None) -> tf.data.Dataset:
+    """Several batches that were parsed together, one by one; all of one size, if it is known."""
+
+    def cut(place: tf.Tensor) -> Batch:
+        rows = {name: values[ends[place] : ends[place + 1]] for name, values in batches.items()}
+        return {name: tf.ensure_shape(values, [size, *values.shape[1:]]) for name, values in rows.items()}
+
+    return tf.data.Dataset.range(tf.size(ends, tf.int64) - 1).map(cut)
+
+
+def pretraining_batches(
     folder: str | os.PathLike[str],
     split: str,
     batch_size: int,
@@ -30,18 +153,17 @@ def pretraining_dataset(
     length: int | None = None,
     seed: int = 0,
     shuffle: bool = False,
-    repeat: bool = False,
     drop_remainder: bool = False,
     bucket_boundaries: Sequence[int] = (),
-) -> tf.data.Dataset:
+) -> Batches:
     """Rows with hidden tokens, as `mask_examples` writes them.
 
     Each batch has token_ids, segment_ids, padding_mask (batch, length), mask_positions, mask_ids, mask_weights (batch,
     max_predictions) and, where rows are pairs, next_sentence_label (batch,); mask_weights are float32, all others
     int32.
 
-    Rows that were written without hidden tokens get them here, others in each epoch of `repeat`; which ones depends on
-    the seed, the epoch and the row alone. Read anew, the dataset begins with its first epoch again.
+    Rows that were written without hidden tokens get them here, others in each epoch; which ones depends on the seed,
+    the epoch and the row alone.
 
     Args:
         folder: holds `features.json` and `{split}-{length}-*.tfrecord`.
@@ -50,9 +172,8 @@ def pretraining_dataset(
         length: the most tokens of the rows to read, where there are several lengths; None for the longest.
         seed: of the order, and of the tokens hidden here.
         shuffle: in a new order each epoch.
-        repeat: without end.
-        drop_remainder: leave out the last batch where it is not full.
-        bucket_boundaries: lengths; a row waits for others that fit under the same one and is padded to it.
+        drop_remainder: leave out the last batch of an epoch where it is not full.
+        bucket_boundaries: lengths; a row stands beside others that fit under the same one and is padded to it.
             Without them rows are padded to the longest length there is.
 
     Raises:
@@ -65,20 +186,15 @@ def pretraining_dataset(
     longest = max(known) if length is None else length
     check("dataset", "length", longest in known, f"be one of {list(known)}", length)
     masking = Masking(**known[longest]["masking"])
-    files = _find(folder, f"{split}-{longest}-*.tfrecord")
-    total = count_records(files, content["compression"])
+    records = RecordStore(_find(folder, f"{split}-{longest}-*.tfrecord"), content["compression"])
     written = known[longest]["counts"][split]
-    if total != written:
-        raise RecordError(f"the {split}-{longest} files of {folder} must hold {written} records, found {total}")
-    rows = read_records(files, content["compression"])
+    if len(records) != written:
+        raise RecordError(f"the {split}-{longest} files of {folder} must hold {written} records, found {len(records)}")
     parse = _parse_rows(content, masking)
     if content["dynamic"]:
-        # This number stays with its row through the shuffling, the one given after it tells the epoch.
-        rows = _order(rows.enumerate(), total, shuffle=shuffle, repeat=repeat, seed=seed).enumerate()
-        parse = _hide(parse, DynamicMasking(folder, masking, seed, total))
-    else:
-        rows = _order(rows, total, shuffle=shuffle, repeat=repeat, seed=seed)
-    return _batch(rows, parse, batch_size, longest, bucket_boundaries, drop_remainder)
+        parse = _hide(parse, DynamicMasking(folder, masking, seed))
+    order = {"shuffle": shuffle, "seed": seed, "drop_remainder": drop_remainder}
+    return _plan(records, parse, batch_size, longest, bucket_boundaries, **order)
 
 
 def _parse_rows(content: dict[str, Any], masking: Masking) -> Parse:
@@ -88,9 +204,9 @@ def _parse_rows(content: dict[str, Any], masking: Masking) -> Parse:
     if not content["dynamic"]:
         features |= {"mask_positions": _INTEGERS, "mask_ids": _INTEGERS}
 
-    def parse(records: Any, length: tf.Tensor | int) -> Batch:
+    def parse(records: tf.Tensor, _: tf.Tensor, __: tf.Tensor, width: tf.Tensor | int) -> Batch:
         rows = tf.io.parse_example(records, features)
-        batch = _pad_pair(rows, length)
+        batch = _pad_pair(rows, width)
         if not content["dynamic"]:
             for name in ("mask_positions", "mask_ids"):
                 batch[name] = _pad(rows[name], masking.max_predictions)
@@ -104,40 +220,65 @@ def _parse_rows(content: dict[str, Any], masking: Masking) -> Parse:
 
 
 def _hide(parse: Parse, masking: DynamicMasking) -> Parse:
-    """As `parse`, for records that were enumerated before and after shuffling, and with tokens hidden."""
+    """As `parse`, and with tokens hidden."""
 
-    def parse_and_hide(rows: Any, length: tf.Tensor | int) -> Batch:
-        places, (indices, records) = rows
-        return masking(parse(records, length), places, indices)
+    def parse_and_hide(records: tf.Tensor, rows: tf.Tensor, epochs: tf.Tensor, width: tf.Tensor | int) -> Batch:
+        return masking(parse(records, rows, epochs, width), epochs, rows)
 
     return parse_and_hide
 
 
-def task_dataset(
+def task_batches(
     folder: str | os.PathLike[str],
     split: str,
     batch_size: int,
     *,
     seed: int = 0,
     shuffle: bool = False,
-    repeat: bool = False,
     drop_remainder: bool = False,
     bucket_boundaries: Sequence[int] = (),
-) -> tf.data.Dataset:
-    """Labelled rows, as `ingest_examples` writes them; the arguments are those of `pretraining_dataset`.
+    tokens: int | None = None,
+) -> Batches:
+    """Labelled rows, as `ingest_examples` writes them.
 
-    Each batch has token_ids, segment_ids, padding_mask (batch, length) and label (batch,), all int32. Without
-    shuffling and buckets the rows stand in the order of `read_texts`.
+    Each batch has token_ids, segment_ids, padding_mask (batch, length) int32 and, by the task that `features.json`
+    names: for classification `label` (batch,) int32, for regression `value` (batch,) float32, for token classification
+    `label` (batch, length) int32 with `IGNORED` where nothing is to be said, for question answering `positions`
+    (batch, 2) int32. Without shuffling and buckets the rows stand in the order of the files.
+
+    Args:
+        folder: holds `features.json`, `{split}.tfrecord` and, where there are labels, `labels.json`.
+        split: `train`, `validation` or `test`.
+        batch_size: see `pretraining_batches`, as are the next four.
+        seed: of the order.
+        shuffle: see there.
+        drop_remainder: see there.
+        bucket_boundaries: see there.
+        tokens: of a batch, padding included, in place of `batch_size`; see `BatchPlan`.
+
+    Raises:
+        FileNotFoundError: the folder has no records of this split.
+        RecordError: a record is cut off or changed, or has a label that there is not.
+        ValueError: an argument is out of range.
     """
+    content = read_features(folder)
+    labels = _LABELS[content["task"]]
 
-    def parse(records: Any, length: tf.Tensor | int) -> Batch:
-        rows = tf.io.parse_example(records, {**_PAIR, "label": _SCALAR})
-        return {**_pad_pair(rows, length), "label": tf.cast(rows["label"], tf.int32)}
+    def parse(records: tf.Tensor, _: tf.Tensor, __: tf.Tensor, width: tf.Tensor | int) -> Batch:
+        rows = tf.io.parse_example(records, {**_PAIR, **labels})
+        batch = _pad_pair(rows, width)
+        for name, feature in labels.items():
+            if feature is _INTEGERS:
+                batch[name] = _pad(rows[name], width, IGNORED)
+            else:
+                batch[name] = rows[name] if feature.dtype is tf.float32 else tf.cast(rows[name], tf.int32)
+        return batch
 
-    files = _find(folder, f"{split}.tfrecord")
-    records = _order(read_records(files), count_records(files), shuffle=shuffle, repeat=repeat, seed=seed)
-    longest = read_features(folder)["max_length"]
-    return _batch(records, parse, batch_size, longest, bucket_boundaries, drop_remainder)
+    records = RecordStore(_find(folder, f"{split}.tfrecord"))
+    if "label" in labels:
+        _check_labels(records, f"{split}.tfrecord of {folder}", len(read_labels(folder)))
+    order = {"shuffle": shuffle, "seed": seed, "drop_remainder": drop_remainder}
+    return _plan(records, parse, batch_size, content["max_length"], bucket_boundaries, tokens=tokens, **order)
 
 
 def read_texts(folder: str | os.PathLike[str], split: str) -> list[tuple[str, str, str]]:
@@ -159,72 +300,33 @@ def _find(folder: str | os.PathLike[str], pattern: str) -> list[str]:
     return files
 
 
-def _order(rows: tf.data.Dataset, total: int, *, shuffle: bool, repeat: bool, seed: int) -> tf.data.Dataset:
-    """The rows in the order to read them; a buffer for all makes it independent of how they are sharded."""
-    if shuffle:
-        rows = rows.shuffle(max(1, min(total, 200_000)), seed=seed, reshuffle_each_iteration=True)
-    return rows.repeat() if repeat else rows
+def _plan(
+    records: RecordStore, parse: Parse, batch_size: int, longest: int, boundaries: Sequence[int], **order: Any
+) -> Batches:
+    is_one = not any(boundary < longest for boundary in boundaries)
+    lengths = None if is_one else records.values("token_ids").lengths
+    plan = BatchPlan(len(records), batch_size, longest=longest, lengths=lengths, boundaries=boundaries, **order)
+    return Batches(records, plan, parse, longest if is_one else None)
 
 
-def _batch(
-    rows: tf.data.Dataset,
-    parse: Parse,
-    batch_size: int,
-    longest: int,
-    boundaries: Sequence[int],
-    drop_remainder: bool,
-) -> tf.data.Dataset:
-    check("dataset", "batch_size", batch_size >= 1, "be at least 1", batch_size)
-    rising = list(boundaries) == sorted({boundary for boundary in boundaries if boundary > 0})
-    check("dataset", "bucket_boundaries", rising, "be positive and rise", list(boundaries))
-    lengths = [boundary for boundary in boundaries if boundary < longest] + [longest]
-    options = tf.data.Options()
-    options.deterministic = True
-    if len(lengths) == 1:
-        # Parsing and hiding cost as much for a few rows as for many.
-        groups = rows.batch(batch_size * max(1, _ROWS_AT_ONCE // batch_size))
-        parsed = groups.map(lambda *row: parse(_only(row), longest), num_parallel_calls=tf.data.AUTOTUNE)
-        parsed = parsed.rebatch(batch_size, drop_remainder=drop_remainder)
-    else:
-        parsed = _bucket(rows, batch_size, lengths, drop_remainder).map(
-            lambda bucket, row: parse(row, tf.gather(tf.constant(lengths, tf.int64), bucket[0])),
-            num_parallel_calls=tf.data.AUTOTUNE,
-        )
-    return parsed.with_options(options).prefetch(tf.data.AUTOTUNE)
+def _check_labels(records: RecordStore, where: str, count: int) -> None:
+    """Raises RecordError for a label that there is not: on some devices it only makes the loss no number."""
+    labels = records.values("label")
+    bad = np.flatnonzero((labels.values < IGNORED) | (labels.values >= count))
+    if len(bad):
+        number = int(np.searchsorted(np.cumsum(labels.lengths), bad[0], side="right"))
+        raise RecordError(f"{where} must have labels below {count}, but record {number} has {labels.values[bad[0]]}")
 
 
-def _bucket(rows: tf.data.Dataset, batch_size: int, lengths: list[int], drop_remainder: bool) -> tf.data.Dataset:
-    """Batches of (bucket, rows) whose rows all fit the same of `lengths`."""
-
-    def place(*row: Any) -> tuple[tf.Tensor, Any]:
-        batch = _only(row)
-        records = batch[1][1] if isinstance(batch, tuple) else batch
-        tokens = tf.io.parse_example(records, {"token_ids": _INTEGERS})["token_ids"]
-        return tf.searchsorted(tf.constant(lengths, tf.int64), tokens.row_lengths(), out_type=tf.int64), batch
-
-    # Lengths are read many rows at a time: parsing one by one costs more than all the rest.
-    placed = rows.batch(_ROWS_AT_ONCE).map(place, num_parallel_calls=tf.data.AUTOTUNE).unbatch()
-    return placed.group_by_window(
-        key_func=lambda bucket, _: bucket,
-        reduce_func=lambda _, found: found.batch(batch_size, drop_remainder=drop_remainder),
-        window_size=batch_size,
-    )
-
-
-def _only(row: tuple[Any, ...]) -> Any:
-    """What tf.data gave as separate arguments, as the one element that it was."""
-    return row[0] if len(row) == 1 else row
-
-
-def _pad_pair(rows: dict[str, tf.RaggedTensor], length: tf.Tensor | int) -> Batch:
+def _pad_pair(rows: dict[str, tf.RaggedTensor], width: tf.Tensor | int) -> Batch:
     # 0 is no special case for the model: padding_mask says what is padding, whatever its id.
-    batch = {name: _pad(rows[name], length) for name in _PAIR}
-    batch["padding_mask"] = _pad(tf.ones_like(rows["token_ids"]), length)
+    batch = {name: _pad(rows[name], width) for name in _PAIR}
+    batch["padding_mask"] = _pad(tf.ones_like(rows["token_ids"]), width)
     return batch
 
 
-def _pad(rows: tf.RaggedTensor, length: tf.Tensor | int) -> tf.Tensor:
-    """(batch, length) int32, filled up with 0."""
-    shape = tf.stack([rows.nrows(), tf.cast(length, tf.int64)])
-    padded = tf.cast(rows, tf.int32).to_tensor(0, shape=shape)
-    return tf.ensure_shape(padded, [None, length]) if isinstance(length, int) else padded
+def _pad(rows: tf.RaggedTensor, width: tf.Tensor | int, filling: int = 0) -> tf.Tensor:
+    """(batch, width) int32, filled up."""
+    shape = tf.stack([rows.nrows(), tf.cast(width, tf.int64)])
+    padded = tf.cast(rows, tf.int32).to_tensor(filling, shape=shape)
+    return tf.ensure_shape(padded, [None, width]) if isinstance(width, int) else padded

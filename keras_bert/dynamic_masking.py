@@ -32,26 +32,25 @@ class DynamicMasking:
         folder: of the rows, with their `vocab.txt`.
         masking: which tokens to hide.
         seed: of all choices.
-        total: the rows of one epoch.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], masking: Masking, seed: int, total: int) -> None:
+    def __init__(self, folder: str | os.PathLike[str], masking: Masking, seed: int) -> None:
         lines = (Path(folder) / VOCABULARY_FILE).read_text(encoding="utf-8").removesuffix("\n").split("\n")
         self._pieces = pieces_of(lines)
-        self._masking, self._seed, self._total = masking, seed, total
+        self._masking, self._seed = masking, seed
 
-    def __call__(self, batch: Batch, places: tf.Tensor, indices: tf.Tensor) -> Batch:
+    def __call__(self, batch: Batch, epochs: tf.Tensor, indices: tf.Tensor) -> Batch:
         """A batch with tokens hidden.
 
         Args:
             batch: token_ids and padding_mask (batch, length) int32, and what else there is.
-            places: (batch,), how many rows came before each since the first epoch began.
+            epochs: (batch,), the pass over the rows in which each stands.
             indices: (batch,), the number of each row in the files.
         """
         kinds = [tf.int32, tf.int32, tf.int32, tf.float32]
         shape = batch["token_ids"].shape
         hidden = tf.numpy_function(
-            self._mask, [batch["token_ids"], batch["padding_mask"], places, indices], kinds, stateful=False
+            self._mask, [batch["token_ids"], batch["padding_mask"], epochs, indices], kinds, stateful=False
         )
         wide = (shape[0], self._masking.max_predictions)
         names = ("token_ids", "mask_positions", "mask_ids", "mask_weights")
@@ -64,7 +63,7 @@ class DynamicMasking:
         self,
         token_ids: NDArray[np.int32],
         padding_mask: NDArray[np.int32],
-        places: NDArray[np.int64],
+        epochs: NDArray[np.int64],
         indices: NDArray[np.int64],
     ) -> tuple[Any, ...]:
         return mask_rows(
@@ -73,6 +72,6 @@ class DynamicMasking:
             masking=self._masking,
             mask_id=self._pieces.mask_id,
             replacement_ids=self._pieces.replacement_ids,
-            keys=row_keys(self._seed, places // self._total, indices),
+            keys=row_keys(self._seed, epochs, indices),
             continues=self._pieces.continues[token_ids],
         )

@@ -1,68 +1,142 @@
-"""AdamW with warm-up and linear decay, as BERT was trained (Devlin et al. 2019, A.2)."""
+"""AdamW with warm-up, as BERT was trained (Devlin et al. 2019, A.2), and with a learning rate for each layer."""
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import Any, get_args
 
 import keras
 from keras import ops
 
-from keras_bert.config import check
+from keras_bert.config import Decay, check
 
 # Biases and LayerNorm's gamma and beta are not decayed (released code, `optimization.py`).
-NOT_DECAYED = ["bias", "gamma", "beta"]
+NOT_DECAYED = ("bias", "gamma", "beta")
+_EMBEDDINGS = ("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm")
 
 
-class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Rises linearly to the peak over the warm-up, then falls linearly and would be 0 one step after the last.
+class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """Rises linearly to the peak over the warm-up, then falls and would be 0 one step after the last.
 
     Args:
         peak: the largest learning rate.
         steps: optimizer steps in all.
         warmup: share of the steps that rise.
+        decay: how it falls, from 1 to 0 as the share r of the falling steps that is left does: `linear` is r,
+            `cosine` is (1 - cos(pi r)) / 2 (Loshchilov and Hutter 2017, equation 5, without restarts),
+            `polynomial` is r to the power.
+        power: of the polynomial.
     """
 
-    def __init__(self, peak: float, steps: int, warmup: float) -> None:
+    def __init__(self, peak: float, steps: int, warmup: float, decay: Decay = "linear", power: float = 2.0) -> None:
         super().__init__()
-        self.peak, self.steps, self.warmup = peak, steps, warmup
+        check("WarmupDecay", "decay", decay in get_args(Decay), f"be one of {get_args(Decay)}", decay)
+        self.peak, self.steps, self.warmup, self.decay, self.power = peak, steps, warmup, decay, power
 
     def __call__(self, step: Any) -> Any:
         """The learning rate of the step with this number, counted from 0; the first step already moves."""
         done = ops.cast(step, "float32") + 1.0
         rising = max(1.0, self.steps * self.warmup)
-        falling = max(1.0, self.steps - rising)
-        return self.peak * ops.clip(ops.minimum(done / rising, (self.steps + 1 - done) / falling), 0.0, 1.0)
+        left = ops.clip((self.steps + 1 - done) / max(1.0, self.steps - rising), 0.0, 1.0)
+        if self.decay == "cosine":
+            left = (1.0 - ops.cos(math.pi * left)) / 2.0
+        elif self.decay == "polynomial":
+            left = left**self.power
+        return self.peak * ops.minimum(ops.clip(done / rising, 0.0, 1.0), left)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {"peak": self.peak, "steps": self.steps, "warmup": self.warmup}
+        return {name: getattr(self, name) for name in ("peak", "steps", "warmup", "decay", "power")}
+
+
+class LayerwiseAdamW(keras.optimizers.Adam):
+    """AdamW (Loshchilov and Hutter 2019, algorithm 2) whose rate falls from layer to layer.
+
+    Keras' own AdamW has one rate and one decay for all weights. The decay here follows the layer's rate.
+
+    Args:
+        learning_rate: a number or a schedule, of the topmost block and the heads.
+        decoupled_decay: of each weight, times its learning rate; not for biases and LayerNorm.
+        layer_decay: lambda of eta_l = eta lambda^(L - l), l being 0 for the embeddings, and L the topmost of the blocks
+            1 to L (Howard and Ruder 2018, section 3.2; Clark et al. 2020, appendix B).
+        kwargs: those of `keras.optimizers.Adam`.
+    """
+
+    def __init__(
+        self, learning_rate: Any, *, decoupled_decay: float = 0.01, layer_decay: float = 1.0, **kwargs: Any
+    ) -> None:
+        super().__init__(learning_rate, **kwargs)
+        self.decoupled_decay, self.layer_decay = decoupled_decay, layer_decay
+
+    def build(self, variables: Sequence[Any]) -> None:
+        """Makes the moments, and finds the place of each variable in the model by its path."""
+        super().build(variables)
+        depths = [_depth(variable.path) for variable in variables]
+        top = max((depth for depth in depths if depth is not None), default=0)
+        self._rates = [1.0 if depth is None else self.layer_decay ** (top - depth) for depth in depths]
+        self._decays = [0.0 if variable.name in NOT_DECAYED else self.decoupled_decay for variable in variables]
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        """One step of one variable; Keras calls it."""
+        index = self._get_variable_index(variable)
+        rate = ops.cast(learning_rate, variable.dtype) * self._rates[index]
+        if self._decays[index]:
+            self.assign_sub(variable, ops.multiply(variable, rate * self._decays[index]))
+        super().update_step(gradient, variable, rate)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        own = {"decoupled_decay": self.decoupled_decay, "layer_decay": self.layer_decay}
+        return {**super().get_config(), **own}
+
+
+def _depth(path: str) -> int | None:
+    """How many blocks lie below a variable's layer, its own included; None for heads, which lie above all."""
+    parts = path.split("/")
+    if any(part in _EMBEDDINGS for part in parts):
+        return 0
+    blocks = [part.removeprefix("block_") for part in parts if part.startswith("block_")]
+    return int(blocks[0]) + 1 if blocks else None
 
 
 def adamw(
-    learning_rate: float, steps: int, *, warmup: float = 0.1, weight_decay: float = 0.01, clip_norm: float = 1.0
-) -> keras.optimizers.Optimizer:
-    """AdamW (Loshchilov and Hutter 2019) with BERT's constants.
+    learning_rate: float,
+    steps: int,
+    *,
+    warmup: float = 0.1,
+    decay: Decay = "linear",
+    power: float = 2.0,
+    weight_decay: float = 0.01,
+    layer_decay: float = 1.0,
+    clip_norm: float | None = 1.0,
+) -> LayerwiseAdamW:
+    """AdamW with BERT's constants.
 
     Args:
         learning_rate: the peak of the schedule.
         steps: optimizer steps in all.
         warmup: share of the steps in which the learning rate rises.
+        decay: how it falls, see `WarmupDecay`.
+        power: of a polynomial decay.
         weight_decay: decoupled decay, times the learning rate; not for biases and LayerNorm.
-        clip_norm: the largest norm of all gradients together.
+        layer_decay: what the rate of a block is multiplied with to get that of the block below, see `LayerwiseAdamW`.
+        clip_norm: the largest norm of all gradients together; None for no limit.
 
     Raises:
         ValueError: an argument is out of range.
     """
-    for name, value in (("learning_rate", learning_rate), ("clip_norm", clip_norm)):
-        check("adamw", name, value > 0, "be positive", value)
+    for name, value in (("learning_rate", learning_rate), ("clip_norm", clip_norm), ("power", power)):
+        check("adamw", name, value is None or value > 0, "be positive", value)
     check("adamw", "steps", steps >= 1, "be at least 1", steps)
     check("adamw", "warmup", 0 <= warmup <= 1, "be between 0 and 1", warmup)
     check("adamw", "weight_decay", weight_decay >= 0, "not be negative", weight_decay)
-    optimizer = keras.optimizers.AdamW(
-        learning_rate=WarmupLinearDecay(learning_rate, steps, warmup),
-        weight_decay=weight_decay,
+    check("adamw", "layer_decay", 0 < layer_decay <= 1, "be in (0, 1]", layer_decay)
+    return LayerwiseAdamW(
+        WarmupDecay(learning_rate, steps, warmup, decay, power),
+        decoupled_decay=weight_decay,
+        layer_decay=layer_decay,
         beta_1=0.9,
         beta_2=0.999,
         epsilon=1e-6,
         global_clipnorm=clip_norm,
+        name="adamw",
     )
-    optimizer.exclude_from_weight_decay(var_names=NOT_DECAYED)
-    return optimizer

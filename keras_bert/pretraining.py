@@ -1,6 +1,6 @@
 """The encoder with its two pre-training heads (Devlin et al. 2019, section 3.1)."""
 
-from collections.abc import Mapping
+import dataclasses
 from typing import Any
 
 import keras
@@ -9,7 +9,8 @@ from keras import ops
 from keras_bert.encoder import config_of, pooled_output, sequence_output
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MaskedTokenTransform, OutputBias
-from keras_bert.losses import cross_entropy, hits, mean, weighted
+from keras_bert.losses import cross_entropy, hits, weighted
+from keras_bert.objectives import Batch, Sums, call_model
 
 
 def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True) -> keras.Model:
@@ -39,33 +40,37 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True) -> ke
     return keras.Model({**encoder.input, "mask_positions": mask_positions}, logits, name="pretraining")
 
 
-def pretraining_objective(
-    model: keras.Model, batch: Mapping[str, Any], training: bool
-) -> tuple[Any, dict[str, tuple[Any, Any]]]:
-    """Mean loss of the masked tokens plus, where the model has that head, mean loss of the next sentences.
+@dataclasses.dataclass(frozen=True)
+class PretrainingObjective:
+    """Mean loss of the masked tokens plus, where rows are pairs, mean loss of the next sentences.
 
-    Args:
-        model: what `build_pretraining` returns.
-        batch: the model's inputs, `mask_ids` and `mask_weights` (batch, predictions), and for the second head
-            `next_sentence_label` (batch,).
-        training: whether dropout is on.
+    Batches have the model's inputs, `mask_ids` and `mask_weights` (batch, predictions) and, for the second head,
+    `next_sentence_label` (batch,).
 
-    Returns:
-        The loss, and sums and weights of `masked_loss` and `next_sentence_loss` (nats), `masked_accuracy`
-        and `next_sentence_accuracy`.
+    Attributes:
+        next_sentence: whether the model has the second head.
     """
-    logits = model({spec.name: batch[spec.name] for spec in model.inputs}, training=training)
-    weights = batch["mask_weights"]
-    metrics = {
-        "masked_loss": weighted(cross_entropy(logits["masked_tokens"], batch["mask_ids"]), weights),
-        "masked_accuracy": weighted(hits(logits["masked_tokens"], batch["mask_ids"]), weights),
-    }
-    if "next_sentence" not in logits:
-        return mean(metrics["masked_loss"]), metrics
-    follows = batch["next_sentence_label"]
-    ones = ops.ones_like(follows, dtype="float32")
-    metrics |= {
-        "next_sentence_loss": weighted(cross_entropy(logits["next_sentence"], follows), ones),
-        "next_sentence_accuracy": weighted(hits(logits["next_sentence"], follows), ones),
-    }
-    return mean(metrics["masked_loss"]) + mean(metrics["next_sentence_loss"]), metrics
+
+    next_sentence: bool = True
+
+    def weights(self, batch: Batch) -> dict[str, Any]:
+        """The predictions, and the pairs."""
+        weights = {"masked_loss": ops.sum(batch["mask_weights"])}
+        if self.next_sentence:
+            weights["next_sentence_loss"] = ops.sum(ops.ones_like(batch["next_sentence_label"], dtype="float32"))
+        return weights
+
+    def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
+        """Sums and weights of `masked_loss` and `next_sentence_loss` (nats) and of the shares of right answers."""
+        logits = call_model(model, batch, training)
+        weights = batch["mask_weights"]
+        metrics = {
+            "masked_loss": weighted(cross_entropy(logits["masked_tokens"], batch["mask_ids"]), weights),
+            "masked_accuracy": weighted(hits(logits["masked_tokens"], batch["mask_ids"]), weights),
+        }
+        if self.next_sentence:
+            follows = batch["next_sentence_label"]
+            ones = ops.ones_like(follows, dtype="float32")
+            metrics["next_sentence_loss"] = weighted(cross_entropy(logits["next_sentence"], follows), ones)
+            metrics["next_sentence_accuracy"] = weighted(hits(logits["next_sentence"], follows), ones)
+        return metrics

@@ -17,15 +17,15 @@ from keras_bert.layers.heads import FirstTokenPooler, MaskedTokenTransform, Mean
 from keras_bert.layers.tap import Tap
 from keras_bert.losses import span_hits, span_loss
 from keras_bert.metrics.accuracy import LabelledAccuracy
-from keras_bert.optimizer import WarmupLinearDecay
+from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay
 
 # All that Keras cannot find by itself, also for what its own callbacks save: layers, loss, metrics, schedule.
 CUSTOM_OBJECTS: dict[str, Any] = {
     thing.__name__: thing
     for thing in (
-        AttentionBias, Dense, EncoderBlock, FeedForward, FirstTokenPooler, LabelledAccuracy, MaskedTokenTransform,
-        MeanPooler, OutputBias, Pooler, PositionEmbedding, SegmentEmbedding, SelfAttention, Tap, TokenEmbedding,
-        WarmupLinearDecay, span_hits, span_loss,
+        AttentionBias, Dense, EncoderBlock, FeedForward, FirstTokenPooler, LabelledAccuracy, LayerwiseAdamW,
+        MaskedTokenTransform, MeanPooler, OutputBias, Pooler, PositionEmbedding, SegmentEmbedding, SelfAttention, Tap,
+        TokenEmbedding, WarmupDecay, span_hits, span_loss,
     )
 }  # fmt: skip
 

@@ -1,10 +1,7 @@
 """Training under any `tf.distribute` strategy: the same seeds and data give the same weights, bit for bit, on a CPU."""
 
-import json
-import logging
-import math
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,30 +9,27 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.checkpoints import Arrays
 from keras_bert.config import Training
+from keras_bert.loss_scale import LossScale
+from keras_bert.objectives import Batch, Objective, Sums
 from keras_bert.optimizer import adamw
-
-logger = logging.getLogger(__name__)
+from keras_bert.training_loop import Entry, Loop, OnProgress, means
 
 # Rows of a held-out batch: nothing is learnt from it, so it may be larger than a training batch, and faster.
 VALIDATION_BATCH = 64
 
-Batch = Mapping[str, Any]
-Sums = dict[str, tuple[Any, Any]]
 
+class Batches(Protocol):
+    """Batches by number, as `keras_bert.data` gives them."""
 
-class Objective(Protocol):
-    """What a step minimizes."""
+    per_epoch: int
 
-    def __call__(self, model: keras.Model, batch: Batch, training: bool) -> tuple[Any, Sums]:
-        """Answers with the loss, and each metric as (sum, weight).
+    def after(self, done: int, *, shares: Sequence[int] = (0,), of: int = 1) -> Iterable[Batch]:
+        """The training batches from number `done` on, without end; of each the `shares` of so many."""
 
-        On several devices each has its part of the batch, and the mean of their losses is minimized.
-        """
-
-
-class NonFiniteLossError(ArithmeticError):
-    """The loss became NaN or infinite."""
+    def epoch(self, number: int = 0, *, shares: Sequence[int] = (0,), of: int = 1) -> Iterable[Batch]:
+        """All batches of one epoch, likewise."""
 
 
 def make_deterministic(seed: int) -> None:
@@ -45,14 +39,22 @@ def make_deterministic(seed: int) -> None:
 
 
 class Trainer:
-    """Runs an objective over batches with AdamW.
+    """Minimizes an objective with AdamW.
+
+    A step's batch may come in parts (`Training.accumulation`) and be spread over devices: the gradient is that of the
+    whole batch, clipped as a whole.
 
     Args:
         model: the model to train, built under the scope of `strategy`.
         objective: see `Objective`.
-        training: learning rate and the other constants of the optimizer.
+        training: how to train.
         steps: optimizer steps in all, as `Training.count_steps` tells.
         strategy: where to run; the current one if None.
+        variables: others than the model's that training changes, and an interrupted training must have again.
+
+    Attributes:
+        learning_rate: that of the step with a number, from 1.
+        loss_scale: for float16, else None.
     """
 
     def __init__(
@@ -62,140 +64,301 @@ class Trainer:
         training: Training,
         steps: int,
         strategy: tf.distribute.Strategy | None = None,
+        variables: Sequence[tf.Variable] = (),
     ) -> None:
-        self.model, self.objective, self.steps = model, objective, steps
+        self.model, self.objective, self.training, self.steps = model, objective, training, steps
         self.strategy = strategy or tf.distribute.get_strategy()
+        self.loss_scale = LossScale() if training.precision == "float16" else None
+        self._replicas = self.strategy.num_replicas_in_sync
+        self._variables = variables
+        self._used: list[int] = []
         with self.strategy.scope():
-            self.optimizer = adamw(
+            # Clipping is done here, where the whole gradient is.
+            self._optimizer = adamw(
                 training.learning_rate,
                 steps,
                 warmup=training.warmup,
+                decay=training.decay,
+                power=training.power,
                 weight_decay=training.weight_decay,
-                # What the optimizer clips is one replica's share of the gradient.
-                clip_norm=training.clip_norm / self.strategy.num_replicas_in_sync,
+                layer_decay=training.layer_decay,
+                clip_norm=None,
             )
-            self.optimizer.build(model.trainable_variables)
-        # Batches come in several lengths; one graph for all of them is traced once.
-        self._train_step = tf.function(self._distribute(self._train_replica), reduce_retracing=True)
-        self._test_step = tf.function(self._distribute(self._test_replica), reduce_retracing=True)
+            self._optimizer.build(model.trainable_variables)
+            self._averages = [tf.Variable(weight.value) for weight in self._averaged()]
+            self._gradients = [self._local_copy(weight) for weight in self._trained() if self._in_parts]
+        self._make_functions()
 
-    def _train_replica(self, batch: Batch) -> Sums:
-        weights = self.model.trainable_variables
-        with tf.GradientTape() as tape:
-            loss, sums = self.objective(self.model, batch, training=True)
-            # The optimizer adds up what the replicas give it.
-            share = loss / self.strategy.num_replicas_in_sync
-        found = [pair for pair in zip(tape.gradient(share, weights), weights, strict=True) if pair[0] is not None]
-        # A sparse gradient, as embeddings have, may hold a row in parts, and then its norm is not the gradient's.
-        gradients = [tf.convert_to_tensor(gradient) for gradient, _ in found]
-        if self.strategy.num_replicas_in_sync > 1:
-            # Keras clips before it adds up: by then every replica must hold what all of them found.
-            gradients = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.MEAN, gradients)
-        self.optimizer.apply(gradients, [weight for _, weight in found])
-        return sums
+    @property
+    def _in_parts(self) -> bool:
+        """Whether the gradient is found before it is known if, and of what batch, it will be used."""
+        return self.training.accumulation > 1 or self.loss_scale is not None
 
-    def _test_replica(self, batch: Batch) -> Sums:
-        return self.objective(self.model, batch, training=False)[1]
+    def _trained(self) -> list[Any]:
+        return self.model.trainable_variables
 
-    def _distribute(self, replica: Callable[[Batch], Sums]) -> Callable[[Batch], Sums]:
-        def step(batch: Batch) -> Sums:
-            sums = self.strategy.run(replica, (batch,))
+    def _averaged(self) -> list[Any]:
+        return self._trained() if self.training.ema else []
+
+    @staticmethod
+    def _local_copy(weight: Any) -> tf.Variable:
+        """A variable of zeros that each device has for itself."""
+        return tf.Variable(
+            tf.zeros(weight.shape),
+            trainable=False,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.SUM,
+        )
+
+    def _make_functions(self) -> None:
+        # Batches come in several lengths; one graph for all of them is traced once. XLA needs one for each.
+        xla = self.training.xla
+
+        def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+            return tf.function(function, jit_compile=True) if xla else function
+
+        self._differentiate = compiled(self._find_gradients)
+        self._measure = compiled(self._evaluate)
+        self._run_whole = self._on_all_devices(self._step_at_once, ("sum", "same"))
+        self._run_weights = self._on_all_devices(self._find_weights, ("same",))
+        self._run_part = self._on_all_devices(self._accumulate, ("sum",))
+        self._run_norm = self._on_all_devices(self._find_norm, ("same",))
+        self._run_apply = self._on_all_devices(self._apply_parts, ())
+        self._run_test = self._on_all_devices(lambda batch: (self._measure(batch),), ("sum",))
+        self._run_average = tf.function(self._average)
+
+    def _on_all_devices(self, replica: Callable[..., Any], results: tuple[str, ...]) -> Callable[..., Any]:
+        """A function of the host; of its results each is the `sum` over devices, or the `same` on all of them."""
+
+        def collect(kind: str, value: Any) -> Any:
+            if kind == "same":
+                return tf.nest.map_structure(lambda part: self.strategy.experimental_local_results(part)[0], value)
             add = tf.distribute.ReduceOp.SUM
-            return {
-                name: (self.strategy.reduce(add, total, axis=None), self.strategy.reduce(add, weight, axis=None))
-                for name, (total, weight) in sums.items()
-            }
+            return tf.nest.map_structure(lambda part: self.strategy.reduce(add, part, axis=None), value)
 
-        return step
+        def run(*arguments: Any) -> tuple[Any, ...]:
+            found = self.strategy.run(replica, arguments)
+            return tuple(collect(kind, value) for kind, value in zip(results, found or (), strict=True))
+
+        return tf.function(run, reduce_retracing=not self.training.xla)
+
+    def _add_up(self, values: Any) -> Any:
+        """Within a device's part of the work: the sum over all devices."""
+        if self._replicas == 1:
+            return values
+        context = tf.distribute.get_replica_context()
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, values)
+
+    def _find_weights(self, batch: Batch) -> tuple[dict[str, Any]]:
+        return (self._add_up(self.objective.weights(batch)),)
+
+    def _find_gradients(self, batch: Batch, weights: Mapping[str, Any], scale: Any) -> tuple[list[Any], Sums]:
+        """This device's share of the gradient of those weights that have one, and its sums."""
+        with tf.GradientTape() as tape:
+            sums = self._evaluate(batch, training=True)
+            # Where nothing weighs anything, as in a batch without a masked token, there is nothing to learn.
+            loss = tf.add_n([sums[name][0] / tf.maximum(weight, 1e-9) for name, weight in weights.items()]) * scale
+        gradients = tape.gradient(loss, [weight.value for weight in self._trained()])
+        # Known once the first step is traced: what the objective does not use is not to decay either.
+        self._used = [place for place, gradient in enumerate(gradients) if gradient is not None]
+        # A sparse gradient, as embeddings have, may hold a row in parts, and then its norm is not the gradient's.
+        return [tf.convert_to_tensor(gradients[place]) for place in self._used], sums
+
+    def _evaluate(self, batch: Batch, training: bool = False) -> Sums:
+        sums = self.objective(self.model, batch, training)
+        return sums | {"tokens": (tf.reduce_sum(tf.cast(batch["padding_mask"], tf.float32)), tf.constant(1.0))}
+
+    def _step_at_once(self, batch: Batch) -> tuple[Sums, Any]:
+        (weights,) = self._find_weights(batch)
+        gradients, sums = self._differentiate(batch, weights, tf.constant(1.0))
+        gradients = self._add_up(gradients)
+        norm = tf.linalg.global_norm(gradients)
+        self._apply(gradients, norm, 1.0)
+        return sums, norm
+
+    def _accumulate(self, batch: Batch, weights: Mapping[str, Any], scale: Any) -> tuple[Sums]:
+        gradients, sums = self._differentiate(batch, weights, scale)
+        for place, gradient in zip(self._used, gradients, strict=True):
+            self._gradients[place].assign_add(gradient)
+        return (sums,)
+
+    def _accumulated(self) -> list[Any]:
+        # What is read from a variable has no device yet, which collective operations want.
+        return self._add_up([tf.identity(self._gradients[place]) for place in self._used])
+
+    def _find_norm(self, scale: Any) -> tuple[Any]:
+        return (tf.linalg.global_norm(self._accumulated()) / scale,)
+
+    def _apply_parts(self, norm: Any, scale: Any, use: bool) -> None:
+        if use:
+            self._apply(self._accumulated(), norm, scale)
+        for total in self._gradients:
+            total.assign(tf.zeros_like(total))
+
+    def _apply(self, gradients: Sequence[Any], norm: Any, scale: Any) -> None:
+        """Clips by the norm and makes the step; each device has the whole gradient, and the optimizer adds them up."""
+        factor = self.training.clip_norm / (tf.maximum(norm, self.training.clip_norm) * scale * self._replicas)
+        trained = self._trained()
+        self._optimizer.apply([gradient * factor for gradient in gradients], [trained[place] for place in self._used])
+
+    def _average(self, step: Any) -> None:
+        """Moves the running mean; in the first steps it forgets faster, as that of `tf.train` does."""
+        decay = tf.minimum(self.training.ema, (1.0 + step) / (10.0 + step))
+        for average, weight in zip(self._averages, self._averaged(), strict=True):
+            average.assign(decay * average + (1.0 - decay) * weight.value)
+
+    def step(self, parts: Sequence[Batch], number: int) -> tuple[list[Sums], Any]:
+        """Makes one optimizer step.
+
+        Args:
+            parts: as many as `Training.accumulation` says, each spread over the devices where there are several.
+            number: of the step, from 1.
+
+        Returns:
+            The sums of each part, and the norm of the gradient before it is clipped. With float16 a step whose norm is
+            not finite changes nothing but the loss scale.
+        """
+        if self._in_parts:
+            sums, norm = self._step_in_parts(parts)
+        else:
+            total, norm = self._run_whole(parts[0])
+            sums = [total]
+        if self._averages:
+            with self.strategy.scope():
+                self._run_average(tf.constant(number, tf.float32))
+        return sums, norm
+
+    def _step_in_parts(self, parts: Sequence[Batch]) -> tuple[list[Sums], Any]:
+        scale = tf.constant(self.loss_scale.scale if self.loss_scale else 1.0)
+        weighed = [self._run_weights(part)[0] for part in parts]
+        weights = {name: tf.add_n([weight[name] for weight in weighed]) for name in weighed[0]}
+        sums = [self._run_part(part, weights, scale)[0] for part in parts]
+        (norm,) = self._run_norm(scale)
+        use = True
+        if self.loss_scale:
+            use = bool(np.isfinite(float(norm)))
+            self.loss_scale.update(overflow=not use)
+        self._run_apply(norm, scale, use)
+        return sums, norm
 
     def fit(
         self,
-        batches: Iterable[Batch],
+        batches: Batches,
         *,
-        validation: Iterable[Batch],
-        on_progress: Callable[[int, int, str], None],
+        validation: Batches,
+        on_progress: OnProgress,
         log_every: int = 50,
         validations: int = 4,
-    ) -> list[dict[str, float]]:
-        """Makes all the optimizer steps.
+        select: str | None = None,
+        patience: int | None = None,
+        checkpoints: Path | None = None,
+        checkpoint_seconds: float = 60.0,
+        record: Path | None = None,
+    ) -> list[Entry]:
+        """Makes all the optimizer steps, or those that are missing where there are checkpoints.
 
         Args:
-            batches: at least as many as there are steps; a `tf.data.Dataset` where there are several devices.
-            validation: held-out batches, read anew at every validation; likewise.
+            batches: of `Training.part_size` rows.
+            validation: held-out batches; one epoch of them is read at every validation.
             on_progress: told steps done, steps in all and a few words.
             log_every: steps between two entries of the history.
             validations: how often to validate, evenly spread; the last time after the last step.
+            select: the held-out metric whose best value decides which weights are kept at the end; one whose name ends
+                with `loss`, `error` or `perplexity` is better when it is smaller. None for the last weights.
+            patience: validations without a better value after which to stop; None for all steps.
+            checkpoints: a folder for what is needed to go on after an interruption: the weights, bit for bit, are those
+                of a training that nothing interrupted. None for no checkpoints.
+            checkpoint_seconds: the least time from one checkpoint to the next.
+            record: a folder for what can be watched meanwhile, see `RunningRecord`; None for none.
 
         Returns:
-            The history: `step`, `learning_rate` and the mean of each metric since the entry before, some
-            entries with the held-out means as `validation_...`.
+            The history: `step`, `learning_rate`, `gradient_norm` and the mean of each metric since the entry before,
+            some entries with the held-out means as `validation_...`.
 
         Raises:
             NonFiniteLossError: a metric is not a finite number.
-            ValueError: the batches ran out before the last step, or there are none to validate on.
+            StoppedError: a signal asked to stop; there is a checkpoint, if there is a place for one.
+            CheckpointError: there are checkpoints, but of another training, or damaged ones only.
+            ValueError: there are no batches to validate on, or no such metric to select by.
         """
-        history: list[dict[str, float]] = []
-        window: list[Sums] = []
-        source = self._take(batches)
-        validate_at = {round(self.steps * (index + 1) / validations) for index in range(validations)}
-        note = ""
-        since = time.monotonic()
-        for step in range(1, self.steps + 1):
-            window.append(self._train_step(next(source)))
-            if step % log_every == 0 or step in validate_at or step == self.steps:
-                means = _means(window)
-                logger.info("%.2f steps a second", len(window) / (time.monotonic() - since))
-                entry = {"step": step, "learning_rate": self._learning_rate(step), **means}
-                _check_finite(entry)
-                if step in validate_at:
-                    entry |= {f"validation_{name}": value for name, value in self.evaluate(validation).items()}
-                    _check_finite(entry)
-                history.append(entry)
-                logger.info("%s", json.dumps(entry))
-                note = ", ".join(f"{name} {value:.3f}" for name, value in list(means.items())[:2])
-                window, since = [], time.monotonic()
-            on_progress(step, self.steps, note)
-        return history
+        loop = Loop(self, batches, validation, on_progress, log_every, validations, select, patience)
+        return loop.run(checkpoints, checkpoint_seconds, record)
 
-    def evaluate(self, batches: Iterable[Batch]) -> dict[str, float]:
-        """The mean of each metric over all the batches, with dropout off.
+    def learning_rate(self, step: int) -> float:
+        """The learning rate of the topmost layers in a step, counted from 1."""
+        return float(self._optimizer._learning_rate(step - 1))
+
+    def evaluate(self, batches: Batches) -> dict[str, float]:
+        """The mean of each metric over an epoch, with dropout off; of the mean weights, if there is a running mean.
 
         Raises:
             ValueError: there are no batches.
         """
-        window = [self._test_step(batch) for batch in self._distributed(batches)]
+        with self._mean_weights():
+            window = [self._run_test(batch)[0] for batch in self.spread(lambda **shares: batches.epoch(**shares))]
         if not window:
             raise ValueError("there must be at least one batch to evaluate on, got none")
-        return _means(window)
+        found = means(window)
+        found.pop("tokens")
+        return found
 
-    def _distributed(self, batches: Iterable[Batch]) -> Iterable[Batch]:
-        if self.strategy.num_replicas_in_sync == 1:
-            return batches
-        return self.strategy.experimental_distribute_dataset(batches)
+    def spread(self, read: Callable[..., Iterable[Batch]]) -> Iterable[Batch]:
+        """Batches for the devices: each has its share of the rows of every batch."""
+        if self._replicas == 1:
+            return read()
 
-    def _take(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        yield from self._distributed(batches)
-        raise ValueError(f"there must be a batch for each of the {self.steps} steps, but the batches ran out")
+        def read_here(context: tf.distribute.InputContext) -> Iterable[Batch]:
+            here = context.num_replicas_in_sync // context.num_input_pipelines
+            first = context.input_pipeline_id * here
+            return read(shares=range(first, first + here), of=context.num_replicas_in_sync)
 
-    def _learning_rate(self, step: int) -> float:
-        return float(self.optimizer._learning_rate(step - 1))
+        return self.strategy.distribute_datasets_from_function(read_here)
 
+    @contextlib.contextmanager
+    def _mean_weights(self) -> Iterator[None]:
+        """Puts the running mean in the place of the weights for a while."""
+        self.swap_means()
+        try:
+            yield
+        finally:
+            self.swap_means()
 
-def write_history(history: list[dict[str, float]], path: Path) -> None:
-    """Writes one JSON object a line; no times, so that equal trainings give equal files."""
-    path.write_text("".join(json.dumps(entry, sort_keys=True) + "\n" for entry in history))
+    def swap_means(self) -> None:
+        """Weights and running means change places, if there are any."""
+        with self.strategy.scope():
+            for average, weight in zip(self._averages, self._averaged(), strict=True):
+                current = weight.numpy()
+                weight.assign(average.numpy())
+                average.assign(current)
 
+    def weights(self) -> Arrays:
+        """What the model knows now; of the means of the weights, if there are any."""
+        with self._mean_weights():
+            return {f"{index}": weight.numpy() for index, weight in enumerate(self.model.variables)}
 
-def _means(window: list[Sums]) -> dict[str, float]:
-    names = window[0].keys()
-    totals = {name: np.sum([[float(part) for part in sums[name]] for sums in window], axis=0) for name in names}
-    return {name: float(total / weight) if weight else math.nan for name, (total, weight) in totals.items()}
+    def set_weights(self, arrays: Mapping[str, Any]) -> None:
+        """What `weights` told becomes the model's, for good: nothing is trained after it."""
+        with self.strategy.scope():
+            for index, weight in enumerate(self.model.variables):
+                weight.assign(arrays[f"{index}"])
 
+    def arrays(self) -> Arrays:
+        """All numbers that the steps to come depend on."""
+        return {name: variable.numpy() for name, variable in self._state()}
 
-def _check_finite(entry: Mapping[str, float]) -> None:
-    for name, value in entry.items():
-        if not math.isfinite(value):
-            raise NonFiniteLossError(
-                f"{name} is {value} at step {entry['step']}: the usual cause is a learning rate that is too high "
-                f"(it was {entry['learning_rate']:.2g})"
-            )
+    def set_arrays(self, arrays: Mapping[str, Any]) -> None:
+        """Goes back to where `arrays` was asked."""
+        with self.strategy.scope():
+            for name, variable in self._state():
+                variable.assign(arrays[name])
+
+    def _state(self) -> list[tuple[str, Any]]:
+        groups = {
+            "model": self.model.variables,
+            "optimizer": self._optimizer.variables,
+            "mean": self._averages,
+            "other": self._variables,
+        }
+        return [
+            (f"{group}/{index}", variable) for group, found in groups.items() for index, variable in enumerate(found)
+        ]

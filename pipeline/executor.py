@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from components.artifacts import sync
-from components.base import Component, InputError, Refusal, Role, set_progress_sink
+from components.base import Component, InputError, Refusal, Role, Workplace, set_progress_sink, set_workplace
 from pipeline.fingerprint import FIRST_PARTY
 
 Kind = Literal["done", "input_error", "refusal", "disk_full", "crash"]
@@ -54,6 +54,7 @@ def execute(
     log: Path,
     watcher: Watcher,
     preload: Sequence[str] = PRELOAD,
+    place: Workplace | None = None,
 ) -> Outcome:
     """Runs a component in a child process and waits for its end.
 
@@ -66,6 +67,7 @@ def execute(
         log: the file that takes everything the child prints.
         watcher: is told about progress.
         preload: modules that the fork server imports once, before its first child.
+        place: what `workplace` answers in the child.
     """
     watcher.tick()  # starting may take the server seconds, in which nothing else is drawn
     _start_server(preload, log)
@@ -77,7 +79,7 @@ def execute(
             with theirs:
                 process.start()
             with contextlib.suppress(BrokenPipeError):
-                ours.send((component, dict(arguments)))
+                ours.send((component, dict(arguments), place or Workplace()))
             return _listen(ours, process, watcher)
         finally:
             _end(process)
@@ -156,13 +158,14 @@ def _child(connection: Connection, log: Path) -> None:
     faulthandler.enable()
     _log_first_party()
     try:
-        component, arguments = connection.recv()
+        component, arguments, place = connection.recv()
     except EOFError:
         return
     except Exception as error:
         traceback.print_exc()
         connection.send(Outcome("crash", _last_line(error)))
         return
+    set_workplace(place)
     set_progress_sink(_Sender(connection).send)
     outcome = _run(component, arguments)
     set_progress_sink(lambda done, total, note: None)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.artifacts import Artifact, sync
-from components.base import Handle, InputError, Latest, Node, Refusal, Role, canonical
+from components.base import Handle, InputError, Latest, Node, Refusal, Role, Workplace, canonical
 from pipeline.executor import PRELOAD, Outcome, Watcher, execute, is_disk_full
 from pipeline.fingerprint import FIRST_PARTY, code_fingerprint, execution_key
-from pipeline.root import ARTIFACTS, LOGS, STAGING
+from pipeline.root import ARTIFACTS, LOGS, STAGING, UNFINISHED
 from pipeline.store import Execution, NewArtifact, Store, StoredArtifact
 
 
@@ -116,7 +116,8 @@ class Launcher:
             log.parent.mkdir(parents=True, exist_ok=True)
             staging.mkdir(parents=True)
             outputs = self._outputs(plan.node, staging)
-            outcome = execute(plan.node.component, self._arguments(plan, outputs), log, watcher, self._preload)
+            place = Workplace(self._unfinished(plan), log.with_suffix(""))
+            outcome = execute(plan.node.component, self._arguments(plan, outputs), log, watcher, self._preload, place)
             if outcome.kind == "done":
                 outcome = _check_parameters(plan, outputs)
             if outcome.kind == "done":
@@ -180,7 +181,13 @@ class Launcher:
             new[name] = NewArtifact(type(output).__name__, fingerprint, relative)
         for folder in (home, home.parent, self._root):
             sync(folder)
-        return self._store.publish(self._execution(plan, "ran", seconds), plan.present_inputs(), new)
+        published = self._store.publish(self._execution(plan, "ran", seconds), plan.present_inputs(), new)
+        shutil.rmtree(self._unfinished(plan), ignore_errors=True)
+        return published
+
+    def _unfinished(self, plan: Plan) -> Path:
+        """What a step leaves for itself should it be interrupted; the key tells that it is the same step."""
+        return self._root / UNFINISHED / f"{plan.node.name}-{plan.key[:12]}"
 
     def _failure(self, plan: Plan, outcome: Outcome, seconds: float) -> Exception:
         """Records how a step ended that made nothing, and says it."""

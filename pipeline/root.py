@@ -13,6 +13,7 @@ from pipeline.store import DATABASE, Store
 STAGING = ".staging"
 ARTIFACTS = "artifacts"
 LOGS = "logs"
+UNFINISHED = ".unfinished"
 LOCK = ".lock"
 
 

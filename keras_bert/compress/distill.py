@@ -1,6 +1,5 @@
 """Distillation: a smaller student learns from a teacher (Hinton et al. 2015)."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -10,7 +9,8 @@ from keras_bert.config import Distillation
 from keras_bert.encoder import blocks_of, has_layer
 from keras_bert.layers.embeddings import PositionEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
-from keras_bert.losses import cross_entropy, hits, mean, weighted
+from keras_bert.losses import cross_entropy, hits, weighted
+from keras_bert.objectives import Batch, Sums, call_model
 
 # Layers outside the blocks that a student of the same width takes over as they are.
 _SHARED = ("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "pooler", "classifier")
@@ -38,27 +38,28 @@ class DistillationObjective:
         self._teacher = teacher
         self._distillation = distillation
 
-    def __call__(
-        self, model: keras.Model, batch: Mapping[str, Any], training: bool
-    ) -> tuple[Any, dict[str, tuple[Any, Any]]]:
-        """The loss, and sums and weights of `loss`, `accuracy` and `teacher_divergence`.
+    def weights(self, batch: Batch) -> dict[str, Any]:
+        """The weight of `loss`: the rows."""
+        return {"loss": ops.sum(ops.ones_like(batch["label"], dtype="float32"))}
+
+    def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
+        """Sums and weights of `loss`, `accuracy` and `teacher_divergence`.
 
         Args:
             model: the student.
             batch: the model's inputs and `label` (batch,).
             training: whether the student's dropout is on.
         """
-        logits = model({spec.name: batch[spec.name] for spec in model.inputs}, training=training)
-        wanted = self._teacher({spec.name: batch[spec.name] for spec in self._teacher.inputs}, training=False)
+        logits = call_model(model, batch, training)
+        wanted = call_model(self._teacher, batch, training=False)
         distance = divergence(logits, ops.stop_gradient(wanted), self._distillation.temperature)
         hard = self._distillation.hard_weight
         ones = ops.ones_like(batch["label"], dtype="float32")
-        metrics = {
+        return {
             "loss": weighted(hard * cross_entropy(logits, batch["label"]) + (1 - hard) * distance, ones),
             "accuracy": weighted(hits(logits, batch["label"]), ones),
             "teacher_divergence": weighted(distance, ones),
         }
-        return mean(metrics["loss"]), metrics
 
 
 def initialize_from_teacher(student: keras.Model, teacher: keras.Model) -> dict[str, str]:

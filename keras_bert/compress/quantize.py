@@ -73,6 +73,10 @@ class QuantizationAware:
         """Path of each rounded tap -> (smallest, largest) value of its grid."""
         return {path: self._grids[path].range() for path in self._taps}
 
+    def variables(self) -> list[tf.Variable]:
+        """What training moves besides the weights: the ends of the ranges."""
+        return [variable for path in self._taps for variable in self._grids[path].variables()]
+
     def finish(self) -> Ranges:
         """Writes the rounded weights into the model and lets go of it.
 
@@ -154,6 +158,9 @@ class _MovingGrid:
     def range(self) -> tuple[float, float]:
         return _read(self._variables)
 
+    def variables(self) -> list[tf.Variable]:
+        return list(self._variables.values())
+
 
 class _TableGrid:
     """The grid of a whole embedding table: a row that no batch showed must not be clipped."""
@@ -170,6 +177,9 @@ class _TableGrid:
 
     def range(self) -> tuple[float, float]:
         return _read(self._variables)
+
+    def variables(self) -> list[tf.Variable]:
+        return list(self._variables.values())
 
 
 def _in_float32(rounding: Callable[[tf.Tensor], tf.Tensor], x: Any) -> tf.Tensor:

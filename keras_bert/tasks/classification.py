@@ -1,18 +1,16 @@
 """Classification of a text or of a pair of texts (Devlin et al. 2019, section 4.1)."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 import keras
 import numpy as np
-from keras import ops
 
 from keras_bert.config import Pooling, check
 from keras_bert.encoder import has_layer, pooled_output, sequence_output
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MeanPooler
-from keras_bert.losses import cross_entropy, hits, mean, weighted
 from keras_bert.tasks.base import Array, Features, Task
 from keras_bert.tasks.checks import check_labels, check_same_length, label_numbers
 
@@ -60,28 +58,6 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
 def pooling_of(model: keras.Model) -> Pooling:
     """How a model of this file pools."""
     return "mean" if has_layer(model, "mean_pooler") else "cls"
-
-
-def classification_objective(
-    model: keras.Model, batch: Mapping[str, Any], training: bool
-) -> tuple[Any, dict[str, tuple[Any, Any]]]:
-    """Mean cross-entropy of the labels.
-
-    Args:
-        model: what `build_classifier` returns.
-        batch: the model's inputs and `label` (batch,).
-        training: whether dropout is on.
-
-    Returns:
-        The loss, and sums and weights of `loss` (nats) and `accuracy`.
-    """
-    logits = model({spec.name: batch[spec.name] for spec in model.inputs}, training=training)
-    ones = ops.ones_like(batch["label"], dtype="float32")
-    metrics = {
-        "loss": weighted(cross_entropy(logits, batch["label"]), ones),
-        "accuracy": weighted(hits(logits, batch["label"]), ones),
-    }
-    return mean(metrics["loss"]), metrics
 
 
 @dataclasses.dataclass(frozen=True)

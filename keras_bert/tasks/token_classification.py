@@ -92,7 +92,7 @@ class TokenClassification(Task):
         shape: tuple[Any, ...] = getattr(model.output, "shape", ())
         check(type(self).__name__, "model", len(shape) == 3, "give logits (batch, length, labels)", shape)
         self.labels = check_labels(type(self).__name__, labels, shape[-1])
-        self._has_entities = _are_entity_tags(self.labels)
+        self._has_entities = are_entity_tags(self.labels)
         self._continues = np.array([piece.startswith("##") for piece in tokenizer.vocabulary])
 
     @classmethod
@@ -264,7 +264,7 @@ def decode(text: str, tags: Sequence[str], probabilities: Array, starts: Array, 
     return entities
 
 
-def _are_entity_tags(labels: Sequence[str]) -> bool:
+def are_entity_tags(labels: Sequence[str]) -> bool:
     """Whether labels are entity tags and not, say, parts of speech.
 
     Bare letters are entity tags only where there is nothing else: `O` and `S` are parts of speech, too (Gimpel et

@@ -12,7 +12,7 @@ from components.sources import TableSource
 from components.splits import carve
 from components.tables import Row
 from components.task_sources import QuestionSource, SentenceSource
-from keras_bert.data import read_texts, task_dataset
+from keras_bert.data import read_texts, task_batches
 from keras_bert.records import read_features, read_labels
 from keras_bert.tokenizer import SPECIAL_TOKENS, Tokenizer
 
@@ -59,7 +59,7 @@ def test_given_splits(tmp_path, vocabulary):
     assert read_labels(examples.path) == ["no", "yes"]
     assert read_texts(examples.path, "test") == [("E f", "", "yes")]
     batch = {
-        name: value.numpy().tolist() for name, value in next(iter(task_dataset(examples.path, "train", 9))).items()
+        name: value.numpy().tolist() for name, value in next(iter(task_batches(examples.path, "train", 9).epoch())).items()
     }
     assert batch["token_ids"] == [[2, 5, 6, 3, 0, 0, 0, 0], [2, 7, 3, 0, 0, 0, 0, 0], [2, *[5] * 6, 3]]
     assert batch["label"] == [1, 0, 0]
@@ -75,7 +75,7 @@ def test_pairs(tmp_path, vocabulary):
     source = TableSource(*tables, text="q", second_text="p")
     examples = TaskExamples(tmp_path / "examples")
     ingest_examples(vocabulary=vocabulary, examples=examples, source=source, max_length=8)
-    batch = next(iter(task_dataset(examples.path, "train", 2)))
+    batch = next(iter(task_batches(examples.path, "train", 2).epoch()))
     assert batch["token_ids"].numpy().tolist() == [[2, 5, 6, 3, 7, 3, 0, 0], [2, 8, 3, 9, 10, 3, 0, 0]]
     assert batch["segment_ids"].numpy().tolist() == [[0, 0, 0, 0, 1, 1, 0, 0], [0, 0, 0, 1, 1, 1, 0, 0]]
     assert read_texts(examples.path, "train")[0] == ("a b", "c", "yes")

@@ -10,12 +10,12 @@ from components.artifacts import Corpus, PretrainingExamples, Vocabulary
 from components.base import InputError
 from components.beam_runner import BeamOptions
 from components.build_vocabulary import build_vocabulary
-from components.ingest_corpus import ingest_corpus, read_shard
+from components.ingest_corpus import ingest_corpus, read_sentences
 from components.mask_examples import mask_examples
 from components.masked_shards import MaskShardFn, ShardJob, tokenize_shard
 from components.sources import TextSource
 from keras_bert.config import Masking, PretrainingRows
-from keras_bert.data import pretraining_dataset
+from keras_bert.data import pretraining_batches
 from keras_bert.records import read_features, read_records
 from keras_bert.tokenizer import Tokenizer
 
@@ -137,12 +137,12 @@ def test_full_sentences_without_pairs(inputs, tmp_path):
         seps += (original[1:-1] == 3).sum()
         tokens += (original != 3).sum() - 1
     documents = [
-        item for file in sorted(inputs["corpus"].path.glob("corpus-*.gz")) for item in read_shard(file.read_bytes())
+        item for file in sorted(inputs["corpus"].path.glob("corpus-*.gz")) for item in read_sentences(file.read_bytes())
     ]
     texts = tokenize_shard(documents, Tokenizer.load(inputs["vocabulary"].path), 0.05)
     assert tokens == sum(document.bounds[-1] - document.bounds[0] for document in texts.splits["train"])
     assert 5 < seps < len(texts.splits["train"])
-    assert set(pretraining_dataset(examples.path, "train", 4).element_spec) == {
+    assert set(pretraining_batches(examples.path, "train", 4).epoch().element_spec) == {
         *("token_ids", "segment_ids", "padding_mask", "mask_positions", "mask_ids", "mask_weights")
     }
 
@@ -153,7 +153,7 @@ def test_two_lengths(inputs, tmp_path):
     names = {"-".join(file.name.split("-")[:2]) for file in examples.path.glob("*.tfrecord")}
     assert names == {"train-16", "train-64", "validation-16", "validation-64"}
     for length, predictions in ((16, 3), (64, 12), (None, 12)):
-        batch = next(iter(pretraining_dataset(examples.path, "train", 4, length=length)))
+        batch = next(iter(pretraining_batches(examples.path, "train", 4, length=length).epoch()))
         assert batch["token_ids"].shape == (4, length or 64)
         assert batch["mask_ids"].shape == (4, predictions)
     assert {"train, up to 16 tokens", "train, up to 64 tokens"} <= set(
@@ -168,7 +168,7 @@ def test_dynamic_rows_are_the_static_ones_without_masks(inputs, tmp_path):
         assert set(row) == {"token_ids", "segment_ids", "next_sentence_label"}
         for name, values in row.items():
             np.testing.assert_array_equal(values, masked[name])
-    specs = [pretraining_dataset(examples.path, "train", 4).element_spec for examples in (fixed, free)]
+    specs = [pretraining_batches(examples.path, "train", 4).epoch().element_spec for examples in (fixed, free)]
     assert specs[0] == specs[1]
     statistics = json.loads((free.path / "statistics.json").read_text())
     assert "share of these to predict" not in statistics["train, up to 48 tokens"]
@@ -214,7 +214,8 @@ def test_a_shard_that_is_made_twice_is_the_same(inputs, tmp_path):
             (tmp_path / folder).mkdir(exist_ok=True)
         step = MaskShardFn(job)
         step.setup()
-        step.process(str(next(inputs["corpus"].path.glob("corpus-*.gz"))))
+        step.start_bundle()
+        assert not list(step.process(str(next(inputs["corpus"].path.glob("corpus-*.gz")))))
         contents.append({file.name: file.read_bytes() for file in sorted(tmp_path.rglob("*")) if file.is_file()})
     assert contents[0] == contents[1]
     assert len(contents[0]) == 4, "two files of records, one tally, and a mark that the shard is done"
@@ -223,7 +224,7 @@ def test_a_shard_that_is_made_twice_is_the_same(inputs, tmp_path):
 def test_held_out_documents_do_not_train(inputs):
     tokenizer = Tokenizer.load(inputs["vocabulary"].path)
     documents = [
-        item for file in sorted(inputs["corpus"].path.glob("corpus-*.gz")) for item in read_shard(file.read_bytes())
+        item for file in sorted(inputs["corpus"].path.glob("corpus-*.gz")) for item in read_sentences(file.read_bytes())
     ]
     flat, splits = tokenize_shard(documents, tokenizer, 0.1)
     assert (len(splits["train"]), len(splits["validation"])) == (36, 4)

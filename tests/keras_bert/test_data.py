@@ -2,9 +2,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_bert.config import Masking
-from keras_bert.data import pretraining_dataset, read_texts, task_dataset
+from keras_bert.data import pretraining_batches, read_texts, task_batches
 from keras_bert.records import RecordError, serialize, write_features, write_labels, write_records
 
 MASKING = Masking(max_predictions=3)
@@ -35,18 +36,22 @@ def pretraining(tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def dynamic(tmp_path):
+def write_dynamic_rows(folder, seed=0):
     """Rows of 16 tokens or fewer, each of one piece of its own; no pairs, nothing hidden."""
     for shard in range(2):
         rows = [
             serialize({"token_ids": [2, *[10 + number] * (8 + number % 7), 3], "segment_ids": [0] * (10 + number % 7)})
-            for number in range(shard * 20, shard * 20 + 20)
+            for number in np.roll(np.arange(40), seed)[shard * 20 : shard * 20 + 20].tolist()
         ]
-        write_records(tmp_path / f"train-16-0000{shard}-of-00002.tfrecord", rows, compression="gzip")
+        write_records(folder / f"train-16-0000{shard}-of-00002.tfrecord", rows, compression="gzip")
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *[f"a{number}" for number in range(60)]]
-    (tmp_path / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
-    describe(tmp_path, objective="none", dynamic=True, compression="gzip")
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
+    describe(folder, objective="none", dynamic=True, compression="gzip")
+
+
+@pytest.fixture
+def dynamic(tmp_path):
+    write_dynamic_rows(tmp_path)
     return tmp_path
 
 
@@ -65,7 +70,7 @@ def task(tmp_path):
         for number in range(25)
     ]
     write_records(tmp_path / "train.tfrecord", rows)
-    write_features(tmp_path, {"max_length": 12})
+    write_features(tmp_path, {"max_length": 12, "task": "classification"})
     write_labels(tmp_path, ["a", "b", "c"])
     return tmp_path
 
@@ -75,7 +80,9 @@ def firsts(dataset):
 
 
 def test_pretraining_batch(pretraining):
-    batch = {name: value.numpy() for name, value in next(iter(pretraining_dataset(pretraining, "train", 2))).items()}
+    batch = {
+        name: value.numpy() for name, value in next(iter(pretraining_batches(pretraining, "train", 2).epoch())).items()
+    }
     assert batch["token_ids"].tolist() == [[2, 10, 10, 3] + [0] * 12, [2, 11, 11, 11, 3] + [0] * 11]
     assert batch["segment_ids"].tolist() == [[0, 0, 1, 1] + [0] * 12, [0, 0, 1, 1, 1] + [0] * 11]
     assert batch["padding_mask"].tolist() == [[1] * 4 + [0] * 12, [1] * 5 + [0] * 11]
@@ -90,14 +97,17 @@ def test_pretraining_batch(pretraining):
 
 
 def test_static_shapes(pretraining):
-    spec = pretraining_dataset(pretraining, "train", 4, drop_remainder=True).element_spec
+    batches = pretraining_batches(pretraining, "train", 4, drop_remainder=True)
+    spec = batches.epoch().element_spec
     assert spec["token_ids"].shape == (4, 16)
     assert spec["mask_positions"].shape == (4, 3)
+    assert batches.after(0, of=2).element_spec["token_ids"].shape == (2, 16)
+    assert pretraining_batches(pretraining, "train", 4).epoch().element_spec["token_ids"].shape[0] is None
 
 
 def test_same_seed_same_order_and_a_new_one_each_epoch(pretraining):
     def order(seed):
-        return firsts(pretraining_dataset(pretraining, "train", 40, shuffle=True, repeat=True, seed=seed).take(2))
+        return firsts(pretraining_batches(pretraining, "train", 40, shuffle=True, seed=seed).after(0).take(2))
 
     first, second = order(1)
     assert order(1) == [first, second]
@@ -107,22 +117,24 @@ def test_same_seed_same_order_and_a_new_one_each_epoch(pretraining):
 
 
 def test_drop_remainder(pretraining):
-    assert len(firsts(pretraining_dataset(pretraining, "train", 16))) == 3
-    assert len(firsts(pretraining_dataset(pretraining, "train", 16, drop_remainder=True))) == 2
+    assert len(firsts(pretraining_batches(pretraining, "train", 16).epoch())) == 3
+    assert len(firsts(pretraining_batches(pretraining, "train", 16, drop_remainder=True).epoch())) == 2
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_buckets_hold_every_row_once_padded_to_the_boundary(pretraining, shuffle):
-    dataset = pretraining_dataset(pretraining, "train", 3, shuffle=shuffle, bucket_boundaries=(6, 9), seed=5)
-    seen = []
-    for batch in dataset:
-        longest = batch["padding_mask"].numpy().sum(axis=1)
-        width = batch["token_ids"].shape[1]
-        assert width in (6, 9, 16)
-        assert (longest <= width).all()
-        assert (longest > {6: 0, 9: 6, 16: 9}[width]).all()
-        seen += batch["token_ids"][:, 1].numpy().tolist()
-    assert sorted(seen) == list(range(10, 50))
+    batches = pretraining_batches(pretraining, "train", 3, shuffle=shuffle, bucket_boundaries=(6, 9), seed=5)
+    for epoch in range(3):
+        seen, mixed = [], 0
+        for batch in batches.epoch(epoch):
+            longest = batch["padding_mask"].numpy().sum(axis=1)
+            width = batch["token_ids"].shape[1]
+            assert width in (6, 9, 16)
+            assert (longest <= width).all()
+            mixed += not (longest > {6: 0, 9: 6, 16: 9}[width]).all()
+            seen += batch["token_ids"][:, 1].numpy().tolist()
+        assert sorted(seen) == list(range(10, 50))
+        assert mixed <= 2
 
 
 def by_row(dataset):
@@ -139,7 +151,7 @@ def by_row(dataset):
 
 
 def test_dynamic_batch(dynamic):
-    dataset = pretraining_dataset(dynamic, "train", 4, drop_remainder=True)
+    dataset = pretraining_batches(dynamic, "train", 4, drop_remainder=True).epoch()
     spec = dataset.element_spec
     assert {name: value.shape.as_list() for name, value in spec.items()} == {
         **{name: [4, 16] for name in ("token_ids", "segment_ids", "padding_mask")},
@@ -158,8 +170,8 @@ def test_dynamic_batch(dynamic):
 
 def test_masks_follow_seed_epoch_and_row(dynamic):
     def epochs(batch_size, seed=1, **options):
-        rows = by_row(pretraining_dataset(dynamic, "train", batch_size, seed=seed, repeat=True, **options).take(3 * 40))
-        return [sorted(rows[start : start + 40]) for start in (0, 40, 80)]
+        batches = pretraining_batches(dynamic, "train", batch_size, seed=seed, **options)
+        return [sorted(by_row(batches.epoch(number))) for number in range(3)]
 
     first, second, third = epochs(1)
     assert [row[0] for row in first] == [row[0] for row in second] == list(range(10, 50))
@@ -167,49 +179,107 @@ def test_masks_follow_seed_epoch_and_row(dynamic):
         assert sum(a[1] == b[1] for a, b in zip(one, other, strict=True)) < 10
     assert epochs(1) == [first, second, third]
     assert epochs(1, shuffle=True) == [first, second, third]
-    assert by_row(pretraining_dataset(dynamic, "train", 7, seed=1)) == first
-    in_buckets = pretraining_dataset(dynamic, "train", 4, seed=1, shuffle=True, bucket_boundaries=(12, 14))
+    assert by_row(pretraining_batches(dynamic, "train", 7, seed=1).epoch()) == first
+    in_buckets = pretraining_batches(dynamic, "train", 4, seed=1, shuffle=True, bucket_boundaries=(12, 14)).epoch()
     assert sorted(by_row(in_buckets)) == first
     assert {batch["token_ids"].shape[1] for batch in in_buckets} == {12, 14, 16}
 
 
+@pytest.mark.parametrize("boundaries", [(), (12, 14)])
+def test_reading_begins_at_any_batch(dynamic, boundaries):
+    batches = pretraining_batches(dynamic, "train", 3, seed=1, shuffle=True, bucket_boundaries=boundaries)
+    assert batches.per_epoch == 14
+    whole = [by_row([batch]) for batch in batches.after(0).take(31)]
+    for done in (1, 13, 14, 29):
+        assert [by_row([batch]) for batch in batches.after(done).take(31 - done)] == whole[done:]
+    assert [by_row([batch]) for batch in batches.epoch(1)] == whole[14:28]
+    assert [by_row([batch]) for batch in batches.after(12, stop=15)] == whole[12:15]
+
+
+def test_shares_of_a_batch(pretraining):
+    batches = pretraining_batches(pretraining, "train", 8, shuffle=True)
+    whole = firsts(batches.epoch())
+    for shares in ((0, 1), (2,)):
+        parts = firsts(batches.after(0, shares=shares, of=3, stop=5))
+        assert parts == [rows[share::3] for rows in whole for share in shares]
+
+
 def test_an_unknown_length(dynamic):
     with pytest.raises(ValueError, match=r"dataset.length must be one of \[16\], got 128"):
-        pretraining_dataset(dynamic, "train", 4, length=128)
+        pretraining_batches(dynamic, "train", 4, length=128)
 
 
 def test_missing_records_are_counted(pretraining):
     (pretraining / "train-16-00001-of-00002.tfrecord").unlink()
     with pytest.raises(RecordError, match=r"train-16 files of .* must hold 40 records, found 20"):
-        pretraining_dataset(pretraining, "train", 4)
+        pretraining_batches(pretraining, "train", 4)
 
 
 def test_a_broken_file_is_named(task):
     file = task / "train.tfrecord"
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(RecordError, match=r"train\.tfrecord must hold whole records, but record 24 "):
-        task_dataset(task, "train", 4)
+        task_batches(task, "train", 4)
 
 
 def test_bucketed_order_is_deterministic(task):
     def order():
-        dataset = task_dataset(task, "train", 4, shuffle=True, repeat=True, seed=3, bucket_boundaries=(4,))
+        dataset = task_batches(task, "train", 4, shuffle=True, seed=3, bucket_boundaries=(4,)).after(0)
         return [batch["token_ids"].numpy().tolist() for batch in dataset.take(8)]
 
     assert order() == order()
 
 
 def test_task_batch_and_texts_stand_in_the_same_order(task):
-    labels = np.concatenate([batch["label"] for batch in task_dataset(task, "train", 7)])
+    labels = np.concatenate([batch["label"] for batch in task_batches(task, "train", 7).epoch()])
     texts = read_texts(task, "train")
     assert texts[4] == ("text 4 é", "", "b")
     assert [label for _, _, label in texts] == ["abc"[label] for label in labels]
 
 
+def write_rows(folder, kind, rows, **floats):
+    """Records of a task with one feature of its own."""
+    records = []
+    for number, row in enumerate(rows):
+        example = tf.train.Example.FromString(serialize({"token_ids": [2, 9, 3], "segment_ids": [0] * 3, **row}))
+        for name, values in floats.items():
+            example.features.feature[name].float_list.value.append(values[number])
+        records.append(example.SerializeToString())
+    write_records(folder / "train.tfrecord", records)
+    write_features(folder, {"max_length": 5, "task": kind})
+    write_labels(folder, list("abcde"))
+    return next(iter(task_batches(folder, "train", 2).epoch()))
+
+
+def test_the_labels_of_each_task(tmp_path):
+    value = write_rows(tmp_path, "regression", [{}, {}], value=[0.5, 3.25])["value"]
+    assert value.dtype == tf.float32
+    assert value.numpy().tolist() == [0.5, 3.25]
+    label = write_rows(tmp_path, "token_classification", [{"label": [-1, 4, -1]}, {"label": [-1, 0, 2]}])["label"]
+    assert label.dtype == tf.int32
+    assert label.numpy().tolist() == [[-1, 4, -1, -1, -1], [-1, 0, 2, -1, -1]]
+    positions = write_rows(tmp_path, "question_answering", [{"positions": [0, 0]}, {"positions": [1, 2]}])["positions"]
+    assert positions.dtype == tf.int32
+    assert positions.numpy().tolist() == [[0, 0], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "record"),
+    [
+        ("classification", [{"label": [4]}, {"label": [5]}], 1),
+        ("token_classification", [{"label": [-1, 4, -1]}, {"label": [-1, 0, 5]}], 1),
+        ("token_classification", [{"label": [-1, -2, 2]}, {"label": [5, 0, 5]}], 0),
+    ],
+)
+def test_a_label_that_there_is_not(tmp_path, kind, rows, record):
+    with pytest.raises(RecordError, match=rf"train.tfrecord of .* must have labels below 5, but record {record} has"):
+        write_rows(tmp_path, kind, rows)
+
+
 def test_missing_split_and_bad_arguments(task):
     with pytest.raises(FileNotFoundError, match=r"must hold test\.tfrecord, found none"):
-        task_dataset(task, "test", 2)
+        task_batches(task, "test", 2)
     with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
-        task_dataset(task, "train", 0)
+        task_batches(task, "train", 0)
     with pytest.raises(ValueError, match="bucket_boundaries must be positive and rise"):
-        task_dataset(task, "train", 2, bucket_boundaries=(8, 4))
+        task_batches(task, "train", 2, bucket_boundaries=(8, 4))

@@ -4,7 +4,7 @@ import pytest
 
 from keras_bert.config import EncoderConfig
 from keras_bert.encoder import build_encoder
-from keras_bert.optimizer import WarmupLinearDecay, adamw
+from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay, adamw
 from keras_bert.pretraining import build_pretraining
 
 
@@ -19,11 +19,26 @@ from keras_bert.pretraining import build_pretraining
     ],
 )
 def test_schedule(steps, warmup, expected):
-    schedule = WarmupLinearDecay(2.0, steps, warmup)
+    schedule = WarmupDecay(2.0, steps, warmup)
     np.testing.assert_allclose([schedule(step) for step in range(steps)], 2 * np.array(expected), rtol=1e-6)
     # What comes after the last step, or a schedule made again, changes nothing.
     assert float(schedule(steps)) == float(schedule(steps + 5)) == 0
-    assert WarmupLinearDecay.from_config(schedule.get_config()).get_config() == schedule.get_config()
+    assert WarmupDecay.from_config(schedule.get_config()).get_config() == schedule.get_config()
+
+
+@pytest.mark.parametrize(
+    ("decay", "expected"),
+    [("cosine", [0.5, 1, 1, 0.8535534, 0.5, 0.1464466]), ("polynomial", [0.5, 1, 1, 0.421875, 0.125, 0.015625])],
+)
+def test_other_decays(decay, expected):
+    schedule = WarmupDecay(3.0, 6, 1 / 3, decay, power=3.0)
+    np.testing.assert_allclose([schedule(step) for step in range(6)], 3 * np.array(expected), rtol=1e-5)
+    assert float(schedule(6)) == 0
+
+
+def test_an_unknown_decay():
+    with pytest.raises(ValueError, match=r"WarmupDecay.decay must be one of \('linear', .*, got 'cosin'"):
+        WarmupDecay(1.0, 5, 0.1, "cosin")
 
 
 class ReferenceAdamW:
@@ -102,3 +117,42 @@ def test_what_decays_in_a_model():
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         adamw(**{"learning_rate": 1e-3, "steps": 10} | arguments)
+
+
+def test_the_rate_of_each_layer():
+    config = EncoderConfig(
+        vocabulary_size=20, max_length=8, num_layers=3, hidden_size=8, num_heads=2, intermediate_size=16
+    )
+    variables = build_pretraining(build_encoder(config)).trainable_variables
+    for variable in variables:
+        variable.assign(np.zeros(variable.shape))
+    optimizer = adamw(0.5, 1, weight_decay=0.0, layer_decay=0.5)
+    optimizer.build(variables)
+    # Adam's first step is as long as the rate, whatever the gradient.
+    optimizer.apply([keras.ops.ones(variable.shape) for variable in variables])
+    for variable in variables:
+        layer = variable.path.split("/")[0]
+        share = {"block_0": 1 / 4, "block_1": 1 / 2}.get(layer, 1 / 8 if "embedding" in layer else 1.0)
+        np.testing.assert_allclose(variable.numpy(), -0.5 * share, rtol=5e-3, err_msg=variable.path)
+
+
+def test_decay_follows_the_rate_of_the_layer():
+    variable = keras.Variable(np.ones((2, 2)), name="kernel")
+    variable._path = "block_0/output/kernel"
+    top = keras.Variable(np.ones((2, 2)), name="kernel")
+    top._path = "block_2/output/kernel"
+    optimizer = adamw(0.5, 1, weight_decay=0.1, layer_decay=0.5)
+    optimizer.build([variable, top])
+    optimizer.apply([keras.ops.zeros((2, 2))] * 2)
+    np.testing.assert_allclose(variable.numpy(), 1 - 0.5 * 0.25 * 0.1)
+    np.testing.assert_allclose(top.numpy(), 1 - 0.5 * 0.1)
+
+
+def test_an_optimizer_made_again():
+    optimizer = adamw(0.5, 7, decay="cosine", weight_decay=0.3, layer_decay=0.9)
+    custom = {"WarmupDecay": WarmupDecay}
+    again = keras.saving.deserialize_keras_object(
+        keras.saving.serialize_keras_object(optimizer), custom_objects={"LayerwiseAdamW": LayerwiseAdamW, **custom}
+    )
+    assert type(again) is LayerwiseAdamW
+    assert again.get_config() == optimizer.get_config()

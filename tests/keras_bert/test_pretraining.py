@@ -4,7 +4,7 @@ import pytest
 from keras_bert.config import EncoderConfig
 from keras_bert.encoder import build_encoder, encoder_of
 from keras_bert.losses import cross_entropy
-from keras_bert.pretraining import build_pretraining, pretraining_objective
+from keras_bert.pretraining import PretrainingObjective, build_pretraining
 from tests.keras_bert.test_encoder import ACTIVATIONS, dense, layer_norm, make_inputs, randomize, weights_of
 
 CONFIG = EncoderConfig(
@@ -52,7 +52,12 @@ def test_parameters(model):
 
 
 def test_objective(model):
-    loss, sums = pretraining_objective(model, BATCH, training=False)
+    objective = PretrainingObjective()
+    sums = objective(model, BATCH, training=False)
+    assert {name: float(weight) for name, weight in objective.weights(BATCH).items()} == {
+        "masked_loss": 5,
+        "next_sentence_loss": 3,
+    }
     logits = model(INPUTS)
     masked = np.asarray(cross_entropy(logits["masked_tokens"], BATCH["mask_ids"])) * BATCH["mask_weights"]
     follows = np.asarray(cross_entropy(logits["next_sentence"], BATCH["next_sentence_label"]))
@@ -69,11 +74,17 @@ def test_objective(model):
     assert {name: tuple(map(float, pair)) for name, pair in sums.items()} == {
         name: pytest.approx(pair, rel=1e-5) for name, pair in expected.items()
     }
-    assert float(loss) == pytest.approx(masked.sum() / 5 + follows.sum() / 3, rel=1e-5)
+
+
+def test_objective_without_pairs():
+    model = build_pretraining(build_encoder(CONFIG), next_sentence=False)
+    objective = PretrainingObjective(next_sentence=False)
+    assert objective.weights(BATCH).keys() == {"masked_loss"}
+    assert objective(model, BATCH, training=False).keys() == {"masked_loss", "masked_accuracy"}
 
 
 def test_what_has_no_weight_has_no_say(model):
     other = {**BATCH, "mask_ids": BATCH["mask_ids"].copy(), "mask_positions": BATCH["mask_positions"].copy()}
     other["mask_ids"][1, 1], other["mask_positions"][1, 1] = 13, 5
-    losses = [float(pretraining_objective(model, batch, training=False)[0]) for batch in (BATCH, other)]
+    losses = [float(PretrainingObjective()(model, batch, False)["masked_loss"][0]) for batch in (BATCH, other)]
     assert losses[0] == losses[1]

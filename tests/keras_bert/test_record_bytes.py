@@ -38,6 +38,19 @@ def test_the_largest_numbers_of_each_size():
     assert serialize_rows(columns) == [naive(columns, 0), naive(columns, 1)]
 
 
+@pytest.mark.parametrize("below", [2**14, 2**17, 2**17 + 1])
+def test_many_numbers(below):
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, below, (200, 100))
+    values[0, :6] = [0, 127, 128, 16383, min(below - 1, 16384), below - 1]
+    counts = rng.integers(0, 101, 200)
+    counts[0] = 100
+    # What is padding may be anything.
+    values[np.arange(100) >= counts[:, None]] -= 5
+    columns = {"a": Column(values, counts)}
+    assert serialize_rows(columns) == [naive(columns, row) for row in range(200)]
+
+
 @pytest.mark.parametrize("wrong", [-1, 2**28])
 def test_numbers_out_of_range(wrong):
     with pytest.raises(ValueError, match=rf"columns\['a'\] must be from 0 to 2\^28 - 1, got {wrong}"):

@@ -268,13 +268,29 @@ class Driven:
         assert folders == store.paths()
 
 
+def test_a_step_that_is_killed_finds_what_it_left_for_itself(tmp_path: Path) -> None:
+    def count(text: str, lives: int) -> dict[str, str]:
+        return states(run(tmp_path, toy.count_lives(text=toy.write(value=text).text, lives=lives)))
+
+    for _ in range(2):
+        assert count("hello", lives=3)["count_lives"] == "failed"
+    # Another input is another step, with a place of its own.
+    assert count("howdy", lives=2)["count_lives"] == "failed"
+    assert len(list((tmp_path / ".unfinished").iterdir())) == 2
+    assert count("hello", lives=3)["count_lives"] == "ran"
+    assert not (tmp_path / ".unfinished").exists()
+    assert (tmp_path / "logs" / "4" / "count_lives" / "note").read_text() == "life 3"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run(tmp_path: Path, number: signal.Signals) -> None:
     driven = Driven(tmp_path)
     os.killpg(driven.process.pid, number)
     output = driven.process.communicate(timeout=10)[0]
     assert driven.process.returncode == 130, output
-    assert output.splitlines()[-1] == "Interrupted. The same command goes on after the last finished step."
+    assert output.splitlines()[-1] == (
+        "Interrupted. The same command goes on: finished steps are kept, and training has its last checkpoint."
+    )
     assert "Traceback" not in output
     assert not (driven.root / ".staging").exists()
     driven.assert_children_end()

@@ -11,7 +11,18 @@ import time
 from pathlib import Path
 
 from components.artifacts import Artifact
-from components.base import Input, InputError, Latest, Local, Node, Output, Refusal, component, report_progress
+from components.base import (
+    Input,
+    InputError,
+    Latest,
+    Local,
+    Node,
+    Output,
+    Refusal,
+    component,
+    report_progress,
+    workplace,
+)
 
 
 class Text(Artifact):
@@ -109,6 +120,21 @@ def behave(text: Input[Text], result: Output[Text], how: Local[str] = "well", tr
         for second in range(600):
             report_progress(second, 600, "sleeping")
             time.sleep(0.1)
+
+
+@component()
+def count_lives(text: Input[Text], result: Output[Text], lives: Local[int] = 1) -> None:
+    place = workplace()
+    assert place.checkpoints
+    assert place.record
+    place.checkpoints.mkdir(parents=True, exist_ok=True)
+    life = len(list(place.checkpoints.iterdir())) + 1
+    (place.checkpoints / str(life)).touch()
+    place.record.mkdir()
+    (place.record / "note").write_text(f"life {life}")
+    if life < lives:
+        os.kill(os.getpid(), signal.SIGKILL)
+    result.write(text.read())
 
 
 def misbehaving(how: str, trace: str = "") -> list[Node]:

@@ -29,10 +29,12 @@ def test_the_objective_mixes_both_losses():
     teacher.get_layer("classifier").bias.assign([2.0, -1.0])
     rows, labels = tiny.make_rows(8)
     batch = {**rows, "label": labels}
-    losses = {
-        hard: float(DistillationObjective(teacher, Distillation(hard_weight=hard))(student, batch, False)[0])
-        for hard in (0.0, 0.25, 1.0)
-    }
+    losses = {}
+    for hard in (0.0, 0.25, 1.0):
+        objective = DistillationObjective(teacher, Distillation(hard_weight=hard))
+        total, weight = objective(student, batch, False)["loss"]
+        assert float(weight) == float(objective.weights(batch)["loss"]) == 8
+        losses[hard] = float(total) / 8
     assert losses[0.25] == pytest.approx(0.75 * losses[0.0] + 0.25 * losses[1.0], rel=1e-5)
     logits, wanted = student(rows), teacher(rows)
     assert losses[0.0] == pytest.approx(float(np.mean(divergence(logits, wanted, 2.0))), rel=1e-5)

@@ -1,0 +1,125 @@
+"""Checkpoints of a training: each is one file that is whole or not there, and proves that it is whole."""
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import safetensors
+from safetensors.numpy import load_file, save_file
+
+from keras_bert.config import check
+
+logger = logging.getLogger(__name__)
+
+_SUFFIX = ".safetensors"
+_PARTIAL = ".partial"
+_DIGEST = 16
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+class CheckpointError(RuntimeError):
+    """There are checkpoints, but none that this training can go on from."""
+
+
+class Checkpoint(NamedTuple):
+    """What a training needs to go on.
+
+    Attributes:
+        arrays: weights and whatever else there is of numbers, by name.
+        state: plain values.
+    """
+
+    arrays: Arrays
+    state: dict[str, Any]
+
+
+class Checkpoints:
+    """The newest checkpoints of one training, in a folder of their own.
+
+    A file's name holds the step and the digest of its bytes, so that one that was cut off or changed is found out.
+
+    Args:
+        folder: made if it is not there.
+        keep: how many to keep; older ones are deleted once a new one stands.
+
+    Raises:
+        ValueError: `keep` is less than 1.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, keep: int = 2) -> None:
+        check("Checkpoints", "keep", keep >= 1, "be at least 1", keep)
+        self.folder = Path(folder)
+        self._keep = keep
+
+    def save(self, step: int, arrays: Mapping[str, np.ndarray[Any, Any]], state: Mapping[str, Any]) -> Path:
+        """Writes a checkpoint; those that were there stay until it is on the disk.
+
+        Args:
+            step: steps done.
+            arrays: see `Checkpoint`.
+            state: see `Checkpoint`.
+
+        Raises:
+            OSError: it cannot be written; the folder is as it was.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        # Several workers may write the same checkpoint to one place.
+        partial = self.folder / f"{step:09d}-{os.getpid()}{_PARTIAL}"
+        whole = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+        try:
+            try:
+                save_file(whole, partial, metadata={"state": json.dumps(state)})
+            except safetensors.SafetensorError as error:
+                raise OSError(f"{partial} cannot be written: {error}") from error
+            digest = _digest(partial, flush=True)
+            file = self.folder / f"{step:09d}-{digest}{_SUFFIX}"
+            partial.rename(file)
+        finally:
+            partial.unlink(missing_ok=True)
+        _flush(self.folder)
+        for old in self._files()[: -self._keep]:
+            old.unlink(missing_ok=True)
+        return file
+
+    def load(self) -> Checkpoint | None:
+        """The newest checkpoint that can be read; None where there is none. One that cannot be read is told of.
+
+        Raises:
+            CheckpointError: there are checkpoints, but all are damaged.
+        """
+        files = self._files()
+        for file in reversed(files):
+            if _digest(file) == file.stem.partition("-")[2]:
+                with safetensors.safe_open(file, "numpy") as opened:
+                    state = json.loads(opened.metadata()["state"])
+                return Checkpoint(load_file(file), state)
+            logger.warning("the checkpoint %s is damaged; going back to the one before it", file)
+        if files:
+            raise CheckpointError(f"{self.folder} holds no checkpoint that is not damaged; delete it to begin anew")
+        return None
+
+    def _files(self) -> list[Path]:
+        """The checkpoints, oldest first."""
+        return sorted(self.folder.glob(f"*-*{_SUFFIX}"))
+
+
+def _digest(file: Path, *, flush: bool = False) -> str:
+    with file.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()[:_DIGEST]
+        if flush:
+            os.fsync(stream.fileno())
+    return digest
+
+
+def _flush(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,55 @@
+"""The history of a training: as a file that two equal trainings write alike, and as a running record with times."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import tensorflow as tf
+
+Entry = Mapping[str, float]
+
+# What makes a scalar of a tensor for TensorBoard, which need not be installed to write one.
+_SCALAR = tf.compat.v1.SummaryMetadata(
+    plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars"), data_class="DATA_CLASS_SCALAR"
+)
+
+
+def write_history(history: Sequence[Entry], path: Path) -> None:
+    """Writes one JSON object a line; no times, so that equal trainings give equal files."""
+    path.write_text("".join(map(_line, history)))
+
+
+class RunningRecord:
+    """What can be watched while a training runs: `history.jsonl`, and scalars for TensorBoard.
+
+    Args:
+        folder: made if it is not there.
+        earlier: the entries of the part of this training that ran before.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], earlier: Sequence[Entry] = ()) -> None:
+        self._folder = Path(folder)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._file = self._folder / "history.jsonl"
+        write_history(earlier, self._file)
+        self._writer = tf.summary.create_file_writer(os.fspath(self._folder))
+
+    def add(self, entry: Entry, times: Entry) -> None:
+        """Adds an entry of the history, and how fast it went."""
+        content = {**entry, **times}
+        with self._file.open("a") as stream:
+            stream.write(_line(content))
+        with self._writer.as_default(step=int(entry["step"])):
+            for name, value in content.items():
+                if name != "step":
+                    tf.summary.write(name, tf.constant(value, tf.float32), metadata=_SCALAR)
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Ends the record."""
+        self._writer.close()
+
+
+def _line(entry: Entry) -> str:
+    return json.dumps(dict(entry), sort_keys=True) + "\n"

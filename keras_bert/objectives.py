@@ -1,0 +1,35 @@
+"""What a training minimizes, as sums and weights: the same on one device or many, at once or in parts."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import keras
+
+Batch = Mapping[str, Any]
+# Metric -> its sum over a batch, and what to divide it by for its mean.
+Sums = dict[str, tuple[Any, Any]]
+
+
+class Objective(Protocol):
+    """The losses of a model on a batch.
+
+    A step minimizes the sum of the losses that `weights` names, each divided by its weight in all parts of the step's
+    batch together. That the parts know before they run, since the weights follow from the batch alone.
+    """
+
+    def weights(self, batch: Batch) -> dict[str, Any]:
+        """Loss -> its weight in this batch, a scalar."""
+
+    def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
+        """All metrics of a batch, the losses among them, these with the weights that `weights` tells.
+
+        Args:
+            model: it is called with those of the batch's entries that are its inputs.
+            batch: inputs and labels.
+            training: whether dropout is on.
+        """
+
+
+def call_model(model: keras.Model, batch: Batch, training: bool) -> Any:
+    """The model's outputs for those entries of a batch that are its inputs, found by their names."""
+    return model({spec.name: batch[spec.name] for spec in model.inputs}, training=training)
