@@ -5,12 +5,13 @@
 
 Rows of 128 tokens with 20 predictions, no duplication. The peer gets the documents of our corpus, with our sentences
 one a line, as it can neither clean nor split text; ours starts from the text as it is, and cleans, drops near
-duplicates and splits on the way. Masking alone starts from our corpus, and splits again: what the peer does, and more.
+duplicates and splits on the way. Masking alone starts from our corpus, where sentences are known: what the peer does.
 
 Each contestant has a process of its own and imports are not counted; medians over alternating rounds. Memory is the
 most that the contestant and its workers held at once, libraries included; that of the imports is told apart. `fixed s`
 is what ours takes, of the time beside it, for a text of six sentences: Beam, and where there are several workers their
-start-up, imports included.
+start-up, imports included. `cpu s` are the processor's, of all threads and of the workers that have ended: what the
+whole takes on a machine that others use, too.
 
 `--scale` repeats the text until it is so many MB long. In every copy but the first the words inside each sentence
 change places by a seeded permutation, so that nothing is a near duplicate; the first and the last word stay. `fixed s`
@@ -77,8 +78,8 @@ def compare(options: argparse.Namespace, folder: Path) -> Table:
     for _ in range(options.rounds):
         for name, (_, run) in contestants.items():
             found[name].append(run())
-    columns = ("contestant", "MB", "rows", "s", "fixed s", "MB/s", "x peer", "mask s", "MB/s", "x peer", "peak MB")
-    table = Table(*columns, "imports MB", title="text to records, and masking alone")
+    columns = ("contestant", "MB", "rows", "s", "cpu s", "fixed s", "MB/s", "x peer", "mask s", "MB/s", "x peer")
+    table = Table(*columns, "peak MB", "imports MB", title="text to records, and masking alone")
     peer = 0.0
     for name, (text, _) in contestants.items():
         size, runs = megabytes(text), found[name]
@@ -87,12 +88,14 @@ def compare(options: argparse.Namespace, folder: Path) -> Table:
             seconds = median(runs, "seconds")
             peer = size / seconds
             rows = count_records([str(folder / "peer.tfrecord")])
-            table.add_row(name, f"{size:.1f}", f"{rows:,}", f"{seconds:.1f}", "-", f"{peer:.2f}", *"1---", *memory)
+            times = f"{seconds:.1f}", f"{median(runs, 'cpu'):.1f}", "-", f"{peer:.2f}"
+            table.add_row(name, f"{size:.1f}", f"{rows:,}", *times, *"1---", *memory)
             continue
         whole, alone = median(runs, "ingest", "mask"), median(runs, "mask")
         cells = [f"{size:.1f}", f"{runs[0].answer['rows']:,}"]
-        cells += [f"{whole:.1f}", f"{median(runs, 'ingest start', 'mask start'):.1f}", *compared(size / whole, peer)]
-        table.add_row(name, *cells, f"{alone:.1f}", *compared(size / alone, peer), *memory)
+        cells += [f"{whole:.2f}", f"{median(runs, 'cpu'):.2f}", f"{median(runs, 'ingest start', 'mask start'):.2f}"]
+        cells += [*compared(size / whole, peer), f"{alone:.2f}", *compared(size / alone, peer)]
+        table.add_row(name, *cells, *memory)
     return table
 
 

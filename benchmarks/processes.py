@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_SECONDS_BETWEEN = 0.1
+# To look takes the kernel some milliseconds a gigabyte, in which the process cannot get memory.
+_SECONDS_BETWEEN = 0.25
 _SIZES = re.compile(r"^(Rss|Private_Clean|Private_Dirty):\s+(\d+) kB", re.MULTILINE)
 
 
@@ -27,7 +28,7 @@ class Watched(NamedTuple):
 
 
 def watch(module: str, arguments: list[str]) -> Watched:
-    """Runs a module under this interpreter, and looks at its memory ten times a second.
+    """Runs a module under this interpreter, and looks at its memory four times a second.
 
     Raises:
         RuntimeError: it failed; with the end of what it wrote.

@@ -143,6 +143,10 @@ class Model(Artifact):
     """`model.keras`, the tokenizer's files beside it, and `task.json` (what the model was trained for)."""
 
 
+class Scores(Artifact):
+    """`scores.json`: what the models of several seeds reach on validation and test rows; `histories.jsonl`."""
+
+
 class EdgeModel(Artifact):
     """`model.tflite` (int8), `model_float32.tflite`, `model.onnx`, vocabulary, `labels.json`, `recipe.json`."""
 

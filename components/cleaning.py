@@ -22,8 +22,8 @@ _LINE_ENDS = re.compile("\r\n|[\x0b\x0c\r\x85]")
 # Category Cc but for tab and newline, U+FFFD, and byte order marks inside of a text (google-research/bert
 # tokenization.py, _clean_text). All else that has no width is left to the tokenizer.
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffd]")
-# One look for any of them is four times as fast as two replacements.
-_ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffd]")
+# To look for each of both kinds alone takes a third of the time of one pattern.
+_ODD = [chr(code) for code in (*range(9), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0xFEFF, 0xFFFD)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class Cleaning:
 
 def remove_controls(text: str) -> str:
     r"""A text without control characters and U+FFFD; all ends of lines and pages become `\n`."""
-    return _CONTROLS.sub("", _LINE_ENDS.sub("\n", text)) if _ODD.search(text) else text
+    return _CONTROLS.sub("", _LINE_ENDS.sub("\n", text)) if any(odd in text for odd in _ODD) else text
 
 
 def judge(text: str, cleaning: Cleaning) -> tuple[str, str] | None:

@@ -9,7 +9,7 @@ from components.cleaning import REASONS, UNDECODABLE, Cleaning, judge, remove_co
 from components.corpus_index import MOST_ROWS, Texts, TextsWriter, as_place, hash_text
 from components.document_files import Document, Undecodable
 from components.near_duplicates import Hashes, Signer
-from components.sentences import split_sentences
+from components.sentences import measure_sentences
 
 # A chunk is what one worker cleans at a time; a file of the source may have many.
 CHUNK_CHARACTERS = 4_000_000
@@ -18,11 +18,17 @@ DOCUMENT_BYTES = 65_536
 
 
 class Chunk(NamedTuple):
-    """Some neighbouring documents of a unit."""
+    """Some neighbouring documents of a unit.
+
+    Attributes:
+        unit: its number.
+        number: of the chunk in it.
+        content: the documents, or the file that holds them where they go to another process.
+    """
 
     unit: int
     number: int
-    file: str
+    content: list[dict[str, Any]] | str
 
 
 def gather(documents: Iterable[Document | Undecodable], most: int) -> Iterator[list[dict[str, str | None]]]:
@@ -57,9 +63,10 @@ def clean_chunk(
         note = {"source": document["source"], "detail": detail}
         for part, (id_, piece) in enumerate([(document["id"], raw)] if dropped else cut(document["id"], text)):
             place = as_place(chunk.unit, chunk.number, count)
-            sentences = 0 if dropped else len(split_sentences(piece))
-            fields = {"place": place, "reason": REASONS.index(reason), "sentences": sentences, "first": part == 0}
-            writer.add(id_, piece, whole, note, **fields)
+            sentences = [] if dropped else measure_sentences(piece)
+            fields = {"place": place, "reason": REASONS.index(reason), "first": part == 0}
+            digest = whole if piece is text else hash_text(piece)
+            writer.add(id_, piece, (digest, whole), note, sentences, **fields)
             count += 1
             if signer and not dropped:
                 bands.append(signer.sign(piece))

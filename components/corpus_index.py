@@ -64,19 +64,28 @@ class TextsWriter:
         self._stream = self._file.open("wb")
         self._rows: list[tuple[Any, ...]] = []
 
-    def add(self, id_: str | None, text: str, whole: bytes, note: dict[str, str], **fields: Any) -> None:
+    def add(
+        self,
+        id_: str | None,
+        text: str,
+        hashes: tuple[bytes, bytes],
+        note: dict[str, str],
+        sentences: list[int],
+        **fields: Any,
+    ) -> None:
         """Adds a document.
 
         Args:
             id_: as the source names it, or None for the hash of the text.
             text: of the document.
-            whole: the hash of the text of the document that this is a piece of.
+            hashes: of the text, and of the text of the document that this is a piece of.
             note: what is known besides.
-            **fields: `place`, `reason`, `sentences` and `first` of `ROW`.
+            sentences: how long they are, see `measure_sentences`; none of what is dropped.
+            **fields: `place`, `reason` and `first` of `ROW`.
         """
-        digest = hash_text(text)
+        digest, whole = hashes
         key = digest if id_ is None else hash_text(id_)
-        line = make_line({"id": digest.hex() if id_ is None else id_, "text": text})
+        line = make_line({"id": digest.hex() if id_ is None else id_, "text": text, "sentences": sentences})
         tail = make_line(note)
         known = {
             "key": int.from_bytes(key[:8], "big"),
@@ -87,6 +96,7 @@ class TextsWriter:
             "line": len(line),
             "note": len(tail),
             "bytes": len(text.encode()),
+            "sentences": len(sentences),
             "named": id_ is not None,
         }
         self._stream.write(line + tail)
@@ -98,9 +108,9 @@ class TextsWriter:
         return Texts(str(self._file), np.array(self._rows, ROW))
 
 
-def make_line(record: dict[str, str]) -> bytes:
+def make_line(record: dict[str, Any]) -> bytes:
     """A JSON line."""
-    return (json.dumps(record, ensure_ascii=False) + "\n").encode()
+    return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
 
 class TextsReader:
@@ -136,7 +146,7 @@ def write_gzip(lines: Iterable[bytes], target: Path, scratch: str) -> None:
         scratch: a folder on the same file system.
     """
     temporary = Path(scratch) / uuid.uuid4().hex
-    # On text, level 4 is as fast as 1 and two and a half times as fast as 6, for files 5 % larger than the latter's.
-    with temporary.open("wb") as raw, gzip.GzipFile("", "wb", 4, raw, mtime=0) as stream:
+    # On text, level 1 takes 60 % of the time of level 4 and a quarter of that of 6, for files 12 and 18 % larger.
+    with temporary.open("wb") as raw, gzip.GzipFile("", "wb", 1, raw, mtime=0) as stream:
         stream.writelines(lines)
     temporary.rename(target)

@@ -18,7 +18,7 @@ from apache_beam.metrics import Metrics
 from numpy.typing import NDArray
 
 from components.base import InputError
-from components.beam_runner import report_unit
+from components.beam_runner import Scale, report_unit, spread
 from components.cleaning import REASONS, Cleaning
 from components.corpus_chunks import CHUNK_CHARACTERS, Chunk, clean_chunk, gather
 from components.corpus_index import Rows, Texts, TextsReader, make_line, write_gzip
@@ -26,10 +26,12 @@ from components.corpus_plan import NOBODY, Plan, describe, make_plan, pack, shar
 from components.document_files import Document, Undecodable, read_documents
 from components.near_duplicates import Hashes, Signer, find_pairs
 from components.sources import DocstringCorpus, TextSource
+from components.threaded_fn import ThreadedFn
 
+STEP = "ingest_corpus"
 PLAN = "plan.json"
-# The kinds of results.
-CHUNK, PROBLEM, TEXTS, BAND = "chunk", "problem", "texts", "band"
+# The kinds of results: what the plan is made of, and what is grouped before.
+REPORT, BAND = "report", "band"
 _BUCKETS = 64
 
 
@@ -43,6 +45,7 @@ class Job:
         output: where shards go.
         scratch: where all else goes until the end; on the same file system.
         shard_bytes: of a shard of a small corpus.
+        scale: how the work is spread.
     """
 
     source: TextSource | DocstringCorpus
@@ -50,6 +53,7 @@ class Job:
     output: str
     scratch: str
     shard_bytes: int
+    scale: Scale
 
 
 class Unit(NamedTuple):
@@ -74,13 +78,12 @@ class Order(NamedTuple):
 
 def build(units: Any, job: Job) -> None:
     """Applies all steps to the units of work."""
-    read = units | "Read" >> beam.ParDo(ReadFn(job))
-    chunks = _take(read, CHUNK) | "Spread chunks" >> beam.Reshuffle()
-    cleaned = chunks | "Clean" >> beam.ParDo(CleanFn(job))
+    read = spread(units | "Read" >> beam.ParDo(ReadFn(job)), "Spread chunks", job.scale)
+    cleaned = read | "Clean" >> beam.ParDo(CleanFn(job))
     pairs = _take(cleaned, BAND) | "Same band" >> beam.GroupByKey() | "Pair" >> beam.FlatMap(_pair_bucket)
-    aside = [beam.pvalue.AsList(each) for each in (_take(cleaned, TEXTS), pairs, _take(read, PROBLEM))]
-    orders = units.pipeline | "Once" >> beam.Create([0]) | "Plan" >> beam.FlatMap(_plan, *aside, job)
-    _ = orders | "Spread orders" >> beam.Reshuffle() | "Write" >> beam.ParDo(WriteFn(job))
+    aside = [beam.pvalue.AsList(each) for each in (_take(cleaned, REPORT), pairs)]
+    orders = units.pipeline | "Once" >> beam.Impulse() | "Plan" >> beam.FlatMap(_plan, *aside, job)
+    _ = spread(orders, "Spread orders", job.scale) | "Write" >> beam.ParDo(WriteFn(job))
 
 
 def _take(results: Any, kind: str) -> Any:
@@ -94,36 +97,39 @@ def find_units(source: TextSource | DocstringCorpus) -> list[Unit]:
     return [Unit(number, file) for number, file in enumerate(files)]
 
 
-class TimedFn(beam.DoFn):
-    """Counts the milliseconds that its work takes, also while the steps that it is fused with work on the results."""
+class Problem(NamedTuple):
+    """What the user has to mend, in a unit: as an error it would be tried again and wrapped."""
+
+    unit: int
+    text: str
+
+
+class ReadFn(beam.DoFn):
+    """Unit -> chunks, or a problem.
+
+    Its milliseconds are also those in which the steps that it is fused with work on the results.
+    """
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self._milliseconds = Metrics.counter("ingest_corpus", f"{type(self).__name__} ms")
+        self._milliseconds = Metrics.counter(STEP, "ReadFn ms")
 
-    def process(self, element: Any) -> Iterator[Any]:
-        """Works on one element."""
-        began = time.monotonic()
-        yield from self.work(element)
-        self._milliseconds.inc(round(1000 * (time.monotonic() - began)))
-
-    def work(self, element: Any) -> Iterable[Any]:
-        """What a step does."""
-        raise NotImplementedError
-
-
-class ReadFn(TimedFn):
-    """Unit -> chunks, and what the user has to mend as a problem: an error would be tried again and wrapped."""
-
-    def work(self, unit: Unit) -> Iterator[Any]:
+    def process(self, unit: Unit) -> Iterator[Any]:
         """Reads a file."""
+        began = time.monotonic()
         try:
             for number, documents in enumerate(gather(_read(unit, self.job.source), CHUNK_CHARACTERS)):
-                file = Path(self.job.scratch) / f"{uuid.uuid4().hex}.chunk"
-                file.write_text(json.dumps(documents, ensure_ascii=False), encoding="utf-8")
-                yield CHUNK, Chunk(unit.number, number, str(file))
+                content = documents if self.job.scale.alone else _store(documents, self.job.scratch)
+                yield Chunk(unit.number, number, content)
         except InputError as error:
-            yield PROBLEM, (unit.number, str(error))
+            yield Problem(unit.number, str(error))
+        self._milliseconds.inc(round(1000 * (time.monotonic() - began)))
+
+
+def _store(documents: list[dict[str, Any]], scratch: str) -> str:
+    file = Path(scratch) / f"{uuid.uuid4().hex}.chunk"
+    file.write_text(json.dumps(documents, ensure_ascii=False), encoding="utf-8")
+    return str(file)
 
 
 def _read(unit: Unit, source: TextSource | DocstringCorpus) -> Iterator[Document | Undecodable]:
@@ -133,26 +139,39 @@ def _read(unit: Unit, source: TextSource | DocstringCorpus) -> Iterator[Document
         yield from (Document(name, None, text) for name, text in source.documents())
 
 
-class CleanFn(TimedFn):
-    """Chunk -> `Texts`, and the bands of its documents by bucket."""
+class CleanFn(ThreadedFn):
+    """Chunk -> `Texts`, and the bands of its documents by bucket; a problem stays one."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(STEP, job.scale.threads)
+        self.job = job
 
     def setup(self) -> None:
         """Prepares signatures once a worker."""
+        super().setup()
         cleaning = self.job.cleaning
-        self._signer = Signer(cleaning.threshold, cleaning.permutations, cleaning.shingle)
-        self._counters = {reason: Metrics.counter("ingest_corpus", reason or "kept by rules") for reason in REASONS}
+        wanted = cleaning.near_duplicates
+        self._signer = Signer(cleaning.threshold, cleaning.permutations, cleaning.shingle) if wanted else None
+        self._counters = {reason: Metrics.counter(STEP, reason or "kept by rules") for reason in REASONS}
 
-    def work(self, chunk: Chunk) -> Iterator[Any]:
+    def work(self, chunk: Chunk | Problem) -> Iterator[Any]:
         """Cleans a chunk."""
-        documents = json.loads(Path(chunk.file).read_text(encoding="utf-8"))
-        signer = self._signer if self.job.cleaning.near_duplicates else None
-        texts, bands, places = clean_chunk(chunk, documents, self.job.cleaning, signer, self.job.scratch)
-        for reason, count in enumerate(np.bincount(texts.rows["reason"], minlength=len(REASONS)).tolist()):
-            self._counters[REASONS[reason]].inc(count)
-        yield TEXTS, texts
+        if isinstance(chunk, Problem):
+            yield REPORT, chunk
+            return
+        content = chunk.content
+        documents = json.loads(Path(content).read_text(encoding="utf-8")) if isinstance(content, str) else content
+        texts, bands, places = clean_chunk(chunk, documents, self.job.cleaning, self._signer, self.job.scratch)
+        yield REPORT, texts
         for bucket in range(_BUCKETS if len(bands) else 0):
             own = bands % np.uint64(_BUCKETS) == bucket
             yield BAND, (bucket, (bands[own], places[own]))
+
+    def note(self, result: tuple[str, Any]) -> None:
+        """Counts what became of the documents."""
+        if isinstance(result[1], Texts):
+            for reason, count in enumerate(np.bincount(result[1].rows["reason"], minlength=len(REASONS)).tolist()):
+                self._counters[REASONS[reason]].inc(count)
 
 
 def _pair_bucket(item: tuple[int, Iterable[tuple[Hashes, Hashes]]]) -> Iterator[Hashes]:
@@ -162,12 +181,12 @@ def _pair_bucket(item: tuple[int, Iterable[tuple[Hashes, Hashes]]]) -> Iterator[
         yield pairs
 
 
-def _plan(
-    _: int, texts: Sequence[Texts], pairs: Sequence[Hashes], problems: Sequence[tuple[int, str]], job: Job
-) -> Iterator[Order]:
+def _plan(_: bytes, reports: Sequence[Texts | Problem], pairs: Sequence[Hashes], job: Job) -> Iterator[Order]:
     """Decides about all documents; what the driver has to know goes into a file."""
+    problems = [report for report in reports if isinstance(report, Problem)]
+    texts = [report for report in reports if isinstance(report, Texts)]
     if problems or not texts:
-        _leave(job, {"problem": min(problems)[1]} if problems else {"statistics": None})
+        _leave(job, {"problem": min(problems).text} if problems else {"statistics": None})
         return
     plan = make_plan(texts, pairs, exact=job.cleaning.exact_duplicates)
     clashes = plan.clashes()
@@ -220,8 +239,12 @@ def _make_orders(name: str, plan: Plan, positions: NDArray[np.int64], most: int)
         )
 
 
-class WriteFn(TimedFn):
+class WriteFn(ThreadedFn):
     """Writes the files that the plan orders."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(STEP, job.scale.threads)
+        self.job = job
 
     def work(self, order: Order) -> Iterable[Any]:
         """Writes one file."""

@@ -1,38 +1,43 @@
-"""Fine-tuning: a classifier on a pre-trained encoder."""
+"""Fine-tuning: a model for the task of the labelled rows, on a pre-trained encoder."""
 
 from components.artifacts import Model, TaskExamples
-from components.base import Input, Output, component
-from components.model_folder import read_model, write_model
-from components.task_training import train_on_rows
+from components.base import Input, Output, component, report_progress
+from components.fine_tuning import ClassWeights, Selection, tune
+from components.model_folder import write_model
 from keras_bert.config import Pooling, Training
 
 
-@component(libraries=("keras", "numpy", "tensorflow"))
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"))
 def fine_tune(
     pretrained: Input[Model],
     examples: Input[TaskExamples],
     model: Output[Model],
     pooling: Pooling = "mean",
+    class_weights: ClassWeights = "none",
     training: Training = Training(),
+    selection: Selection = Selection(),
 ) -> None:
-    """Trains the whole encoder with a new classifier on top.
+    """Trains the whole encoder with a new head on top.
 
     Args:
         pretrained: a model with an encoder; its heads are dropped.
-        examples: labelled rows, made with the same vocabulary.
-        model: the classifier.
-        pooling: how the states of the tokens become one vector, see `build_classifier`.
+        examples: labelled rows, made with the same vocabulary; their test split is not read.
+        model: for the task of the examples.
+        pooling: of a classification or regression, how the states of the tokens become one vector.
+        class_weights: how much the rows of each label weigh in the loss, see `find_class_weights`.
         training: how long and how to train.
-    """
-    from keras_bert.encoder import encoder_of
-    from keras_bert.records import read_features, read_labels
-    from keras_bert.tasks.classification import build_classifier, classification_objective
-    from keras_bert.trainer import make_deterministic
+        selection: which weights to keep.
 
-    make_deterministic(training.seed)
-    labels = read_labels(examples.path)
-    network = build_classifier(encoder_of(read_model(pretrained)[0]), len(labels), pooling=pooling)
-    history = train_on_rows(network, classification_objective, examples, training)
-    max_length = read_features(examples.path)["max_length"]
-    task = {"task": "classification", "labels": labels, "max_length": max_length}
-    write_model(model, network, pretrained, task, history)
+    Raises:
+        InputError: the checkpoint and the examples do not fit, or the task has no such class weights.
+    """
+    task, history = tune(
+        pretrained,
+        examples,
+        pooling=pooling,
+        class_weights=class_weights,
+        training=training,
+        selection=selection,
+        on_progress=report_progress,
+    )
+    write_model(model, task.model, pretrained, {"task": task.name, **task.settings()}, history)

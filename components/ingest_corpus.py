@@ -3,12 +3,15 @@
 import gzip
 import json
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from components.artifacts import Corpus
 from components.base import InputError, Local, Output, component, report_progress
-from components.beam_runner import BeamOptions, run_over
+from components.beam_runner import BeamOptions, choose_scale, run_over
 from components.cleaning import Cleaning
+from components.sentences import cut_sentences, split_sentences
 from components.sources import DocstringCorpus, TextSource
 
 # Of a small corpus; from 64 MB on, shards grow to four times as much (`corpus_plan.shard_size`).
@@ -22,11 +25,12 @@ def ingest_corpus(
     cleaning: Cleaning = Cleaning(),
     beam: Local[BeamOptions] = BeamOptions(),
 ) -> None:
-    """Reads a source of text into gzip shards of JSON lines, `{"id": ..., "text": ...}`.
+    """Reads a source of text into gzip shards of JSON lines, `{"id": ..., "text": ..., "sentences": [...]}`.
 
-    The id is the one that the source names, else the hash of the text. Documents stand in the order of the hashes of
-    their ids: neighbours come from anywhere in the source, and the bytes depend neither on how folders are listed nor
-    on the engine. Documents of more than 64 KiB are cut.
+    `sentences` are the numbers of characters that each takes in the text, see `measure_sentences`. The id is the one
+    that the source names, else the hash of the text. Documents stand in the order of the hashes of their ids:
+    neighbours come from anywhere in the source, and the bytes depend neither on how folders are listed nor on the
+    engine. Documents of more than 64 KiB are cut.
 
     What is left out goes to `dropped-*.jsonl.gz`, with id, source, reason, detail and text, and is counted in
     `statistics.json`.
@@ -44,9 +48,11 @@ def ingest_corpus(
 
     report_progress(0, 1, "reading")
     units = find_units(source)
+    size = _size(source, [unit.file for unit in units])
     with tempfile.TemporaryDirectory(dir=corpus.path) as scratch:
-        job = Job(source, cleaning, str(corpus.path), scratch, SHARD_BYTES)
-        counters = run_over(units, lambda work: build(work, job), beam, _size(source, [unit.file for unit in units]))
+        scale = choose_scale(beam, size, threaded=True)
+        job = Job(source, cleaning, str(corpus.path), scratch, SHARD_BYTES, scale)
+        counters = run_over(units, lambda work: build(work, job), beam, scale=scale)
         plan = json.loads((Path(scratch) / PLAN).read_text())
     if "problem" in plan:
         raise InputError(plan["problem"])
@@ -80,6 +86,19 @@ def _size(source: TextSource | DocstringCorpus, files: list[str]) -> int:
 
 def read_shard(content: bytes) -> list[tuple[str, str]]:
     """(id, text) of the documents of one shard."""
+    return [(record["id"], record["text"]) for record in _read_records(content)]
+
+
+def read_sentences(content: bytes) -> list[tuple[str, list[str]]]:
+    """(id, sentences) of the documents of one shard; texts that come without their sentences are split here."""
+    return [
+        (record["id"], cut_sentences(record["text"], record["sentences"]))
+        if "sentences" in record
+        else (record["id"], split_sentences(record["text"]))
+        for record in _read_records(content)
+    ]
+
+
+def _read_records(content: bytes) -> Iterator[dict[str, Any]]:
     # Not splitlines: it also splits at characters that JSON leaves inside a string.
-    lines = gzip.decompress(content).decode().removesuffix("\n").split("\n")
-    return [(record["id"], record["text"]) for record in map(json.loads, lines)]
+    return map(json.loads, gzip.decompress(content).decode().removesuffix("\n").split("\n"))

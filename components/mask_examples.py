@@ -9,7 +9,7 @@ from typing import Any
 
 from components.artifacts import Corpus, PretrainingExamples, Vocabulary
 from components.base import Input, InputError, Local, Output, component, report_progress
-from components.beam_runner import BeamOptions, run_over
+from components.beam_runner import BeamOptions, choose_scale, run_over
 from keras_bert.config import Masking, PretrainingRows, check
 
 _FEATURES = {
@@ -72,9 +72,9 @@ def mask_examples(
     with tempfile.TemporaryDirectory(dir=examples.path) as scratch:
         folders = str(vocabulary.path), str(examples.path), scratch
         maskings = {length: masking.scaled(length, max_length) for length in lengths}
-        job = ShardJob(*folders, maskings, rows, seed, len(shards))
-        size = corpus.manifest()["counts"]["bytes"]
-        run_over(shards, lambda paths: paths | "Mask" >> ParDo(MaskShardFn(job)), beam, size)
+        scale = choose_scale(beam, corpus.manifest()["counts"]["bytes"], threaded=True)
+        job = ShardJob(*folders, maskings, rows, seed, len(shards), scale.threads)
+        run_over(shards, lambda paths: paths | "Mask" >> ParDo(MaskShardFn(job)), beam, scale=scale)
         tallies = _add_shards(Path(scratch))
     counts = {name: tally.get("rows", 0) for name, tally in tallies.items()}
     for name, count in counts.items():

@@ -7,21 +7,20 @@ import math
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import apache_beam as beam
 import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
 from components.beam_runner import report_unit
 from components.example_statistics import Tally, add, tally_rows
-from components.ingest_corpus import read_shard
+from components.ingest_corpus import read_sentences
 from components.packing import join_documents, pack_rows
 from components.row_layout import Marks, Rows, lay_out_pairs, lay_out_stretches
 from components.sentence_order import make_ordered_pairs
 from components.sentence_pairs import Document, make_pairs
-from components.sentences import split_sentences
+from components.threaded_fn import ThreadedFn
 from keras_bert.config import Masking, PretrainingRows
 from keras_bert.dynamic_masking import pieces_of
 from keras_bert.masking import Masked, Pieces, mask_rows
@@ -46,6 +45,7 @@ class ShardJob:
         rows: how rows are made.
         seed: of every choice, together with the name of the shard.
         shards: how many there are.
+        threads: of each worker process.
     """
 
     tokenizer: str
@@ -55,6 +55,7 @@ class ShardJob:
     rows: PretrainingRows
     seed: int
     shards: int
+    threads: int = 1
 
 
 class Texts(NamedTuple):
@@ -69,26 +70,29 @@ class Texts(NamedTuple):
     splits: dict[str, list[Document]]
 
 
-class MaskShardFn(beam.DoFn):
+class MaskShardFn(ThreadedFn):
     """Writes the rows of a shard; keeps the tokenizer between shards."""
 
     def __init__(self, job: ShardJob) -> None:
+        super().__init__("mask_examples", job.threads)
         self.job = job
 
     def setup(self) -> None:
         """Loads the tokenizer once a worker."""
+        super().setup()
         self.tokenizer = Tokenizer.load(self.job.tokenizer)
         self.pieces = pieces_of(self.tokenizer.vocabulary)
 
-    def process(self, path: str) -> None:
+    def work(self, path: str) -> Iterator[Any]:
         """Makes the shard at `path`."""
         write_shard(Path(path), self.tokenizer, self.pieces, self.job)
         report_unit(self.job.scratch, Path(path).name, self.job.shards, "masking shards")
+        return iter(())
 
 
 def write_shard(path: Path, tokenizer: Tokenizer, pieces: Pieces, job: ShardJob) -> None:
     """Writes the records of a corpus shard, `{split}-{length}-*`, and what was counted to the scratch folder."""
-    texts = tokenize_shard(read_shard(path.read_bytes()), tokenizer, job.rows.held_out)
+    texts = tokenize_shard(read_sentences(path.read_bytes()), tokenizer, job.rows.held_out)
     place = path.name.split(".")[0].removeprefix("corpus-")
     tallies: dict[str, Tally] = {}
     for length in job.maskings:
@@ -106,12 +110,17 @@ def write_shard(path: Path, tokenizer: Tokenizer, pieces: Pieces, job: ShardJob)
     temporary.rename(Path(job.scratch) / f"{place}.json")
 
 
-def tokenize_shard(documents: list[tuple[str, str]], tokenizer: Tokenizer, held_out: float) -> Texts:
+def tokenize_shard(documents: list[tuple[str, list[str]]], tokenizer: Tokenizer, held_out: float) -> Texts:
     """A shard in tokens.
 
     Held out are the documents with the smallest hashes of their ids, but at least two stay for training.
+
+    Args:
+        documents: (id, sentences) of each.
+        tokenizer: of the sentences.
+        held_out: the share of the documents that go to `validation`.
     """
-    sentences = [split_sentences(text) for _, text in documents]
+    sentences = [part for _, part in documents]
     flat_sentences = [sentence for part in sentences for sentence in part]
     # As a tensor: the tokenizer would look at the sentences of a list one by one.
     pieces = tokenizer.tokenize(tf.constant(flat_sentences, tf.string))

@@ -33,8 +33,8 @@ def write_model(
         task: what the model answers: its name, labels and longest input.
         history: what `Trainer.fit` returned.
     """
+    from keras_bert.history import write_history
     from keras_bert.saving import save_model
-    from keras_bert.trainer import write_history
 
     save_model(model, output.file(MODEL_FILE))
     copy_tokenizer(tokenizer_of, output.path)

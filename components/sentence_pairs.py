@@ -49,10 +49,16 @@ def make_pairs(
 ) -> Pairs:
     """Pairs of at most `room` tokens that cover every document (google-research/bert create_pretraining_data).
 
-    Segments are gathered until they fill a pair; A is a random number of them, B the rest or, half of the
-    time, a stretch of another document, in which case the rest is put back. What is too long is cut. The released
-    code draws a shorter length once for each document, which makes many short rows of some documents; this draws it
-    for each pair.
+    Segments are gathered until they fill a pair, but at least two; A is a random number of them, B the rest or, half of
+    the time, a stretch of another document, in which case the rest is put back. What is too long is cut. The last
+    segment of a document, if it is left alone, is A of a random B or, half of the time, B of the segment before it,
+    which then comes twice.
+
+    Two things differ from the released code. It gives every segment that is alone a random B: with a share q of such
+    pairs (1 + q) / 2 of all B are random, the more the shorter documents are. Here every pair has a fair coin of its
+    own, whatever its shape: one half of all B are random, but for documents of a single segment, which have nothing
+    else. And it draws a shorter length once for each document, which makes many short rows of some documents; this
+    draws it for each pair.
 
     Args:
         documents: what to cover.
@@ -76,9 +82,9 @@ def make_pairs(
         start = 0
         while start < len(bounds) - 1:
             target = aim(room, short_share, draw)
-            end = fill(bounds, start, target)
+            end = min(max(fill(bounds, start, target), start + 2), len(bounds) - 1)
             middle = start + 1 + int(draw() * (end - start - 1))
-            is_random = eligible > 0 and (end - start == 1 or draw() < 0.5)
+            is_random = eligible > 0 and (len(bounds) == 2 or draw() < 0.5)
             if is_random:
                 other = bounds_of[_skip(int(draw() * eligible), own)]
                 begin = int(draw() * (len(other) - 1))
@@ -87,6 +93,8 @@ def make_pairs(
                 end = middle
             elif end > middle:
                 pairs.append((bounds[start], bounds[middle], bounds[middle], bounds[end], 0))
+            elif start:
+                pairs.append((bounds[start - 1], bounds[start], bounds[start], bounds[end], 0))
             start = end
     return _truncate(np.array(pairs, np.int64).reshape(-1, 5), room, rng)
 

@@ -6,6 +6,7 @@ is present in it, read row by row, are the examples. (Protocol Buffers encoding,
 tensorflow/core/example/example.proto and feature.proto.)
 """
 
+import functools
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -17,6 +18,10 @@ from numpy.typing import NDArray
 _FEATURES = _FEATURE = _KEY = _VALUES = 0x0A
 _VALUE = 0x12
 _INT64_LIST = 0x1A
+# Ids of pieces are looked up: more than BERT's largest vocabulary has, multilingual-cased with 119,547 pieces.
+_KNOWN = 1 << 17
+# Numbers for which it is worth to make the table, which takes some milliseconds.
+_MANY = 1 << 14
 
 
 class Column(NamedTuple):
@@ -118,7 +123,26 @@ def _varints(numbers: NDArray[np.integer], present: NDArray[np.bool_]) -> Block:
     largest = int(numbers.max(initial=0))
     if largest < 1 << 7:
         return Block(numbers.astype(np.uint8), present)
-    width = 2 if largest < 1 << 14 else 4
+    if largest >= _KNOWN or numbers.size < _MANY:
+        return _make_varints(numbers, present, 2 if largest < 1 << 14 else 4)
+    content, keep = _known_varints()
+    # What is no number is not present; whatever stands there is the number of some entry.
+    words, kept = content.take(numbers, mode="clip"), keep.take(numbers, mode="clip")
+    kept *= present
+    shape = len(numbers), -1
+    return Block(words.view(np.uint8).reshape(shape), kept.view(np.bool_).reshape(shape))
+
+
+@functools.cache
+def _known_varints() -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """The varints of all numbers below `_KNOWN` as words of four bytes, and which of the bytes there are."""
+    numbers = np.arange(_KNOWN)[None]
+    made = _make_varints(numbers, np.broadcast_to(True, numbers.shape), 4)
+    return made.content.view(np.uint32)[0], made.present.view(np.uint32)[0]
+
+
+def _make_varints(numbers: NDArray[np.integer], present: NDArray[np.bool_], width: int) -> Block:
+    """The varints of those numbers, (rows, width), that are present, in 2 or 4 bytes each."""
     # Little-endian words, so that the first byte of a varint is the first in memory.
     words = numbers.astype("<u2" if width == 2 else "<u4")
     content, keep = words & 0x7F, np.empty((*words.shape, width), bool)

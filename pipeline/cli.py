@@ -1,4 +1,4 @@
-"""The command line: `run`, `status`, `inspect` and `predict`."""
+"""The command line: `run`, `fine-tune`, `status`, `inspect` and `predict`."""
 
 import argparse
 import contextlib
@@ -14,8 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from components.base import InputError
+from components.checkpoints import Checkpoint
+from pipeline.fine_tuning_settings import FineTuningSettings, load_fine_tuning
+from pipeline.fine_tuning_table import Outcome, read_outcome, show_outcomes
 from pipeline.fingerprint import FingerprintError
-from pipeline.pipelines import compression
+from pipeline.pipelines import compression, fine_tuning
 from pipeline.runner import RunResult, run_pipeline
 from pipeline.settings import Settings, load_settings
 from pipeline.statistics_view import read_statistics, show_statistics
@@ -49,9 +52,16 @@ def _make_parser() -> argparse.ArgumentParser:
     run.add_argument("settings", nargs="?", type=_path, help="a TOML file; the default job without it")
     run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override one setting")
     run.set_defaults(command=_run)
+    tune = commands.add_parser("fine-tune", help="fine-tune a checkpoint over several seeds, on one task or on many")
+    tune.add_argument("settings", nargs="+", type=_path, help="a TOML file for each task")
+    tune.add_argument("--seeds", type=int, metavar="N", help="how many seeds (short for --set seeds=N)")
+    tune.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="override one setting of all files"
+    )
+    tune.set_defaults(command=_fine_tune)
     status = commands.add_parser("status", help="show runs and artifacts")
     status.set_defaults(command=_status)
-    for command in (run, status):
+    for command in (run, tune, status):
         command.add_argument("--root", type=_path, default="runs", help="where artifacts live (default: runs)")
     inspect = commands.add_parser("inspect", help="show the statistics of an artifact")
     inspect.add_argument("folder", type=_path, help="an artifact, such as runs/artifacts/mask_examples/examples-...")
@@ -80,6 +90,38 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         return DONE
     write(Console(stderr=True), f"error: {result.message}")
     return REFUSED if result.state == "refused" else FAILED
+
+
+def _fine_tune(options: argparse.Namespace, console: Console) -> int:
+    overrides = [*options.set, *([] if options.seeds is None else [f"seeds={options.seeds}"])]
+    tasks: dict[Path, FineTuningSettings] = {}
+    # All files before the first training: a slip in the last one shows at once.
+    for path in options.settings:
+        with _errors_named(path, options.settings):
+            tasks[path] = load_fine_tuning(path, overrides)
+            Checkpoint(tasks[path].checkpoint).check()
+            tasks[path].examples.check()
+    outcomes: list[Outcome] = []
+    try:
+        for path, settings in tasks.items():
+            with _errors_named(path, options.settings):
+                result = run_pipeline(fine_tuning(settings), options.root, console=console)
+            if result.state != "done":
+                write(Console(stderr=True), f"error: {result.message}")
+                return FAILED
+            outcomes.append(read_outcome(path.stem, result))
+    finally:
+        show_outcomes(outcomes, len(tasks), console)
+    return DONE
+
+
+@contextlib.contextmanager
+def _errors_named(path: Path, among: Sequence[Path]) -> Iterator[None]:
+    """Where there are several settings files, an error says in which it is."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path.name}: {error}" if len(among) > 1 else str(error)) from None
 
 
 def _check_sources(settings: Settings) -> None:

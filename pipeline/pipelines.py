@@ -5,10 +5,13 @@ from pathlib import Path
 from components.artifacts import Pushed
 from components.base import Latest
 from components.build_vocabulary import build_vocabulary
+from components.checkpoints import Checkpoint
 from components.distill import distill
 from components.evaluate import evaluate
 from components.export_model import export_model
 from components.fine_tune import fine_tune
+from components.fine_tune_seeds import fine_tune_seeds
+from components.import_checkpoint import import_checkpoint
 from components.ingest_corpus import ingest_corpus
 from components.ingest_examples import ingest_examples
 from components.mask_examples import mask_examples
@@ -16,6 +19,7 @@ from components.pretrain import pretrain
 from components.push import push
 from components.quantize import quantize
 from keras_bert.config import Distillation
+from pipeline.fine_tuning_settings import FineTuningSettings
 from pipeline.graph import Pipeline
 from pipeline.settings import Settings
 
@@ -81,3 +85,26 @@ def compression(settings: Settings, root: Path) -> Pipeline:
         name=settings.name,
     )
     return Pipeline(settings.name, [pushed])
+
+
+def fine_tuning(settings: FineTuningSettings) -> Pipeline:
+    """From a checkpoint and labelled rows of any task to a model, and to its scores over several seeds."""
+    imported = import_checkpoint(source=Checkpoint(settings.checkpoint))
+    rows = ingest_examples(
+        vocabulary=imported.vocabulary,
+        source=settings.examples,
+        max_length=settings.max_length,
+        stride=settings.stride,
+        max_query_length=settings.max_query_length,
+    )
+    tuned = fine_tune_seeds(
+        pretrained=imported.model,
+        examples=rows.examples,
+        pooling=settings.pooling,
+        class_weights=settings.class_weights,
+        training=settings.training,
+        selection=settings.selection,
+        seeds=settings.seeds,
+        metric=settings.metric,
+    )
+    return Pipeline(settings.name, [tuned])

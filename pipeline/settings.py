@@ -1,30 +1,22 @@
 """What a user may set: strict models, read from TOML, checked before anything starts."""
 
 import dataclasses
-import json
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import pydantic
 
-from components.base import InputError, nearest
 from components.beam_runner import BeamOptions
 from components.cleaning import Cleaning
 from components.evaluate import Thresholds
 from components.sources import DocstringCorpus, DocstringTask, TableSource, TextSource
 from components.task_sources import QuestionSource, SentenceSource
-from components.text_files import is_remote
 from keras_bert.config import Distillation, EncoderShape, Masking, Pooling, PretrainingRows, Training, check
-
-# Values of the settings file that are paths, relative to the folder of the file.
-PATHS = (("corpus", "path"), *(("examples", split) for split in ("train", "validation", "test")), ("push", "folder"))
+from pipeline.settings_files import TASKS, choose_task, load
 
 # The two kinds of data. Pydantic puts these marks into the place of an error, where a user has no use for them.
 OWN, BUILT_IN = "<own>", "<built in>"
-# The user's own labelled data is told apart by its task.
-TASKS = {task: f"<{task}>" for task in ("classification", "regression", "token_classification", "question_answering")}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,10 +86,7 @@ def _own_if_not(built_in: type) -> pydantic.Discriminator:
 def _choose_examples(value: Any) -> str:
     """As `_own_if_not`, and the user's own table as that of the task it names."""
     known = {field.name for field in dataclasses.fields(DocstringTask)}
-    if not isinstance(value, dict) or not value.keys() - known:
-        return BUILT_IN
-    task = value.get("task", "classification")
-    return TASKS.get(task, task) if isinstance(task, str) else repr(task)
+    return choose_task(value) if not isinstance(value, dict) or value.keys() - known else BUILT_IN
 
 
 def _small(num_layers: int) -> EncoderShape:
@@ -157,106 +146,5 @@ class Settings(pydantic.BaseModel):
 
 
 def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
-    """Reads a TOML file and `key=value` overrides; without a file, the defaults.
-
-    Raises:
-        InputError: the file is missing or not TOML, a key is unknown or a value breaks a rule. The message
-            names the key, the rule and the value, and for an unknown key the nearest known one.
-    """
-    raw = _read_toml(path) if path else {}
-    for override in overrides:
-        _set(raw, override)
-    try:
-        return Settings.model_validate_json(json.dumps(_complete(raw), default=str))
-    except pydantic.ValidationError as error:
-        raise InputError("; ".join(_explain(problem) for problem in error.errors())) from None
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"the settings file {path} does not exist") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"the settings file {path} cannot be read: {error}") from None
-    for section, key in PATHS:
-        table = raw.get(section)
-        if isinstance(table, dict) and isinstance(table.get(key), str) and table[key]:
-            table[key] = _resolve(path.parent, table[key])
-    return raw
-
-
-def _resolve(folder: Path, value: str) -> str:
-    """A path as the settings file means it; one with a scheme, as `gs://bucket/texts`, stays as it is."""
-    return value if is_remote(value) else str(folder / Path(value).expanduser())
-
-
-def _complete(raw: dict[str, Any]) -> dict[str, Any]:
-    """The tables of the user on top of the default ones: who sets one key of a table keeps the others."""
-    defaults = {name: getattr(Settings(), name) for name in raw.keys() & Settings.model_fields.keys()}
-    tables = {
-        name: dataclasses.asdict(default)
-        for name, default in defaults.items()
-        if dataclasses.is_dataclass(default) and not isinstance(default, type) and name not in ("corpus", "examples")
-    }
-    return raw | {name: _overlay(table, raw[name]) for name, table in tables.items()}
-
-
-def _overlay(default: Any, given: Any) -> Any:
-    if not (isinstance(default, dict) and isinstance(given, dict)):
-        return given
-    merged = default | {key: _overlay(default.get(key), value) for key, value in given.items()}
-    if "epochs" in given and given.get("steps") is None:
-        merged["steps"] = None  # the user counts in epochs; steps would overrule them
-    return merged
-
-
-def _set(raw: dict[str, Any], override: str) -> None:
-    key, equals, text = override.partition("=")
-    if not equals:
-        raise InputError(f"--set must be key=value, got {override!r}")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
-    *sections, last = key.strip().split(".")
-    for section in sections:
-        raw = raw.setdefault(section, {})
-        if not isinstance(raw, dict):
-            raise InputError(f"--set {key}: {section} is a value, not a table")
-    raw[last] = value
-    if last == "epochs":
-        raw.pop("steps", None)  # the newest word counts: steps would overrule epochs
-
-
-def _explain(problem: Mapping[str, Any]) -> str:
-    """One pydantic error as `section.key must ..., got ...`."""
-    place = [str(part) for part in problem["loc"] if not str(part).startswith("<")]
-    key = ".".join(place)
-    if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        return f"there is no setting {key!r}{nearest(place[-1], _known_keys(place[:-1]))}"
-    if problem["type"] == "value_error":
-        # The dataclass says `Training.steps must ...`; the user knows it as `fine_tuning.steps`.
-        owner, _, rest = str(problem["ctx"]["error"]).partition(".")
-        return f"{key}.{rest}" if rest and " " not in owner else f"{key}: {problem['ctx']['error']}"
-    if problem["type"] == "union_tag_invalid":
-        return f"{key}.task must be one of {list(TASKS)}, got {problem['ctx']['tag']!r}"
-    if problem["type"] == "missing":
-        return f"{key} must be set"
-    rule = problem["msg"].removeprefix("Input should ").removeprefix("Value error, ")
-    return f"{key} must {rule}, got {problem['input']!r}"
-
-
-def _known_keys(sections: list[str]) -> list[str]:
-    """The keys that a table of the settings may have."""
-    known: dict[str, Any] = {name: field.annotation for name, field in Settings.model_fields.items()}
-    for section in sections:
-        kinds = [kind for kind in _kinds(known[section]) if dataclasses.is_dataclass(kind)]
-        known = {field.name: field.type for kind in kinds for field in dataclasses.fields(kind)}
-    return list(known)
-
-
-def _kinds(annotation: Any) -> list[Any]:
-    """A type, or all types of a union."""
-    inner = [argument for argument in get_args(annotation) if not isinstance(argument, pydantic.Tag)]
-    return [annotation] if not inner else [kind for argument in inner for kind in _kinds(argument)]
+    """Settings of the compression pipeline, see `pipeline.settings_files.load`; without a file, the defaults."""
+    return load(Settings, path, overrides)

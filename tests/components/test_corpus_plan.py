@@ -70,13 +70,15 @@ def test_texts_come_back_in_any_order(tmp_path):
     writer = TextsWriter(str(tmp_path))
     for number in range(5):
         text = f"Text {number}\n\u00e9"
-        fields = {"place": as_place(1, 0, number), "reason": 0, "sentences": 1, "first": True}
-        writer.add(None, text, hash_text(text), {"source": str(number)}, **fields)
+        fields = {"place": as_place(1, 0, number), "reason": 0, "first": True}
+        digest = hash_text(text)
+        writer.add(None, text, (digest, digest), {"source": str(number)}, [len(text)], **fields)
     file, rows = writer.close()
     order = [3, 0, 4]
     found = list(TextsReader([file]).read(np.zeros(3, np.int64), rows[order]))
-    assert [note for _, note in found] == [b'{"source": "%d"}\n' % number for number in order]
-    assert found[0][0].decode().endswith('"text": "Text 3\\n\u00e9"}\n')
+    assert [note for _, note in found] == [b'{"source":"%d"}\n' % number for number in order]
+    assert found[0][0].decode().endswith('"text":"Text 3\\n\u00e9","sentences":[8]}\n')
+    assert rows["sentences"].tolist() == [1] * 5
 
 
 def test_a_chunk_that_is_cleaned_twice_has_the_same_rows_in_another_file(tmp_path):

@@ -9,7 +9,7 @@ from components.artifacts import Corpus
 from components.base import InputError
 from components.beam_runner import BeamOptions
 from components.cleaning import Cleaning
-from components.ingest_corpus import ingest_corpus, read_shard
+from components.ingest_corpus import ingest_corpus, read_sentences, read_shard
 from components.sources import TextSource
 
 
@@ -171,6 +171,22 @@ def test_long_documents_are_cut_and_shards_hold_all(tmp_path, monkeypatch):
     assert len(texts) >= 10
     assert sorted(line for text in texts for line in text.split("\n")) == sorted(lines)
     assert len(list(corpus.path.glob("corpus-*"))) == corpus.manifest()["counts"]["shards"] >= 4
+
+
+def test_sentences_stand_beside_the_text(tmp_path):
+    (tmp_path / "a.txt").write_text("One. Two ends.\nThree\n\nAnother text.")
+    corpus = ingest(tmp_path, TextSource(str(tmp_path / "a.txt")))
+    (file,) = corpus.path.glob("corpus-*")
+    records = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+    assert sorted((record["text"], record["sentences"]) for record in records) == [
+        ("Another text.", [13]),
+        ("One. Two ends.\nThree", [5, 9, 6]),
+    ]
+    found = dict(read_sentences(file.read_bytes()))
+    assert sorted(found.values()) == [["Another text."], ["One.", "Two ends.", "Three"]]
+    # A corpus by hand may have none.
+    bare = "".join(json.dumps({"id": record["id"], "text": record["text"]}) + "\n" for record in records)
+    assert dict(read_sentences(gzip.compress(bare.encode()))) == found
 
 
 def test_small_chunks_give_the_same_bytes(tmp_path, monkeypatch):

@@ -49,3 +49,11 @@ def test_pairs_connect_all_places_of_a_hash():
 def test_clusters():
     pairs = np.array([[4, 2], [2, 5], [1, 3]])
     assert find_clusters(6, pairs).tolist() == [0, 1, 2, 1, 2, 2]
+
+
+def test_long_texts_are_signed_as_short_ones_are(monkeypatch):
+    text = " ".join(f"word{number * 7919 % 1000}" for number in range(3000))
+    signer = Signer(0.8, 128, 5)
+    long = signer.sign(text)
+    monkeypatch.setattr("components.near_duplicates._FEW", 10_000)
+    assert signer.sign(text).tolist() == long.tolist()

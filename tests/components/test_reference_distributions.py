@@ -104,7 +104,9 @@ def read_theirs(records, mask_id):
 def make_ours(documents, tokenizer, short_share):
     pieces = pieces_of(tokenizer.vocabulary)
     options = PretrainingRows(short_share=short_share)
-    texts = tokenize_shard([(str(number), text) for number, text in enumerate(documents)], tokenizer, 0.0)
+    texts = tokenize_shard(
+        [(str(number), split_sentences(text)) for number, text in enumerate(documents)], tokenizer, 0.0
+    )
     made = list(make_rows(texts, "train", LENGTH, tokenizer, options, np.random.default_rng(0)))
     token_ids, segment_ids, lengths, labels = (np.concatenate(part) for part in zip(*made, strict=True))
     masked = mask_rows(
@@ -145,11 +147,14 @@ def first_rows(examples, documents, tokenizer):
     return found & (examples.first >= 6)
 
 
-def test_the_kinds_of_pairs(both):
+def test_the_kinds_of_pairs_differ_by_design(both):
+    """Theirs gives every segment that is alone a random B, which makes more than half of them; ours tosses a coin."""
     _, theirs, ours = both
     counts = [np.bincount(side.labels, minlength=2) for side in (theirs, ours)]
-    shares = " and ".join(f"{part[1] / part.sum():.4f} of {part.sum()} rows" for part in counts)
-    agree(f"random B, chi-square: {shares}", stats.chi2_contingency(counts))
+    shares = [float(part[1] / part.sum()) for part in counts]
+    LOG.info(" and ".join(f"{share:.4f} of {part.sum()}" for share, part in zip(shares, counts, strict=True)))
+    agree("random B of ours, binomial of one half", stats.binomtest(int(counts[1][1]), int(counts[1].sum())))
+    assert shares[0] > 0.51
 
 
 def test_lengths_of_full_rows(both):
@@ -209,5 +214,6 @@ def test_predictions_differ_by_their_rounding(both, tokenizer):
     against = f"Kolmogorov-Smirnov {found.statistic:.4f}, p {found.pvalue:.2e}"
     LOG.info(f"{text}; {means}, {against}")
     assert p > AGREE, text
-    # 19 of 125 against 18.75: the difference is no more than that.
-    assert abs(theirs.predictions.mean() - ours.predictions.mean()) < 0.5, means
+    # Of full rows 19 of 128 tokens against 18.75 on average, 1.3 % more; of all rows hardly more than that.
+    shares = [side.predictions.sum() / side.lengths.sum() for side in (theirs, ours)]
+    assert 1 < shares[0] / shares[1] < 1.03, shares

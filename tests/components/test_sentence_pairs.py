@@ -71,9 +71,9 @@ def naive_pairs(documents, others, *, room, short_share, rng):
         start = 0
         while start < document.segments:
             target = 2 + int(draw() * (room - 1)) if draw() < short_share else room
-            end = naive_fill(document, start, target)
+            end = min(max(naive_fill(document, start, target), start + 2), document.segments)
             middle = start + 1 + int(draw() * (end - start - 1))
-            is_random = bool(eligible) and (end - start == 1 or draw() < 0.5)
+            is_random = bool(eligible) and (document.segments == 1 or draw() < 0.5)
             first = (document.bounds[start], document.bounds[middle])
             if is_random:
                 other = eligible[int(draw() * len(eligible))]
@@ -83,6 +83,8 @@ def naive_pairs(documents, others, *, room, short_share, rng):
                 end = middle
             else:
                 second = (document.bounds[middle], document.bounds[end])
+                if middle == end and start:
+                    first, second = (document.bounds[start - 1], document.bounds[start]), first
             if second[1] > second[0]:
                 pairs.append((*first, *second, int(is_random)))
             start = end
@@ -110,6 +112,32 @@ def test_pairs_are_those_of_the_naive_form(count, seed):
             for make in (make_pairs, naive_pairs)
         )
         np.testing.assert_array_equal(made, naive)
+
+
+def test_half_of_the_next_sentences_are_random_however_short_documents_are():
+    rng = np.random.default_rng(0)
+    for segments in (2, 3, 5, 40):
+        documents = documents_of(rng.integers(5, 60, (8000 // segments, segments)))
+        pairs = make_pairs(documents, documents, room=60, short_share=0.1, rng=rng)
+        # Four standard deviations of as many fair coins.
+        assert abs(pairs[:, 4].mean() - 0.5) < 2 / np.sqrt(len(pairs))
+
+
+def test_a_last_segment_that_is_left_alone_follows_the_one_before_it_or_gets_a_random_next_one():
+    documents = documents_of([[4, 5], [3, 3, 3]])
+    found = set()
+    for seed in range(100):
+        pairs = make_pairs(documents[:1], documents, room=20, short_share=0.0, rng=np.random.default_rng(seed))
+        found.add(tuple((*pair[:2], None if pair[4] else tuple(pair[2:4])) for pair in pairs.tolist()))
+    first, both, last = (0, 4, None), (0, 4, (4, 9)), (4, 9, None)
+    assert found == {(both,), (first, both), (first, last)}
+
+
+def test_a_document_of_one_segment_has_a_random_next_one_if_there_is_another_document():
+    documents = documents_of([[5], [7]])
+    pairs = make_pairs(documents, documents, room=20, short_share=0.0, rng=np.random.default_rng(0))
+    assert pairs.tolist() == [[0, 5, 5, 12, 1], [5, 12, 0, 5, 1]]
+    assert not len(make_pairs(documents[:1], documents[:1], room=20, short_share=0.0, rng=np.random.default_rng(0)))
 
 
 def test_unused_segments_are_put_back():

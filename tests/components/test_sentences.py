@@ -1,8 +1,10 @@
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from components.sentences import split_sentences
+from components.sentences import cut_sentences, measure_sentences, split_sentences
 
 
 @pytest.mark.parametrize(
@@ -38,3 +40,26 @@ def test_long_lines_lose_nothing_and_take_time_in_proportion():
     assert len(split_sentences("\u4f60\u597d\u3002" * 20_000)) == 20_000
     assert "".join(split_sentences("x" * 10_001)) == "x" * 10_001
     assert time.process_time() - began < 5
+
+
+def test_a_letter_a_wide_blank_and_a_full_stop():
+    # sentencex itself breaks down on these.
+    assert split_sentences("In si\xa0b A\xa0. It\u2003ends.") == ["In si\xa0b A\xa0.", "It\u2003ends."]
+    assert split_sentences("B\u2029.") == ["B\u2029."]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.sampled_from(" \n\t.!?\"\u201c\u201d\u2028\xa0\u3000aAbB\u3002'"), max_size=40))
+def test_sizes_are_those_of_the_whole_text(text):
+    sizes = measure_sentences(text)
+    sentences = cut_sentences(text, sizes)
+    assert sum(sizes) == (len(text) if sentences else 0)
+    assert all(sentence and sentence == sentence.strip() for sentence in sentences)
+    assert "".join("".join(sentences).split()) == "".join(text.split())
+    assert not any("\n" in sentence for sentence in sentences)
+
+
+def test_sizes_by_hand():
+    assert measure_sentences("\n One. Two.\n\nThree\n ") == [7, 4, 9]
+    assert cut_sentences("\n One. Two.\n\nThree\n ", [7, 4, 9]) == ["One.", "Two.", "Three"]
+    assert measure_sentences(" \n") == []

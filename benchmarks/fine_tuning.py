@@ -1,0 +1,140 @@
+"""Sentences a second of fine-tuning, ours and Hugging Face's loop with dynamic padding, in turn.
+
+    python -m benchmarks.fine_tuning --peers-python PATH --checkpoint FOLDER --train FILE.tsv --dev FILE.tsv
+
+PATH is a Python interpreter with torch and transformers, FOLDER a BERT in Hugging Face's format, the files have two
+columns, a text and a label, under a header. Both train on batches of as many sentences, with dropout, AdamW and
+clipping; ours are the batches and the step of the pipeline's `fine_tune`. Every contestant is a process of its own, in
+each round for as many steps; the first ones of ours, in which graphs are traced and compiled for each length, do not
+count, nor does tokenizing. What both reach in whole trainings, `python -m pipeline fine-tune` and
+`benchmarks/hugging_face_loop.py` tell.
+"""
+
+import argparse
+import csv
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from components.artifacts import Model, TaskExamples, Vocabulary
+from components.checkpoints import Checkpoint
+from components.import_checkpoint import import_checkpoint
+from components.ingest_examples import ingest_examples
+from components.sources import TableSource
+
+PRECISIONS = ("float32", "bfloat16")
+WARM_UP = 300
+
+
+def main() -> None:
+    """Prints a table, or is one of the contestants."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--peers-python", default=sys.executable)
+    parser.add_argument("--checkpoint", type=Path)
+    parser.add_argument("--train", type=Path)
+    parser.add_argument("--dev", type=Path)
+    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--serve", nargs=2, metavar=("FOLDER", "PRECISION"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(Path(options.serve[0]), options.serve[1], options.batch_size, options.steps)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(Path(folder), options)
+        ours = {precision: Ours(folder, precision, options) for precision in PRECISIONS}
+        found: dict[str, list[float]] = {}
+        for _ in range(options.rounds):
+            for precision in PRECISIONS:
+                rates = {"ours": ours[precision].time(), "Hugging Face": time_peer(precision, options)}
+                for name, rate in rates.items():
+                    found.setdefault(f"{name}, {precision}", []).append(rate)
+    print_table(found)
+
+
+def prepare(folder: Path, options: argparse.Namespace) -> None:
+    """The checkpoint and the rows as artifacts."""
+    model, vocabulary = Model(folder / "model"), Vocabulary(folder / "vocabulary")
+    import_checkpoint(source=Checkpoint(str(options.checkpoint)), model=model, vocabulary=vocabulary)
+    delimiter = "\t" if options.train.suffix == ".tsv" else ","
+    with options.train.open(newline="", encoding="utf-8") as stream:
+        text, label = next(csv.reader(stream, delimiter=delimiter))[:2]
+    source = TableSource(
+        train=str(options.train), validation=str(options.dev), test=str(options.dev), text=text, label=label
+    )
+    ingest_examples(vocabulary=vocabulary, examples=TaskExamples(folder / "examples"), source=source)
+
+
+class Ours:
+    """A process that trains on, a round at a time."""
+
+    def __init__(self, folder: str, precision: str, options: argparse.Namespace) -> None:
+        sizes = ["--batch-size", str(options.batch_size), "--steps", str(options.steps)]
+        command = [sys.executable, "-m", "benchmarks.fine_tuning", "--serve", folder, precision, *sizes]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.time()
+
+    def time(self) -> float:
+        """Sentences a second of a round; the first call waits until all lengths are compiled."""
+        assert self._process.stdin
+        assert self._process.stdout
+        print(file=self._process.stdin, flush=True)
+        return float(json.loads(self._process.stdout.readline()))
+
+
+def serve(folder: Path, precision: Any, batch_size: int, steps: int) -> None:
+    """Answers each line of standard input with the rate of so many steps."""
+    from components.fine_tuning import make_objective
+    from components.task_training import training_rows
+    from keras_bert.config import Training
+    from keras_bert.encoder import encoder_of
+    from keras_bert.records import read_features, read_labels
+    from keras_bert.saving import load_model
+    from keras_bert.tasks.classification import build_classifier
+    from keras_bert.trainer import Trainer
+
+    examples = TaskExamples(folder / "examples")
+    labels = read_labels(examples.path)
+    model = build_classifier(encoder_of(load_model(folder / "model" / "model.keras")), len(labels))
+    training = Training(batch_size=batch_size, precision=precision)
+    objective = make_objective(read_features(examples.path), labels, "none")
+    trainer = Trainer(model, objective, training, 10_000)
+    batches = iter(training_rows(examples, training).after(0))
+    for number in range(WARM_UP):
+        trainer.step([next(batches)], number + 1)
+    for _ in sys.stdin:
+        start, rows = time.perf_counter(), 0
+        for number in range(steps):
+            batch = next(batches)
+            rows += len(batch["label"])
+            _, norm = trainer.step([batch], WARM_UP + number)
+            float(norm)
+        print(rows / (time.perf_counter() - start), flush=True)
+
+
+def time_peer(precision: str, options: argparse.Namespace) -> float:
+    """Sentences a second of a round of the peer."""
+    command = [options.peers_python, "benchmarks/hugging_face_loop.py", options.checkpoint, options.train, options.dev]
+    flags = ["--bfloat16"] if precision == "bfloat16" else []
+    sizes = ["--batch-size", str(options.batch_size), "--max-steps", str(options.steps)]
+    done = subprocess.run([*command, *sizes, *flags], check=True, capture_output=True, text=True)
+    return float(json.loads(done.stdout.splitlines()[-1])["sentences_per_second"])
+
+
+def print_table(found: dict[str, list[float]]) -> None:
+    """Medians, and ours against the fastest peer."""
+    medians = {name: statistics.median(rates) for name, rates in found.items()}
+    best = max(median for name, median in medians.items() if not name.startswith("ours"))
+    print("| contestant | sentences/s, median (least, most) | against the peer's best |\n|---|---:|---:|")
+    for name, rates in found.items():
+        print(f"| {name} | {medians[name]:.0f} ({min(rates):.0f}, {max(rates):.0f}) | {medians[name] / best:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""A checkpoint of the user's -> Model and Vocabulary."""
+
+from typing import TYPE_CHECKING
+
+from components.artifacts import Model, Vocabulary
+from components.base import InputError, Output, component
+from components.checkpoints import Checkpoint
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
+
+
+@component(libraries=("keras", "numpy", "safetensors", "tensorflow", "tensorflow-text"))
+def import_checkpoint(source: Checkpoint, model: Output[Model], vocabulary: Output[Vocabulary]) -> None:
+    """Reads a checkpoint into the forms that the other steps know.
+
+    Args:
+        source: the folder.
+        model: the checkpoint with its head, as `Task.save` writes it.
+        vocabulary: that of the checkpoint, to make examples with.
+
+    Raises:
+        InputError: the folder holds no checkpoint, or one that this library cannot read.
+    """
+    source.check()
+    task = _read(source)
+    task.save(model.path)
+    task.tokenizer.save(vocabulary.path)
+    model.counts = {"parameters": task.model.count_params()}
+    vocabulary.counts = {"pieces": task.tokenizer.vocabulary_size}
+
+
+def _read(source: Checkpoint) -> "Task":
+    from keras_bert.interop.hugging_face import from_hugging_face
+    from keras_bert.tasks.registry import load
+
+    try:
+        return load(source.path) if source.is_own else from_hugging_face(source.path)
+    except (FileNotFoundError, ValueError) as error:
+        raise InputError(f"the checkpoint {source.path} cannot be used: {' '.join(str(error).split())}") from None

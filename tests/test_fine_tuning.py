@@ -1,0 +1,82 @@
+"""Fine-tuning through the command line: a checkpoint, two tasks, two seeds, one table."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import keras_bert
+from pipeline.cli import main
+from pipeline.store import Store
+from tests.components import tuning_job
+
+SETTINGS = """
+checkpoint = "model"
+max_length = 16
+seeds = 3
+[training]
+epochs = 4.0
+batch_size = 8
+learning_rate = 1e-2
+[selection]
+validations = 2
+[examples]
+"""
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("job")
+    tuning_job.write_checkpoint(folder)
+    for task in ("classification", "regression"):
+        rows = Path(tuning_job.write_rows(folder, task).train).name
+        (folder / f"{task}.toml").write_text(SETTINGS + f"train = '{rows}'\ntask = '{task}'\n")
+    return folder
+
+
+def run(job: Path, *more: str) -> int:
+    tasks = [str(job / f"{task}.toml") for task in ("classification", "regression")]
+    return main(["fine-tune", *tasks, "--seeds", "2", "--root", str(job / "root"), *more])
+
+
+def scores(job: Path) -> dict[str, dict]:
+    files = (job / "root" / "artifacts" / "fine_tune_seeds").glob("scores-*/scores.json")
+    found = [json.loads(file.read_text()) for file in files]
+    return {content["task"]: content for content in found}
+
+
+def test_one_table_for_all_tasks_and_a_second_run_is_cached(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(job) == 0
+    lines = capsys.readouterr().out.splitlines()
+    found = scores(job)
+    means = {task: content["test"][content["metric"]]["mean"] for task, content in found.items()}
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if line.startswith("│")]
+    assert [row[:2] for row in cells] == [["classification", "accuracy"], ["regression", "spearman"]]
+    for row, task in zip(cells, ("classification", "regression"), strict=True):
+        assert row[2].startswith(f"{100 * means[task]:.2f} ± ")
+        assert row[4] == "4"
+        assert [entry["seed"] for entry in found[task]["seeds"]] == [0, 1]
+    assert lines[-1].startswith(f"average over 2 tasks: {50 * sum(means.values()):.2f}, ")
+    folder = next(line.rpartition(" is in ")[2] for line in lines if line.startswith("classification: the model"))
+    assert keras_bert.load(folder).predict(["cow hen owl"])[0].label in ("animal", "plant")
+
+    assert run(job) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == lines[-1]
+    store = Store(job / "root", create=False)
+    try:
+        newest = [step.state for step in store.executions(store.runs()[0].id)]
+    finally:
+        store.close()
+    assert newest == ["cached"] * 3
+
+
+def test_what_one_task_cannot_do_leaves_the_finished_ones_in_the_table(
+    job: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # Only the classification has this metric, which shows when the rows are known.
+    assert run(job, "--set", "metric=macro_f1", "--set", "seeds=1") == 2
+    printed = capfd.readouterr()
+    rule = "metric must be one of ['spearman', 'pearson'] for regression"
+    assert printed.err.splitlines()[-1] == f"error: regression.toml: {rule}, got 'macro_f1'"
+    assert "│ classification │ macro_f1 │" in printed.out
+    assert "average" not in printed.out
