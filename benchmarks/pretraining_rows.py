@@ -1,6 +1,6 @@
 """Text to masked rows, in MB of text a second of one core, and rows read a second; one line each.
 
-    python -m benchmarks.pretraining_rows --text ../shared/data/corpus/novels-20mb.txt
+    python -m benchmarks.pretraining_rows --text FILE
 
 Times of writing are the processor's, of all threads together, after the corpus shard is read; the best of the rounds.
 Times of reading are those of the clock.

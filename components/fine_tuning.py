@@ -88,24 +88,27 @@ def tune(
     """
     from keras_bert.encoder import encoder_of
     from keras_bert.records import read_features
+    from keras_bert.strategies import find_strategy
     from keras_bert.tokenizer import Tokenizer
     from keras_bert.trainer import make_deterministic
 
     make_deterministic(training.seed)
     features, labels = read_features(examples.path), task_labels(examples)
     objective = make_objective(features, labels, class_weights)
-    encoder, tokenizer = encoder_of(read_model(pretrained)[0]), Tokenizer.load(pretrained.path)
-    task = _build(examples, features, labels, encoder, tokenizer, pooling)
-    history = train_on_rows(
-        task.model,
-        objective,
-        examples,
-        training,
-        select=SELECTED_BY[task.name] if selection.keep == "best" else None,
-        patience=selection.patience,
-        validations=selection.validations,
-        on_progress=on_progress,
-    )
+    tokenizer = Tokenizer.load(pretrained.path)
+    with find_strategy().scope():
+        encoder = encoder_of(read_model(pretrained)[0])
+        task = _build(examples, features, labels, encoder, tokenizer, pooling)
+        history = train_on_rows(
+            task.model,
+            objective,
+            examples,
+            training,
+            select=SELECTED_BY[task.name] if selection.keep == "best" else None,
+            patience=selection.patience,
+            validations=selection.validations,
+            on_progress=on_progress,
+        )
     _finish(task, examples)
     return task, history
 

@@ -12,6 +12,7 @@ from keras_bert.config import EncoderShape, Training, check
 
 if TYPE_CHECKING:
     from keras_bert.data import Batches, Phases
+    from keras_bert.objectives import Objective
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,7 @@ def pretrain(
     check("pretrain", "short_steps", 0 < short_steps < 1, "be in (0, 1)", short_steps)
     from keras_bert.data import pretraining_batches
     from keras_bert.encoder import build_encoder
+    from keras_bert.kernels.pretraining import FusedPretrainingObjective
     from keras_bert.pretraining import PretrainingObjective, build_pretraining
     from keras_bert.records import read_features
     from keras_bert.strategies import find_strategy
@@ -59,7 +61,11 @@ def pretrain(
     strategy = find_strategy()
     with strategy.scope():
         network = build_pretraining(build_encoder(config), next_sentence=has_pairs)
-    trainer = Trainer(network, PretrainingObjective(next_sentence=has_pairs), training, steps, strategy)
+    if training.xla == "parts":
+        objective: Objective = FusedPretrainingObjective(network, next_sentence=has_pairs)
+    else:
+        objective = PretrainingObjective(next_sentence=has_pairs)
+    trainer = Trainer(network, objective, training, steps, strategy)
     history = trainer.fit(
         _batches(examples, training, sorted(lengths), round(short_steps * steps)),
         validation=pretraining_batches(examples.path, "validation", VALIDATION_BATCH),

@@ -10,6 +10,7 @@ PairObjective = Literal["next_sentence", "sentence_order", "none"]
 Compression = Literal["none", "gzip"]
 Decay = Literal["linear", "cosine", "polynomial"]
 Precision = Literal["float32", "bfloat16", "float16"]
+Xla = Literal["off", "parts", "whole"]
 
 _ACTIVATIONS = get_args(Activation)
 
@@ -184,7 +185,8 @@ class Training:
         clip_norm: the largest norm of all gradients together.
         precision: of the arithmetic; weights are float32 always. With float16 the loss is scaled (Micikevicius et al.
             2018, section 3.2).
-        xla: compile the step with XLA; what that is worth, `benchmarks/train.py` shows.
+        xla: what of the step XLA compiles: nothing (`off`), what stands between matrix products (`parts`), or all of it
+            (`whole`). What each is worth, `benchmarks/train.py` shows.
         ema: the decay of the running mean of the weights that is kept instead of the last ones; 0 for none.
         seed: of the initial weights, dropout and the order of the examples.
     """
@@ -201,7 +203,7 @@ class Training:
     layer_decay: float = 1.0
     clip_norm: float = 1.0
     precision: Precision = "float32"
-    xla: bool = False
+    xla: Xla = "parts"
     ema: float = 0.0
     seed: int = 0
 
@@ -218,7 +220,7 @@ class Training:
         check("Training", "weight_decay", self.weight_decay >= 0, "not be negative", self.weight_decay)
         check("Training", "layer_decay", 0 < self.layer_decay <= 1, "be in (0, 1]", self.layer_decay)
         check("Training", "ema", 0 <= self.ema < 1, "be in [0, 1)", self.ema)
-        for field, choices in (("decay", Decay), ("precision", Precision)):
+        for field, choices in (("decay", Decay), ("precision", Precision), ("xla", Xla)):
             known = get_args(choices)
             check("Training", field, getattr(self, field) in known, f"be one of {known}", getattr(self, field))
         check("Training", "seed", self.seed >= 0, "not be negative", self.seed)

@@ -11,9 +11,11 @@ import tensorflow as tf
 
 from keras_bert.checkpoints import Arrays
 from keras_bert.config import Training
+from keras_bert.kernels.training import compiled_update, fused_blocks
 from keras_bert.loss_scale import LossScale
 from keras_bert.objectives import Batch, Objective, Sums
 from keras_bert.optimizer import adamw
+from keras_bert.precision import computing_in
 from keras_bert.training_loop import Entry, Loop, OnProgress, means
 
 # Rows of a held-out batch: nothing is learnt from it, so it may be larger than a training batch, and faster.
@@ -111,11 +113,10 @@ class Trainer:
         )
 
     def _make_functions(self) -> None:
-        # Batches come in several lengths; one graph for all of them is traced once. XLA needs one for each.
-        xla = self.training.xla
+        whole = self.training.xla == "whole"
 
         def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-            return tf.function(function, jit_compile=True) if xla else function
+            return tf.function(function, jit_compile=True) if whole else function
 
         self._differentiate = compiled(self._find_gradients)
         self._measure = compiled(self._evaluate)
@@ -140,7 +141,8 @@ class Trainer:
             found = self.strategy.run(replica, arguments)
             return tuple(collect(kind, value) for kind, value in zip(results, found or (), strict=True))
 
-        return tf.function(run, reduce_retracing=not self.training.xla)
+        # Batches come in several lengths; one graph for all of them is traced once. XLA needs one for each.
+        return tf.function(run, reduce_retracing=self.training.xla != "whole")
 
     def _add_up(self, values: Any) -> Any:
         """Within a device's part of the work: the sum over all devices."""
@@ -165,7 +167,12 @@ class Trainer:
         return [tf.convert_to_tensor(gradients[place]) for place in self._used], sums
 
     def _evaluate(self, batch: Batch, training: bool = False) -> Sums:
-        sums = self.objective(self.model, batch, training)
+        fused = training and self.training.xla == "parts"
+        with (
+            computing_in(self.model, self.training.precision),
+            fused_blocks(self.model) if fused else contextlib.nullcontext(),
+        ):
+            sums = self.objective(self.model, batch, training)
         return sums | {"tokens": (tf.reduce_sum(tf.cast(batch["padding_mask"], tf.float32)), tf.constant(1.0))}
 
     def _step_at_once(self, batch: Batch) -> tuple[Sums, Any]:
@@ -198,8 +205,11 @@ class Trainer:
     def _apply(self, gradients: Sequence[Any], norm: Any, scale: Any) -> None:
         """Clips by the norm and makes the step; each device has the whole gradient, and the optimizer adds them up."""
         factor = self.training.clip_norm / (tf.maximum(norm, self.training.clip_norm) * scale * self._replicas)
-        trained = self._trained()
-        self._optimizer.apply([gradient * factor for gradient in gradients], [trained[place] for place in self._used])
+        weights = [self._trained()[place] for place in self._used]
+        if self.training.xla == "parts" and self._replicas == 1:
+            compiled_update(self._optimizer, weights)(gradients, factor)
+        else:
+            self._optimizer.apply([gradient * factor for gradient in gradients], weights)
 
     def _average(self, step: Any) -> None:
         """Moves the running mean; in the first steps it forgets faster, as that of `tf.train` does."""

@@ -199,7 +199,7 @@ def _recorded_end(store: Store, run: int, terminal: Terminal, place: Root) -> It
         yield
     except KeyboardInterrupt:
         store.finish_run(run, "interrupted")
-        terminal.say("Interrupted. The same command goes on: finished steps are kept, and training has its last checkpoint.")
+        terminal.say("Interrupted. The same command goes on: finished steps are kept, training has its checkpoint.")
         raise
     except InputError:
         store.finish_run(run, "failed")

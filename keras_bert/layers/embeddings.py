@@ -28,17 +28,19 @@ class TokenEmbedding(keras.layers.Layer):
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes the table (vocabulary_size, hidden_size)."""
+        # Looked up first and cast then: of a large table few rows are read, and their gradients add up in float32.
         self.embeddings = self.add_weight(
             name="embeddings",
             shape=(self.vocabulary_size, self.hidden_size),
             initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+            autocast=False,
         )
 
     def call(self, inputs: Any, reverse: bool = False) -> Any:
         """Ids (...) -> vectors (..., hidden); with `reverse`, vectors (..., hidden) -> scores (..., vocabulary)."""
         if reverse:
-            return ops.matmul(inputs, ops.transpose(ops.convert_to_tensor(self.embeddings)))
-        return self.output_tap(ops.take(self.embeddings, inputs, axis=0))
+            return ops.matmul(inputs, ops.transpose(ops.cast(self.embeddings, inputs.dtype)))
+        return self.output_tap(ops.cast(ops.take(self.embeddings, inputs, axis=0), self.compute_dtype))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

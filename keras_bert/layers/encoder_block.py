@@ -1,11 +1,13 @@
 """One encoder block: attention and feed-forward, each with dropout, residual and LayerNorm after it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops
 
 from keras_bert.layers.attention import SelfAttention
+from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.tap import Tap
 
@@ -21,6 +23,10 @@ class EncoderBlock(keras.layers.Layer):
         attention_dropout: rate on the attention probabilities.
         layer_norm_epsilon: added to the variance.
         initializer_range: standard deviation of the truncated normal initializer.
+
+    Attributes:
+        training_call: computes in training what `call` does, when set, unless a tap or a kernel of the block has a
+            transform. It belongs to whoever set it and is not saved.
     """
 
     def __init__(
@@ -44,6 +50,7 @@ class EncoderBlock(keras.layers.Layer):
             "layer_norm_epsilon": layer_norm_epsilon,
             "initializer_range": initializer_range,
         }
+        self.training_call: Callable[[Any, Any], Any] | None = None
         policy = self.dtype_policy
         self.attention = SelfAttention(num_heads, attention_dropout, initializer_range, name="attention", dtype=policy)
         self.feed_forward = FeedForward(
@@ -64,6 +71,8 @@ class EncoderBlock(keras.layers.Layer):
 
     def call(self, inputs: Any, attention_bias: Any, training: bool = False) -> Any:
         """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
+        if training and self.training_call is not None and not self._has_transforms():
+            return self.training_call(inputs, attention_bias)
         attended = self.attention_dropout(self.attention(inputs, attention_bias, training=training), training=training)
         # From here on rows: TensorFlow then fuses product, bias and activation of the feed-forward layer.
         rows = (-1, inputs.shape[-1])
@@ -72,6 +81,14 @@ class EncoderBlock(keras.layers.Layer):
         transformed = self.feed_forward_dropout(self.feed_forward(x), training=training)
         x = self.feed_forward_norm_tap(self.feed_forward_norm(self.feed_forward_sum_tap(ops.add(x, transformed))))
         return ops.reshape(x, ops.shape(inputs))
+
+    def _has_transforms(self) -> bool:
+        parts = self._flatten_layers(include_self=False)
+        return any(
+            (isinstance(part, Tap) and part.transform is not None)
+            or (isinstance(part, Dense) and part.kernel_transform is not None)
+            for part in parts
+        )
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -59,7 +59,8 @@ def test_given_splits(tmp_path, vocabulary):
     assert read_labels(examples.path) == ["no", "yes"]
     assert read_texts(examples.path, "test") == [("E f", "", "yes")]
     batch = {
-        name: value.numpy().tolist() for name, value in next(iter(task_batches(examples.path, "train", 9).epoch())).items()
+        name: value.numpy().tolist()
+        for name, value in next(iter(task_batches(examples.path, "train", 9).epoch())).items()
     }
     assert batch["token_ids"] == [[2, 5, 6, 3, 0, 0, 0, 0], [2, 7, 3, 0, 0, 0, 0, 0], [2, *[5] * 6, 3]]
     assert batch["label"] == [1, 0, 0]

@@ -58,5 +58,5 @@ def test_a_full_disk_leaves_what_was_there(tmp_path):
 
 
 def test_keep():
-    with pytest.raises(ValueError, match="Checkpoints.keep must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"Checkpoints\.keep must be at least 1, got 0"):
         Checkpoints("nowhere", keep=0)

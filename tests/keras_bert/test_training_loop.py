@@ -60,10 +60,10 @@ def undisturbed_and_resumed(folder, training, stops, **options):
 @pytest.mark.parametrize(
     ("training", "options"),
     [
-        (Training(learning_rate=3e-3), {}),
-        (Training(learning_rate=3e-3, accumulation=4, ema=0.8, layer_decay=0.7), {"validations": 5}),
-        (Training(learning_rate=3e-2), {"validations": 6, "select": "validation_loss", "patience": 5}),
-        (Training(learning_rate=3e-3, precision="float16"), {"log_every": 5}),
+        (Training(learning_rate=3e-3, xla="off"), {}),
+        (Training(learning_rate=3e-3, accumulation=4, ema=0.8, layer_decay=0.7, xla="off"), {"validations": 5}),
+        (Training(learning_rate=3e-2, xla="off"), {"validations": 6, "select": "validation_loss", "patience": 5}),
+        (Training(learning_rate=3e-3, precision="float16", xla="off"), {"log_every": 5}),
     ],
     ids=["plain", "parts and mean", "selection", "float16"],
 )
@@ -117,7 +117,7 @@ def test_a_corrupt_checkpoint_falls_back_to_the_one_before(tmp_path, caplog):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"training": Training(learning_rate=1e-5)}, "Training.learning_rate was 0.003 and is 1e-05"),
+        ({"training": Training(learning_rate=1e-5, xla="off")}, "Training.learning_rate was 0.003 and is 1e-05"),
         ({"steps": 7}, "steps was 12 and is 7"),
         ({"log_every": 2}, "log_every was 1 and is 2"),
     ],
@@ -135,7 +135,7 @@ def test_a_checkpoint_of_another_model(tmp_path):
         fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(6, kill), **EVERY_STEP)
     inputs = keras.Input((None,), dtype="int32", name="token_ids")
     other = keras.Model(inputs, keras.layers.Embedding(3, 2)(inputs))
-    trainer = Trainer(other, ClassificationObjective(), Training(learning_rate=3e-3), STEPS)
+    trainer = Trainer(other, ClassificationObjective(), Training(learning_rate=3e-3, xla="off"), STEPS)
     with pytest.raises(CheckpointError, match="but shapes of the weights was"):
         trainer.fit(
             rows(), validation=rows(), on_progress=lambda *_: None, validations=1, log_every=1, checkpoints=tmp_path
@@ -165,7 +165,7 @@ def test_a_disk_that_fills_up_keeps_the_checkpoint_before(tmp_path, monkeypatch)
 def test_the_best_weights_are_kept(monkeypatch, metric, best):
     values, seen = iter([0.5, 0.75, 0.25, 0.25, 0.5]), {}
     model = small_classifier()
-    trainer = Trainer(model, ClassificationObjective(), Training(learning_rate=3e-3), 5)
+    trainer = Trainer(model, ClassificationObjective(), Training(learning_rate=3e-3, xla="off"), 5)
     monkeypatch.setattr(trainer, "evaluate", lambda _: {metric: next(values)})
     trainer.fit(
         rows(),
@@ -180,7 +180,7 @@ def test_the_best_weights_are_kept(monkeypatch, metric, best):
 
 
 def test_patience_ends_what_gets_no_better():
-    training = Training(learning_rate=1e-30)
+    training = Training(learning_rate=1e-30, xla="off")
     _, history = fit(STEPS, training=training, validations=6, select="validation_loss", patience=2)
     assert history[-1]["step"] == 6
 
@@ -273,7 +273,7 @@ def test_a_batch_without_a_masked_token(tmp_path):
     nothing = {name: np.zeros((4, 2), kind) for name, kind in (("mask_positions", "int32"), ("mask_ids", "int32"))}
     batch = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1, **nothing}
     batch["mask_weights"] = np.zeros((4, 2), "float32")
-    trainer = Trainer(model, PretrainingObjective(next_sentence=False), Training(weight_decay=0.0), 1)
+    trainer = Trainer(model, PretrainingObjective(next_sentence=False), Training(weight_decay=0.0, xla="off"), 1)
     before = model.get_weights()
     (sums,), norm = trainer.step([{name: tf.constant(value) for name, value in batch.items()}], 1)
     assert [float(value) for value in sums["masked_loss"]] == [0.0, 0.0]

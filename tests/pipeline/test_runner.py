@@ -289,7 +289,7 @@ def test_an_interrupted_run(tmp_path: Path, number: signal.Signals) -> None:
     output = driven.process.communicate(timeout=10)[0]
     assert driven.process.returncode == 130, output
     assert output.splitlines()[-1] == (
-        "Interrupted. The same command goes on: finished steps are kept, and training has its last checkpoint."
+        "Interrupted. The same command goes on: finished steps are kept, training has its checkpoint."
     )
     assert "Traceback" not in output
     assert not (driven.root / ".staging").exists()

@@ -1,0 +1,1 @@
+"""What TensorFlow trains faster with; opt-in, see `training`."""

@@ -1,0 +1,31 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_bert.encoder import build_encoder
+from keras_bert.precision import computing_in
+from keras_bert.pretraining import build_pretraining
+from tests.keras_bert.test_encoder import randomize
+from tests.keras_bert.test_pretraining import CONFIG, INPUTS
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_computes_in_a_precision_for_a_while(precision):
+    model = build_pretraining(build_encoder(CONFIG))
+    randomize(model)
+    config, expected = model.to_json(), model(INPUTS)
+    with computing_in(model, precision):
+        found = model(INPUTS)
+        assert all(weight.dtype == "float32" for weight in model.trainable_variables)
+        assert {keras.backend.standardize_dtype(logits.dtype) for logits in found.values()} == {precision}
+        for name, logits in found.items():
+            difference = np.asarray(keras.ops.cast(logits, "float32")) - np.asarray(expected[name])
+            assert np.abs(difference).max() < 0.05 * np.abs(expected[name]).max()
+    assert model.to_json() == config
+    np.testing.assert_array_equal(model(INPUTS)["masked_tokens"], expected["masked_tokens"])
+
+
+def test_refuses_what_it_does_not_know():
+    model = build_encoder(CONFIG)
+    with pytest.raises(ValueError, match="precision must be one of"), computing_in(model, "int8"):
+        pass
