@@ -116,3 +116,11 @@ def test_the_wiring_and_that_settings_reach_the_steps(tmp_path: Path) -> None:
         "seeds": 5,
         "metric": "mcc",
     }
+
+
+def test_the_example_in_the_repository_is_accepted() -> None:
+    settings = load_fine_tuning(Path(__file__).parents[2] / "example_fine_tuning.toml")
+    assert settings == FineTuningSettings(
+        name="sentiment", checkpoint=settings.checkpoint, examples=settings.examples, training=Training(epochs=3.0)
+    )
+    assert settings.checkpoint.endswith("all-MiniLM-L6-v2")
