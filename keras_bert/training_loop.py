@@ -143,7 +143,7 @@ class Loop:
                 raise StoppedError(self._stop(request.signal, checkpoints))
         if checkpoints:
             # Whoever asks for the same training again, as after a kill further on, has it at once.
-            self._save(checkpoints)
+            self._save(Checkpoints(checkpoints.folder, keep=1))
 
     def _step(self, source: "Iterator[Batch]") -> None:
         began = time.monotonic()
