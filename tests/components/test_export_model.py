@@ -41,7 +41,9 @@ def examples(tmp_path_factory):
         features = {name: rows[name][row, :length].tolist() for name in ("token_ids", "segment_ids")}
         records.append(serialize({**features, "label": [int(label)], "text": b"", "second_text": b""}))
     write_records(folder / "validation.tfrecord", records)
-    write_features(folder, {"max_length": tiny.LENGTH, "counts": {"validation": len(records)}})
+    write_features(
+        folder, {"task": "classification", "max_length": tiny.LENGTH, "counts": {"validation": len(records)}}
+    )
     write_labels(folder, ["no", "yes"])
     TaskExamples(folder).seal({})
     return TaskExamples(folder)
