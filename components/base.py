@@ -84,10 +84,12 @@ class Workplace:
         checkpoints: outlives a step that is killed: the same step with the same inputs finds it again. Gone when the
             step is done.
         record: for a person to look at, beside the step's log.
+        scratch: for temporary files; gone when the step ends, in whatever way.
     """
 
     checkpoints: Path | None = None
     record: Path | None = None
+    scratch: Path | None = None
 
 
 _workplace = Workplace()

@@ -74,6 +74,7 @@ def fine_tune_seeds(
         InputError: the checkpoint and the examples do not fit, or the task has no such metric or class weights.
     """
     check("fine_tune_seeds", "seeds", seeds >= 1, "be at least 1", seeds)
+    dataclasses.replace(training, seed=training.seed + seeds - 1)  # raises where the last seed is too large
     from keras_bert.records import read_features
 
     features, labels = read_features(examples.path), task_labels(examples)

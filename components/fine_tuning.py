@@ -93,10 +93,11 @@ def tune(
     from keras_bert.trainer import make_deterministic
 
     make_deterministic(training.seed)
+    strategy = find_strategy()
     features, labels = read_features(examples.path), task_labels(examples)
     objective = make_objective(features, labels, class_weights)
     tokenizer = Tokenizer.load(pretrained.path)
-    with find_strategy().scope():
+    with strategy.scope():
         encoder = encoder_of(read_model(pretrained)[0])
         task = _build(examples, features, labels, encoder, tokenizer, pooling)
         history = train_on_rows(

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# exp of more is no float.
+_LARGEST = 700.0
+
 
 @component(libraries=("keras", "numpy", "tensorflow"))
 def pretrain(
@@ -53,12 +56,12 @@ def pretrain(
     from keras_bert.trainer import VALIDATION_BATCH, Trainer, make_deterministic
 
     make_deterministic(training.seed)
+    strategy = find_strategy()
     features = read_features(examples.path)
     lengths = {entry["max_length"]: entry["counts"]["train"] for entry in features["lengths"]}
     config = encoder.encoder_config(Tokenizer.load(vocabulary.path).vocabulary_size, max(lengths))
     has_pairs = features["objective"] != "none"
     steps = training.count_steps(sum(lengths.values()))
-    strategy = find_strategy()
     with strategy.scope():
         network = build_pretraining(build_encoder(config), next_sentence=has_pairs)
     if training.xla == "parts":
@@ -74,7 +77,7 @@ def pretrain(
     )
     for entry in history:
         if "validation_masked_loss" in entry:
-            entry["validation_perplexity"] = math.exp(entry["validation_masked_loss"])
+            entry["validation_perplexity"] = math.exp(min(entry["validation_masked_loss"], _LARGEST))
             logger.info("step %d: held-out perplexity %.1f", entry["step"], entry["validation_perplexity"])
     write_model(model, network, vocabulary, {"task": "pretraining", "max_length": max(lengths)}, history)
 

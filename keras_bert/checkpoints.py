@@ -93,6 +93,8 @@ class Checkpoints:
         Raises:
             CheckpointError: there are checkpoints, but all are damaged.
         """
+        for partial in self.folder.glob(f"*{_PARTIAL}"):
+            partial.unlink(missing_ok=True)
         files = self._files()
         for file in reversed(files):
             if _digest(file) == file.stem.partition("-")[2]:
@@ -100,8 +102,10 @@ class Checkpoints:
                     state = json.loads(opened.metadata()["state"])
                 return Checkpoint(load_file(file), state)
             logger.warning("the checkpoint %s is damaged; going back to the one before it", file)
+            # It must not stand among those that are kept.
+            file.rename(file.with_suffix(".damaged"))
         if files:
-            raise CheckpointError(f"{self.folder} holds no checkpoint that is not damaged; delete it to begin anew")
+            raise CheckpointError(f"{self.folder} holds only checkpoints that are damaged; start again to begin anew")
         return None
 
     def _files(self) -> list[Path]:

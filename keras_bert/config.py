@@ -223,7 +223,7 @@ class Training:
         for field, choices in (("decay", Decay), ("precision", Precision), ("xla", Xla)):
             known = get_args(choices)
             check("Training", field, getattr(self, field) in known, f"be one of {known}", getattr(self, field))
-        check("Training", "seed", self.seed >= 0, "not be negative", self.seed)
+        check("Training", "seed", 0 <= self.seed < 2**32, "be in [0, 2^32)", self.seed)
 
     @property
     def part_size(self) -> int:

@@ -45,12 +45,11 @@ class Batches:
 
     Attributes:
         per_epoch: batches of an epoch.
-        rows: of an epoch.
     """
 
     def __init__(self, records: RecordStore, plan: BatchPlan, parse: Parse, width: int | None) -> None:
         self._records, self._plan, self._parse, self._width = records, plan, parse, width
-        self.per_epoch, self.rows = plan.per_epoch, len(records)
+        self.per_epoch = plan.per_epoch
 
     def epoch(self, number: int = 0, *, shares: Sequence[int] = (0,), of: int = 1) -> tf.data.Dataset:
         """All batches of one epoch; `shares` and `of` as for `after`."""
@@ -194,7 +193,7 @@ def pretraining_batches(
     if content["dynamic"]:
         parse = _hide(parse, DynamicMasking(folder, masking, seed))
     order = {"shuffle": shuffle, "seed": seed, "drop_remainder": drop_remainder}
-    return _plan(records, parse, batch_size, longest, bucket_boundaries, **order)
+    return _plan(records, f"{split} of {folder}", parse, batch_size, longest, bucket_boundaries, **order)
 
 
 def _parse_rows(content: dict[str, Any], masking: Masking) -> Parse:
@@ -276,9 +275,13 @@ def task_batches(
 
     records = RecordStore(_find(folder, f"{split}.tfrecord"))
     if "label" in labels:
-        _check_labels(records, f"{split}.tfrecord of {folder}", len(read_labels(folder)))
+        least = IGNORED if labels["label"] is _INTEGERS else 0
+        _check_labels(records, f"{split}.tfrecord of {folder}", least, len(read_labels(folder)))
+    if "positions" in labels:
+        _check_labels(records, f"{split}.tfrecord of {folder}", 0, content["max_length"], "positions")
     order = {"shuffle": shuffle, "seed": seed, "drop_remainder": drop_remainder}
-    return _plan(records, parse, batch_size, content["max_length"], bucket_boundaries, tokens=tokens, **order)
+    where, longest = f"{split} of {folder}", content["max_length"]
+    return _plan(records, where, parse, batch_size, longest, bucket_boundaries, tokens=tokens, **order)
 
 
 def read_texts(folder: str | os.PathLike[str], split: str) -> list[tuple[str, str, str]]:
@@ -301,21 +304,29 @@ def _find(folder: str | os.PathLike[str], pattern: str) -> list[str]:
 
 
 def _plan(
-    records: RecordStore, parse: Parse, batch_size: int, longest: int, boundaries: Sequence[int], **order: Any
+    records: RecordStore,
+    where: str,
+    parse: Parse,
+    batch_size: int,
+    longest: int,
+    boundaries: Sequence[int],
+    **order: Any,
 ) -> Batches:
+    check("dataset", "split", len(records) > 0, "hold a row", where)
     is_one = not any(boundary < longest for boundary in boundaries)
     lengths = None if is_one else records.values("token_ids").lengths
     plan = BatchPlan(len(records), batch_size, longest=longest, lengths=lengths, boundaries=boundaries, **order)
     return Batches(records, plan, parse, longest if is_one else None)
 
 
-def _check_labels(records: RecordStore, where: str, count: int) -> None:
+def _check_labels(records: RecordStore, where: str, least: int, count: int, feature: str = "label") -> None:
     """Raises RecordError for a label that there is not: on some devices it only makes the loss no number."""
-    labels = records.values("label")
-    bad = np.flatnonzero((labels.values < IGNORED) | (labels.values >= count))
+    labels = records.values(feature)
+    bad = np.flatnonzero((labels.values < least) | (labels.values >= count))
     if len(bad):
         number = int(np.searchsorted(np.cumsum(labels.lengths), bad[0], side="right"))
-        raise RecordError(f"{where} must have labels below {count}, but record {number} has {labels.values[bad[0]]}")
+        rule = f"have {feature} from {least} to {count - 1}"
+        raise RecordError(f"{where} must {rule}, but record {number} has {labels.values[bad[0]]}")
 
 
 def _pad_pair(rows: dict[str, tf.RaggedTensor], width: tf.Tensor | int) -> Batch:

@@ -19,12 +19,6 @@ def hits(logits: Any, labels: Any) -> Any:
     return ops.cast(ops.equal(ops.argmax(logits, axis=-1), ops.cast(labels, "int32")), "float32")
 
 
-def mean(sums: tuple[Any, Any]) -> Any:
-    """(total, weight) -> total / weight."""
-    total, weight = sums
-    return total / ops.maximum(weight, 1e-9)
-
-
 def weighted(values: Any, weights: Any) -> tuple[Any, Any]:
     """Values and weights of one shape -> (sum of the weighted values, sum of the weights)."""
     return ops.sum(values * weights), ops.sum(weights)

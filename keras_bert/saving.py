@@ -66,6 +66,11 @@ def load_model(path: Path) -> keras.Model:
     return keras.saving.load_model(path, custom_objects=CUSTOM_OBJECTS, compile=False, safe_mode=True)
 
 
+def describe_model(model: keras.Model) -> bytes:
+    """The architecture of a model: equal ones give equal bytes, whatever their weights."""
+    return _without_addresses(model.to_json().encode())
+
+
 def _without_date(content: bytes) -> bytes:
     metadata: dict[str, Any] = json.loads(content)
     metadata.pop("date_saved", None)

@@ -1,5 +1,6 @@
 """Which devices to train on: found out from the machine and its environment, the same code for all of them."""
 
+import functools
 import json
 import os
 
@@ -12,13 +13,20 @@ def find_strategy() -> tf.distribute.Strategy:
     Several workers (`TF_CONFIG` names them, as TensorFlow's own guide has it): MultiWorkerMirroredStrategy. A TPU
     (`TPU_NAME`): TPUStrategy. Several GPUs: MirroredStrategy. Else one device, the GPU if there is one.
 
+    Call it before anything else is asked of TensorFlow: workers can only be joined then. Later calls give the same.
+
     Raises:
-        ValueError: `TF_CONFIG` is not JSON.
+        ValueError: `TF_CONFIG` is no JSON object.
     """
-    if len(_workers()) > 1:
+    return _make(os.environ.get("TF_CONFIG", "{}"), os.environ.get("TPU_NAME", ""))
+
+
+@functools.cache
+def _make(cluster: str, tpu: str) -> tf.distribute.Strategy:
+    if _count_workers(cluster) > 1:
         return tf.distribute.MultiWorkerMirroredStrategy()
-    if os.environ.get("TPU_NAME"):
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(os.environ["TPU_NAME"])
+    if tpu:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
         return tf.distribute.TPUStrategy(resolver)
@@ -27,12 +35,13 @@ def find_strategy() -> tf.distribute.Strategy:
     return tf.distribute.get_strategy()
 
 
-def _workers() -> list[str]:
-    """The addresses of the cluster's workers."""
-    given = os.environ.get("TF_CONFIG", "{}")
+def _count_workers(given: str) -> int:
+    """How many processes train; a chief is a worker, too."""
     try:
-        cluster = json.loads(given)
+        content = json.loads(given)
     except json.JSONDecodeError:
-        raise ValueError(f"TF_CONFIG must be JSON, got {given!r}") from None
-    workers: list[str] = cluster.get("cluster", {}).get("worker", [])
-    return workers
+        content = None
+    if not isinstance(content, dict):
+        raise ValueError(f"TF_CONFIG must be a JSON object, got {given!r}")
+    cluster = content.get("cluster", {})
+    return sum(len(cluster.get(kind, [])) for kind in ("chief", "worker"))

@@ -55,7 +55,6 @@ class Trainer:
         variables: others than the model's that training changes, and an interrupted training must have again.
 
     Attributes:
-        learning_rate: that of the step with a number, from 1.
         loss_scale: for float16, else None.
     """
 
@@ -233,7 +232,7 @@ class Trainer:
         else:
             total, norm = self._run_whole(parts[0])
             sums = [total]
-        if self._averages:
+        if self._averages and (self.loss_scale is None or np.isfinite(float(norm))):
             with self.strategy.scope():
                 self._run_average(tf.constant(number, tf.float32))
         return sums, norm
@@ -294,9 +293,35 @@ class Trainer:
         loop = Loop(self, batches, validation, on_progress, log_every, validations, select, patience)
         return loop.run(checkpoints, checkpoint_seconds, record)
 
-    def learning_rate(self, step: int) -> float:
-        """The learning rate of the topmost layers in a step, counted from 1."""
-        return float(self._optimizer._learning_rate(step - 1))
+    def learning_rate(self) -> float:
+        """The learning rate of the topmost layers in the last step that was made."""
+        return float(self._optimizer._learning_rate(max(0, int(self._optimizer.iterations.numpy()) - 1)))
+
+    @property
+    def workers(self) -> int:
+        """How many processes train together."""
+        extended = self.strategy.extended
+        return int(extended._num_workers) if isinstance(self.strategy, tf.distribute.MultiWorkerMirroredStrategy) else 1
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this process is the one of several that keeps the record."""
+        return self.workers == 1 or bool(self.strategy.extended._is_chief)
+
+    def largest(self, value: float) -> float:
+        """The largest of what the workers give."""
+        if self.workers == 1:
+            return value
+
+        def gather() -> Any:
+            number = tf.constant([value], tf.float32)
+            return tf.distribute.get_replica_context().all_gather(number, axis=0)
+
+        return float(tf.reduce_max(self.strategy.experimental_local_results(self.strategy.run(gather))[0]))
+
+    def any_worker(self, *flags: bool) -> tuple[bool, ...]:
+        """For each flag, whether some worker has set it."""
+        return tuple(self.largest(float(flag)) > 0 for flag in flags)
 
     def evaluate(self, batches: Batches) -> dict[str, float]:
         """The mean of each metric over an epoch, with dropout off; of the mean weights, if there is a running mean.
@@ -344,13 +369,16 @@ class Trainer:
     def weights(self) -> Arrays:
         """What the model knows now; of the means of the weights, if there are any."""
         with self._mean_weights():
-            return {f"{index}": weight.numpy() for index, weight in enumerate(self.model.variables)}
+            return {f"{index}": weight.numpy() for index, weight in enumerate(self._kept())}
 
     def set_weights(self, arrays: Mapping[str, Any]) -> None:
         """What `weights` told becomes the model's, for good: nothing is trained after it."""
         with self.strategy.scope():
-            for index, weight in enumerate(self.model.variables):
+            for index, weight in enumerate(self._kept()):
                 weight.assign(arrays[f"{index}"])
+
+    def _kept(self) -> list[Any]:
+        return [*self.model.variables, *self._variables]
 
     def arrays(self) -> Arrays:
         """All numbers that the steps to come depend on."""

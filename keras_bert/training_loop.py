@@ -1,9 +1,11 @@
 """The steps of a training in turn: history, validation, the best weights, checkpoints, and a good end in any case."""
 
 import dataclasses
+import hashlib
 import json
 import logging
 import math
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from keras_bert.checkpoints import Arrays, CheckpointError, Checkpoints
 from keras_bert.config import check
 from keras_bert.history import RunningRecord
+from keras_bert.saving import describe_model
 from keras_bert.stop_request import StopRequest, stop_requests
 
 if TYPE_CHECKING:
@@ -111,7 +114,7 @@ class Loop:
         """Runs to the end."""
         checkpoints = Checkpoints(folder) if folder else None
         self._resume(checkpoints)
-        recorded = RunningRecord(record, self._progress.history) if record else None
+        recorded = RunningRecord(record, self._progress.history) if record and self._trainer.is_chief else None
         try:
             with stop_requests() as request:
                 self._run_steps(request, checkpoints, checkpoint_seconds, recorded)
@@ -119,6 +122,9 @@ class Loop:
             if recorded:
                 recorded.close()
         self._finish()
+        if request.signal:
+            # It came when there was nothing left to stop here; whoever trains next is to know.
+            signal.raise_signal(signal.Signals[request.signal])
         return self._progress.history
 
     def _run_steps(
@@ -133,14 +139,20 @@ class Loop:
             return
         while not progress.ended:
             self._step(source)
-            if self._is_entry(progress.step):
+            is_entry = self._is_entry(progress.step)
+            if is_entry:
                 self._add_entry(record)
-                if checkpoints and not progress.ended and time.monotonic() - saved >= seconds:
-                    self._save(checkpoints)
-                    saved = time.monotonic()
             self._on_progress(progress.step, trainer.steps, self._note)
-            if request.signal and not progress.ended:
-                raise StoppedError(self._stop(request.signal, checkpoints))
+            # Several workers must do the same after the same step; to ask them each time would hold them up.
+            if progress.ended or not (is_entry or trainer.workers == 1):
+                continue
+            due = bool(checkpoints) and time.monotonic() - saved >= seconds
+            stop, due = trainer.any_worker(bool(request.signal), due)
+            if stop:
+                raise StoppedError(self._stop(request.signal or "a signal to another worker", checkpoints))
+            if due and checkpoints:
+                self._save(checkpoints)
+                saved = time.monotonic()
         if checkpoints:
             # Whoever asks for the same training again, as after a kill further on, has it at once.
             self._save(Checkpoints(checkpoints.folder, keep=1))
@@ -150,42 +162,51 @@ class Loop:
         batches = [next(source) for _ in range(self._trainer.training.accumulation)]
         self._clock.waiting += time.monotonic() - began
         self._progress.step += 1
-        parts, norm = self._trainer.step(batches, self._progress.step)
+        try:
+            parts, norm = self._trainer.step(batches, self._progress.step)
+        except ArithmeticError as error:
+            raise NonFiniteLossError(f"{error}, at {self._place()}") from None
         sums = add_up(parts)
         sums["gradient_norm"] = (float(norm), 1.0)
         self._clock.tokens += sums.pop("tokens")[0]
+        if self._trainer.loss_scale and not math.isfinite(float(norm)):
+            return  # the step was left out
+        self._check(sums, self._place())
         self._progress.window.append(sums)
-        self._check(sums)
 
     def _is_entry(self, step: int) -> bool:
         return step % self._log_every == 0 or step in self._validate_at or step == self._trainer.steps
 
-    def _check(self, sums: Mapping[str, tuple[float, float]]) -> None:
-        """Raises NonFiniteLossError for a step that went wrong, before anything of it is kept."""
-        step, trainer = self._progress.step, self._trainer
+    def _place(self) -> str:
+        """The step in words, and its batches, counted from 0 over the whole training."""
+        step, parts = self._progress.step, self._trainer.training.accumulation
+        first, last = (step - 1) * parts, step * parts - 1
+        return f"step {step}, " + (f"batch {first}" if parts == 1 else f"batches {first} to {last}")
+
+    def _check(self, sums: Mapping[str, tuple[float, float]], where: str) -> None:
+        """Raises NonFiniteLossError for what went wrong, before anything of it is kept."""
         for name, (total, _) in sums.items():
-            if math.isfinite(total) or (name == "gradient_norm" and trainer.loss_scale):
+            if math.isfinite(total):
                 continue
-            epoch, place = divmod((step - 1) * trainer.training.accumulation, self._batches.per_epoch)
-            norms = [entry["gradient_norm"][0] for entry in self._progress.window[:-1]]
+            norms = [entry["gradient_norm"][0] for entry in self._progress.window]
             before = f"; the gradient's norm was {norms[-1]:.3g} the step before" if norms else ""
             cause = "a gradient that overflows" if name == "gradient_norm" else "a learning rate that is too high"
             raise NonFiniteLossError(
-                f"{name} is {total} at step {step}, batch {place} of epoch {epoch}: the usual cause is {cause} (the "
-                f"learning rate was {trainer.learning_rate(step):.2g}){before}. Checkpoints from before are kept"
+                f"{name} is {total} at {where}: the usual cause is {cause} (the learning rate was "
+                f"{self._trainer.learning_rate():.2g}){before}. Checkpoints from before are kept"
             )
 
     def _add_entry(self, record: RunningRecord | None) -> None:
         progress, trainer = self._progress, self._trainer
         found = averages(progress.window)
-        entry: Entry = {"step": progress.step, "learning_rate": trainer.learning_rate(progress.step), **found}
+        entry: Entry = {"step": progress.step, "learning_rate": trainer.learning_rate(), **found}
         if trainer.loss_scale:
             entry |= {"loss_scale": trainer.loss_scale.scale, "skipped_steps": trainer.loss_scale.skipped}
         times = self._clock.times()
         progress.ended = progress.step >= trainer.steps
         if progress.step in self._validate_at:
             held_out = {f"validation_{name}": value for name, value in trainer.evaluate(self._validation).items()}
-            self._check({name: (value, 1.0) for name, value in held_out.items()})
+            self._check({name: (value, 1.0) for name, value in held_out.items()}, f"validation after {self._place()}")
             entry |= held_out
             self._choose(entry)
         progress.history.append(entry)
@@ -223,9 +244,9 @@ class Loop:
         else:
             self._trainer.swap_means()
 
-    def _stop(self, signal: str, checkpoints: Checkpoints | None) -> str:
+    def _stop(self, what: str, checkpoints: Checkpoints | None) -> str:
         """Saves where training stands, and tells how to go on."""
-        where = f"{signal} after step {self._progress.step} of {self._trainer.steps}"
+        where = f"{what} after step {self._progress.step} of {self._trainer.steps}"
         if checkpoints is None:
             return f"{where}: there is no folder for checkpoints, so it begins anew"
         return f"{where}: start the same training again, and it goes on from {self._save(checkpoints)}"
@@ -234,11 +255,11 @@ class Loop:
         """What must be the same for a checkpoint to be of use."""
         trainer = self._trainer
         identity = {f"Training.{name}": value for name, value in dataclasses.asdict(trainer.training).items()}
-        shapes = [list(weight.shape) for weight in trainer.model.variables]
+        model = hashlib.sha256(describe_model(trainer.model)).hexdigest()[:16]
         loop = {"log_every": self._log_every, "validations": sorted(self._validate_at)}
         chosen = {"select": self._select, "patience": self._patience}
         data = {"batches an epoch": self._batches.per_epoch}
-        return {**identity, "steps": trainer.steps, "shapes of the weights": shapes, **loop, **chosen, **data}
+        return {**identity, "steps": trainer.steps, "the model's digest": model, **loop, **chosen, **data}
 
     def _save(self, checkpoints: Checkpoints) -> Path:
         best = {f"{_BEST}{name}": array for name, array in self._best.items()}
@@ -255,6 +276,9 @@ class Loop:
             CheckpointError: it is of another training; tells in what.
         """
         found = checkpoints.load() if checkpoints else None
+        step = found.state["progress"]["step"] if found else 0
+        if self._trainer.largest(step) != step or self._trainer.largest(-step) != -step:
+            raise CheckpointError(f"all workers must have the checkpoint of one step, but here it is that of {step}")
         if checkpoints is None or found is None:
             return
         ours = json.loads(json.dumps(self._identity()))
@@ -282,7 +306,8 @@ def add_up(parts: "Sequence[Sums]") -> dict[str, tuple[float, float]]:
 
 def averages(window: Sequence[Mapping[str, Sequence[float]]]) -> Entry:
     """The mean of each metric over steps; of those alone that had weight, as masked tokens have not in every batch."""
-    totals = {name: [sum(sums[name][place] for sums in window) for place in (0, 1)] for name in window[0]}
+    names = window[0] if window else {}
+    totals = {name: [sum(sums[name][place] for sums in window) for place in (0, 1)] for name in names}
     return {name: total / weight for name, (total, weight) in totals.items() if weight}
 
 

@@ -10,6 +10,7 @@ import multiprocessing.forkserver
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -27,7 +28,8 @@ Kind = Literal["done", "input_error", "refusal", "disk_full", "crash"]
 
 PRELOAD = ("tensorflow", "keras")
 TICK_SECONDS = 0.2
-GRACE_SECONDS = 5.0
+# A training writes a checkpoint after the step or the validation that it is in.
+GRACE_SECONDS = 30.0
 _LONGEST_MESSAGE = 2000
 
 
@@ -166,6 +168,10 @@ def _child(connection: Connection, log: Path) -> None:
         connection.send(Outcome("crash", _last_line(error)))
         return
     set_workplace(place)
+    if place.scratch:
+        # A child of a fork server does not clean up when it ends, and libraries leave files behind.
+        place.scratch.mkdir(parents=True, exist_ok=True)
+        tempfile.tempdir = os.environ["TMPDIR"] = str(place.scratch)
     set_progress_sink(_Sender(connection).send)
     outcome = _run(component, arguments)
     set_progress_sink(lambda done, total, note: None)

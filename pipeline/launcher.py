@@ -116,7 +116,7 @@ class Launcher:
             log.parent.mkdir(parents=True, exist_ok=True)
             staging.mkdir(parents=True)
             outputs = self._outputs(plan.node, staging)
-            place = Workplace(self._unfinished(plan), log.with_suffix(""))
+            place = Workplace(self._unfinished(plan), log.with_suffix(""), staging / ".scratch")
             outcome = execute(plan.node.component, self._arguments(plan, outputs), log, watcher, self._preload, place)
             if outcome.kind == "done":
                 outcome = _check_parameters(plan, outputs)

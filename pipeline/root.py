@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ STAGING = ".staging"
 ARTIFACTS = "artifacts"
 LOGS = "logs"
 UNFINISHED = ".unfinished"
+UNFINISHED_SECONDS = 14 * 24 * 3600
 LOCK = ".lock"
 
 
@@ -30,8 +32,12 @@ class Root:
         self.made = made
 
     def sweep(self, store: Store) -> None:
-        """Deletes what a killed run left: everything in staging, and artifacts that were never recorded."""
+        """Deletes what killed runs left: all in staging, artifacts that were never recorded, old unfinished steps."""
         shutil.rmtree(self.path / STAGING, ignore_errors=True)
+        for folder in (self.path / UNFINISHED).glob("*"):
+            # Of a step that was interrupted and then run with other settings, nobody asks for it again.
+            if time.time() - folder.stat().st_mtime > UNFINISHED_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
         known = store.paths()
         for folder in (self.path / ARTIFACTS).glob("*/*"):
             if folder.relative_to(self.path).as_posix() not in known:

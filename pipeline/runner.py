@@ -19,7 +19,7 @@ from pipeline.executor import PRELOAD
 from pipeline.fingerprint import FIRST_PARTY
 from pipeline.graph import Pipeline
 from pipeline.launcher import Launcher, StepError, check_node
-from pipeline.root import STAGING, UNFINISHED, Root, locked_root
+from pipeline.root import STAGING, Root, locked_root
 from pipeline.store import RunState, Store, StoredArtifact
 from pipeline.terminal import Terminal, format_seconds
 
@@ -111,9 +111,6 @@ def run_pipeline(
             steps = _run_nodes(pipeline.nodes, parameters, launcher, store, terminal)
         state = _state_of(steps)
         store.finish_run(run, state)
-        if state == "done":
-            # Left by steps that were interrupted and then run with other settings: nobody asks for them again.
-            shutil.rmtree(place.path / UNFINISHED, ignore_errors=True)
     return RunResult(run, place.path, state, tuple(steps))
 
 
@@ -199,7 +196,7 @@ def _recorded_end(store: Store, run: int, terminal: Terminal, place: Root) -> It
         yield
     except KeyboardInterrupt:
         store.finish_run(run, "interrupted")
-        terminal.say("Interrupted. The same command goes on: finished steps are kept, training has its checkpoint.")
+        terminal.say("Interrupted. The same command goes on: finished steps are kept, trainings have checkpoints.")
         raise
     except InputError:
         store.finish_run(run, "failed")

@@ -49,8 +49,8 @@ class FusedBlock:
         attention = self._attention
         parts = attention.query, attention.key, attention.value
         kernel = tf.cast(tf.concat([_float32(part.kernel) for part in parts], axis=1), rows.dtype)
-        added = tf.cast(tf.concat([_float32(part.bias) for part in parts], axis=0), rows.dtype)
-        projected = tf.nn.bias_add(tf.matmul(rows, kernel), added)
+        added = tf.concat([_float32(part.bias) for part in parts], axis=0)
+        projected = _biased(tf.matmul(rows, kernel), added, tf.constant(_NO_SEED, tf.uint32))
         split = tf.reshape(projected, (shape[0], shape[1], 3, attention.num_heads, attention.head_size))
         query, key, value = tf.unstack(tf.transpose(split, (2, 0, 3, 1, 4)))
         scores = tf.matmul(query, key, transpose_b=True)
@@ -78,7 +78,19 @@ def _seed(dropout: keras.layers.Dropout) -> Any:
     """The next seed of a dropout layer, uint32 (2,)."""
     if not dropout.rate:
         return tf.constant(_NO_SEED, tf.uint32)
-    return tf.cast(dropout.seed_generator.next(), tf.uint32)
+    seed = tf.cast(dropout.seed_generator.next(), tf.uint32)
+    # The generators of several devices stand at the same place; their rows are to lose different numbers.
+    replica = tf.distribute.get_replica_context()
+    number = 0 if replica is None else replica.replica_id_in_sync_group
+    return tf.bitwise.bitwise_xor(seed, tf.stack([tf.constant(0, tf.uint32), tf.cast(number, tf.uint32)]))
+
+
+def _add_bias(x: Any, bias: Any, seed: Any) -> Any:
+    """In float32, as is the bias's gradient: a sum over all rows, which in bfloat16 soon stands still."""
+    return tf.cast(tf.cast(x, tf.float32) + bias, x.dtype)
+
+
+_biased = compiled(_add_bias)
 
 
 @functools.cache

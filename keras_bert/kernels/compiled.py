@@ -61,7 +61,7 @@ def keep(x: Any, seed: Any, rate: float) -> Any:
 def _mix(x: Any) -> Any:
     """A permutation of the 32-bit numbers whose every output bit depends on every input bit.
 
-    `lowbias32` of https://github.com/skeeto/hash-prospector, with the constants of its issue 19: bias 0.107.
+    `lowbias32` of https://github.com/skeeto/hash-prospector, with the constants found there later: bias 0.107.
     """
     for shift, factor in ((16, 0x21F0AAAD), (15, 0xD35A2D97)):
         x = tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(shift, tf.uint32)))

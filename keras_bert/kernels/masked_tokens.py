@@ -25,6 +25,7 @@ def masked_token_loss(states: Any, table: Any, bias: Any, labels: Any, chunk: in
         The loss in nats and 1 or 0, of equal scores the first counting as the largest; both float32 (rows,).
     """
     vocabulary = table.shape[0]
+    tf.debugging.assert_less(labels, vocabulary, "mask_ids must be below the vocabulary's size")
     bounds = [(start, min(start + chunk, vocabulary)) for start in range(0, vocabulary, chunk)]
 
     # Scores stand with the vocabulary down and the rows across: XLA's sums over the first axis are the fast ones.

@@ -66,7 +66,7 @@ class SelfAttention(keras.layers.Layer):
         query = self._split_heads(self.query_tap(scaled), shape)
         key = self._split_heads(self.key(inputs), shape)
         value = self._split_heads(self.value(inputs), shape)
-        scores = self.scores_tap(ops.add(ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))), attention_bias))
+        scores = self.scores_tap(ops.add(attention_bias, ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))))
         probabilities = self.dropout(self.probabilities_tap(ops.softmax(scores, axis=-1)), training=training)
         context = ops.transpose(self.context_tap(ops.matmul(probabilities, value)), (0, 2, 1, 3))
         return self.output_projection(ops.reshape(context, shape))

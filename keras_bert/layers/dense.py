@@ -35,17 +35,23 @@ class Dense(keras.layers.Layer):
         """Makes kernel (inputs, units) and bias (units,)."""
         initializer = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
         self.kernel = self.add_weight(name="kernel", shape=(input_shape[-1], self.units), initializer=initializer)
-        self.bias = self.add_weight(name="bias", shape=(self.units,), initializer="zeros")
+        self.bias = self.add_weight(name="bias", shape=(self.units,), initializer="zeros", autocast=False)
 
     def call(self, inputs: Any) -> Any:
         """(..., inputs) -> (..., units)."""
         kernel = self.kernel if self.kernel_transform is None else self.kernel_transform(self.kernel)
         if len(inputs.shape) == 2:
-            return self.output_tap(ops.add(ops.matmul(inputs, kernel), self.bias))
+            return self.output_tap(self._add_bias(ops.matmul(inputs, kernel)))
         # Done on rows, product and bias are one fused operation in TensorFlow: no reshape may stand between them.
         rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
-        outputs = self.output_tap(ops.add(ops.matmul(rows, kernel), self.bias))
+        outputs = self.output_tap(self._add_bias(ops.matmul(rows, kernel)))
         return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
+
+    def _add_bias(self, x: Any) -> Any:
+        """In float32, as is the bias's gradient: a sum over all rows, which in bfloat16 soon stands still."""
+        if self.compute_dtype == "float32":
+            return ops.add(x, self.bias)
+        return ops.cast(ops.add(ops.cast(x, "float32"), self.bias), self.compute_dtype)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -125,11 +125,13 @@ class SegmentEmbedding(keras.layers.Layer):
             name="embeddings",
             shape=(self.num_segments, inputs_shape[-1]),
             initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+            autocast=False,  # as for the tokens: two rows take the gradients of all tokens
         )
 
     def call(self, inputs: Any, segment_ids: Any) -> Any:
         """(batch, length, hidden), ids (batch, length) -> (batch, length, hidden)."""
-        return ops.add(inputs, self.output_tap(ops.take(self.embeddings, segment_ids, axis=0)))
+        vectors = ops.cast(ops.take(self.embeddings, segment_ids, axis=0), self.compute_dtype)
+        return ops.add(inputs, self.output_tap(vectors))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -31,14 +31,18 @@ def test_a_damaged_one_is_told_of_and_passed_over(tmp_path, caplog, damage):
     checkpoints.save(1, ARRAYS, {"step": 1})
     newest = checkpoints.save(2, ARRAYS, {"step": 2})
     newest.write_bytes(damage(newest.read_bytes()))
+    (tmp_path / "000000002-1.partial").write_bytes(b"half")
     assert checkpoints.load().state == {"step": 1}
+    assert files(tmp_path) == [files(tmp_path)[0], newest.with_suffix(".damaged").name]
+    checkpoints.save(2, ARRAYS, {"step": 2})
+    assert checkpoints.load().state == {"step": 2}
     assert f"the checkpoint {newest} is damaged; going back to the one before it" in caplog.text
 
 
 def test_all_damaged(tmp_path):
     checkpoints = Checkpoints(tmp_path)
     checkpoints.save(1, ARRAYS, {}).write_bytes(b"none")
-    with pytest.raises(CheckpointError, match="holds no checkpoint that is not damaged; delete it to begin anew"):
+    with pytest.raises(CheckpointError, match="holds only checkpoints that are damaged; start again to begin anew"):
         checkpoints.load()
 
 

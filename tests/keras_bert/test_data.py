@@ -267,12 +267,15 @@ def test_the_labels_of_each_task(tmp_path):
     ("kind", "rows", "record"),
     [
         ("classification", [{"label": [4]}, {"label": [5]}], 1),
+        ("classification", [{"label": [-1]}], 0),
         ("token_classification", [{"label": [-1, 4, -1]}, {"label": [-1, 0, 5]}], 1),
         ("token_classification", [{"label": [-1, -2, 2]}, {"label": [5, 0, 5]}], 0),
+        ("question_answering", [{"positions": [0, 4]}, {"positions": [0, 5]}], 1),
     ],
 )
 def test_a_label_that_there_is_not(tmp_path, kind, rows, record):
-    with pytest.raises(RecordError, match=rf"train.tfrecord of .* must have labels below 5, but record {record} has"):
+    message = rf"train.tfrecord of .* must have [a-z]+ from -?\d to 4, but record {record} has"
+    with pytest.raises(RecordError, match=message):
         write_rows(tmp_path, kind, rows)
 
 

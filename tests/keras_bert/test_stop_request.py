@@ -7,6 +7,14 @@ import pytest
 from keras_bert.stop_request import stop_requests
 
 
+@pytest.fixture(autouse=True)
+def interruptible():
+    """A shell starts what it puts into the background with SIGINT ignored; the tests may run there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_is_noted(number):
     before = signal.getsignal(number)

@@ -1,9 +1,16 @@
 import json
+import re
 
 import pytest
 import tensorflow as tf
 
-from keras_bert.strategies import find_strategy
+from keras_bert.strategies import _make, find_strategy
+
+
+@pytest.fixture(autouse=True)
+def forget():
+    yield
+    _make.cache_clear()
 
 
 def test_one_device():
@@ -20,17 +27,20 @@ def test_a_cluster_of_one_worker_is_one_device(monkeypatch):
     ("variable", "value", "strategy"),
     [
         ("TF_CONFIG", '{"cluster": {"worker": ["localhost:1", "localhost:2"]}}', "MultiWorkerMirroredStrategy"),
+        ("TF_CONFIG", '{"cluster": {"chief": ["a:1"], "worker": ["b:2"]}}', "MultiWorkerMirroredStrategy"),
         ("GPUS", "2", "MirroredStrategy"),
     ],
 )
 def test_several_devices(monkeypatch, variable, value, strategy):
     monkeypatch.setenv(variable, value)
+    _make.cache_clear()
     monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: ["GPU:0", "GPU:1"])
     monkeypatch.setattr(tf.distribute, strategy, lambda: strategy)
     assert find_strategy() == strategy
 
 
-def test_a_tf_config_that_is_not_json(monkeypatch):
-    monkeypatch.setenv("TF_CONFIG", "worker")
-    with pytest.raises(ValueError, match="TF_CONFIG must be JSON, got 'worker'"):
+@pytest.mark.parametrize("given", ["worker", "[]"])
+def test_a_tf_config_that_is_no_object(monkeypatch, given):
+    monkeypatch.setenv("TF_CONFIG", given)
+    with pytest.raises(ValueError, match=f"TF_CONFIG must be a JSON object, got '{re.escape(given)}'"):
         find_strategy()

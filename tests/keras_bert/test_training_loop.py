@@ -33,6 +33,14 @@ class Killed(BaseException):
     """As if the process had ended."""
 
 
+@pytest.fixture(autouse=True)
+def interruptible():
+    """A shell starts what it puts into the background with SIGINT ignored; the tests may run there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def stop_after(step, end):
     """Ends a training in its own way."""
 
@@ -96,6 +104,11 @@ def test_a_signal_ends_with_a_checkpoint(tmp_path, number):
     np.testing.assert_array_equal(whole[0].get_weights()[0], resumed[0].get_weights()[0])
 
 
+def test_a_signal_after_the_last_step_is_not_lost():
+    with pytest.raises(KeyboardInterrupt):
+        fit(3, on_progress=stop_after(3, lambda: os.kill(os.getpid(), signal.SIGINT)))
+
+
 def test_a_signal_without_a_place_for_checkpoints():
     with pytest.raises(StoppedError, match="SIGTERM after step 3 of 12: there is no folder for checkpoints"):
         fit(STEPS, on_progress=stop_after(3, lambda: os.kill(os.getpid(), signal.SIGTERM)))
@@ -109,7 +122,7 @@ def test_a_corrupt_checkpoint_falls_back_to_the_one_before(tmp_path, caplog):
     newest.write_bytes(newest.read_bytes()[:-100])
     whole, resumed = fit(STEPS, **options), fit(STEPS, checkpoints=tmp_path, **options)
     assert f"{newest} is damaged; going back to the one before it" in caplog.text
-    assert older.name.startswith("000000005-")
+    assert older.name.startswith("000000004-")
     assert resumed[1] == whole[1]
     np.testing.assert_array_equal(whole[0].get_weights()[0], resumed[0].get_weights()[0])
 
@@ -136,7 +149,7 @@ def test_a_checkpoint_of_another_model(tmp_path):
     inputs = keras.Input((None,), dtype="int32", name="token_ids")
     other = keras.Model(inputs, keras.layers.Embedding(3, 2)(inputs))
     trainer = Trainer(other, ClassificationObjective(), Training(learning_rate=3e-3, xla="off"), STEPS)
-    with pytest.raises(CheckpointError, match="but shapes of the weights was"):
+    with pytest.raises(CheckpointError, match="but the model's digest was"):
         trainer.fit(
             rows(), validation=rows(), on_progress=lambda *_: None, validations=1, log_every=1, checkpoints=tmp_path
         )
@@ -249,7 +262,7 @@ def test_kill_minus_nine_at_random_steps(tmp_path):
 
     undisturbed = start("undisturbed")
     step = tmp_path / "killed.step"
-    for stop in np.sort(np.random.default_rng().integers(1, 28, 2)):
+    for stop in np.sort(np.random.default_rng(0).integers(1, 25, 2)):
         process = start("killed", tmp_path / "checkpoints")
         while process.poll() is None and not (step.exists() and int(step.read_text() or 0) >= stop):
             time.sleep(0.005)
