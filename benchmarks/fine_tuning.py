@@ -28,7 +28,7 @@ from components.ingest_examples import ingest_examples
 from components.sources import TableSource
 
 PRECISIONS = ("float32", "bfloat16")
-WARM_UP = 300
+WARM_UP = 200
 
 
 def main() -> None:
@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--precisions", nargs="+", choices=PRECISIONS, default=PRECISIONS)
     parser.add_argument("--serve", nargs=2, metavar=("FOLDER", "PRECISION"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
@@ -48,10 +49,10 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder), options)
-        ours = {precision: Ours(folder, precision, options) for precision in PRECISIONS}
+        ours = {precision: Ours(folder, precision, options) for precision in options.precisions}
         found: dict[str, list[float]] = {}
         for _ in range(options.rounds):
-            for precision in PRECISIONS:
+            for precision in options.precisions:
                 rates = {"ours": ours[precision].time(), "Hugging Face": time_peer(precision, options)}
                 for name, rate in rates.items():
                     found.setdefault(f"{name}, {precision}", []).append(rate)

@@ -18,6 +18,7 @@ seeds = 3
 epochs = 4.0
 batch_size = 8
 learning_rate = 1e-2
+xla = "off"
 [selection]
 validations = 2
 [examples]

@@ -31,6 +31,7 @@ intermediate_size = 64
 [training]
 steps = 8
 [fine_tuning]
+xla = "off"
 epochs = 6.0
 learning_rate = 5e-3
 [student]
@@ -39,9 +40,11 @@ hidden_size = 32
 num_heads = 2
 intermediate_size = 64
 [distillation.training]
+xla = "off"
 epochs = 6.0
 learning_rate = 5e-3
 [quantization]
+xla = "off"
 epochs = 2.0
 learning_rate = 1e-3
 [evaluation]

@@ -21,7 +21,7 @@ from keras_bert.config import Training
 from keras_bert.records import read_features
 from tests.components import tuning_job
 
-TRAINING = Training(epochs=15.0, batch_size=8, learning_rate=1e-2, seed=3)
+TRAINING = Training(epochs=15.0, batch_size=8, learning_rate=1e-2, seed=3, xla="off")  # compiling takes longer
 SELECTION = Selection(validations=2)
 
 
@@ -192,7 +192,7 @@ def test_training_stops_when_patience_is_at_an_end(job: dict[str, Any], checkpoi
         examples=job["classification"][0],
         model=model,
         # So small a rate moves nothing: the first validation stays the best.
-        training=Training(epochs=20.0, batch_size=8, learning_rate=1e-12),
+        training=Training(epochs=20.0, batch_size=8, learning_rate=1e-12, xla="off"),
         selection=Selection(validations=20, patience=2),
     )
     history = [json.loads(line) for line in model.file("history.jsonl").read_text().splitlines()]

@@ -17,10 +17,10 @@ __all__ = ["inputs"]
 SHAPE = EncoderShape(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32)
 
 
-def train(inputs, folder, steps=6, short_steps=0.5, **rows):
+def train(inputs, folder, steps=6, short_steps=0.5, xla="off", **rows):
     examples, model = PretrainingExamples(folder / "examples"), Model(folder / "model")
     mask_examples(**inputs, examples=examples, masking=Masking(), rows=PretrainingRows(**rows), max_length=32)
-    training = Training(steps=steps, batch_size=4, learning_rate=1e-3)
+    training = Training(steps=steps, batch_size=4, learning_rate=1e-3, xla=xla)
     pretrain(
         examples=examples,
         vocabulary=inputs["vocabulary"],
@@ -42,7 +42,8 @@ def train(inputs, folder, steps=6, short_steps=0.5, **rows):
     ],
 )
 def test_every_kind_of_rows(inputs, tmp_path, rows):
-    model, history = train(inputs, tmp_path, **rows)
+    # One compiled as by default; it takes its time.
+    model, history = train(inputs, tmp_path, xla="parts" if "compression" in rows else "off", **rows)
     last = history[-1]
     assert last["step"] == 6
     assert math.isfinite(last["validation_perplexity"])
