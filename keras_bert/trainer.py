@@ -330,7 +330,7 @@ class Trainer:
             ValueError: there are no batches.
         """
         with self._mean_weights():
-            window = [self._run_test(batch)[0] for batch in self.spread(lambda **shares: batches.epoch(**shares))]
+            window = [self._run_test(batch)[0] for batch in self.spread(batches.epoch)]
         if not window:
             raise ValueError("there must be at least one batch to evaluate on, got none")
         found = means(window)

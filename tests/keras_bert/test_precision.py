@@ -1,8 +1,11 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_bert.encoder import build_encoder
+from keras_bert.kernels.block import _biased
+from keras_bert.layers.dense import Dense
 from keras_bert.precision import computing_in
 from keras_bert.pretraining import build_pretraining
 from tests.keras_bert.test_encoder import randomize
@@ -29,3 +32,17 @@ def test_refuses_what_it_does_not_know():
     model = build_encoder(CONFIG)
     with pytest.raises(ValueError, match="precision must be one of"), computing_in(model, "int8"):
         pass
+
+
+@pytest.mark.parametrize("add", ["layer", "kernel"])
+def test_the_gradient_of_a_bias_is_summed_in_float32(add):
+    # In bfloat16 a sum of ones stands still at 256.
+    rows = tf.ones((4096, 8), tf.bfloat16)
+    layer = Dense(8, dtype="mixed_bfloat16")
+    layer.build((None, 8))
+    bias = layer.bias.value
+    with tf.GradientTape() as tape:
+        outputs = layer(rows) if add == "layer" else _biased(rows, tf.convert_to_tensor(bias), tf.zeros(2, tf.uint32))
+        total = tf.reduce_sum(tf.cast(outputs, tf.float32))
+    assert outputs.dtype == tf.bfloat16
+    assert tape.gradient(total, bias).numpy().tolist() == [4096.0] * 8
