@@ -2,8 +2,8 @@
 
     python -m benchmarks.fine_tuning --peers-python PATH --checkpoint FOLDER --train FILE.tsv --dev FILE.tsv
 
-PATH is a Python interpreter with torch and transformers, FOLDER a BERT in Hugging Face's format, the files have two
-columns, a text and a label, under a header. Both train on batches of as many sentences, with dropout, AdamW and
+PATH is a Python interpreter with torch and transformers, FOLDER a BERT in Hugging Face's format, the files are tables
+with a header. Both train on batches of as many sentences, with dropout, AdamW and
 clipping; ours are the batches and the step of the pipeline's `fine_tune`. Every contestant is a process of its own, in
 each round for as many steps; the first ones of ours, in which graphs are traced and compiled for each length, do not
 count, nor does tokenizing. What both reach in whole trainings, `python -m pipeline fine-tune` and
@@ -11,7 +11,6 @@ count, nor does tokenizing. What both reach in whole trainings, `python -m pipel
 """
 
 import argparse
-import csv
 import json
 import statistics
 import subprocess
@@ -21,6 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.contestants import Contestant, answer, questions
 from components.artifacts import Model, TaskExamples, Vocabulary
 from components.checkpoints import Checkpoint
 from components.import_checkpoint import import_checkpoint
@@ -38,6 +38,8 @@ def main() -> None:
     parser.add_argument("--checkpoint", type=Path)
     parser.add_argument("--train", type=Path)
     parser.add_argument("--dev", type=Path)
+    parser.add_argument("--text", default="sentence", help="column")
+    parser.add_argument("--label", default="label", help="column")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=5)
@@ -49,13 +51,15 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder), options)
-        ours = {precision: Ours(folder, precision, options) for precision in options.precisions}
+        ours = {precision: start(folder, precision, options) for precision in options.precisions}
         found: dict[str, list[float]] = {}
         for _ in range(options.rounds):
             for precision in options.precisions:
-                rates = {"ours": ours[precision].time(), "Hugging Face": time_peer(precision, options)}
+                rates = {"ours": ours[precision].ask("rate"), "Hugging Face": time_peer(precision, options)}
                 for name, rate in rates.items():
                     found.setdefault(f"{name}, {precision}", []).append(rate)
+        for contestant in ours.values():
+            contestant.stop()
     print_table(found)
 
 
@@ -63,34 +67,24 @@ def prepare(folder: Path, options: argparse.Namespace) -> None:
     """The checkpoint and the rows as artifacts."""
     model, vocabulary = Model(folder / "model"), Vocabulary(folder / "vocabulary")
     import_checkpoint(source=Checkpoint(str(options.checkpoint)), model=model, vocabulary=vocabulary)
-    delimiter = "\t" if options.train.suffix == ".tsv" else ","
-    with options.train.open(newline="", encoding="utf-8") as stream:
-        text, label = next(csv.reader(stream, delimiter=delimiter))[:2]
     source = TableSource(
-        train=str(options.train), validation=str(options.dev), test=str(options.dev), text=text, label=label
+        train=str(options.train),
+        validation=str(options.dev),
+        test=str(options.dev),
+        text=options.text,
+        label=options.label,
     )
     ingest_examples(vocabulary=vocabulary, examples=TaskExamples(folder / "examples"), source=source)
 
 
-class Ours:
-    """A process that trains on, a round at a time."""
-
-    def __init__(self, folder: str, precision: str, options: argparse.Namespace) -> None:
-        sizes = ["--batch-size", str(options.batch_size), "--steps", str(options.steps)]
-        command = [sys.executable, "-m", "benchmarks.fine_tuning", "--serve", folder, precision, *sizes]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.time()
-
-    def time(self) -> float:
-        """Sentences a second of a round; the first call waits until all lengths are compiled."""
-        assert self._process.stdin
-        assert self._process.stdout
-        print(file=self._process.stdin, flush=True)
-        return float(json.loads(self._process.stdout.readline()))
+def start(folder: str, precision: str, options: argparse.Namespace) -> Contestant:
+    """A process that trains on, a round at a time; it says hello when all lengths are compiled."""
+    sizes = ["--batch-size", str(options.batch_size), "--steps", str(options.steps)]
+    return Contestant(sys.executable, ["benchmarks.fine_tuning", "--serve", folder, precision, *sizes])
 
 
 def serve(folder: Path, precision: Any, batch_size: int, steps: int) -> None:
-    """Answers each line of standard input with the rate of so many steps."""
+    """Answers each question with the rate of so many steps."""
     from components.fine_tuning import make_objective
     from components.task_training import training_rows
     from keras_bert.config import Training
@@ -109,14 +103,15 @@ def serve(folder: Path, precision: Any, batch_size: int, steps: int) -> None:
     batches = iter(training_rows(examples, training).after(0))
     for number in range(WARM_UP):
         trainer.step([next(batches)], number + 1)
-    for _ in sys.stdin:
-        start, rows = time.perf_counter(), 0
+    answer("ready")
+    for _ in questions():
+        began, rows = time.perf_counter(), 0
         for number in range(steps):
             batch = next(batches)
             rows += len(batch["label"])
             _, norm = trainer.step([batch], WARM_UP + number)
             float(norm)
-        print(rows / (time.perf_counter() - start), flush=True)
+        answer(rows / (time.perf_counter() - began))
 
 
 def time_peer(precision: str, options: argparse.Namespace) -> float:
@@ -124,6 +119,7 @@ def time_peer(precision: str, options: argparse.Namespace) -> float:
     command = [options.peers_python, "benchmarks/hugging_face_loop.py", options.checkpoint, options.train, options.dev]
     flags = ["--bfloat16"] if precision == "bfloat16" else []
     sizes = ["--batch-size", str(options.batch_size), "--max-steps", str(options.steps)]
+    sizes += ["--text", options.text, "--label", options.label]
     done = subprocess.run([*command, *sizes, *flags], check=True, capture_output=True, text=True)
     return float(json.loads(done.stdout.splitlines()[-1])["sentences_per_second"])
 

@@ -9,16 +9,15 @@ keras-hub's GELU is the tanh approximation, that of the others the exact one.
 """
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from benchmarks.contestants import Contestant, answer, questions
 
 MODELS = {
     "MiniLM": {"layers": 6, "hidden": 384, "heads": 12, "intermediate": 1536},
@@ -48,55 +47,28 @@ def main() -> None:
         serve(*options.serve, options.threads, compiled=not options.no_compile)
         return
     for model in options.models:
-        contestants = {name: Contestant(name, model, options) for name in (OURS, KERAS_HUB, TRANSFORMERS)}
+        contestants = {name: start(name, model, options) for name in (OURS, KERAS_HUB, TRANSFORMERS)}
         times = {shape: race(contestants, shape, options.rounds) for shape in CALLS}
         print(f"\n{model}, {MODELS[model]}, {options.threads} threads: ms, median (minimum)\n")
         print_table(times)
         for name, contestant in contestants.items():
-            print(f"{name}: {contestant.versions}")
+            print(f"{name}: {contestant.hello['versions']}")
             contestant.stop()
 
 
-class Contestant:
+def start(name: str, model: str, options: argparse.Namespace) -> Contestant:
     """A process that holds one model and times it when asked."""
-
-    def __init__(self, name: str, model: str, options: argparse.Namespace) -> None:
-        python = sys.executable if name == OURS else options.peers_python
-        command = [python, "-m", "benchmarks.forward", "--serve", name, model, "--threads", str(options.threads)]
-        self._process = subprocess.Popen(
-            [*command, *(["--no-compile"] if options.no_compile else [])],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2"},
-        )
-        hello = self._read()
-        self.versions, self.modes = hello["versions"], hello["modes"]
-
-    def time(self, mode: str, shape: str) -> float:
-        """Seconds for one call, the mean over a round."""
-        assert self._process.stdin is not None
-        print(json.dumps([mode, shape]), file=self._process.stdin, flush=True)
-        return self._read()
-
-    def stop(self) -> None:
-        """Ends the process."""
-        self._process.communicate()
-
-    def _read(self) -> Any:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith(">>"):
-                return json.loads(line[2:])
-        raise SystemExit(f"a contestant ended early: {self._process.args}")
+    python = sys.executable if name == OURS else options.peers_python
+    arguments = ["benchmarks.forward", "--serve", name, model, "--threads", str(options.threads)]
+    return Contestant(python, [*arguments, *(["--no-compile"] if options.no_compile else [])])
 
 
 def race(contestants: dict[str, Contestant], shape: str, rounds: int) -> Times:
     """(contestant, mode) -> milliseconds of every round."""
-    times: Times = {(name, mode): [] for name, contestant in contestants.items() for mode in contestant.modes}
+    times: Times = {(name, mode): [] for name, contestant in contestants.items() for mode in contestant.hello["modes"]}
     for number in range(rounds + 1):
         for name, mode in times:
-            seconds = contestants[name].time(mode, shape)
+            seconds = contestants[name].ask([mode, shape])
             if number:  # the first round warms up
                 times[name, mode].append(1000 * seconds)
     return times
@@ -124,17 +96,16 @@ def serve(contestant: str, model: str, threads: int, compiled: bool) -> None:
         modes, versions = serve_transformers(MODELS[model], threads, compiled)
     else:
         modes, versions = serve_keras(contestant, MODELS[model], threads)
-    print(">>" + json.dumps({"versions": versions, "modes": list(modes)}), flush=True)
+    answer({"versions": versions, "modes": list(modes)})
     ready: dict[tuple[str, str], Callable[[], Any]] = {}
-    for line in sys.stdin:
-        mode, shape = json.loads(line)
+    for mode, shape in questions():
         if (mode, shape) not in ready:
             ready[mode, shape] = modes[mode](make_batch(shape))
             ready[mode, shape]()  # traces and compiles
-        start = time.perf_counter()
+        began = time.perf_counter()
         for _ in range(CALLS[shape]):
             ready[mode, shape]()
-        print(f">>{(time.perf_counter() - start) / CALLS[shape]}", flush=True)
+        answer((time.perf_counter() - began) / CALLS[shape])
 
 
 def make_batch(shape: str) -> Batch:

@@ -4,7 +4,7 @@
 
 One classifier or regressor on the pooled first token, batches in random order, each padded to its longest row, AdamW
 without decay on biases and LayerNorm, linear decay after a linear warm-up, gradients clipped at a norm of 1. It reads
-the two-column TSV and CSV files of the benchmarks, and prints a line of JSON for each seed.
+TSV (nothing quoted) and CSV files with a header, and prints a line of JSON for each seed.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from scipy.stats import spearmanr
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, get_linear_schedule_with_warmup
 
 
@@ -24,6 +25,10 @@ def main() -> None:
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("train", type=Path)
     parser.add_argument("dev", type=Path)
+    parser.add_argument("--text", default="sentence", help="column")
+    parser.add_argument("--second-text", help="column, for pairs")
+    parser.add_argument("--label", default="label", help="column")
+    parser.add_argument("--regression", action="store_true", help="labels are numbers; the score is Spearman's")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--epochs", type=float, default=1.0)
     parser.add_argument("--batch-size", type=int, default=32)
@@ -38,26 +43,31 @@ def main() -> None:
         print(json.dumps({"seed": seed, **train(options, seed)}), flush=True)
 
 
-def read(file: Path) -> tuple[list[str], list[str]]:
-    """Texts and labels of a file with a header and two columns."""
-    delimiter, quoting = ("\t", csv.QUOTE_NONE) if file.suffix == ".tsv" else (",", csv.QUOTE_MINIMAL)
+def read(file: Path, options: argparse.Namespace) -> tuple[list[list[str]], list[str]]:
+    """The texts, one list for a row's first and one for its second, and the labels."""
+    tsv = file.suffix == ".tsv"
+    columns = [options.text, *([options.second_text] if options.second_text else [])]
     with file.open(newline="", encoding="utf-8") as stream:
-        _, *rows = csv.reader(stream, delimiter=delimiter, quoting=quoting)
-    return [row[0].strip() for row in rows], [row[1] for row in rows]
+        reader = csv.DictReader(
+            stream, delimiter="\t" if tsv else ",", quoting=csv.QUOTE_NONE if tsv else csv.QUOTE_MINIMAL
+        )
+        rows = list(reader)
+    return [[row[column].strip() for row in rows] for column in columns], [row[options.label] for row in rows]
 
 
 def train(options: argparse.Namespace, seed: int) -> dict[str, float]:
-    """Accuracy on the dev file, and sentences a second of the training steps."""
+    """The score on the dev file, and sentences a second of the training steps."""
     torch.manual_seed(seed)
     random = np.random.default_rng(seed)
     tokenizer = AutoTokenizer.from_pretrained(options.checkpoint)
-    texts, names = read(options.train)
-    known = sorted(set(names))
-    labels = np.array([known.index(name) for name in names])
-    model = AutoModelForSequenceClassification.from_pretrained(options.checkpoint, num_labels=len(known))
-    ids = tokenizer(texts, truncation=True, max_length=options.max_length)["input_ids"]
+    texts, names = read(options.train, options)
+    known = [] if options.regression else sorted(set(names))
+    model = AutoModelForSequenceClassification.from_pretrained(options.checkpoint, num_labels=len(known) or 1)
+    labels = torch.tensor([known.index(name) if known else float(name) for name in names])
+    rows_of = tokenizer(*texts, truncation=True, max_length=options.max_length)
+    features = {key: rows_of[key] for key in ("input_ids", "token_type_ids")}
     optimizer = torch.optim.AdamW(groups(model, 0.01), lr=options.learning_rate, betas=(0.9, 0.999), eps=1e-6)
-    steps = round(options.epochs * len(texts) / options.batch_size)
+    steps = round(options.epochs * len(names) / options.batch_size)
     schedule = get_linear_schedule_with_warmup(optimizer, round(0.1 * steps), steps)
     model.train()
     order: list[int] = []
@@ -65,12 +75,16 @@ def train(options: argparse.Namespace, seed: int) -> dict[str, float]:
     done = min(steps, options.max_steps or steps)
     for _ in range(done):
         while len(order) < options.batch_size:
-            order += random.permutation(len(texts)).tolist()
+            order += random.permutation(len(names)).tolist()
         rows, order = order[: options.batch_size], order[options.batch_size :]
-        batch = tokenizer.pad({"input_ids": [ids[row] for row in rows]}, return_tensors="pt")
+        chosen = {key: [values[row] for row in rows] for key, values in features.items()}
+        batch = tokenizer.pad(chosen, return_tensors="pt")
         with torch.autocast("cpu", torch.bfloat16, enabled=options.bfloat16):
-            logits = model(**batch).logits
-        loss = torch.nn.functional.cross_entropy(logits.float(), torch.tensor(labels[rows]))
+            logits = model(**batch).logits.float()
+        if known:
+            loss = torch.nn.functional.cross_entropy(logits, labels[rows])
+        else:
+            loss = torch.nn.functional.mse_loss(logits.squeeze(1), labels[rows])
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -80,7 +94,7 @@ def train(options: argparse.Namespace, seed: int) -> dict[str, float]:
     return {
         "sentences_per_second": done * options.batch_size / seconds,
         "minutes": seconds / 60,
-        "accuracy": evaluate(model, tokenizer, known, options),
+        "score": evaluate(model, tokenizer, known, options),
     }
 
 
@@ -94,18 +108,18 @@ def groups(model: torch.nn.Module, decay: float) -> list[dict]:
 
 @torch.no_grad()
 def evaluate(model: torch.nn.Module, tokenizer: object, known: list[str], options: argparse.Namespace) -> float:
-    """Percent of the dev rows."""
+    """The share of the dev rows that are right; of a regressor Spearman's correlation."""
     model.eval()
-    texts, names = read(options.dev)
-    right = 0
-    for start in range(0, len(texts), 64):
-        part = slice(start, start + 64)
-        batch = tokenizer(
-            texts[part], truncation=True, max_length=options.max_length, padding=True, return_tensors="pt"
-        )
-        predicted = model(**batch).logits.argmax(-1).tolist()
-        right += sum(known[one] == name for one, name in zip(predicted, names[part], strict=True))
-    return 100 * right / len(texts)
+    texts, names = read(options.dev, options)
+    outputs = []
+    for start in range(0, len(names), 64):
+        part = [column[start : start + 64] for column in texts]
+        batch = tokenizer(*part, truncation=True, max_length=options.max_length, padding=True, return_tensors="pt")
+        outputs.append(model(**batch).logits)
+    logits = torch.cat(outputs).numpy()
+    if not known:
+        return float(spearmanr(logits[:, 0], [float(name) for name in names]).statistic)
+    return float(np.mean([known[row.argmax()] == name for row, name in zip(logits, names, strict=True)]))
 
 
 if __name__ == "__main__":

@@ -14,16 +14,15 @@ counted. The machine's peak is TensorFlow's product of two 2048 x 2048 matrices,
 """
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from benchmarks.contestants import Contestant, answer, questions
 
 VOCABULARY, POSITIONS, PREDICTIONS = 30522, 512, 20
 OURS, KERAS_HUB = "ours", "keras-hub"
@@ -86,46 +85,18 @@ def main() -> None:
         serve(*options.serve, options.seconds)
         return
     for encoder in options.encoders:
-        contestants = {name: Contestant(name, encoder, options) for name in (OURS, KERAS_HUB)}
+        contestants = {name: start(name, encoder, options) for name in (OURS, KERAS_HUB)}
         times = race(contestants, options)
         print_table(encoder, times)
         for name, contestant in contestants.items():
-            print(f"{name}: {contestant.versions}")
+            print(f"{name}: {contestant.hello}")
             contestant.stop()
 
 
-class Contestant:
+def start(name: str, encoder: str, options: argparse.Namespace) -> Contestant:
     """A process that holds one encoder and times steps of its training when asked."""
-
-    def __init__(self, name: str, encoder: str, options: argparse.Namespace) -> None:
-        python = sys.executable if name == OURS else options.peers_python
-        command = [python, "-m", "benchmarks.train", "--serve", name, encoder, "--seconds", str(options.seconds)]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2"},
-        )
-        self.versions = self._read()
-
-    def time(self, mode: str) -> tuple[float, float]:
-        """Seconds for one step on the clock and of all cores, the means over a round."""
-        assert self._process.stdin is not None
-        print(json.dumps(mode), file=self._process.stdin, flush=True)
-        seconds, cores = self._read()
-        return seconds, cores
-
-    def stop(self) -> None:
-        """Ends the process."""
-        self._process.communicate()
-
-    def _read(self) -> Any:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith(">>"):
-                return json.loads(line[2:])
-        raise SystemExit(f"a contestant ended early: {self._process.args}")
+    python = sys.executable if name == OURS else options.peers_python
+    return Contestant(python, ["benchmarks.train", "--serve", name, encoder, "--seconds", str(options.seconds)])
 
 
 def race(contestants: dict[str, Contestant], options: argparse.Namespace) -> Times:
@@ -134,9 +105,9 @@ def race(contestants: dict[str, Contestant], options: argparse.Namespace) -> Tim
     times: Times = {entry: [] for entry in entries}
     for number in range(options.rounds + 1):
         for name, mode in entries:
-            seconds = contestants[name].time(mode)
+            wall, cores = contestants[name].ask(mode)
             if number:  # the first round warms up
-                times[name, mode].append(seconds)
+                times[name, mode].append((wall, cores))
     return times
 
 
@@ -163,10 +134,9 @@ def serve(contestant: str, encoder: str, least: float) -> None:
     import keras
     import tensorflow as tf
 
-    print(">>" + json.dumps({"keras": keras.__version__, "tensorflow": tf.__version__}), flush=True)
+    answer({"keras": keras.__version__, "tensorflow": tf.__version__})
     ready: dict[str, Callable[[], Any]] = {}
-    for line in sys.stdin:
-        mode = json.loads(line)
+    for mode in questions():
         if mode not in ready:
             prepare = product if mode in PEAKS else our_step if contestant == OURS else keras_hub_step
             ready[mode] = prepare(mode, SHAPES[encoder])
@@ -175,7 +145,7 @@ def serve(contestant: str, encoder: str, least: float) -> None:
         while seconds < least or calls < 2:
             ready[mode]()
             calls, seconds = calls + 1, time.perf_counter() - start
-        print(f">>{json.dumps([seconds / calls, (time.process_time() - busy) / calls])}", flush=True)
+        answer([seconds / calls, (time.process_time() - busy) / calls])
 
 
 def make_batch(shape: Shape) -> Batch:

@@ -29,7 +29,10 @@ def read_columns(file: str, fields: tuple[str, ...]) -> Iterator[tuple[Any, ...]
                 for values in zip(*columns, strict=True):
                     row += 1
                     yield values
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        except InputError:
+            raise
+        # A time may lie outside of what Python can tell.
+        except (pa.ArrowException, OSError, OverflowError, ValueError) as error:
             kind = extension(file)
             reason = " ".join(str(error).split())
             raise InputError(f"{file} must be a whole {kind} file, got after row {row}: {reason}") from None

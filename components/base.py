@@ -1,4 +1,4 @@
-"""What a step knows of the runtime: `@component`, `Input`, `Output`, progress and the errors it may raise.
+"""What a step is to the runtime: `@component`, `Input`, `Output` and the errors it may raise.
 
 A component is a typed function that returns None. Its annotations are its specification:
 `Input[Corpus]` and `Output[Vocabulary]` are artifacts, `Local[int]` says where or how to run and never
@@ -19,6 +19,9 @@ from typing import Annotated, Any, Protocol, TypeVar, Union, get_args, get_origi
 from components.artifacts import Artifact
 
 T = TypeVar("T")
+
+# Names in an error message, of however many there are.
+_SHOWN = 20
 
 
 class Role(enum.Enum):
@@ -53,57 +56,6 @@ class Source(Protocol):
         Raises:
             InputError: the data is not there or cannot be used.
         """
-
-
-ProgressSink = Callable[[float, float, str], None]
-
-
-def _no_progress(done: float, total: float, note: str) -> None:
-    """In a notebook nobody draws the line."""
-
-
-_sink: ProgressSink = _no_progress
-
-
-def report_progress(done: float, total: float, note: str = "") -> None:
-    """Tells the runtime how far a step is: `done` of `total`, in any unit; `note` is a few words for a person."""
-    _sink(done, total, note)
-
-
-def set_progress_sink(sink: ProgressSink) -> None:
-    """Where `report_progress` goes from now on in this process."""
-    global _sink
-    _sink = sink
-
-
-@dataclasses.dataclass(frozen=True)
-class Workplace:
-    """Folders of a step besides its outputs; None where there is nobody to keep them, as in a notebook.
-
-    Attributes:
-        checkpoints: outlives a step that is killed: the same step with the same inputs finds it again. Gone when the
-            step is done.
-        record: for a person to look at, beside the step's log.
-        scratch: for temporary files; gone when the step ends, in whatever way.
-    """
-
-    checkpoints: Path | None = None
-    record: Path | None = None
-    scratch: Path | None = None
-
-
-_workplace = Workplace()
-
-
-def workplace() -> Workplace:
-    """Where the step that runs in this process may leave what is no output."""
-    return _workplace
-
-
-def set_workplace(place: Workplace) -> None:
-    """What `workplace` answers from now on in this process."""
-    global _workplace
-    _workplace = place
 
 
 @dataclasses.dataclass(frozen=True)
@@ -267,9 +219,13 @@ def find_component(module: str, name: str) -> Component:
 
 
 def nearest(name: str, known: Mapping[str, Any] | list[str]) -> str:
-    """The end of an error message about an unknown name: the nearest known one, or all of them."""
+    """The end of an error message about an unknown name: the nearest known one, or the first 20 of all."""
     close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(known))}"
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    names = sorted(known)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"; known: {', '.join(names[:_SHOWN])}{more}"
 
 
 def canonical(value: Any) -> Any:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.base import nearest, report_progress
+from components.base import nearest
+from components.workplace import report_progress
 from keras_bert.config import check
 
 LOCAL = "FnApiRunner"

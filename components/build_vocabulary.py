@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from components.artifacts import Corpus, Vocabulary
-from components.base import Input, InputError, Local, Output, component, report_progress
+from components.base import Input, InputError, Local, Output, component
 from components.beam_runner import BeamOptions
+from components.workplace import report_progress
 
 # Longer words are rare, and the learner's work grows with the square of the length.
 _LONGEST_WORD = 24

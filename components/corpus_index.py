@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# One row a document, 61 bytes.
+# One row a document, 67 bytes.
 ROW = np.dtype(
     [
         ("key", "u8"),  # the first 8 bytes of the hash of the id: the order of the corpus

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from inspect import cleandoc
 from pathlib import Path
 
-from components.base import InputError, report_progress
+from components.base import InputError
+from components.workplace import report_progress
 
 
 @dataclasses.dataclass(frozen=True)

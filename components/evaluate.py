@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts import Blessing, EdgeModel, Evaluation, Model, Pushed, TaskExamples
-from components.base import Input, Output, component, report_progress
+from components.base import Input, Output, component
 from components.model_folder import read_model
 from components.scoring import Row, score, score_bag_of_words, score_majority, time_passages
+from components.workplace import report_progress
 from keras_bert.config import check
 
 if TYPE_CHECKING:

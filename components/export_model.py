@@ -5,8 +5,9 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts import EdgeModel, Model, TaskExamples
-from components.base import Input, Output, component, report_progress
+from components.base import Input, Output, component
 from components.model_folder import copy_tokenizer, read_model
+from components.workplace import report_progress
 from keras_bert.config import check
 
 if TYPE_CHECKING:

@@ -1,9 +1,10 @@
 """Fine-tuning: a model for the task of the labelled rows, on a pre-trained encoder."""
 
 from components.artifacts import Model, TaskExamples
-from components.base import Input, Output, component, report_progress
+from components.base import Input, Output, component
 from components.fine_tuning import ClassWeights, Selection, tune
 from components.model_folder import write_model
+from components.workplace import report_progress
 from keras_bert.config import Pooling, Training
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts import Model, Scores, TaskExamples
-from components.base import Input, InputError, Output, component, report_progress
+from components.base import Input, InputError, Output, component
 from components.fine_tuning import ClassWeights, Selection, task_labels, tune
 from components.model_folder import write_model
 from components.task_rows import read_rows
 from components.task_scores import TaskScores, choose_metric, score_task
+from components.workplace import report_progress
 from keras_bert.config import Pooling, Training, check
 
 if TYPE_CHECKING:

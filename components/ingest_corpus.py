@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from components.artifacts import Corpus
-from components.base import InputError, Local, Output, component, report_progress
+from components.base import InputError, Local, Output, component
 from components.beam_runner import BeamOptions, choose_scale, run_over
 from components.cleaning import Cleaning
 from components.sentences import cut_sentences, split_sentences
 from components.sources import DocstringCorpus, TextSource
+from components.workplace import report_progress
 
 # Of a small corpus; from 64 MB on, shards grow to four times as much (`corpus_plan.shard_size`).
 SHARD_BYTES = 1_000_000

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts import TaskExamples, Vocabulary
-from components.base import Input, Output, component, report_progress
+from components.base import Input, Output, component
 from components.held_out import hold_out
 from components.sources import DocstringTask, TableSource
 from components.splits import carve
@@ -21,6 +21,7 @@ from components.task_records import (
     serialize_sentences,
 )
 from components.task_sources import QuestionSource, SentenceSource
+from components.workplace import report_progress
 from keras_bert.config import check
 
 if TYPE_CHECKING:

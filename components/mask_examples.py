@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from components.artifacts import Corpus, PretrainingExamples, Vocabulary
-from components.base import Input, InputError, Local, Output, component, report_progress
+from components.base import Input, InputError, Local, Output, component
 from components.beam_runner import BeamOptions, choose_scale, run_over
+from components.workplace import report_progress
 from keras_bert.config import Masking, PretrainingRows, check
 
 _FEATURES = {

@@ -6,8 +6,8 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from components.base import report_progress
 from components.docstrings import LIBRARIES, Library, clean, find_sources, read_docstrings, split_of
+from components.workplace import report_progress
 
 SHARES = {"train": 1.0, "validation": 0.125, "test": 0.125}
 NEUTRAL = "library"

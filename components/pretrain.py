@@ -5,13 +5,14 @@ import math
 from typing import TYPE_CHECKING
 
 from components.artifacts import Model, PretrainingExamples, Vocabulary
-from components.base import Input, Output, component, report_progress
+from components.base import Input, Output, component
 from components.model_folder import write_model
 from components.task_training import training_folders
+from components.workplace import report_progress
 from keras_bert.config import EncoderShape, Training, check
 
 if TYPE_CHECKING:
-    from keras_bert.data import Batches, Phases
+    from keras_bert.batches import Batches, Phases
     from keras_bert.objectives import Objective
 
 logger = logging.getLogger(__name__)
@@ -84,7 +85,8 @@ def pretrain(
 
 def _batches(examples: PretrainingExamples, training: Training, lengths: list[int], short: int) -> "Batches | Phases":
     """Training batches without end, those of the first `short` steps of short rows, if there are any."""
-    from keras_bert.data import Phases, pretraining_batches
+    from keras_bert.batches import Phases
+    from keras_bert.data import pretraining_batches
 
     first, *rest = (
         pretraining_batches(examples.path, "train", training.part_size, length=length, seed=training.seed, shuffle=True)

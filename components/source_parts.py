@@ -35,7 +35,7 @@ def check_labels(labels: Mapping[str, set[str]], owner: str) -> None:
         raise InputError(f"{owner} must hold at least 2 labels, got only {known}")
     for split, own in labels.items():
         for label in sorted(own.difference(known)):
-            hint = nearest(label, known[:20])
+            hint = nearest(label, known)
             raise InputError(f"{split} has the label {label!r}, which training never saw{hint}")
 
 

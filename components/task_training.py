@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts import TaskExamples
-from components.base import report_progress, workplace
+from components.workplace import report_progress, workplace
 from keras_bert.config import Training
 
 if TYPE_CHECKING:
     import keras
     import tensorflow as tf
 
-    from keras_bert.data import Batches
+    from keras_bert.batches import Batches
     from keras_bert.objectives import Objective
 
 # Rows stand beside others of about their length: most are short, and padding is work like any other. But each length is

@@ -2,12 +2,12 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import tensorflow as tf
 
-Entry = Mapping[str, float]
+Entry = dict[str, float]
 
 # What makes a scalar of a tensor for TensorBoard, which need not be installed to write one.
 _SCALAR = tf.compat.v1.SummaryMetadata(
@@ -32,12 +32,14 @@ class RunningRecord:
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
         self._file = self._folder / "history.jsonl"
-        write_history(earlier, self._file)
+        self._file.write_text("")
         self._writer = tf.summary.create_file_writer(os.fspath(self._folder))
+        for entry in earlier:
+            self.add(entry)
 
-    def add(self, entry: Entry, times: Entry) -> None:
-        """Adds an entry of the history, and how fast it went."""
-        content = {**entry, **times}
+    def add(self, entry: Entry, times: Entry | None = None) -> None:
+        """Adds an entry of the history, and how fast it went, if that is known."""
+        content = {**entry, **(times or {})}
         with self._file.open("a") as stream:
             stream.write(_line(content))
         with self._writer.as_default(step=int(entry["step"])):
@@ -52,4 +54,4 @@ class RunningRecord:
 
 
 def _line(entry: Entry) -> str:
-    return json.dumps(dict(entry), sort_keys=True) + "\n"
+    return json.dumps(entry, sort_keys=True) + "\n"

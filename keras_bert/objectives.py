@@ -1,6 +1,6 @@
 """What a training minimizes, as sums and weights: the same on one device or many, at once or in parts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import keras
@@ -33,3 +33,23 @@ class Objective(Protocol):
 def call_model(model: keras.Model, batch: Batch, training: bool) -> Any:
     """The model's outputs for those entries of a batch that are its inputs, found by their names."""
     return model({spec.name: batch[spec.name] for spec in model.inputs}, training=training)
+
+
+def add_up(parts: Sequence[Sums]) -> dict[str, tuple[float, float]]:
+    """The sums and weights of each metric over several batches."""
+    return {
+        name: (sum(float(sums[name][0]) for sums in parts), sum(float(sums[name][1]) for sums in parts))
+        for name in parts[0]
+    }
+
+
+def averages(window: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, float]:
+    """The mean of each metric over steps; of those alone that had weight, as masked tokens have not in every batch."""
+    names = window[0] if window else {}
+    totals = {name: [sum(sums[name][place] for sums in window) for place in (0, 1)] for name in names}
+    return {name: total / weight for name, (total, weight) in totals.items() if weight}
+
+
+def means(window: Sequence[Sums]) -> dict[str, float]:
+    """The mean of each metric over batches."""
+    return averages([add_up(window)])

@@ -63,7 +63,12 @@ def load_model(path: Path) -> keras.Model:
         raise FileNotFoundError(f"there is no model at {path}")
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path} must be a whole .keras file, got one that is cut off or of another kind")
-    return keras.saving.load_model(path, custom_objects=CUSTOM_OBJECTS, compile=False, safe_mode=True)
+    try:
+        return keras.saving.load_model(path, custom_objects=CUSTOM_OBJECTS, compile=False, safe_mode=True)
+    # What Keras, h5py and zipfile say of contents that are not what `save_model` writes.
+    except (AttributeError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ValueError(f"{path} must be a model that this library saved, got {reason}") from error
 
 
 def describe_model(model: keras.Model) -> bytes:

@@ -1,6 +1,7 @@
 """Training under any `tf.distribute` strategy: the same seeds and data give the same weights, bit for bit, on a CPU."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,19 +12,23 @@ import tensorflow as tf
 
 from keras_bert.checkpoints import Arrays
 from keras_bert.config import Training
+from keras_bert.devices import Devices
+from keras_bert.graph_memory import custom_gradients_forgotten
+from keras_bert.history import Entry
 from keras_bert.kernels.training import compiled_update, fused_blocks
 from keras_bert.loss_scale import LossScale
-from keras_bert.objectives import Batch, Objective, Sums
+from keras_bert.objectives import Batch, Objective, Sums, means
 from keras_bert.optimizer import adamw
 from keras_bert.precision import computing_in
-from keras_bert.training_loop import Entry, Loop, OnProgress, means
+from keras_bert.running_mean import RunningMean
+from keras_bert.training_loop import Loop, OnProgress
 
 # Rows of a held-out batch: nothing is learnt from it, so it may be larger than a training batch, and faster.
 VALIDATION_BATCH = 64
 
 
 class Batches(Protocol):
-    """Batches by number, as `keras_bert.data` gives them."""
+    """Batches by number, as `keras_bert.batches` has them."""
 
     per_epoch: int
 
@@ -55,6 +60,7 @@ class Trainer:
         variables: others than the model's that training changes, and an interrupted training must have again.
 
     Attributes:
+        devices: where it runs.
         loss_scale: for float16, else None.
     """
 
@@ -69,8 +75,8 @@ class Trainer:
     ) -> None:
         self.model, self.objective, self.training, self.steps = model, objective, training, steps
         self.strategy = strategy or tf.distribute.get_strategy()
+        self.devices = Devices(self.strategy)
         self.loss_scale = LossScale() if training.precision == "float16" else None
-        self._replicas = self.strategy.num_replicas_in_sync
         self._variables = variables
         self._used: list[int] = []
         with self.strategy.scope():
@@ -86,7 +92,7 @@ class Trainer:
                 clip_norm=None,
             )
             self._optimizer.build(model.trainable_variables)
-            self._averages = [tf.Variable(weight.value) for weight in self._averaged()]
+            self._mean = RunningMean(self._trained() if training.ema else [], training.ema)
             self._gradients = [self._local_copy(weight) for weight in self._trained() if self._in_parts]
         self._make_functions()
 
@@ -97,9 +103,6 @@ class Trainer:
 
     def _trained(self) -> list[Any]:
         return self.model.trainable_variables
-
-    def _averaged(self) -> list[Any]:
-        return self._trained() if self.training.ema else []
 
     @staticmethod
     def _local_copy(weight: Any) -> tf.Variable:
@@ -117,41 +120,19 @@ class Trainer:
         def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
             return tf.function(function, jit_compile=True) if whole else function
 
+        # Batches come in several lengths; one graph for all of them is traced once. XLA needs one for each.
+        on_all = functools.partial(self.devices.on_all, reduce_retracing=not whole)
         self._differentiate = compiled(self._find_gradients)
         self._measure = compiled(self._evaluate)
-        self._run_whole = self._on_all_devices(self._step_at_once, ("sum", "same"))
-        self._run_weights = self._on_all_devices(self._find_weights, ("same",))
-        self._run_part = self._on_all_devices(self._accumulate, ("sum",))
-        self._run_norm = self._on_all_devices(self._find_norm, ("same",))
-        self._run_apply = self._on_all_devices(self._apply_parts, ())
-        self._run_test = self._on_all_devices(lambda batch: (self._measure(batch),), ("sum",))
-        self._run_average = tf.function(self._average)
-
-    def _on_all_devices(self, replica: Callable[..., Any], results: tuple[str, ...]) -> Callable[..., Any]:
-        """A function of the host; of its results each is the `sum` over devices, or the `same` on all of them."""
-
-        def collect(kind: str, value: Any) -> Any:
-            if kind == "same":
-                return tf.nest.map_structure(lambda part: self.strategy.experimental_local_results(part)[0], value)
-            add = tf.distribute.ReduceOp.SUM
-            return tf.nest.map_structure(lambda part: self.strategy.reduce(add, part, axis=None), value)
-
-        def run(*arguments: Any) -> tuple[Any, ...]:
-            found = self.strategy.run(replica, arguments)
-            return tuple(collect(kind, value) for kind, value in zip(results, found or (), strict=True))
-
-        # Batches come in several lengths; one graph for all of them is traced once. XLA needs one for each.
-        return tf.function(run, reduce_retracing=self.training.xla != "whole")
-
-    def _add_up(self, values: Any) -> Any:
-        """Within a device's part of the work: the sum over all devices."""
-        if self._replicas == 1:
-            return values
-        context = tf.distribute.get_replica_context()
-        return context.all_reduce(tf.distribute.ReduceOp.SUM, values)
+        self._run_whole = on_all(self._step_at_once, ("sum", "same"))
+        self._run_weights = on_all(self._find_weights, ("same",))
+        self._run_part = on_all(self._accumulate, ("sum",))
+        self._run_norm = on_all(self._find_norm, ("same",))
+        self._run_apply = on_all(self._apply_parts, ())
+        self._run_test = on_all(lambda batch: (self._measure(batch),), ("sum",))
 
     def _find_weights(self, batch: Batch) -> tuple[dict[str, Any]]:
-        return (self._add_up(self.objective.weights(batch)),)
+        return (self.devices.add_up(self.objective.weights(batch)),)
 
     def _find_gradients(self, batch: Batch, weights: Mapping[str, Any], scale: Any) -> tuple[list[Any], Sums]:
         """This device's share of the gradient of those weights that have one, and its sums."""
@@ -177,7 +158,7 @@ class Trainer:
     def _step_at_once(self, batch: Batch) -> tuple[Sums, Any]:
         (weights,) = self._find_weights(batch)
         gradients, sums = self._differentiate(batch, weights, tf.constant(1.0))
-        gradients = self._add_up(gradients)
+        gradients = self.devices.add_up(gradients)
         norm = tf.linalg.global_norm(gradients)
         self._apply(gradients, norm, 1.0)
         return sums, norm
@@ -190,7 +171,7 @@ class Trainer:
 
     def _accumulated(self) -> list[Any]:
         # What is read from a variable has no device yet, which collective operations want.
-        return self._add_up([tf.identity(self._gradients[place]) for place in self._used])
+        return self.devices.add_up([tf.identity(self._gradients[place]) for place in self._used])
 
     def _find_norm(self, scale: Any) -> tuple[Any]:
         return (tf.linalg.global_norm(self._accumulated()) / scale,)
@@ -203,18 +184,20 @@ class Trainer:
 
     def _apply(self, gradients: Sequence[Any], norm: Any, scale: Any) -> None:
         """Clips by the norm and makes the step; each device has the whole gradient, and the optimizer adds them up."""
-        factor = self.training.clip_norm / (tf.maximum(norm, self.training.clip_norm) * scale * self._replicas)
-        weights = [self._trained()[place] for place in self._used]
-        if self.training.xla == "parts" and self._replicas == 1:
-            compiled_update(self._optimizer, weights)(gradients, factor)
+        factor = self.training.clip_norm / (tf.maximum(norm, self.training.clip_norm) * scale * self.devices.count)
+        if self.training.xla == "parts" and self.devices.count == 1:
+            self._compiled_update(gradients, factor)
         else:
-            self._optimizer.apply([gradient * factor for gradient in gradients], weights)
+            self._optimizer.apply([gradient * factor for gradient in gradients], self._moved())
 
-    def _average(self, step: Any) -> None:
-        """Moves the running mean; in the first steps it forgets faster, as that of `tf.train` does."""
-        decay = tf.minimum(self.training.ema, (1.0 + step) / (10.0 + step))
-        for average, weight in zip(self._averages, self._averaged(), strict=True):
-            average.assign(decay * average + (1.0 - decay) * weight.value)
+    @functools.cached_property
+    def _compiled_update(self) -> Callable[[Sequence[Any], Any], None]:
+        """Made once, in the first step's trace: each new one would be compiled again."""
+        return compiled_update(self._optimizer, self._moved())
+
+    def _moved(self) -> list[Any]:
+        """The weights that have a gradient."""
+        return [self._trained()[place] for place in self._used]
 
     def step(self, parts: Sequence[Batch], number: int) -> tuple[list[Sums], Any]:
         """Makes one optimizer step.
@@ -232,9 +215,9 @@ class Trainer:
         else:
             total, norm = self._run_whole(parts[0])
             sums = [total]
-        if self._averages and (self.loss_scale is None or np.isfinite(float(norm))):
+        if self.training.ema and (self.loss_scale is None or np.isfinite(float(norm))):
             with self.strategy.scope():
-                self._run_average(tf.constant(number, tf.float32))
+                self._mean.update(number)
         return sums, norm
 
     def _step_in_parts(self, parts: Sequence[Batch]) -> tuple[list[Sums], Any]:
@@ -277,7 +260,8 @@ class Trainer:
             patience: validations without a better value after which to stop; None for all steps.
             checkpoints: a folder for what is needed to go on after an interruption: the weights, bit for bit, are those
                 of a training that nothing interrupted. None for no checkpoints.
-            checkpoint_seconds: the least time from one checkpoint to the next.
+            checkpoint_seconds: the least time from one checkpoint to the next; longer where to save one takes more
+                than a twentieth of that. 0 for one after every step.
             record: a folder for what can be watched meanwhile, see `RunningRecord`; None for none.
 
         Returns:
@@ -291,37 +275,12 @@ class Trainer:
             ValueError: there are no batches to validate on, or no such metric to select by.
         """
         loop = Loop(self, batches, validation, on_progress, log_every, validations, select, patience)
-        return loop.run(checkpoints, checkpoint_seconds, record)
+        with custom_gradients_forgotten():
+            return loop.run(checkpoints, checkpoint_seconds, record)
 
     def learning_rate(self) -> float:
         """The learning rate of the topmost layers in the last step that was made."""
         return float(self._optimizer._learning_rate(max(0, int(self._optimizer.iterations.numpy()) - 1)))
-
-    @property
-    def workers(self) -> int:
-        """How many processes train together."""
-        extended = self.strategy.extended
-        return int(extended._num_workers) if isinstance(self.strategy, tf.distribute.MultiWorkerMirroredStrategy) else 1
-
-    @property
-    def is_chief(self) -> bool:
-        """Whether this process is the one of several that keeps the record."""
-        return self.workers == 1 or bool(self.strategy.extended._is_chief)
-
-    def largest(self, value: float) -> float:
-        """The largest of what the workers give."""
-        if self.workers == 1:
-            return value
-
-        def gather() -> Any:
-            number = tf.constant([value], tf.float32)
-            return tf.distribute.get_replica_context().all_gather(number, axis=0)
-
-        return float(tf.reduce_max(self.strategy.experimental_local_results(self.strategy.run(gather))[0]))
-
-    def any_worker(self, *flags: bool) -> tuple[bool, ...]:
-        """For each flag, whether some worker has set it."""
-        return tuple(self.largest(float(flag)) > 0 for flag in flags)
 
     def evaluate(self, batches: Batches) -> dict[str, float]:
         """The mean of each metric over an epoch, with dropout off; of the mean weights, if there is a running mean.
@@ -330,41 +289,26 @@ class Trainer:
             ValueError: there are no batches.
         """
         with self._mean_weights():
-            window = [self._run_test(batch)[0] for batch in self.spread(batches.epoch)]
+            window = [self._run_test(batch)[0] for batch in self.devices.spread(batches.epoch)]
         if not window:
             raise ValueError("there must be at least one batch to evaluate on, got none")
         found = means(window)
         found.pop("tokens")
         return found
 
-    def spread(self, read: Callable[..., Iterable[Batch]]) -> Iterable[Batch]:
-        """Batches for the devices: each has its share of the rows of every batch."""
-        if self._replicas == 1:
-            return read()
-
-        def read_here(context: tf.distribute.InputContext) -> Iterable[Batch]:
-            here = context.num_replicas_in_sync // context.num_input_pipelines
-            first = context.input_pipeline_id * here
-            return read(shares=range(first, first + here), of=context.num_replicas_in_sync)
-
-        return self.strategy.distribute_datasets_from_function(read_here)
-
     @contextlib.contextmanager
     def _mean_weights(self) -> Iterator[None]:
         """Puts the running mean in the place of the weights for a while."""
-        self.swap_means()
+        self.swap_mean()
         try:
             yield
         finally:
-            self.swap_means()
+            self.swap_mean()
 
-    def swap_means(self) -> None:
-        """Weights and running means change places, if there are any."""
+    def swap_mean(self) -> None:
+        """Weights and their running mean change places, if there is one."""
         with self.strategy.scope():
-            for average, weight in zip(self._averages, self._averaged(), strict=True):
-                current = weight.numpy()
-                weight.assign(average.numpy())
-                average.assign(current)
+            self._mean.swap()
 
     def weights(self) -> Arrays:
         """What the model knows now; of the means of the weights, if there are any."""
@@ -394,7 +338,7 @@ class Trainer:
         groups = {
             "model": self.model.variables,
             "optimizer": self._optimizer.variables,
-            "mean": self._averages,
+            "mean": self._mean.variables,
             "other": self._variables,
         }
         return [

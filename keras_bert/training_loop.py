@@ -7,27 +7,29 @@ import logging
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_bert.checkpoints import Arrays, CheckpointError, Checkpoints
 from keras_bert.config import check
-from keras_bert.history import RunningRecord
+from keras_bert.history import Entry, RunningRecord
+from keras_bert.objectives import add_up, averages
 from keras_bert.saving import describe_model
 from keras_bert.stop_request import StopRequest, stop_requests
 
 if TYPE_CHECKING:
-    from keras_bert.objectives import Batch, Sums
+    from keras_bert.objectives import Batch
     from keras_bert.trainer import Batches, Trainer
 
 logger = logging.getLogger(__name__)
 
-Entry = dict[str, float]
 OnProgress = Callable[[int, int, str], None]
 
 _SMALLER_IS_BETTER = ("loss", "error", "perplexity")
 _BEST = "best/"
+# The most of its time that a training gives to checkpoints: large models on slow disks take them less often.
+_SAVING_SHARE = 0.05
 
 
 class NonFiniteLossError(ArithmeticError):
@@ -114,7 +116,7 @@ class Loop:
         """Runs to the end."""
         checkpoints = Checkpoints(folder) if folder else None
         self._resume(checkpoints)
-        recorded = RunningRecord(record, self._progress.history) if record and self._trainer.is_chief else None
+        recorded = RunningRecord(record, self._progress.history) if record and self._trainer.devices.is_chief else None
         try:
             with stop_requests() as request:
                 self._run_steps(request, checkpoints, checkpoint_seconds, recorded)
@@ -133,8 +135,8 @@ class Loop:
         trainer, progress = self._trainer, self._progress
         parts = trainer.training.accumulation
         done = progress.step * parts
-        source = iter(trainer.spread(lambda **shares: self._batches.after(done, **shares)))
-        saved, self._clock = time.monotonic(), Clock()
+        source = iter(trainer.devices.spread(lambda **shares: self._batches.after(done, **shares)))
+        saved, pause, self._clock = time.monotonic(), seconds, Clock()
         if progress.ended:
             return
         while not progress.ended:
@@ -144,15 +146,17 @@ class Loop:
                 self._add_entry(record)
             self._on_progress(progress.step, trainer.steps, self._note)
             # Several workers must do the same after the same step; to ask them each time would hold them up.
-            if progress.ended or not (is_entry or trainer.workers == 1):
+            if progress.ended or not (is_entry or trainer.devices.workers == 1):
                 continue
-            due = bool(checkpoints) and time.monotonic() - saved >= seconds
-            stop, due = trainer.any_worker(bool(request.signal), due)
+            due = bool(checkpoints) and time.monotonic() - saved >= pause
+            stop, due = trainer.devices.any_worker(bool(request.signal), due)
             if stop:
                 raise StoppedError(self._stop(request.signal or "a signal to another worker", checkpoints))
             if due and checkpoints:
+                began = time.monotonic()
                 self._save(checkpoints)
                 saved = time.monotonic()
+                pause = max(seconds, (saved - began) / _SAVING_SHARE) if seconds else 0.0
         if checkpoints:
             # Whoever asks for the same training again, as after a kill further on, has it at once.
             self._save(Checkpoints(checkpoints.folder, keep=1))
@@ -242,7 +246,7 @@ class Loop:
         if self._best:
             self._trainer.set_weights(self._best)
         else:
-            self._trainer.swap_means()
+            self._trainer.swap_mean()
 
     def _stop(self, what: str, checkpoints: Checkpoints | None) -> str:
         """Saves where training stands, and tells how to go on."""
@@ -277,7 +281,8 @@ class Loop:
         """
         found = checkpoints.load() if checkpoints else None
         step = found.state["progress"]["step"] if found else 0
-        if self._trainer.largest(step) != step or self._trainer.largest(-step) != -step:
+        largest = self._trainer.devices.largest
+        if largest(step) != step or largest(-step) != -step:
             raise CheckpointError(f"all workers must have the checkpoint of one step, but here it is that of {step}")
         if checkpoints is None or found is None:
             return
@@ -294,23 +299,3 @@ class Loop:
             vars(self._trainer.loss_scale).update(found.state["loss_scale"])
         self._progress = Progress(**found.state["progress"])
         logger.info("going on after step %d", self._progress.step)
-
-
-def add_up(parts: "Sequence[Sums]") -> dict[str, tuple[float, float]]:
-    """The sums and weights of each metric over several batches."""
-    return {
-        name: (sum(float(sums[name][0]) for sums in parts), sum(float(sums[name][1]) for sums in parts))
-        for name in parts[0]
-    }
-
-
-def averages(window: Sequence[Mapping[str, Sequence[float]]]) -> Entry:
-    """The mean of each metric over steps; of those alone that had weight, as masked tokens have not in every batch."""
-    names = window[0] if window else {}
-    totals = {name: [sum(sums[name][place] for sums in window) for place in (0, 1)] for name in names}
-    return {name: total / weight for name, (total, weight) in totals.items() if weight}
-
-
-def means(window: "Sequence[Sums]") -> Entry:
-    """The mean of each metric over batches."""
-    return averages([add_up(window)])

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from components.artifacts import sync
-from components.base import Component, InputError, Refusal, Role, Workplace, set_progress_sink, set_workplace
+from components.base import Component, InputError, Refusal, Role
+from components.workplace import Workplace, set_progress_sink, set_workplace
 from pipeline.fingerprint import FIRST_PARTY
 
 Kind = Literal["done", "input_error", "refusal", "disk_full", "crash"]

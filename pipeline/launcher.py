@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.artifacts import Artifact, sync
-from components.base import Handle, InputError, Latest, Node, Refusal, Role, Workplace, canonical
+from components.base import Handle, InputError, Latest, Node, Refusal, Role, canonical
+from components.workplace import Workplace
 from pipeline.executor import PRELOAD, Outcome, Watcher, execute, is_disk_full
 from pipeline.fingerprint import FIRST_PARTY, code_fingerprint, execution_key
 from pipeline.root import ARTIFACTS, LOGS, STAGING, UNFINISHED

@@ -54,6 +54,6 @@ def _read_settings(file: Path) -> tuple[type[Task], dict[str, Any]]:
     if not isinstance(settings, dict):
         raise ValueError(f"{file} must hold a JSON object, got {settings!r}")
     name = settings.pop("task", None)
-    if name not in TASKS:
+    if not isinstance(name, str) or name not in TASKS:
         raise ValueError(f"{file}: task must be one of {sorted(TASKS)}, got {name!r}")
     return TASKS[name], settings

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from components import base
 from components.artifacts import Corpus, Vocabulary
 from components.base import (
     Handle,
@@ -20,8 +19,6 @@ from components.base import (
     component,
     find_component,
     nearest,
-    report_progress,
-    set_progress_sink,
 )
 
 
@@ -165,13 +162,5 @@ def test_what_has_no_canonical_form() -> None:
 def test_nearest_known_name() -> None:
     assert nearest("sise", {"size": 1, "other": 2}) == "; did you mean 'size'?"
     assert nearest("zzz", ["size", "other"]) == "; known: other, size"
-
-
-def test_progress_goes_to_the_sink() -> None:
-    report_progress(1, 2)
-    seen: list[tuple[float, float, str]] = []
-    before = base._sink
-    set_progress_sink(lambda done, total, note: seen.append((done, total, note)))
-    report_progress(1, 2, "half")
-    set_progress_sink(before)
-    assert seen == [(1, 2, "half")]
+    many = [f"n{number:02}" for number in range(22)]
+    assert nearest("zzz", many) == f"; known: {', '.join(many[:20])} and 2 more"

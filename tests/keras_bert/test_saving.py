@@ -96,6 +96,39 @@ def test_code_in_a_file_is_not_run(tmp_path):
         load_model(tmp_path / "model.keras")
 
 
+def rewrite(source, target, member, change):
+    """The file again, with one member changed; left out, if the change gives nothing."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            content = change(old.read(name)) if name == member else old.read(name)
+            if content:
+                new.writestr(name, content)
+
+
+@pytest.mark.parametrize(
+    ("member", "change"),
+    [
+        ("config.json", lambda content: b""),
+        ("config.json", lambda content: b"[]"),
+        ("config.json", lambda content: content.replace(b"EncoderBlock", b"EncoderBrick")),
+        ("model.weights.h5", lambda content: content[: len(content) // 2]),
+        ("model.weights.h5", lambda content: b""),
+    ],
+)
+def test_a_damaged_file(path, tmp_path, member, change):
+    rewrite(path, tmp_path / "model.keras", member, change)
+    with pytest.raises(ValueError, match=r"model\.keras must be a model that this library saved, got \w+: "):
+        load_model(tmp_path / "model.keras")
+
+
+def test_flipped_bytes(path, tmp_path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    (tmp_path / "model.keras").write_bytes(content)
+    with pytest.raises(ValueError, match=r"model\.keras must be a model that this library saved, got BadZipFile: "):
+        load_model(tmp_path / "model.keras")
+
+
 def test_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no model at .*model\.keras"):
         load_model(tmp_path / "model.keras")

@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.checkpoints import CheckpointError
 from keras_bert.config import EncoderConfig, Training
+from keras_bert.devices import Devices
 from keras_bert.encoder import build_encoder
 from keras_bert.history import write_history
 from keras_bert.layers.embeddings import TokenEmbedding
@@ -321,6 +324,16 @@ def train_as_one_of_two_workers(index: str, ports: str, folder: str) -> None:
     model, history = fit(6, strategy=strategy, training=training, log_every=1, validations=2)
     np.savez(Path(folder, f"{index}.npz"), *model.get_weights())
     write_history(history, Path(folder, f"{index}.jsonl"))
+    devices = Devices(strategy)
+    agreed = [devices.largest(float(index)), *devices.any_worker(index == "1", False)]
+    own = Path(folder, f"checkpoints-{index}")
+    fit(2, strategy=strategy, checkpoints=own)
+    if index == "1":
+        shutil.rmtree(own)
+    with pytest.raises(CheckpointError) as refused:
+        fit(2, strategy=strategy, checkpoints=own)
+    said = {"workers": devices.workers, "chief": devices.is_chief, "agreed": agreed, "refused": str(refused.value)}
+    Path(folder, f"{index}.json").write_text(json.dumps(said))
 
 
 def free_ports(count):
@@ -357,3 +370,9 @@ def test_two_workers_train_like_one(tmp_path):
         with np.load(tmp_path / f"{index}.npz") as arrays:
             for left, right in zip(model.get_weights(), arrays.values(), strict=True):
                 np.testing.assert_allclose(right, left, atol=1e-4)
+        assert json.loads((tmp_path / f"{index}.json").read_text()) == {
+            "workers": 2,
+            "chief": index == 0,
+            "agreed": [1.0, True, False],
+            "refused": f"all workers must have the checkpoint of one step, but here it is that of {(2, 0)[index]}",
+        }

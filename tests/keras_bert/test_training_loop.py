@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
 import keras
@@ -13,9 +14,11 @@ import pytest
 import tensorflow as tf
 
 import keras_bert.checkpoints
+from keras_bert import training_loop
+from keras_bert.batches import Phases
 from keras_bert.checkpoints import CheckpointError
 from keras_bert.config import EncoderConfig, Training
-from keras_bert.data import Phases, pretraining_batches
+from keras_bert.data import pretraining_batches
 from keras_bert.encoder import build_encoder
 from keras_bert.history import write_history
 from keras_bert.pretraining import PretrainingObjective, build_pretraining
@@ -125,6 +128,23 @@ def test_a_corrupt_checkpoint_falls_back_to_the_one_before(tmp_path, caplog):
     assert older.name.startswith("000000004-")
     assert resumed[1] == whole[1]
     np.testing.assert_array_equal(whole[0].get_weights()[0], resumed[0].get_weights()[0])
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(5.0, [5, 12]), (0.0, [*range(1, 12), 12])])
+def test_what_takes_long_to_save_is_saved_less_often(tmp_path, monkeypatch, seconds, expected):
+    now, saved = [0.0], []
+
+    def save(loop, checkpoints):
+        saved.append(loop._progress.step)
+        now[0] += 1.0
+
+    def tick(*_):
+        now[0] += 1.0
+
+    monkeypatch.setattr(training_loop, "time", types.SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(training_loop.Loop, "_save", save)
+    fit(12, checkpoints=tmp_path, checkpoint_seconds=seconds, on_progress=tick)
+    assert saved == expected
 
 
 @pytest.mark.parametrize(

@@ -11,18 +11,8 @@ import time
 from pathlib import Path
 
 from components.artifacts import Artifact
-from components.base import (
-    Input,
-    InputError,
-    Latest,
-    Local,
-    Node,
-    Output,
-    Refusal,
-    component,
-    report_progress,
-    workplace,
-)
+from components.base import Input, InputError, Latest, Local, Node, Output, Refusal, component
+from components.workplace import report_progress, workplace
 
 
 class Text(Artifact):

@@ -92,6 +92,7 @@ def test_missing_files(folder, missing):
     [
         ('{"task": "classif', "task.json must be JSON"),
         ("[]", r"task.json must hold a JSON object, got \[\]"),
+        ('{"task": ["poetry"]}', r"task must be one of .*, got \['poetry'\]"),
         ('{"task": "poetry"}', "task must be one of .*'classification'.*, got 'poetry'"),
         ('{"task": "classification", "colour": 1}', "must hold the settings of classification, got {'colour': 1}"),
         (

@@ -1,0 +1,60 @@
+"""Processes that hold what is timed, and answer when they are asked: each starts once, and all take turns."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+# Libraries write to standard output, too.
+_ANSWER = ">>"
+
+
+class Contestant:
+    """A process that answers, a line of JSON for a line of JSON.
+
+    Args:
+        python: its interpreter.
+        arguments: of that, after `-m`.
+
+    Attributes:
+        hello: what it said when it was ready.
+    """
+
+    def __init__(self, python: str, arguments: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            [python, "-m", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2"},
+        )
+        self.hello = self._read()
+
+    def ask(self, question: Any) -> Any:
+        """Waits for the answer."""
+        assert self._process.stdin is not None
+        print(json.dumps(question), file=self._process.stdin, flush=True)
+        return self._read()
+
+    def stop(self) -> None:
+        """Ends the process."""
+        self._process.communicate()
+
+    def _read(self) -> Any:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith(_ANSWER):
+                return json.loads(line.removeprefix(_ANSWER))
+        raise SystemExit(f"a contestant ended early: {self._process.args}")
+
+
+def answer(value: Any) -> None:
+    """Says hello, or answers a question, in such a process."""
+    print(_ANSWER + json.dumps(value), flush=True)
+
+
+def questions() -> Iterator[Any]:
+    """What such a process is asked."""
+    return map(json.loads, sys.stdin)
