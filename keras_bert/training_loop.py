@@ -281,8 +281,9 @@ class Loop:
         """
         found = checkpoints.load() if checkpoints else None
         step = found.state["progress"]["step"] if found else 0
-        largest = self._trainer.devices.largest
-        if largest(step) != step or largest(-step) != -step:
+        # All workers ask both before one of them gives up: the others would wait for it.
+        most, least = self._trainer.devices.largest(step), -self._trainer.devices.largest(-step)
+        if not most == least == step:
             raise CheckpointError(f"all workers must have the checkpoint of one step, but here it is that of {step}")
         if checkpoints is None or found is None:
             return
