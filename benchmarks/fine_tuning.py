@@ -3,11 +3,10 @@
     python -m benchmarks.fine_tuning --peers-python PATH --checkpoint FOLDER --train FILE.tsv --dev FILE.tsv
 
 PATH is a Python interpreter with torch and transformers, FOLDER a BERT in Hugging Face's format, the files are tables
-with a header. Both train on batches of as many sentences, with dropout, AdamW and
-clipping; ours are the batches and the step of the pipeline's `fine_tune`. Every contestant is a process of its own, in
-each round for as many steps; the first ones of ours, in which graphs are traced and compiled for each length, do not
-count, nor does tokenizing. What both reach in whole trainings, `python -m pipeline fine-tune` and
-`benchmarks/hugging_face_loop.py` tell.
+with a header. Both train on batches of as many sentences, with dropout, AdamW and clipping; ours are the batches and
+the step of the pipeline's `fine_tune`. Every contestant is a process of its own, in each round for as many steps; the
+first ones of ours, in which graphs are traced and compiled for each length, do not count, nor does tokenizing. What
+both reach in whole trainings, `python -m benchmarks.task_accuracy` tells.
 """
 
 import argparse
