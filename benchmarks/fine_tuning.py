@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contestants import Contestant, answer, questions
-from components.artifacts import Model, TaskExamples, Vocabulary
-from components.checkpoints import Checkpoint
+from components.dsl.artifact import Model, TaskExamples, Vocabulary
 from components.import_checkpoint import import_checkpoint
 from components.ingest_examples import ingest_examples
-from components.sources import TableSource
+from components.sources.checkpoint import Checkpoint
+from components.sources.text import TableSource
 
 PRECISIONS = ("float32", "bfloat16")
 WARM_UP = 200
@@ -84,14 +84,14 @@ def start(folder: str, precision: str, options: argparse.Namespace) -> Contestan
 
 def serve(folder: Path, precision: Any, batch_size: int, steps: int) -> None:
     """Answers each question with the rate of so many steps."""
-    from components.fine_tuning import make_objective
-    from components.task_training import training_rows
+    from components.training.on_rows import training_rows
+    from components.training.tuning import make_objective
     from keras_bert.config import Training
-    from keras_bert.encoder import encoder_of
-    from keras_bert.records import read_features, read_labels
-    from keras_bert.saving import load_model
+    from keras_bert.data.records import read_features, read_labels
+    from keras_bert.models.encoder import encoder_of
+    from keras_bert.models.saving import load_model
     from keras_bert.tasks.classification import build_classifier
-    from keras_bert.trainer import Trainer
+    from keras_bert.training.trainer import Trainer
 
     examples = TaskExamples(folder / "examples")
     labels = read_labels(examples.path)

@@ -154,7 +154,7 @@ def serve_keras(contestant: str, shape: dict[str, int], threads: int) -> tuple[M
 def build_ours(shape: dict[str, int]) -> Any:
     """Our encoder."""
     from keras_bert.config import EncoderConfig
-    from keras_bert.encoder import build_encoder
+    from keras_bert.models.encoder import build_encoder
 
     config = EncoderConfig(
         vocabulary_size=VOCABULARY,

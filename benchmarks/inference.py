@@ -52,10 +52,10 @@ def export(layers: int, hidden: int, folder: Path) -> dict[str, Callable[..., An
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     from keras_bert.compress.quantize import QuantizationAware
-    from keras_bert.encoder import build_encoder
     from keras_bert.export.onnx import export_onnx
     from keras_bert.export.runtimes import OnnxClassifier, TFLiteClassifier
     from keras_bert.export.tflite import export_tflite
+    from keras_bert.models.encoder import build_encoder
     from keras_bert.tasks.classification import build_classifier
 
     config = EncoderConfig(

@@ -16,12 +16,11 @@ from pathlib import Path
 
 from benchmarks.processes import tree_memory
 from benchmarks.tokenizer import load
-from components import corpus_steps, masked_shards  # noqa: F401  (imports are not counted)
-from components.artifacts import Corpus, PretrainingExamples, Vocabulary
-from components.beam_runner import BeamOptions
+from components.beam.engine import BeamOptions
+from components.dsl.artifact import Corpus, PretrainingExamples, Vocabulary
 from components.ingest_corpus import ingest_corpus
 from components.mask_examples import mask_examples
-from components.sources import TextSource
+from components.sources.text import TextSource
 from keras_bert.config import Masking
 
 _SMALL = "A cat sat on a mat. It slept.\n\nRain fell all day long. Roads were wet.\n\nShe reads books. He writes them."

@@ -11,14 +11,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from components.artifacts import Corpus, PretrainingExamples, Vocabulary
 from components.build_vocabulary import build_vocabulary
+from components.dsl.artifact import Corpus, PretrainingExamples, Vocabulary
 from components.ingest_corpus import ingest_corpus, read_shard
 from components.mask_examples import mask_examples
-from components.masked_shards import MaskShardFn, ShardJob, write_shard
-from components.sources import TextSource
+from components.rows.masked_shards import MaskShardFn, ShardJob, write_shard
+from components.sources.text import TextSource
 from keras_bert.config import Masking, PretrainingRows
-from keras_bert.data import pretraining_batches
+from keras_bert.data.examples import pretraining_batches
 
 JOBS = [
     ("tokens", "next_sentence"),

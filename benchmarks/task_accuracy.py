@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from pipeline.fine_tuning_settings import FineTuningSettings
-from pipeline.fine_tuning_table import read_outcome
+from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import fine_tuning
-from pipeline.runner import run_pipeline
+from pipeline.settings.fine_tuning import FineTuningSettings
+from pipeline.views.fine_tuning import read_outcome
 
 
 class Task(NamedTuple):

@@ -20,7 +20,7 @@ import tensorflow_text as tf_text
 from rich.console import Console
 from rich.table import Table
 
-from keras_bert.tokenizer import UNKNOWN, Tokenizer
+from keras_bert.tokenizers.tokenizer import UNKNOWN, Tokenizer
 from tests.golden.tokenizer import Differences, Reference, ask_reference, compare
 
 BATCH = 1000

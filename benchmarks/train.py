@@ -178,10 +178,10 @@ def our_step(mode: str, shape: Shape) -> Callable[[], Any]:
     import tensorflow as tf
 
     from keras_bert.config import EncoderConfig, Training
-    from keras_bert.encoder import build_encoder
-    from keras_bert.kernels.pretraining import FusedPretrainingObjective
-    from keras_bert.pretraining import PretrainingObjective, build_pretraining
-    from keras_bert.trainer import Trainer
+    from keras_bert.fused.pretraining import FusedPretrainingObjective
+    from keras_bert.models.encoder import build_encoder
+    from keras_bert.models.pretraining import PretrainingObjective, build_pretraining
+    from keras_bert.training.trainer import Trainer
 
     precision, *compiler = mode.split()
     xla = {"": "off", "XLA": "whole", "XLA parts": "parts"}[" ".join(compiler)]

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from components.artifacts import Corpus, Vocabulary
-from components.base import Input, InputError, Local, Output, component
-from components.beam_runner import BeamOptions
-from components.workplace import report_progress
+from components.beam.engine import BeamOptions
+from components.dsl.artifact import Corpus, Vocabulary
+from components.dsl.component import Input, InputError, Local, Output, component
+from components.dsl.workplace import report_progress
 
 # Longer words are rare, and the learner's work grows with the square of the length.
 _LONGEST_WORD = 24
@@ -31,8 +31,8 @@ def build_vocabulary(
     Raises:
         InputError: the corpus does not support so many pieces, or needs more for its characters alone.
     """
-    from components.word_counts import count_words
-    from keras_bert.tokenizer import SPECIAL_TOKENS, Tokenizer
+    from components.corpus.word_counts import count_words
+    from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
 
     report_progress(0, 1, "counting words")
     shards = sorted(corpus.path.glob("corpus-*.jsonl.gz"))

@@ -3,10 +3,10 @@
 import logging
 from typing import TYPE_CHECKING
 
-from components.artifacts import Model, TaskExamples
-from components.base import Input, Output, component
-from components.model_folder import read_model, write_model
-from components.task_training import train_on_rows
+from components.dsl.artifact import Model, TaskExamples
+from components.dsl.component import Input, Output, component
+from components.training.model_folder import read_model, write_model
+from components.training.on_rows import train_on_rows
 from keras_bert.config import Distillation, EncoderShape, Training
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ def distill(
         training: how long and how to train.
     """
     from keras_bert.compress.distill import DistillationObjective
-    from keras_bert.encoder import build_encoder
-    from keras_bert.strategies import find_strategy
+    from keras_bert.models.encoder import build_encoder
     from keras_bert.tasks.classification import build_classifier, pooling_of
-    from keras_bert.trainer import make_deterministic
+    from keras_bert.training.strategies import find_strategy
+    from keras_bert.training.trainer import make_deterministic
 
     make_deterministic(training.seed)
     with find_strategy().scope():

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts import Blessing, EdgeModel, Evaluation, Model, Pushed, TaskExamples
-from components.base import Input, Output, component
-from components.model_folder import read_model
-from components.scoring import Row, score, score_bag_of_words, score_majority, time_passages
-from components.workplace import report_progress
+from components.dsl.artifact import Blessing, EdgeModel, Evaluation, Model, Pushed, TaskExamples
+from components.dsl.component import Input, Output, component
+from components.dsl.workplace import report_progress
+from components.scoring.classes import Row, score, score_bag_of_words, score_majority, time_passages
+from components.training.model_folder import read_model
 from keras_bert.config import check
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def evaluate(
         previous: the version pushed before, measured on the same rows.
         thresholds: what decides.
     """
-    from keras_bert.data import read_texts
-    from keras_bert.records import read_labels
+    from keras_bert.data.examples import read_texts
+    from keras_bert.data.records import read_labels
 
     _use_one_thread()
     labels = read_labels(examples.path)
@@ -140,8 +140,8 @@ def _use_one_thread() -> None:
 
 def _read_features(examples: TaskExamples) -> "list[Features]":
     """The test rows as model inputs, each (1, length), without padding."""
-    from keras_bert.data import task_batches
-    from keras_bert.encoder import INPUT_NAMES
+    from keras_bert.data.examples import task_batches
+    from keras_bert.models.encoder import INPUT_NAMES
 
     rows = []
     for batch in task_batches(examples.path, "test", 1).epoch():
@@ -168,7 +168,7 @@ def _keras_classifier(artifact: Model) -> "Classify":
     """A Keras model as a function of the three inputs."""
     import tensorflow as tf
 
-    from keras_bert.encoder import INPUT_NAMES
+    from keras_bert.models.encoder import INPUT_NAMES
 
     network = read_model(artifact)[0]
     signature = [tf.TensorSpec((1, None), tf.int32, name=name) for name in INPUT_NAMES]

@@ -4,10 +4,10 @@ import json
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts import EdgeModel, Model, TaskExamples
-from components.base import Input, Output, component
-from components.model_folder import copy_tokenizer, read_model
-from components.workplace import report_progress
+from components.dsl.artifact import EdgeModel, Model, TaskExamples
+from components.dsl.component import Input, Output, component
+from components.dsl.workplace import report_progress
+from components.training.model_folder import copy_tokenizer, read_model
 from keras_bert.config import check
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def choose_lengths(lengths: tuple[int, ...], max_length: int) -> list[int]:
 
 def _read_rows(examples: TaskExamples, rows: int) -> "Features":
     """The first validation rows as model inputs (rows, longest)."""
-    from keras_bert.data import task_batches
-    from keras_bert.encoder import INPUT_NAMES
+    from keras_bert.data.examples import task_batches
+    from keras_bert.models.encoder import INPUT_NAMES
 
     batch = next(iter(task_batches(examples.path, "validation", rows).epoch()))
     return {name: batch[name].numpy() for name in INPUT_NAMES}

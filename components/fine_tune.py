@@ -1,10 +1,10 @@
 """Fine-tuning: a model for the task of the labelled rows, on a pre-trained encoder."""
 
-from components.artifacts import Model, TaskExamples
-from components.base import Input, Output, component
-from components.fine_tuning import ClassWeights, Selection, tune
-from components.model_folder import write_model
-from components.workplace import report_progress
+from components.dsl.artifact import Model, TaskExamples
+from components.dsl.component import Input, Output, component
+from components.dsl.workplace import report_progress
+from components.training.model_folder import write_model
+from components.training.tuning import ClassWeights, Selection, tune
 from keras_bert.config import Pooling, Training
 
 

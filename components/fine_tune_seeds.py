@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts import Model, Scores, TaskExamples
-from components.base import Input, InputError, Output, component
-from components.fine_tuning import ClassWeights, Selection, task_labels, tune
-from components.model_folder import write_model
-from components.task_rows import read_rows
-from components.task_scores import TaskScores, choose_metric, score_task
-from components.workplace import report_progress
+from components.dsl.artifact import Model, Scores, TaskExamples
+from components.dsl.component import Input, InputError, Output, component
+from components.dsl.workplace import report_progress
+from components.examples.rows import read_rows
+from components.scoring.tasks import TaskScores, choose_metric, score_task
+from components.training.model_folder import write_model
+from components.training.tuning import ClassWeights, Selection, task_labels, tune
 from keras_bert.config import Pooling, Training, check
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def fine_tune_seeds(
     """
     check("fine_tune_seeds", "seeds", seeds >= 1, "be at least 1", seeds)
     dataclasses.replace(training, seed=training.seed + seeds - 1)  # raises where the last seed is too large
-    from keras_bert.records import read_features
+    from keras_bert.data.records import read_features
 
     features, labels = read_features(examples.path), task_labels(examples)
     metric = choose_metric(metric, features["task"], labels)
@@ -173,7 +173,7 @@ def _count_rows(features: Mapping[str, Any]) -> dict[str, int]:
 
 def _try_seed(training: Training, folder: Path, place: tuple[int, int], **arguments: Any) -> tuple["Task", Trial]:
     """Trains with one seed, saves the model and scores it on the validation split."""
-    from keras_bert.saving import save_model
+    from keras_bert.models.saving import save_model
 
     number, seeds = place
 
@@ -199,7 +199,7 @@ def _test(task: "Task", trials: Sequence[Trial], examples: TaskExamples) -> list
 
 def _load(task: "Task", trial: Trial) -> "Task":
     """The task as it was after a trial; of `task` only the kind and the tokenizer are taken."""
-    from keras_bert.saving import load_model
+    from keras_bert.models.saving import load_model
 
     return type(task).from_settings(load_model(trial.file), task.tokenizer, trial.settings)
 

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from components.artifacts import Model, Vocabulary
-from components.base import InputError, Output, component
-from components.checkpoints import Checkpoint
+from components.dsl.artifact import Model, Vocabulary
+from components.dsl.component import InputError, Output, component
+from components.sources.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from components.artifacts import Corpus
-from components.base import InputError, Local, Output, component
-from components.beam_runner import BeamOptions, choose_scale, run_over
-from components.cleaning import Cleaning
-from components.sentences import cut_sentences, split_sentences
-from components.sources import DocstringCorpus, TextSource
-from components.workplace import report_progress
+from components.beam.engine import BeamOptions, choose_scale, run_over
+from components.corpus.cleaning import Cleaning
+from components.corpus.sentences import cut_sentences, split_sentences
+from components.dsl.artifact import Corpus
+from components.dsl.component import InputError, Local, Output, component
+from components.dsl.workplace import report_progress
+from components.sources.text import DocstringCorpus, TextSource
 
 # Of a small corpus; from 64 MB on, shards grow to four times as much (`corpus_plan.shard_size`).
 SHARD_BYTES = 1_000_000
@@ -45,7 +45,7 @@ def ingest_corpus(
     Raises:
         InputError: the source is missing or cannot be read, two documents have the same id, or none is left.
     """
-    from components.corpus_steps import PLAN, Job, build, find_units
+    from components.corpus.transforms import PLAN, Job, build, find_units
 
     report_progress(0, 1, "reading")
     units = find_units(source)

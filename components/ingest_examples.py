@@ -7,25 +7,25 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts import TaskExamples, Vocabulary
-from components.base import Input, Output, component
-from components.held_out import hold_out
-from components.sources import DocstringTask, TableSource
-from components.splits import carve
-from components.squad import Question, as_fields
-from components.task_records import (
+from components.dsl.artifact import TaskExamples, Vocabulary
+from components.dsl.component import Input, Output, component
+from components.dsl.workplace import report_progress
+from components.examples.held_out import hold_out
+from components.examples.records import (
     FEATURES,
     serialize_labelled,
     serialize_numbers,
     serialize_questions,
     serialize_sentences,
 )
-from components.task_sources import QuestionSource, SentenceSource
-from components.workplace import report_progress
+from components.examples.splits import carve
+from components.sources.squad import Question, as_fields
+from components.sources.task_sources import QuestionSource, SentenceSource
+from components.sources.text import DocstringTask, TableSource
 from keras_bert.config import check
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizer import Tokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
 
 SPLITS = ("train", "validation", "test")
 
@@ -69,8 +69,8 @@ def ingest_examples(
     # Of all rows that are there: a rare tag may be in none of those that stay in training.
     labels = _find_labels(source, given["train"])
     splits = _complete(given, source.task)
-    from keras_bert.records import write_features, write_labels, write_records
-    from keras_bert.tokenizer import Tokenizer
+    from keras_bert.data.records import write_features, write_labels, write_records
+    from keras_bert.tokenizers.tokenizer import Tokenizer
 
     serialize = _choose_serializer(source.task, labels, Tokenizer.load(vocabulary.path), windows)
     counts: dict[str, int] = {}

@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from components.artifacts import Corpus, PretrainingExamples, Vocabulary
-from components.base import Input, InputError, Local, Output, component
-from components.beam_runner import BeamOptions, choose_scale, run_over
-from components.workplace import report_progress
+from components.beam.engine import BeamOptions, choose_scale, run_over
+from components.dsl.artifact import Corpus, PretrainingExamples, Vocabulary
+from components.dsl.component import Input, InputError, Local, Output, component
+from components.dsl.workplace import report_progress
 from keras_bert.config import Masking, PretrainingRows, check
 
 _FEATURES = {
@@ -66,7 +66,7 @@ def mask_examples(
         )
     from apache_beam import ParDo
 
-    from components.masked_shards import MaskShardFn, ShardJob
+    from components.rows.masked_shards import MaskShardFn, ShardJob
 
     shards = sorted(str(path) for path in corpus.path.glob("corpus-*.jsonl.gz"))
     report_progress(0, len(shards), "masking shards")
@@ -92,7 +92,7 @@ def mask_examples(
 
 def _add_shards(scratch: Path) -> dict[str, dict[str, Any]]:
     """The tallies of all shards together: `train-128` and the like -> what was counted."""
-    from components.example_statistics import add
+    from components.rows.statistics import add
 
     parts = [json.loads(file.read_text()) for file in scratch.glob("*.json")]
     return {name: add(part[name] for part in parts) for name in parts[0]}
@@ -105,8 +105,8 @@ def _describe(
     rows: PretrainingRows,
 ) -> None:
     """Writes `features.json` and `statistics.json`."""
-    from components.example_statistics import STATISTICS_FILE, describe
-    from keras_bert.records import write_features
+    from components.rows.statistics import STATISTICS_FILE, describe
+    from keras_bert.data.records import write_features
 
     features = _FEATURES | ({} if rows.dynamic else _MASKS)
     if rows.objective in _LABELS:

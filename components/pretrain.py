@@ -4,16 +4,16 @@ import logging
 import math
 from typing import TYPE_CHECKING
 
-from components.artifacts import Model, PretrainingExamples, Vocabulary
-from components.base import Input, Output, component
-from components.model_folder import write_model
-from components.task_training import training_folders
-from components.workplace import report_progress
+from components.dsl.artifact import Model, PretrainingExamples, Vocabulary
+from components.dsl.component import Input, Output, component
+from components.dsl.workplace import report_progress
+from components.training.model_folder import write_model
+from components.training.on_rows import training_folders
 from keras_bert.config import EncoderShape, Training, check
 
 if TYPE_CHECKING:
-    from keras_bert.batches import Batches, Phases
-    from keras_bert.objectives import Objective
+    from keras_bert.data.batches import Batches, Phases
+    from keras_bert.objectives.base import Objective
 
 logger = logging.getLogger(__name__)
 
@@ -47,14 +47,14 @@ def pretrain(
         ValueError: `short_steps` is out of range.
     """
     check("pretrain", "short_steps", 0 < short_steps < 1, "be in (0, 1)", short_steps)
-    from keras_bert.data import pretraining_batches
-    from keras_bert.encoder import build_encoder
-    from keras_bert.kernels.pretraining import FusedPretrainingObjective
-    from keras_bert.pretraining import PretrainingObjective, build_pretraining
-    from keras_bert.records import read_features
-    from keras_bert.strategies import find_strategy
-    from keras_bert.tokenizer import Tokenizer
-    from keras_bert.trainer import VALIDATION_BATCH, Trainer, make_deterministic
+    from keras_bert.data.examples import pretraining_batches
+    from keras_bert.data.records import read_features
+    from keras_bert.fused.pretraining import FusedPretrainingObjective
+    from keras_bert.models.encoder import build_encoder
+    from keras_bert.models.pretraining import PretrainingObjective, build_pretraining
+    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.training.strategies import find_strategy
+    from keras_bert.training.trainer import VALIDATION_BATCH, Trainer, make_deterministic
 
     make_deterministic(training.seed)
     strategy = find_strategy()
@@ -85,8 +85,8 @@ def pretrain(
 
 def _batches(examples: PretrainingExamples, training: Training, lengths: list[int], short: int) -> "Batches | Phases":
     """Training batches without end, those of the first `short` steps of short rows, if there are any."""
-    from keras_bert.batches import Phases
-    from keras_bert.data import pretraining_batches
+    from keras_bert.data.batches import Phases
+    from keras_bert.data.examples import pretraining_batches
 
     first, *rest = (
         pretraining_batches(examples.path, "train", training.part_size, length=length, seed=training.seed, shuffle=True)

@@ -4,10 +4,10 @@ import json
 import shutil
 from pathlib import Path
 
-from components.artifacts import Blessing, EdgeModel, Evaluation, Pushed, sync
-from components.base import Input, Output, Refusal, component
-from components.model_card import write_model_card
-from components.model_folder import TOKENIZER_FILES
+from components.dsl.artifact import Blessing, EdgeModel, Evaluation, Pushed, sync
+from components.dsl.component import Input, Output, Refusal, component
+from components.scoring.model_card import write_model_card
+from components.training.model_folder import TOKENIZER_FILES
 
 EDGE_FILES = ("model.tflite", "model.onnx", "labels.json", "recipe.json", *TOKENIZER_FILES)
 

@@ -1,9 +1,9 @@
 """Quantization-aware training of a student."""
 
-from components.artifacts import Model, TaskExamples
-from components.base import Input, Output, component
-from components.model_folder import read_model, write_model
-from components.task_training import train_on_rows, training_rows
+from components.dsl.artifact import Model, TaskExamples
+from components.dsl.component import Input, Output, component
+from components.training.model_folder import read_model, write_model
+from components.training.on_rows import train_on_rows, training_rows
 from keras_bert.config import Distillation, Training
 
 # Batches that the activation ranges start from, before the first training step.
@@ -30,9 +30,9 @@ def quantize(
     from keras_bert.compress.distill import DistillationObjective
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.compress.ranges import save_ranges
-    from keras_bert.encoder import INPUT_NAMES
-    from keras_bert.strategies import find_strategy
-    from keras_bert.trainer import make_deterministic
+    from keras_bert.models.encoder import INPUT_NAMES
+    from keras_bert.training.strategies import find_strategy
+    from keras_bert.training.trainer import make_deterministic
 
     make_deterministic(training.seed)
     with find_strategy().scope():

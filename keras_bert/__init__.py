@@ -8,13 +8,13 @@ import importlib
 from typing import Any
 
 _HOMES = {
-    "CUSTOM_OBJECTS": "keras_bert.saving",
+    "CUSTOM_OBJECTS": "keras_bert.models.saving",
     "EncoderConfig": "keras_bert.config",
     "PRESETS": "keras_bert.config",
     "TASKS": "keras_bert.tasks.registry",
-    "Tokenizer": "keras_bert.tokenizer",
+    "Tokenizer": "keras_bert.tokenizers.tokenizer",
     "adamw": "keras_bert.optimizer",
-    "build_encoder": "keras_bert.encoder",
+    "build_encoder": "keras_bert.models.encoder",
     "from_hugging_face": "keras_bert.interop.hugging_face",
     "from_tf1": "keras_bert.interop.tf1",
     "load": "keras_bert.tasks.registry",

@@ -13,17 +13,17 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from components.base import InputError
-from components.checkpoints import Checkpoint
-from pipeline.fine_tuning_settings import FineTuningSettings, load_fine_tuning
-from pipeline.fine_tuning_table import Outcome, read_outcome, show_outcomes
-from pipeline.fingerprint import FingerprintError
+from components.dsl.component import InputError
+from components.sources.checkpoint import Checkpoint
+from pipeline.orchestrator.fingerprint import FingerprintError
+from pipeline.orchestrator.runner import RunResult, run_pipeline
+from pipeline.orchestrator.store import Store
 from pipeline.pipelines import compression, fine_tuning
-from pipeline.runner import RunResult, run_pipeline
-from pipeline.settings import Settings, load_settings
-from pipeline.statistics_view import read_statistics, show_statistics
-from pipeline.store import Store
-from pipeline.terminal import format_seconds, write
+from pipeline.settings.fine_tuning import FineTuningSettings, load_fine_tuning
+from pipeline.settings.schema import Settings, load_settings
+from pipeline.views.fine_tuning import Outcome, read_outcome, show_outcomes
+from pipeline.views.statistics import read_statistics, show_statistics
+from pipeline.views.terminal import format_seconds, write
 
 DONE, FAILED, BAD_INPUT, REFUSED, INTERRUPTED = 0, 1, 2, 3, 130
 

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from components.artifacts import Pushed
-from components.base import Latest
 from components.build_vocabulary import build_vocabulary
-from components.checkpoints import Checkpoint
 from components.distill import distill
+from components.dsl.artifact import Pushed
+from components.dsl.component import Latest
 from components.evaluate import evaluate
 from components.export_model import export_model
 from components.fine_tune import fine_tune
@@ -18,10 +17,11 @@ from components.mask_examples import mask_examples
 from components.pretrain import pretrain
 from components.push import push
 from components.quantize import quantize
+from components.sources.checkpoint import Checkpoint
 from keras_bert.config import Distillation
-from pipeline.fine_tuning_settings import FineTuningSettings
-from pipeline.graph import Pipeline
-from pipeline.settings import Settings
+from pipeline.orchestrator.graph import Pipeline
+from pipeline.settings.fine_tuning import FineTuningSettings
+from pipeline.settings.schema import Settings
 
 
 def compression(settings: Settings, root: Path) -> Pipeline:

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert.saving import load_model, save_model
+from keras_bert.models.saving import load_model, save_model
 
 # Softmax does not see what is added to all of a row's scores alike.
 WITHOUT_GRADIENT = ("key/bias",)

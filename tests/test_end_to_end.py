@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.artifacts import Model
+from components.dsl.artifact import Model
 from pipeline.cli import main
-from pipeline.store import Store
+from pipeline.orchestrator.store import Store
 from tests.tiny_job import write_job
 
 STEPS = (

@@ -7,7 +7,7 @@ import pytest
 
 import keras_bert
 from pipeline.cli import main
-from pipeline.store import Store
+from pipeline.orchestrator.store import Store
 from tests.components import tuning_job
 
 SETTINGS = """

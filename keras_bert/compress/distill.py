@@ -6,11 +6,11 @@ import keras
 from keras import ops
 
 from keras_bert.config import Distillation
-from keras_bert.encoder import blocks_of, has_layer
 from keras_bert.layers.embeddings import PositionEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.losses import cross_entropy, hits, weighted
-from keras_bert.objectives import Batch, Sums, call_model
+from keras_bert.models.encoder import blocks_of, has_layer
+from keras_bert.objectives.base import Batch, Sums, call_model
 
 # Layers outside the blocks that a student of the same width takes over as they are.
 _SHARED = ("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "pooler", "classifier")

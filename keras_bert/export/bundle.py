@@ -11,7 +11,7 @@ import numpy as np
 from keras_bert.export.runtimes import TFLiteClassifier
 from keras_bert.tasks.checks import as_texts, check_same_length
 from keras_bert.tasks.classification import Prediction, decode
-from keras_bert.tokenizer import Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
 
 
 class Bundle:

@@ -11,8 +11,8 @@ import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from keras_bert.compress.ranges import fixed_ranges
-from keras_bert.encoder import INPUT_NAMES
 from keras_bert.export.runtimes import SIGNATURE
+from keras_bert.models.encoder import INPUT_NAMES
 
 
 def export_tflite(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from keras_bert.config import EncoderConfig, Pooling
-from keras_bert.encoder import build_encoder, has_layer
-from keras_bert.pretraining import build_pretraining
+from keras_bert.models.encoder import build_encoder, has_layer
+from keras_bert.models.pretraining import build_pretraining
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import build_classifier, pooling_of
 from keras_bert.tasks.embedding import build_embedder
@@ -17,7 +17,7 @@ from keras_bert.tasks.regression import build_regressor
 from keras_bert.tasks.token_classification import build_tagger
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizer import Tokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
 
 # The output layers before which there is a dropout.
 _OUTPUTS = {

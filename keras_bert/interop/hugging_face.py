@@ -18,7 +18,6 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.encoder import config_of, has_layer
 from keras_bert.folders import staged_files
 from keras_bert.interop import hugging_face_config
 from keras_bert.interop.configs import write_json
@@ -49,6 +48,7 @@ from keras_bert.interop.vocabularies import (
     write_vocabulary,
 )
 from keras_bert.interop.weights import POOLER, Array, Tensors, has_pooler, read_weights, write_weights, zero_pooler
+from keras_bert.models.encoder import config_of, has_layer
 from keras_bert.tasks.base import Task
 
 _OF_TOKENIZER = ("tensorflow", "tensorflow_text")
@@ -82,7 +82,7 @@ def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
     """
     # Reading text into tokens is TensorFlow's work; all else runs without it.
     try:
-        from keras_bert.tokenizer import Tokenizer
+        from keras_bert.tokenizers.tokenizer import Tokenizer
     except ModuleNotFoundError as error:
         if error.name not in _OF_TOKENIZER:
             raise

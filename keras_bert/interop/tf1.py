@@ -18,7 +18,6 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert.config import Activation, check
-from keras_bert.encoder import config_of, has_layer
 from keras_bert.folders import staged_files
 from keras_bert.interop.configs import read_encoder_config, read_json, write_encoder_config, write_json
 from keras_bert.interop.heads import Head, build_model, build_task, head_of
@@ -33,9 +32,10 @@ from keras_bert.interop.weights import (
     write_weights,
     zero_pooler,
 )
+from keras_bert.models.encoder import config_of, has_layer
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.registry import TASKS
-from keras_bert.tokenizer import Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
 
 CONFIG_FILE = "bert_config.json"
 

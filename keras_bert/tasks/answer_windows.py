@@ -14,7 +14,7 @@ import numpy as np
 from keras_bert.tasks.base import Array, Features
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizer import Tokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
 
 
 @dataclasses.dataclass(frozen=True)

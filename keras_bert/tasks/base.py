@@ -11,13 +11,13 @@ import keras
 import numpy as np
 
 from keras_bert.config import check
-from keras_bert.encoder import INPUT_NAMES, config_of, encoder_of
 from keras_bert.folders import MODEL_FILE, TASK_FILE, staged_files
-from keras_bert.saving import save_model
+from keras_bert.models.encoder import INPUT_NAMES, config_of, encoder_of
+from keras_bert.models.saving import save_model
 from keras_bert.tasks.checks import as_texts, check_same_length
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizer import Tokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
 
 Features = dict[str, np.ndarray[Any, Any]]
 Array = np.ndarray[Any, Any]

@@ -8,14 +8,14 @@ import keras
 import numpy as np
 
 from keras_bert.config import Pooling, check
-from keras_bert.encoder import has_layer, pooled_output, sequence_output
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MeanPooler
+from keras_bert.models.encoder import has_layer, pooled_output, sequence_output
 from keras_bert.tasks.base import Array, Features, Task
 from keras_bert.tasks.checks import check_labels, check_same_length, label_numbers
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizer import Tokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
 
 
 def build_classifier(

@@ -9,13 +9,13 @@ import keras
 import numpy as np
 
 from keras_bert.config import Pooling, check
-from keras_bert.encoder import sequence_output
 from keras_bert.layers.heads import FirstTokenPooler, MeanPooler
+from keras_bert.models.encoder import sequence_output
 from keras_bert.tasks.base import Array, Features, Task
 from keras_bert.tasks.checks import as_numbers, as_texts, check_same_length
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizer import Tokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
 
 
 def build_embedder(encoder: keras.Model, *, pooling: Pooling = "mean", normalize: bool = False) -> keras.Model:

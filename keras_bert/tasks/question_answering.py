@@ -10,9 +10,9 @@ import keras
 import numpy as np
 
 from keras_bert.config import check
-from keras_bert.encoder import sequence_output
 from keras_bert.layers.dense import Dense
 from keras_bert.losses import span_hits, span_loss
+from keras_bert.models.encoder import sequence_output
 from keras_bert.tasks.answer_spans import Spans, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import (
     Pieces,
@@ -27,7 +27,7 @@ from keras_bert.tasks.base import Array, Features, Task, slices
 from keras_bert.tasks.checks import as_texts, check_same_length
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizer import Tokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
 
 # Windows that are held in memory as inputs and logits at once, and those of them whose spans are scored at once: few,
 # so that the scores, 3 MB with 384 tokens and answers of 30 pieces, stay in the processor's cache.

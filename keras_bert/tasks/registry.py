@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.folders import MODEL_FILE, TASK_FILE
-from keras_bert.saving import load_model
+from keras_bert.models.saving import load_model
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.embedding import Embedding
@@ -34,7 +34,7 @@ def load(folder: str | os.PathLike[str]) -> Task:
         if not (folder / name).is_file():
             raise FileNotFoundError(f"{folder} is no saved task: it has no {name}")
     # All else of a task runs on any Keras backend.
-    from keras_bert.tokenizer import Tokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
 
     task, settings = _read_settings(folder / TASK_FILE)
     model, tokenizer = load_model(folder / MODEL_FILE), Tokenizer.load(folder)

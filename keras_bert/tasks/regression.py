@@ -12,7 +12,7 @@ from keras_bert.tasks.checks import as_numbers, check_same_length
 from keras_bert.tasks.classification import pool
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizer import Tokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
 
 
 def build_regressor(encoder: keras.Model, *, pooling: Pooling = "cls", dropout: float = 0.1) -> keras.Model:

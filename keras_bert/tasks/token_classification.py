@@ -11,17 +11,17 @@ import keras
 import numpy as np
 
 from keras_bert.config import check
-from keras_bert.encoder import sequence_output
 from keras_bert.layers.dense import Dense
 from keras_bert.losses import IGNORED, labelled_cross_entropy
 from keras_bert.metrics.accuracy import LabelledAccuracy
 from keras_bert.metrics.entities import OUTSIDE, entities_of, split_tag
+from keras_bert.models.encoder import sequence_output
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Task, slices
 from keras_bert.tasks.checks import as_texts, check_labels, check_same_length
 from keras_bert.tasks.word_rows import WordRows, Words, pack_words
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizer import Tokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
 
 
 def build_tagger(encoder: keras.Model, num_labels: int, *, dropout: float = 0.1) -> keras.Model:

@@ -1,14 +1,14 @@
 import pytest
 
-from components.artifacts import Corpus, Vocabulary
-from components.base import InputError
-from components.beam_runner import BeamOptions
+from components.beam.engine import BeamOptions
 from components.build_vocabulary import build_vocabulary, learn_pieces
-from components.cleaning import Cleaning
+from components.corpus.cleaning import Cleaning
+from components.corpus.word_counts import count_words
+from components.dsl.artifact import Corpus, Vocabulary
+from components.dsl.component import InputError
 from components.ingest_corpus import ingest_corpus
-from components.sources import TextSource
-from components.word_counts import count_words
-from keras_bert.tokenizer import SPECIAL_TOKENS, Tokenizer
+from components.sources.text import TextSource
+from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
 
 TEXT = "The cat sat on the mat.\nThe cats sang, the Mätze sing.\n\nA singer sings; the cat listens.\n"
 

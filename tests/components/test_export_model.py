@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from components.artifacts import EdgeModel, Model, TaskExamples
+from components.dsl.artifact import EdgeModel, Model, TaskExamples
 from components.export_model import choose_lengths, export_model
 from tests.keras_bert.compress import tiny
 
@@ -15,7 +15,7 @@ from tests.keras_bert.compress import tiny
 def student(tmp_path_factory):
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.compress.ranges import save_ranges
-    from keras_bert.saving import save_model
+    from keras_bert.models.saving import save_model
 
     folder = tmp_path_factory.mktemp("student")
     model = tiny.build()
@@ -31,7 +31,7 @@ def student(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory):
-    from keras_bert.records import serialize, write_features, write_labels, write_records
+    from keras_bert.data.records import serialize, write_features, write_labels, write_records
 
     folder = tmp_path_factory.mktemp("examples")
     rows, labels = tiny.make_rows(64, seed=2)
@@ -75,7 +75,7 @@ def test_the_recipe_says_what_was_done_and_measured(edge):
 
 def test_another_process_writes_the_same_bytes(edge, student, examples, tmp_path):
     code = (
-        "import sys; from components.artifacts import *; from components.export_model import export_model;"
+        "import sys; from components.dsl.artifact import *; from components.export_model import export_model;"
         "student, examples, edge = sys.argv[1:];"
         "export_model(student=Model(student), examples=TaskExamples(examples), edge=EdgeModel(edge), lengths=(8, 64))"
     )

@@ -10,15 +10,15 @@ import pytest
 
 import keras_bert
 from components import fine_tune_seeds as module
-from components.artifacts import Model, Scores, TaskExamples, Vocabulary
-from components.base import InputError
+from components.dsl.artifact import Model, Scores, TaskExamples, Vocabulary
+from components.dsl.component import InputError
+from components.examples.rows import predict, read_rows
 from components.fine_tune import fine_tune
 from components.fine_tune_seeds import fine_tune_seeds
-from components.fine_tuning import Selection
-from components.task_rows import predict, read_rows
-from components.task_scores import metric_names, score_task
+from components.scoring.tasks import metric_names, score_task
+from components.training.tuning import Selection
 from keras_bert.config import Training
-from keras_bert.records import read_features
+from keras_bert.data.records import read_features
 from tests.components import tuning_job
 
 TRAINING = Training(epochs=15.0, batch_size=8, learning_rate=1e-2, seed=3, xla="off")  # compiling takes longer

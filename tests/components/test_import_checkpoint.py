@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from components.artifacts import Model, Vocabulary
-from components.base import InputError
-from components.checkpoints import Checkpoint
+from components.dsl.artifact import Model, Vocabulary
+from components.dsl.component import InputError
 from components.import_checkpoint import import_checkpoint
+from components.sources.checkpoint import Checkpoint
 
 OWN = {"model.keras": "", "task.json": "{}", "vocab.txt": "", "tokenizer.json": "{}"}
 HUGGING_FACE = {"config.json": '{"model_type": "bert"}', "model.safetensors": "", "vocab.txt": ""}

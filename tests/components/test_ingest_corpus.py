@@ -5,12 +5,12 @@ import shutil
 
 import pytest
 
-from components.artifacts import Corpus
-from components.base import InputError
-from components.beam_runner import BeamOptions
-from components.cleaning import Cleaning
+from components.beam.engine import BeamOptions
+from components.corpus.cleaning import Cleaning
+from components.dsl.artifact import Corpus
+from components.dsl.component import InputError
 from components.ingest_corpus import ingest_corpus, read_sentences, read_shard
-from components.sources import TextSource
+from components.sources.text import TextSource
 
 
 def ingest(folder, source, name="corpus", **cleaning):
@@ -192,7 +192,7 @@ def test_sentences_stand_beside_the_text(tmp_path):
 def test_small_chunks_give_the_same_bytes(tmp_path, monkeypatch):
     source = write_texts(tmp_path / "texts", [f"{number}.txt" for number in range(20)])
     whole = ingest(tmp_path, source, "whole")
-    monkeypatch.setattr("components.corpus_steps.CHUNK_CHARACTERS", 1)
+    monkeypatch.setattr("components.corpus.transforms.CHUNK_CHARACTERS", 1)
     assert ingest(tmp_path, source).fingerprint() == whole.fingerprint()
 
 
@@ -202,7 +202,7 @@ def test_a_full_disk_ends_the_step_and_leaves_nothing(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("components.corpus_steps.write_gzip", full)
+    monkeypatch.setattr("components.corpus.transforms.write_gzip", full)
     with pytest.raises(Exception, match="No space left on device"):
         ingest(tmp_path, source)
     assert not list((tmp_path / "corpus").iterdir())

@@ -4,17 +4,17 @@ from collections import Counter
 import pytest
 import tensorflow as tf
 
-from components.artifacts import TaskExamples, Vocabulary
-from components.base import InputError
-from components.held_out import hold_out
+from components.dsl.artifact import TaskExamples, Vocabulary
+from components.dsl.component import InputError
+from components.examples.held_out import hold_out
+from components.examples.splits import carve
 from components.ingest_examples import ingest_examples
-from components.sources import TableSource
-from components.splits import carve
-from components.tables import Row
-from components.task_sources import QuestionSource, SentenceSource
-from keras_bert.data import read_texts, task_batches
-from keras_bert.records import read_features, read_labels
-from keras_bert.tokenizer import SPECIAL_TOKENS, Tokenizer
+from components.sources.table import Row
+from components.sources.task_sources import QuestionSource, SentenceSource
+from components.sources.text import TableSource
+from keras_bert.data.examples import read_texts, task_batches
+from keras_bert.data.records import read_features, read_labels
+from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
 
 LETTERS = "abcdefghij"
 

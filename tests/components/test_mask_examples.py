@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts import Corpus, PretrainingExamples, Vocabulary
-from components.base import InputError
-from components.beam_runner import BeamOptions
+from components.beam.engine import BeamOptions
 from components.build_vocabulary import build_vocabulary
+from components.dsl.artifact import Corpus, PretrainingExamples, Vocabulary
+from components.dsl.component import InputError
 from components.ingest_corpus import ingest_corpus, read_sentences
 from components.mask_examples import mask_examples
-from components.masked_shards import MaskShardFn, ShardJob, tokenize_shard
-from components.sources import TextSource
+from components.rows.masked_shards import MaskShardFn, ShardJob, tokenize_shard
+from components.sources.text import TextSource
 from keras_bert.config import Masking, PretrainingRows
-from keras_bert.data import pretraining_batches
-from keras_bert.records import read_features, read_records
-from keras_bert.tokenizer import Tokenizer
+from keras_bert.data.examples import pretraining_batches
+from keras_bert.data.records import read_features, read_records
+from keras_bert.tokenizers.tokenizer import Tokenizer
 
 WORDS = [
     "alpha",

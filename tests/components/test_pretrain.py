@@ -5,11 +5,11 @@ import math
 
 import pytest
 
-from components.artifacts import Model, PretrainingExamples
+from components.dsl.artifact import Model, PretrainingExamples
 from components.mask_examples import mask_examples
 from components.pretrain import pretrain
 from keras_bert.config import EncoderShape, Masking, PretrainingRows, Training
-from keras_bert.saving import load_model
+from keras_bert.models.saving import load_model
 from tests.components.test_mask_examples import inputs
 
 __all__ = ["inputs"]
@@ -61,7 +61,7 @@ def test_short_rows_come_first(inputs, tmp_path, monkeypatch):
         seen.extend(int(batch["token_ids"].shape[1]) for batch in batches.after(0).take(self.steps))
         return [{"step": self.steps}]
 
-    monkeypatch.setattr("keras_bert.trainer.Trainer.fit", record)
+    monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", record)
     train(inputs, tmp_path, steps=10, short_steps=0.9, short_length=16)
     assert seen == [16] * 9 + [32]
 

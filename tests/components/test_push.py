@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from components import push as push_module
-from components.artifacts import Artifact, Blessing, EdgeModel, Evaluation, Pushed
-from components.base import Refusal
+from components.dsl.artifact import Artifact, Blessing, EdgeModel, Evaluation, Pushed
+from components.dsl.component import Refusal
 from components.push import EDGE_FILES, list_versions, push
 
 

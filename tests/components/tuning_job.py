@@ -7,14 +7,14 @@ from typing import Any
 
 import keras
 
-from components.artifacts import Model, TaskExamples, Vocabulary
+from components.dsl.artifact import Model, TaskExamples, Vocabulary
 from components.ingest_examples import ingest_examples
-from components.sources import TableSource
-from components.task_sources import QuestionSource, SentenceSource
+from components.sources.task_sources import QuestionSource, SentenceSource
+from components.sources.text import TableSource
 from keras_bert.config import EncoderConfig
-from keras_bert.encoder import build_encoder
+from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import Embedding
-from keras_bert.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
 
 ANIMALS, PLANTS, OTHERS = ("cow", "hen", "owl", "fox"), ("oak", "fir", "elm", "fern"), ("the", "near", "old", "one")
 WORDS = (*ANIMALS, *PLANTS, *OTHERS)

@@ -1,7 +1,7 @@
 """Texts that tokenizers disagree about, and a vocabulary in which the disagreement shows."""
 
-from keras_bert.tokenizer import SPECIAL_TOKENS
-from keras_bert.unicode_rules import (
+from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS
+from keras_bert.tokenizers.unicode_rules import (
     FORMER_MARKS,
     FORMER_PUNCTUATION,
     LATER_DECOMPOSITIONS,

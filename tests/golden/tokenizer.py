@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from keras_bert.tokenizer import Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
 from tests.golden.hard_texts import TEXTS, VOCABULARY
 
 HERE = Path(__file__).parent

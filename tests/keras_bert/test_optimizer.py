@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 
 from keras_bert.config import EncoderConfig
-from keras_bert.encoder import build_encoder
+from keras_bert.models.encoder import build_encoder
+from keras_bert.models.pretraining import build_pretraining
 from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay, adamw
-from keras_bert.pretraining import build_pretraining
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from components.artifacts import Pushed
-from components.base import Latest
+from components.dsl.artifact import Pushed
+from components.dsl.component import Latest
 from keras_bert.config import PretrainingRows
-from pipeline.graph import sources_of
+from pipeline.orchestrator.graph import sources_of
 from pipeline.pipelines import compression
-from pipeline.settings import load_settings
+from pipeline.settings.schema import load_settings
 
 READS = {
     "ingest_corpus": set(),

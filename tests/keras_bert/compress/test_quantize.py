@@ -11,7 +11,7 @@ from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.compress.ranges import fixed_ranges, load_ranges, save_ranges, sublayers
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
-from keras_bert.saving import load_model, save_model
+from keras_bert.models.saving import load_model, save_model
 from tests.keras_bert.compress import tiny
 
 

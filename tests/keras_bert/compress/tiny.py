@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 from keras_bert.config import EncoderConfig
-from keras_bert.encoder import build_encoder
+from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.classification import build_classifier
 
 LENGTH = 16

@@ -22,7 +22,7 @@ from tests.keras_bert.interop.checkpoints import (
 )
 
 pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
-from keras_bert.tokenizer import Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
 
 KINDS_OF_GOLDEN = {
     "bert_model": ("embedding", {}),

@@ -8,9 +8,9 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from keras_bert.encoder import config_of, encoder_of, has_layer
 from keras_bert.interop.hugging_face import read_model, to_hugging_face
 from keras_bert.interop.names import HUGGING_FACE
+from keras_bert.models.encoder import config_of, encoder_of, has_layer
 from tests.keras_bert.interop.checkpoints import (
     CONFIG,
     KINDS,

@@ -9,10 +9,10 @@ import pytest
 
 tf = pytest.importorskip("tensorflow", reason="the format is TensorFlow's")
 
-from keras_bert.encoder import encoder_of, has_layer  # noqa: E402
 from keras_bert.interop.tf1 import from_tf1, to_tf1  # noqa: E402
+from keras_bert.models.encoder import encoder_of, has_layer  # noqa: E402
 from keras_bert.tasks.registry import TASKS  # noqa: E402
-from keras_bert.tokenizer import Tokenizer  # noqa: E402
+from keras_bert.tokenizers.tokenizer import Tokenizer  # noqa: E402
 from tests.keras_bert.interop.checkpoints import (  # noqa: E402
     CONFIG,
     GOLDEN,

@@ -10,7 +10,7 @@ from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
 from keras_bert.layers.heads import FirstTokenPooler, MaskedTokenTransform, MeanPooler, OutputBias, Pooler
 from keras_bert.layers.tap import Tap
-from keras_bert.saving import CUSTOM_OBJECTS
+from keras_bert.models.saving import CUSTOM_OBJECTS
 from tests.conformance import check_layer
 
 STATES = np.random.default_rng(0).normal(size=(3, 5, 8)).astype("float32")

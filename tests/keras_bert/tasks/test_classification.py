@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from keras_bert.config import EncoderConfig
-from keras_bert.encoder import build_encoder
+from keras_bert.models.encoder import build_encoder
+from keras_bert.objectives.tasks import ClassificationObjective
 from keras_bert.tasks.classification import build_classifier
-from keras_bert.tasks.objectives import ClassificationObjective
-from tests.keras_bert.test_encoder import SETTINGS, dense, make_inputs, randomize, weights_of
+from tests.keras_bert.models.test_encoder import SETTINGS, dense, make_inputs, randomize, weights_of
 
 INPUTS = make_inputs()
 BATCH = {**INPUTS, "label": np.array([2, 0, 1], "int32")}

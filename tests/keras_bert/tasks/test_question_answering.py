@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from keras_bert.config import EncoderConfig
-from keras_bert.encoder import build_encoder, encoder_of
 from keras_bert.losses import span_hits, span_loss
+from keras_bert.models.encoder import build_encoder, encoder_of
 from keras_bert.tasks.answer_spans import best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import Pieces, cut_windows, widest_windows
 from keras_bert.tasks.question_answering import Answer, QuestionAnswering, build_span_classifier
@@ -320,7 +320,7 @@ def test_settings_travel(task):
 def test_saved_and_loaded(tmp_path):
     pytest.importorskip("tensorflow_text")
     from keras_bert.tasks.registry import load
-    from keras_bert.tokenizer import Tokenizer as RealTokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer as RealTokenizer
 
     encoder = make_encoder(vocabulary_size=len(SPECIAL) + len(WORDS))
     task = QuestionAnswering.build(encoder, RealTokenizer((*SPECIAL, *WORDS), True), **SETTINGS, null_threshold=None)
@@ -348,7 +348,7 @@ def test_converts_to_tflite(task, tmp_path):
 
 def test_characters_beyond_ascii():
     pytest.importorskip("tensorflow_text")
-    from keras_bert.tokenizer import Tokenizer as RealTokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer as RealTokenizer
 
     words = [*WORDS, "zoe", "munchen", "東", "京", "##s"]
     tokenizer = RealTokenizer((*SPECIAL, *words), True)

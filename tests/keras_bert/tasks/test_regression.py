@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from keras_bert.tasks.regression import Regression, build_regressor
+from tests.keras_bert.models.test_encoder import dense, weights_of
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
-from tests.keras_bert.test_encoder import dense, weights_of
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from keras_bert.config import EncoderConfig
-from keras_bert.encoder import build_encoder
 from keras_bert.losses import IGNORED
+from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.token_classification import Entity, TokenClassification, build_tagger, decode
 
@@ -294,7 +294,7 @@ def test_parts_of_speech_have_no_entities():
 
 def test_the_fake_tokenizer_is_like_the_real_one():
     pytest.importorskip("tensorflow_text")
-    from keras_bert.tokenizer import Tokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
 
     texts = [" ".join(words).lower() for words in sentences()[0]] + ["", "abc's", "\x01", "π."]
     real = Tokenizer(PIECES, lowercase=False)
@@ -307,7 +307,7 @@ def test_the_fake_tokenizer_is_like_the_real_one():
 def test_saves_loads_and_counts_characters(tmp_path):
     pytest.importorskip("tensorflow_text")
     from keras_bert.tasks.registry import load
-    from keras_bert.tokenizer import Tokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
 
     task = make_task(tokenizer=Tokenizer(PIECES, lowercase=True))
     task.save(tmp_path / "task")

@@ -1,7 +1,7 @@
 """A small encoder with a tokenizer, for the tests of tasks."""
 
 from keras_bert.config import EncoderConfig
-from keras_bert.encoder import build_encoder
+from keras_bert.models.encoder import build_encoder
 from tests.keras_bert.tasks.plain_tokenizer import PlainTokenizer
 
 WORDS = "a good bad film very . [x]".split()

@@ -1,0 +1,1 @@
+"""Beam as an engine: where its pipelines run, in how many processes and threads."""

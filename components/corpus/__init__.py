@@ -1,0 +1,1 @@
+"""Documents -> a clean corpus: rules, duplicates, sentences, shards, and its words counted."""

@@ -1,0 +1,146 @@
+"""Which documents stay in a corpus and in which file each goes; decided in one place, on 67 bytes a document."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.corpus.cleaning import EXACT_DUPLICATE, NEAR_DUPLICATE, REASONS
+from components.corpus.index import Rows, Texts
+from components.corpus.near_duplicates import find_clusters
+
+# A shard is the unit of work of later steps, which read it whole: enough of them for many cores, and no more files
+# than that takes, as long as a shard stays small in memory.
+_MANY_SHARDS = 64
+_GROWTH = 4
+NOBODY = -1
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """All documents in the order of the corpus.
+
+    Attributes:
+        files: the files of texts.
+        numbers: (documents,) of the file that each lies in.
+        rows: (documents,) of `ROW`, with the final reasons.
+        kept: (documents,) the position of the document that each is a duplicate of, or NOBODY.
+    """
+
+    files: list[str]
+    numbers: NDArray[np.int64]
+    rows: Rows
+    kept: NDArray[np.int64]
+
+    def clashes(self) -> NDArray[np.int64]:
+        """(clashes, 2) positions of documents with the same id from the source and different texts."""
+        same = (self.rows["key"][1:] == self.rows["key"][:-1]) & self.rows["named"][1:] & self.rows["named"][:-1]
+        differ = same & (self.rows["whole"][1:] != self.rows["whole"][:-1])
+        later = np.flatnonzero(differ) + 1
+        return np.stack([later - 1, later], axis=1)
+
+
+def make_plan(texts: Sequence[Texts], pairs: Sequence[NDArray[np.uint64]], *, exact: bool) -> Plan:
+    """Brings documents into the order of the corpus, and finds all duplicates; the order of arguments is nothing.
+
+    Of the same texts the first stays, of nearly the same ones the first of all that pairs connect: first by the hash
+    of the id, then by its place in the source.
+
+    Args:
+        texts: of all chunks.
+        pairs: (pairs, 2) places of documents that are near duplicates.
+        exact: whether exact duplicates are dropped.
+    """
+    texts = sorted((part for part in texts if len(part.rows)), key=lambda part: int(part.rows["place"][0]))
+    rows = np.concatenate([part.rows for part in texts])
+    numbers = np.repeat(np.arange(len(texts)), [len(part.rows) for part in texts])
+    order = np.lexsort((rows["place"], rows["key"]))
+    rows, numbers = rows[order], numbers[order]
+    kept = np.full(len(rows), NOBODY)
+    if pairs:
+        _drop(rows, kept, _near_duplicates(rows, np.concatenate(pairs)), NEAR_DUPLICATE)
+    if exact:
+        _drop(rows, kept, _exact_duplicates(rows), EXACT_DUPLICATE)
+    return Plan([part.file for part in texts], numbers, rows, kept)
+
+
+def _drop(rows: Rows, kept: NDArray[np.int64], first: NDArray[np.int64], reason: str) -> None:
+    """Marks every document that is not the first of its kind; the stronger reason comes last and wins."""
+    lost = first != np.arange(len(rows))
+    rows["reason"][lost] = REASONS.index(reason)
+    kept[lost] = first[lost]
+
+
+def _exact_duplicates(rows: Rows) -> NDArray[np.int64]:
+    """For each document the position of the first with the same text, among those that rules let through."""
+    first = np.arange(len(rows))
+    candidates = np.flatnonzero((rows["reason"] == 0) | (rows["reason"] == REASONS.index(NEAR_DUPLICATE)))
+    texts = np.stack([rows["high"][candidates], rows["low"][candidates]], axis=1)
+    _, earliest, which = np.unique(texts, axis=0, return_index=True, return_inverse=True)
+    first[candidates] = candidates[earliest[which.reshape(-1)]]
+    return first
+
+
+def _near_duplicates(rows: Rows, pairs: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """For each document the position of the first that pairs connect it with."""
+    by_place = np.argsort(rows["place"])
+    return find_clusters(len(rows), by_place[np.searchsorted(rows["place"][by_place], pairs)])
+
+
+def pack(sizes: Sequence[int], most: int) -> Iterator[range]:
+    """Shards of neighbouring documents, of about equal size and of no more than about `most`.
+
+    A shard holds at least two documents, as a negative next sentence comes from another one.
+
+    Args:
+        sizes: of the documents, in bytes.
+        most: bytes of a shard.
+    """
+    total = sum(sizes)
+    count = min(max(1, round(total / most)), max(1, len(sizes) // 2))
+    start = done = made = 0
+    for position, size in enumerate(sizes):
+        done += size
+        enough = done * count >= total * (made + 1)
+        if position - start >= 1 and enough and made + 1 < count and len(sizes) - position > 2:
+            yield range(start, position + 1)
+            start, made = position + 1, made + 1
+    yield range(start, len(sizes))
+
+
+def shard_size(total: int, least: int) -> int:
+    """The bytes of a shard: `least`, or more for a corpus that would have more than 64 of them, but at most four-fold.
+
+    Args:
+        total: bytes of the corpus.
+        least: bytes of a shard of a small corpus.
+    """
+    return min(max(least, total // _MANY_SHARDS), _GROWTH * least)
+
+
+def describe(plan: Plan, shards: int) -> dict[str, dict[str, Any]]:
+    """The statistics of a corpus, {title: {label: value}}; only what follows from the data."""
+    kept = plan.rows[plan.rows["reason"] == 0]
+    counts = np.bincount(plan.rows["reason"], minlength=len(REASONS)).tolist()
+    sizes = kept["bytes"]
+    return {
+        "documents": {
+            "in the source": int(plan.rows["first"].sum()),
+            "after long ones were cut": len(plan.rows),
+            "dropped": len(plan.rows) - len(kept),
+            "kept": len(kept),
+        },
+        "dropped": {reason: count for reason, count in zip(REASONS, counts, strict=True) if reason},
+        "text": {
+            "bytes": int(sizes.sum()),
+            "bytes dropped": int(plan.rows["bytes"].sum()) - int(sizes.sum()),
+            "sentences": int(kept["sentences"].sum()),
+            "shards": shards,
+        },
+        "bytes a document": {
+            label: int(np.quantile(sizes, share)) if len(sizes) else 0
+            for label, share in (("smallest", 0), ("10 %", 0.1), ("median", 0.5), ("90 %", 0.9), ("largest", 1))
+        },
+    }

@@ -1,0 +1,81 @@
+"""How often each word stands in a corpus, counted with Beam."""
+
+import json
+import tempfile
+import uuid
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from apache_beam import CombinePerKey, FlatMap, Map
+from tensorflow_text.python.ops.bert_tokenizer import BasicTokenizer
+
+from components.beam.engine import BeamOptions, report_unit, run_over
+from components.ingest_corpus import read_shard
+
+# A dictionary of counts travels as one element: Beam's cost is by the element, and there are many words.
+_BUCKETS = 32
+_BATCH = 256
+
+
+def count_words(shards: list[Path], lowercase: bool, beam: BeamOptions, size: int, scratch: Path) -> dict[str, int]:
+    """Word -> count over all shards, the words as BERT's basic tokenizer splits them.
+
+    Args:
+        shards: files of a Corpus.
+        lowercase: whether words are lowercased and lose their accents.
+        beam: the engine.
+        size: of the shards, in bytes of text.
+        scratch: an existing folder for intermediate files.
+    """
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        run_over(
+            [str(shard) for shard in shards],
+            lambda paths: (
+                paths
+                | "Count" >> FlatMap(_count_unit, lowercase, folder, len(shards))
+                | "Add" >> CombinePerKey(add_counts)
+                | "Write" >> Map(_write_bucket, folder)
+            ),
+            beam,
+            size,
+        )
+        counts: dict[str, int] = {}
+        for file in sorted(Path(folder).glob("*.json")):
+            counts.update(json.loads(file.read_text()))
+    return counts
+
+
+def _count_unit(path: str, lowercase: bool, folder: str, total: int) -> list[tuple[int, dict[str, int]]]:
+    buckets = list(count_shard(path, lowercase))
+    report_unit(folder, Path(path).name, total, "counting words")
+    return buckets
+
+
+def count_shard(path: str, lowercase: bool) -> Iterator[tuple[int, dict[str, int]]]:
+    """(bucket, counts of its words) of one shard; a word's bucket is a hash of it."""
+    splitter = BasicTokenizer(lower_case=lowercase)
+    lines = [line for _, text in read_shard(Path(path).read_bytes()) for line in text.split("\n")]
+    counts: Counter[bytes] = Counter()
+    for start in range(0, len(lines), _BATCH):
+        counts.update(splitter.tokenize(lines[start : start + _BATCH]).flat_values.numpy())
+    buckets: dict[int, dict[str, int]] = {}
+    for word, count in counts.items():
+        buckets.setdefault(zlib.crc32(word) % _BUCKETS, {})[word.decode()] = count
+    yield from buckets.items()
+
+
+def add_counts(parts: Iterable[dict[str, int]]) -> dict[str, int]:
+    """The sum of dictionaries of counts."""
+    total: Counter[str] = Counter()
+    for part in parts:
+        total.update(part)
+    return dict(total)
+
+
+def _write_bucket(item: tuple[int, dict[str, int]], folder: str) -> None:
+    bucket, counts = item
+    temporary = Path(folder) / f"{uuid.uuid4().hex}.part"
+    temporary.write_text(json.dumps(counts))
+    temporary.rename(Path(folder) / f"{bucket:02d}.json")

@@ -1,0 +1,1 @@
+"""Labelled rows -> splits and records, and back."""

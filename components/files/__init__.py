@@ -1,0 +1,1 @@
+"""Paths of the user's -> bytes -> lines -> records with named fields."""

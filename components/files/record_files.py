@@ -1,0 +1,138 @@
+"""Rows with named fields, one at a time: JSON lines, CSV, TSV, Parquet and Arrow, told apart by the extension."""
+
+import csv
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from components.dsl.component import InputError, nearest
+from components.files.arrow_files import read_columns
+from components.files.columns import find_columns
+from components.files.text_files import COMPRESSIONS, Lines, extension, repair
+
+JSON_LINES = (".jsonl", ".ndjson")
+RECORD_KINDS = (*JSON_LINES, ".csv", ".tsv", ".parquet", ".arrow")
+
+# In characters. Without a limit a quote that is never closed would bring a whole file into memory.
+_LONGEST_CELL = 1 << 28
+
+
+class Record(NamedTuple):
+    """One row.
+
+    Attributes:
+        file: where it stands.
+        place: `line 3` of a text file, where the row starts; `row 3`, from 1, of a Parquet or Arrow file.
+        values: of the fields that were asked for: strings in CSV and TSV, else what the file holds, strings of
+            Parquet and Arrow as bytes.
+        problem: what could not be decoded in the row's lines, see `Lines.take_problem`.
+    """
+
+    file: str
+    place: str
+    values: tuple[Any, ...]
+    problem: str | None
+
+    @property
+    def where(self) -> str:
+        """The start of an error message about this row."""
+        return f"{self.file} {self.place}"
+
+
+def read_records(file: str, fields: tuple[str, ...], *, strict: bool = True) -> Iterator[Record]:
+    """The rows of a file, empty lines left out, in constant memory.
+
+    Args:
+        file: of one of `RECORD_KINDS`; a text file may be compressed.
+        fields: the names of the fields or columns to read.
+        strict: whether bytes that are not UTF-8 are an error.
+
+    Raises:
+        InputError: the file is missing, broken, of another kind, or lacks a field; a row is malformed.
+    """
+    kind = extension(file)
+    if kind in (".parquet", ".arrow") and not file.lower().endswith(COMPRESSIONS):
+        for row, values in enumerate(read_columns(file, fields), start=1):
+            yield Record(file, f"row {row}", values, None)
+    elif kind in JSON_LINES:
+        yield from _read_json_lines(Lines(file, strict=strict), fields)
+    elif kind in (".csv", ".tsv"):
+        yield from _read_cells(Lines(file, strict=strict), fields, tabs=kind == ".tsv")
+    else:
+        raise InputError(f"a file of rows must be {', '.join(RECORD_KINDS)}, got {file}")
+
+
+def as_text(value: Any, where: str, field: str) -> str:
+    """A value as a string.
+
+    Raises:
+        InputError: it is neither text nor a number, or not valid Unicode.
+    """
+    text, problem = as_any_text(value, where, field)
+    if problem:
+        raise InputError(f"{where}: field {field!r} must be valid Unicode, got {problem}")
+    return text
+
+
+def as_any_text(value: Any, where: str, field: str) -> tuple[str, str | None]:
+    """A value as a string, and what was wrong with it, see `repair`.
+
+    Raises:
+        InputError: it is neither text nor a number.
+    """
+    if not isinstance(value, str | bytes | int | float):
+        raise InputError(f"{where}: field {field!r} must be text, got {str(value)[:40]}")
+    return repair(value if isinstance(value, str | bytes) else str(value))
+
+
+def parse_json(text: str, where: str) -> Any:
+    """A JSON value.
+
+    Raises:
+        InputError: it is none, or nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        # Not only JSONDecodeError: a number of 5000 digits is a plain ValueError.
+        raise InputError(f"{where} must be a JSON object, got an error: {getattr(error, 'msg', error)}") from None
+
+
+def _read_json_lines(lines: Lines, fields: tuple[str, ...]) -> Iterator[Record]:
+    for line in lines:
+        problem = lines.take_problem()
+        if not line.strip():
+            continue
+        place = f"line {lines.number}"
+        where = f"{lines.file} {place}"
+        record = parse_json(line, where)
+        if not isinstance(record, dict):
+            raise InputError(f"{where} must be a JSON object, got {line.strip()[:40]}")
+        for field in fields:
+            if field not in record:
+                raise InputError(f"{where} has no field {field!r}{nearest(field, record)}")
+        yield Record(lines.file, place, tuple(record[field] for field in fields), problem)
+
+
+def _read_cells(lines: Lines, fields: tuple[str, ...], *, tabs: bool) -> Iterator[Record]:
+    csv.field_size_limit(_LONGEST_CELL)
+    # GLUE's and most other TSV files leave quotes as they are; CSV files quote their fields.
+    ended = (line + "\n" for line in lines)
+    reader = csv.reader(ended, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(ended, strict=True)
+    # Where a row starts: a quote that is never closed is found at the end of the file, or at the limit.
+    start = 1
+    try:
+        header = next(reader, [])
+        places = find_columns(lines.file, fields, header)
+        start = reader.line_num + 1
+        for cells in reader:
+            place, start = f"line {start}", reader.line_num + 1
+            problem = lines.take_problem()
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                raise InputError(f"{lines.file} {place} must have {len(header)} fields, got {len(cells)}")
+            yield Record(lines.file, place, tuple(cells[column] for column in places), problem)
+    except csv.Error as error:
+        kind = "tsv" if tabs else "csv"
+        raise InputError(f"{lines.file} line {start} must be valid {kind}, got {error}") from None

@@ -1,0 +1,196 @@
+"""Reading the user's files as a stream, compressed or not, in lines, with errors that say where."""
+
+import bz2
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import IO, Any
+
+from components.dsl.component import InputError
+
+COMPRESSIONS = (".gz", ".bz2", ".zst")
+
+_CHUNK = 1 << 20
+# A frame of zstandard is unpacked as far as the bytes at hand go, without a limit: few bytes at a time.
+_PACKED_CHUNK = 1 << 16
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is one of a file system of Apache Beam, as `gs://...`, and not of this machine."""
+    return _SCHEME.match(path) is not None
+
+
+def extension(file: str) -> str:
+    """The kind of a file's content: `.jsonl` of `a.jsonl.gz`, always in lower case."""
+    suffixes = [suffix.lower() for suffix in PurePath(file).suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def open_binary(file: str) -> IO[bytes]:
+    """Opens a file as it lies there, still compressed.
+
+    Raises:
+        InputError: it is missing or cannot be read.
+    """
+    try:
+        if not is_remote(file):
+            return open(file, "rb")
+        from apache_beam.io.filesystem import CompressionTypes
+        from apache_beam.io.filesystems import FileSystems
+
+        stream: IO[bytes] = FileSystems.open(file, compression_type=CompressionTypes.UNCOMPRESSED)
+        return stream
+    except FileNotFoundError:
+        raise InputError(f"the file {file} must exist, found nothing there") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"the file {file} must be readable, got {_reason(error)}") from None
+
+
+def read_chunks(file: str) -> Iterator[bytes]:
+    """The content of a file piece by piece, unpacked if its name ends in `.gz`, `.bz2` or `.zst`.
+
+    Raises:
+        InputError: it is missing or cannot be read, or is no whole file of its kind.
+    """
+    suffix = PurePath(file).suffix.lower()
+    done = 0
+    with open_binary(file) as stream:
+        try:
+            for chunk in _unpack(stream, suffix):
+                done += len(chunk)
+                yield chunk
+        except (EOFError, OSError, zlib.error, _Broken) as error:
+            rule = f"a whole {suffix} file" if suffix in COMPRESSIONS else "readable"
+            raise InputError(f"the file {file} must be {rule}, got after {done} bytes: {_reason(error)}") from None
+
+
+class Lines(Iterator[str]):
+    r"""The lines of a UTF-8 file without their ends (`\n`, `\r\n` or `\r`), and without a byte order mark.
+
+    Args:
+        file: compressed or not.
+        strict: whether bytes that are not UTF-8 are an error; else they become U+FFFD, and `take_problem` tells.
+
+    Attributes:
+        file: as given.
+        number: of the line read last; the first has 1.
+    """
+
+    def __init__(self, file: str, *, strict: bool = True) -> None:
+        self.file = file
+        self.number = 0
+        self._strict = strict
+        self._lines = _split_lines(read_chunks(file))
+        self._offset = 0
+        self._bad: int | None = None
+
+    def __next__(self) -> str:
+        """The next line.
+
+        Raises:
+            InputError: see `read_chunks`; or `strict`, and the line is not UTF-8.
+        """
+        line = next(self._lines)
+        self.number += 1
+        try:
+            text = line.decode()
+        except UnicodeDecodeError as error:
+            place = self._offset + error.start
+            if self._strict:
+                byte = line[error.start]
+                raise InputError(f"{self.file} must be UTF-8, got byte 0x{byte:02x} at offset {place}") from None
+            self._bad = place if self._bad is None else self._bad
+            text = line.decode(errors="replace")
+        self._offset += len(line)
+        text = text.rstrip("\r\n")
+        return text.removeprefix("\ufeff") if self.number == 1 else text
+
+    def take_problem(self) -> str | None:
+        """What was wrong with the lines since the last call, if anything: the first bytes that are not UTF-8.
+
+        Their offset counts from the start of the file, unpacked.
+        """
+        bad, self._bad = self._bad, None
+        return None if bad is None else f"bytes that are not UTF-8 at offset {bad}"
+
+
+def repair(value: str | bytes) -> tuple[str, str | None]:
+    r"""A value as Unicode, with U+FFFD for what is none, and what was wrong with it, if anything.
+
+    JSON can write half a character, such as "\ud83d", which no UTF-8 file can hold; Parquet and Arrow do not
+    check their strings.
+    """
+    if isinstance(value, bytes):
+        try:
+            return value.decode(), None
+        except UnicodeDecodeError as error:
+            return value.decode(errors="replace"), f"bytes that are not UTF-8 at offset {error.start}"
+    lone = _SURROGATE.search(value)
+    return (value, None) if lone is None else (_SURROGATE.sub("\ufffd", value), f"the lone surrogate {lone[0]!r}")
+
+
+class _Broken(Exception):
+    """What zstandard cannot unpack."""
+
+
+def _unpack(stream: IO[bytes], suffix: str) -> Iterator[bytes]:
+    if suffix == ".zst":
+        yield from _unpack_frames(stream)
+        return
+    source: Any = stream
+    if suffix == ".gz":
+        source = gzip.GzipFile(fileobj=stream, mode="rb")
+    elif suffix == ".bz2":
+        source = bz2.BZ2File(stream)
+    while chunk := source.read(_CHUNK):
+        yield chunk
+
+
+def _unpack_frames(stream: IO[bytes]) -> Iterator[bytes]:
+    """All frames of a zstandard file; its stream reader would take a file that is cut short for a whole one."""
+    import zstandard
+
+    frame = None
+    while packed := stream.read(_PACKED_CHUNK):
+        while packed:
+            frame = frame or zstandard.ZstdDecompressor().decompressobj()
+            try:
+                chunk = frame.decompress(packed)
+            except zstandard.ZstdError as error:
+                raise _Broken(str(error)) from None
+            if chunk:
+                yield chunk
+            packed = frame.unused_data if frame.eof else b""
+            frame = None if frame.eof else frame
+    if frame is not None:
+        raise EOFError("the file ended before its last frame did")
+
+
+def _split_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Lines with their ends; one that spans many chunks is put together once."""
+    begun: list[bytes] = []
+    for chunk in chunks:
+        # Only now it is known that the carriage return at the end of the last chunk was no half of "\r\n".
+        if begun and begun[-1].endswith(b"\r") and not chunk.startswith(b"\n"):
+            yield b"".join(begun)
+            begun = []
+        lines = chunk.splitlines(keepends=True)
+        rest = [] if chunk.endswith(b"\n") else [lines.pop()]
+        if lines:
+            yield b"".join([*begun, lines[0]])
+            yield from lines[1:]
+            begun = rest
+        else:
+            begun += rest
+    if begun:
+        yield b"".join(begun)
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -1,0 +1,1 @@
+"""Shards of a corpus -> rows for pre-training, masked and counted."""

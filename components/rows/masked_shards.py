@@ -1,0 +1,225 @@
+"""One shard of a corpus -> one shard of rows for pre-training for each length and split."""
+
+import dataclasses
+import hashlib
+import json
+import math
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from components.beam.engine import report_unit
+from components.beam.threaded_fn import ThreadedFn
+from components.ingest_corpus import read_sentences
+from components.rows.packing import join_documents, pack_rows
+from components.rows.row_layout import Marks, Rows, lay_out_pairs, lay_out_stretches
+from components.rows.sentence_order import make_ordered_pairs
+from components.rows.sentence_pairs import Document, make_pairs
+from components.rows.statistics import Tally, add, tally_rows
+from keras_bert.config import Masking, PretrainingRows
+from keras_bert.data.dynamic_masking import pieces_of
+from keras_bert.data.record_bytes import Column, serialize_rows
+from keras_bert.data.records import write_records
+from keras_bert.masking.masks import Masked, Pieces, mask_rows
+from keras_bert.masking.row_random import row_keys
+from keras_bert.tokenizers.tokenizer import Tokenizer
+
+# Few enough for the tables of a batch to stay in the processor's cache.
+_ROWS_AT_ONCE = 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardJob:
+    """What every shard is made with.
+
+    Attributes:
+        tokenizer: the folder of the Vocabulary.
+        output: where the shards go.
+        scratch: where they are written before they are renamed; on the same file system.
+        maskings: which tokens to hide in rows of each length.
+        rows: how rows are made.
+        seed: of every choice, together with the name of the shard.
+        shards: how many there are.
+        threads: of each worker process.
+    """
+
+    tokenizer: str
+    output: str
+    scratch: str
+    maskings: dict[int, Masking]
+    rows: PretrainingRows
+    seed: int
+    shards: int
+    threads: int = 1
+
+
+class Texts(NamedTuple):
+    """A shard in tokens.
+
+    Attributes:
+        flat: all its tokens.
+        splits: the documents of `train` and `validation`, as ranges of it.
+    """
+
+    flat: NDArray[np.int32]
+    splits: dict[str, list[Document]]
+
+
+class MaskShardFn(ThreadedFn):
+    """Writes the rows of a shard; keeps the tokenizer between shards."""
+
+    def __init__(self, job: ShardJob) -> None:
+        super().__init__("mask_examples", job.threads)
+        self.job = job
+
+    def setup(self) -> None:
+        """Loads the tokenizer once a worker."""
+        super().setup()
+        self.tokenizer = Tokenizer.load(self.job.tokenizer)
+        self.pieces = pieces_of(self.tokenizer.vocabulary)
+
+    def work(self, path: str) -> Iterator[Any]:
+        """Makes the shard at `path`."""
+        write_shard(Path(path), self.tokenizer, self.pieces, self.job)
+        report_unit(self.job.scratch, Path(path).name, self.job.shards, "masking shards")
+        return iter(())
+
+
+def write_shard(path: Path, tokenizer: Tokenizer, pieces: Pieces, job: ShardJob) -> None:
+    """Writes the records of a corpus shard, `{split}-{length}-*`, and what was counted to the scratch folder."""
+    texts = tokenize_shard(read_sentences(path.read_bytes()), tokenizer, job.rows.held_out)
+    place = path.name.split(".")[0].removeprefix("corpus-")
+    tallies: dict[str, Tally] = {}
+    for length in job.maskings:
+        for split in texts.splits:
+            counted: list[Tally] = []
+            write_records(
+                Path(job.output) / f"{split}-{length}-{place}.tfrecord",
+                make_records(texts, split, length, place, tokenizer, pieces, job, counted),
+                compression=job.rows.compression,
+                scratch=job.scratch,
+            )
+            tallies[f"{split}-{length}"] = add(counted)
+    temporary = Path(job.scratch) / uuid.uuid4().hex
+    temporary.write_text(json.dumps(tallies))
+    temporary.rename(Path(job.scratch) / f"{place}.json")
+
+
+def tokenize_shard(documents: list[tuple[str, list[str]]], tokenizer: Tokenizer, held_out: float) -> Texts:
+    """A shard in tokens.
+
+    Held out are the documents with the smallest hashes of their ids, but at least two stay for training.
+
+    Args:
+        documents: (id, sentences) of each.
+        tokenizer: of the sentences.
+        held_out: the share of the documents that go to `validation`.
+    """
+    sentences = [part for _, part in documents]
+    flat_sentences = [sentence for part in sentences for sentence in part]
+    # As a tensor: the tokenizer would look at the sentences of a list one by one.
+    pieces = tokenizer.tokenize(tf.constant(flat_sentences, tf.string))
+    bounds = pieces.row_splits.numpy().astype(np.int64)
+    held = min(math.ceil(held_out * len(documents)), max(0, len(documents) - 2))
+    ranked = sorted(range(len(documents)), key=lambda number: _seed(documents[number][0]))
+    validation = set(ranked[:held])
+    splits: dict[str, list[Document]] = {"train": [], "validation": []}
+    start = 0
+    for number, part in enumerate(sentences):
+        # A sentence of nothing but characters that the tokenizer drops has no tokens and is no segment.
+        own = np.unique(bounds[start : start + len(part) + 1])
+        start += len(part)
+        if len(own) > 1:
+            splits["validation" if number in validation else "train"].append(Document(own))
+    return Texts(pieces.flat_values.numpy(), splits)
+
+
+def make_records(
+    texts: Texts,
+    split: str,
+    length: int,
+    place: str,
+    tokenizer: Tokenizer,
+    pieces: Pieces,
+    job: ShardJob,
+    counted: list[Tally],
+) -> Iterator[bytes]:
+    """The records of a split of a shard, in rows of at most `length` tokens; adds to `counted`.
+
+    Args:
+        texts: the shard.
+        split: of it.
+        length: the most tokens a row.
+        place: the name of the shard, which seeds every choice.
+        tokenizer: with the special tokens.
+        pieces: of the tokenizer.
+        job: all else.
+        counted: gets a tally a batch.
+    """
+    for copy in range(job.rows.duplication if split == "train" else 1):
+        seed = _seed(f"{job.seed}/{place}/{split}/{length}/{copy}")
+        done = 0
+        for rows in make_rows(texts, split, length, tokenizer, job.rows, np.random.default_rng(seed)):
+            candidates = (np.arange(length) < rows.lengths[:, None]) & ~pieces.is_special[rows.token_ids]
+            masked = None
+            if not job.rows.dynamic:
+                masked = mask_rows(
+                    rows.token_ids,
+                    candidates,
+                    masking=job.maskings[length],
+                    mask_id=pieces.mask_id,
+                    replacement_ids=pieces.replacement_ids,
+                    keys=row_keys(seed, 0, np.arange(done, done + len(candidates))),
+                    continues=pieces.continues[rows.token_ids],
+                )
+            done += len(candidates)
+            counted.append(
+                tally_rows(rows, candidates, masked, unknown_id=tokenizer.unknown_id, mask_id=pieces.mask_id)
+            )
+            yield from serialize_rows(columns_of(rows, masked))
+
+
+def make_rows(
+    texts: Texts, split: str, length: int, tokenizer: Tokenizer, options: PretrainingRows, rng: np.random.Generator
+) -> Iterator[Rows]:
+    """The rows of a split of a shard, some at a time."""
+    documents = texts.splits[split]
+    marks = Marks(tokenizer.cls_id, tokenizer.sep_id, tokenizer.pad_id)
+    short, room = options.short_share, length - 3
+    flat, lay_out = texts.flat, lay_out_pairs
+    if options.objective == "next_sentence":
+        others = documents
+        if split == "validation" and len(documents) == 1:
+            # A lone held-out document meets training documents; training never meets a held-out one.
+            others = documents + texts.splits["train"]
+        ranges = make_pairs(documents, others, room=room, short_share=short, rng=rng)
+    elif options.objective == "sentence_order":
+        ranges = make_ordered_pairs(documents, room=room, short_share=short, rng=rng)
+    else:
+        lay_out = lay_out_stretches
+        flat, ends, separators = join_documents(texts.flat, documents, tokenizer.sep_id)
+        ranges = pack_rows(ends, separators, room=length - 2, short_share=short, rng=rng)
+    for start in range(0, len(ranges), _ROWS_AT_ONCE):
+        yield lay_out(flat, ranges[start : start + _ROWS_AT_ONCE], length, marks)
+
+
+def columns_of(rows: Rows, masked: Masked | None) -> dict[str, Column]:
+    """The features of rows; see `mask_examples` for what they mean."""
+    token_ids = rows.token_ids if masked is None else masked.token_ids
+    columns = {"token_ids": Column(token_ids, rows.lengths), "segment_ids": Column(rows.segment_ids, rows.lengths)}
+    if masked is not None:
+        predictions = masked.mask_weights.sum(axis=1).astype(np.int64)
+        columns["mask_positions"] = Column(masked.mask_positions, predictions)
+        columns["mask_ids"] = Column(masked.mask_ids, predictions)
+    if rows.labels is not None:
+        columns["next_sentence_label"] = Column(rows.labels[:, None], np.ones(len(rows.labels), np.int64))
+    return columns
+
+
+def _seed(key: str) -> int:
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")

@@ -1,0 +1,1 @@
+"""The user's data, a kind a file: its settings and its reader together."""

@@ -1,0 +1,78 @@
+"""A checkpoint of the user's: a folder in Hugging Face's format, or one that this library saved."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from components.dsl.component import InputError
+from components.files.paths import file_digest
+from components.sources.shared import digest, require
+from keras_bert.folders import MODEL_FILE, TASK_FILE
+
+CONFIG_FILE = "config.json"
+_OF_HUGGING_FACE = {
+    "the weights": ("model.safetensors", "model.safetensors.index.json"),
+    "the vocabulary": ("vocab.txt", "tokenizer.json"),
+}
+_OWN = {"the task": (TASK_FILE,), "the vocabulary": ("vocab.txt",), "the tokenizer's settings": ("tokenizer.json",)}
+# What is read of either kind; the weights of other libraries that lie beside are not.
+_READ = (".json", ".keras", ".safetensors", ".txt")
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """A trained encoder in a folder; nothing is downloaded.
+
+    Attributes:
+        path: a folder with `config.json`, `model.safetensors` and a vocabulary, as Hugging Face's `save_pretrained`
+            writes; or with `model.keras` and `task.json`, as `Task.save` and the training steps write.
+    """
+
+    path: str
+
+    def __post_init__(self) -> None:
+        require("Checkpoint.path", self.path)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this library saved it."""
+        return (Path(self.path) / MODEL_FILE).is_file()
+
+    def check(self) -> None:
+        """Looks whether the files are there; what is in them shows when they are read.
+
+        Raises:
+            InputError: the folder or a file is missing, or it holds another model than BERT.
+        """
+        folder = Path(self.path)
+        if not folder.is_dir():
+            raise InputError(f"checkpoint must be a folder that exists, got {folder}; checkpoints are not downloaded")
+        if not self.is_own and not (folder / CONFIG_FILE).is_file():
+            raise InputError(f"checkpoint must hold {CONFIG_FILE} or {MODEL_FILE}, got neither in {folder}")
+        for what, names in (_OWN if self.is_own else _OF_HUGGING_FACE).items():
+            if not any((folder / name).is_file() for name in names):
+                raise InputError(f"checkpoint must hold {what}, {' or '.join(names)}, got none in {folder}")
+        if not self.is_own:
+            kind = _read_config(folder / CONFIG_FILE).get("model_type")
+            if kind != "bert":
+                raise InputError(f"checkpoint must hold a BERT, got model_type {kind!r} in {folder / CONFIG_FILE}")
+
+    def fingerprint(self) -> str:
+        """The digest of the names and contents of all files that may be read.
+
+        Raises:
+            InputError: see `check`; or a file cannot be read.
+        """
+        self.check()
+        folder = Path(self.path)
+        files = sorted(file for file in folder.rglob("*") if file.suffix in _READ and file.is_file())
+        return digest((file.relative_to(folder).as_posix(), file_digest(str(file)).encode()) for file in files)
+
+
+def _read_config(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"checkpoint must hold readable JSON, got an error in {file}: {error}") from None
+    return content if isinstance(content, dict) else {}

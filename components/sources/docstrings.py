@@ -1,0 +1,246 @@
+"""English that every environment holds: the docstrings of the installed libraries, read without importing them."""
+
+import ast
+import dataclasses
+import hashlib
+import importlib.metadata
+import importlib.util
+import platform
+import re
+import sysconfig
+from collections.abc import Iterator
+from inspect import cleandoc
+from pathlib import Path
+
+from components.dsl.component import InputError
+from components.dsl.workplace import report_progress
+
+
+@dataclasses.dataclass(frozen=True)
+class Library:
+    """Where a library lies and what of it is not its own text.
+
+    Attributes:
+        label: its name in the task.
+        package: the top-level package, None for the standard library.
+        distribution: whose version stands for the content.
+        excluded: folders, relative to the package, that are copies, generated or aliases.
+    """
+
+    label: str
+    package: str | None
+    distribution: str | None
+    excluded: tuple[str, ...] = ()
+
+    def version(self) -> str:
+        """The installed version.
+
+        Raises:
+            InputError: the library is not installed.
+        """
+        if self.distribution is None:
+            return platform.python_version()
+        try:
+            return importlib.metadata.version(self.distribution)
+        except importlib.metadata.PackageNotFoundError:
+            raise InputError(f"the docstring source needs {self.distribution}, which is not installed") from None
+
+    def root(self) -> Path:
+        """The folder of its sources.
+
+        Raises:
+            InputError: the library is not installed.
+        """
+        if self.package is None:
+            return Path(sysconfig.get_path("stdlib"))
+        spec = importlib.util.find_spec(self.package)
+        if spec is None or not spec.submodule_search_locations:
+            raise InputError(f"the docstring source needs the package {self.package}, which is not installed")
+        return Path(spec.submodule_search_locations[0])
+
+
+LIBRARIES = (
+    Library("apache_beam", "apache_beam", "apache-beam", ("io/gcp/internal/clients", "portability/api")),
+    Library("keras", "keras", "keras", ("_tf_keras",)),
+    Library("numpy", "numpy", "numpy", ("distutils", "f2py")),
+    Library("python", None, None, ("site-packages", "dist-packages", "idlelib", "lib2to3", "ensurepip", "pydoc_data")),
+    Library("scipy", "scipy", "scipy", ("_external", "_lib/array_api_compat", "_lib/array_api_extra")),
+    # tensorflow/python/keras is an old copy of keras; gen_*.py and _api repeat the text of other files.
+    Library("tensorflow", "tensorflow", "tensorflow", ("_api", "python/keras", "python/tf_keras")),
+)
+
+_SKIPPED_FOLDERS = {"tests", "test", "testing", "_vendor", "vendor", "vendored", "third_party", "__pycache__"}
+_SKIPPED_FILE = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|[^/]*_pb2[^/]*|gen_[^/]*|conftest)\.py$")
+
+
+def split_of(label: str, relative_path: str) -> str:
+    """`train`, `validation` or `test`, 80/10/10 by the hash of the source file, so that no file is in two of them."""
+    share = _hash(f"{label}/{relative_path}") % 10
+    return {0: "test", 1: "validation"}.get(share, "train")
+
+
+def find_sources(library: Library) -> list[tuple[str, Path]]:
+    """The library's own source files as (path relative to its root, path), in the order of a hash of the former."""
+    root = library.root()
+    files = []
+    for path in root.rglob("*.py"):
+        relative = path.relative_to(root).as_posix()
+        folders = relative.split("/")[:-1]
+        excluded = any(f"{relative}/".startswith(f"{folder}/") for folder in library.excluded)
+        if not excluded and not _SKIPPED_FOLDERS.intersection(folders) and not _SKIPPED_FILE.search(relative):
+            files.append((relative, path))
+    return sorted(files, key=lambda item: (_hash(f"order/{library.label}/{item[0]}"), item[0]))
+
+
+def read_docstrings(source: bytes) -> list[str]:
+    """The docstrings of a module, its classes and functions, and those that it attaches with `add_newdoc`.
+
+    Source that this Python cannot parse has none.
+    """
+    if b'"""' not in source and b"'''" not in source:
+        return []
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return []
+    return [text for node in _statements(tree) for text in _texts_of(node)]
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """A tree's statements in the order of the source; expressions hold no docstrings and are not entered."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler):
+            yield from _statements(child)
+
+
+def _texts_of(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        text = ast.get_docstring(node)
+        if text:
+            yield text
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        # NumPy keeps the documentation of what it writes in C in calls of add_newdoc.
+        call = node.value
+        if isinstance(call.func, ast.Name) and call.func.id.startswith("add_newdoc"):
+            for constant in (each for argument in call.args for each in ast.walk(argument)):
+                if isinstance(constant, ast.Constant) and isinstance(constant.value, str) and "\n" in constant.value:
+                    yield cleandoc(constant.value)
+
+
+_FENCED = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.DOTALL | re.MULTILINE)
+_PROMPT = re.compile(r"^ *>>>")
+_UNDERLINE = re.compile(r"^\s*([-=~^*#\"'`+])\1{2,}\s*$")
+_DIRECTIVE = re.compile(r"^ *(\.\. |:[\w ]+: *$|@\w+)")
+_BULLET = re.compile(r"^ *(?:[-*+•]|\d+[.)]) +")
+_NUMPY_PARAMETER = re.compile(r"^ *[\w*`'\"., ]+ : .*$")
+_NAMED_ITEM = re.compile(r"^ *(?::\w+(?: [\w.*\[\]]+)?:|(?:[*`]{0,2}\w+[*`]{0,2})(?: \([^)]*\))?:) +")
+_SECTION = re.compile(r"^ *(Args|Arguments|Returns|Yields|Raises|Examples?|Usage|Attributes|References|Notes?): *$")
+_ROLE = re.compile(r":[\w:]+:`~?([^`<]*?)(?: *<[^`>]*>)?`")
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)|https?://\S+")
+_SPACE = re.compile(r"\s+")
+_WORD = re.compile(r"[A-Za-z][a-z]*(?:['-][A-Za-z][a-z]*)*")
+_PROSE_SHARE = 0.7
+_FEWEST_WORDS = 4
+
+
+def clean(docstring: str) -> list[str]:
+    """The paragraphs of prose in a docstring, each on one line; code, tables, headings and references are left out."""
+    plain = (_plain(paragraph) for paragraph in _join_lines(_drop_code(docstring)))
+    return [paragraph for paragraph in plain if _is_prose(paragraph)]
+
+
+def _drop_code(docstring: str) -> list[str]:
+    """The lines outside of code; a dropped stretch leaves an empty line."""
+    lines: list[str] = []
+    in_prompt = False
+    for line in _FENCED.sub("", docstring).split("\n"):
+        in_prompt = bool(_PROMPT.match(line)) or (in_prompt and bool(line.strip()))
+        if _UNDERLINE.match(line) and lines:
+            lines[-1] = ""
+        lines.append("" if in_prompt or _UNDERLINE.match(line) or _SECTION.match(line) else line.rstrip())
+    return lines
+
+
+def _join_lines(lines: list[str]) -> Iterator[str]:
+    """Lines -> paragraphs; an item of a list or of a parameter list is a paragraph of its own."""
+    current: list[str] = []
+    literal_indent: int | None = None
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        if literal_indent is not None and line.strip() and indent <= literal_indent:
+            literal_indent = None
+        starts = not line.strip() or _BULLET.match(line) or _NAMED_ITEM.match(line) or _NUMPY_PARAMETER.match(line)
+        if starts and current:
+            yield " ".join(current)
+            current = []
+        if _DIRECTIVE.match(line) or (current and current[-1].endswith("::")) or line.endswith("::"):
+            literal_indent = indent if literal_indent is None else literal_indent
+        if literal_indent is not None and (indent > literal_indent or _DIRECTIVE.match(line)):
+            continue
+        if line.strip() and not _NUMPY_PARAMETER.match(line):
+            current.append(_NAMED_ITEM.sub("", _BULLET.sub("", line)).strip())
+    if current:
+        yield " ".join(current)
+
+
+def _plain(paragraph: str) -> str:
+    text = _LINK.sub(lambda match: match.group(1) or "", _ROLE.sub(r"\1", paragraph))
+    return _SPACE.sub(" ", text.replace("`", "").replace("**", "")).strip()
+
+
+def _is_prose(paragraph: str) -> bool:
+    """Whether most of what stands between spaces is a plain word."""
+    words = paragraph.split()
+    plain = sum(1 for word in words if _WORD.fullmatch(word.strip(".,;:!?()\"'")))
+    return len(words) >= _FEWEST_WORDS and plain >= _PROSE_SHARE * len(words)
+
+
+def harvest_documents(megabytes: float) -> list[tuple[str, str]]:
+    """The train-split part of every library as (name, text) documents, one a source file, one paragraph a line.
+
+    Each library has the same share of `megabytes`; what a small one leaves goes to the larger ones. A
+    paragraph that came before, or that a file of another split holds too, is left out.
+    """
+    sources = {library: find_sources(library) for library in LIBRARIES}
+    seen = _held_out_paragraphs(sources)
+    documents: list[tuple[str, str]] = []
+    left = int(megabytes * 1e6)
+    smallest_first = sorted(sources, key=lambda library: sum(path.stat().st_size for _, path in sources[library]))
+    for index, library in enumerate(smallest_first):
+        report_progress(index + 1, len(LIBRARIES) + 1, f"reading {library.label}")
+        budget = left // (len(LIBRARIES) - index)
+        taken = 0
+        for relative, path in sources[library]:
+            if taken >= budget:
+                break
+            if split_of(library.label, relative) == "train":
+                text = "\n".join(_unseen(read_docstrings(path.read_bytes()), seen))
+                if text:
+                    documents.append((f"{library.label}/{relative}", text))
+                    taken += len(text.encode())
+        left -= taken
+    return documents
+
+
+def _held_out_paragraphs(sources: dict[Library, list[tuple[str, Path]]]) -> set[str]:
+    """All paragraphs of the files of validation and test, so that no copy of one elsewhere comes into the corpus."""
+    report_progress(0, len(LIBRARIES) + 1, "reading held-out files")
+    seen: set[str] = set()
+    for library, files in sources.items():
+        for relative, path in files:
+            if split_of(library.label, relative) != "train":
+                for docstring in read_docstrings(path.read_bytes()):
+                    seen.update(clean(docstring))
+    return seen
+
+
+def _unseen(docstrings: list[str], seen: set[str]) -> Iterator[str]:
+    for paragraph in (paragraph for docstring in docstrings for paragraph in clean(docstring)):
+        if paragraph not in seen:
+            seen.add(paragraph)
+            yield paragraph
+
+
+def _hash(key: str) -> int:
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")

@@ -1,0 +1,63 @@
+"""What the sources share: checks of their fields, digests, and what splits must have in common."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+
+from components.dsl.component import InputError, nearest
+from components.files.paths import file_digest, match_files, short_name
+from components.files.text_files import extension
+
+
+def require(field: str, value: str) -> None:
+    """Raises ValueError if the value of a field is empty."""
+    if not value:
+        raise ValueError(f"{field} must not be empty, got {value!r}")
+
+
+def given_splits(train: str, validation: str | None, test: str | None) -> dict[str, str]:
+    """The paths of the splits that are given, by split."""
+    paths = {"train": train, "validation": validation, "test": test}
+    return {split: path for split, path in paths.items() if path is not None}
+
+
+def check_labels(labels: Mapping[str, set[str]], owner: str) -> None:
+    """Checks the labels of each split.
+
+    Args:
+        labels: by split; `train` is one of them.
+        owner: what holds those of training, for errors.
+
+    Raises:
+        InputError: training has fewer than two, or another split one that training has not.
+    """
+    known = sorted(labels["train"])
+    if len(known) < 2:
+        raise InputError(f"{owner} must hold at least 2 labels, got only {known}")
+    for split, own in labels.items():
+        for label in sorted(own.difference(known)):
+            hint = nearest(label, known)
+            raise InputError(f"{split} has the label {label!r}, which training never saw{hint}")
+
+
+def fingerprint_splits(settings: str, paths: Mapping[str, str], kinds: Sequence[str]) -> str:
+    """The digest of settings, and of the names and contents of the files of each split.
+
+    Raises:
+        InputError: there are no files of these kinds, or one cannot be read.
+    """
+    parts = [("settings", settings.encode())]
+    for split, path in paths.items():
+        files = match_files(path, kinds, what=f"the {split} data")
+        for file in files:
+            # What a single file is called does not matter, only which of many each one is.
+            name = short_name(file, path) if len(files) > 1 else extension(file)
+            parts.append((f"{split}/{name}", file_digest(file).encode()))
+    return digest(parts)
+
+
+def digest(parts: Iterable[tuple[str, bytes]]) -> str:
+    """The SHA-256 of names with their contents, in this order."""
+    whole = hashlib.sha256()
+    for name, content in parts:
+        whole.update(f"\0{name}\0{hashlib.sha256(content).hexdigest()}".encode())
+    return whole.hexdigest()

@@ -1,0 +1,114 @@
+"""Questions with answers in a context: SQuAD's JSON (v1.1 and v2.0), or the same as rows."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from components.dsl.component import InputError, nearest
+from components.files.record_files import Record, as_text, parse_json
+from components.files.text_files import Lines
+
+# The columns of a row, as `datasets` (Hugging Face) names them.
+QUESTION_FIELDS = ("id", "question", "context", "answers")
+
+
+class Question(NamedTuple):
+    """One question.
+
+    Attributes:
+        id: its name in the data set.
+        question: its text.
+        context: the text that may hold the answer.
+        answers: texts and first characters in the context; several where people answered differently, none where
+            the context does not answer the question.
+    """
+
+    id: str
+    question: str
+    context: str
+    answers: tuple[tuple[str, int], ...]
+
+
+def read_squad(file: str) -> Iterator[Question]:
+    """The questions of a SQuAD file (Rajpurkar et al. 2016, 2018); `plausible_answers` are left out.
+
+    Raises:
+        InputError: the file is missing, no JSON or not built as SQuAD is; an answer does not stand where it is said
+            to, or a question that `is_impossible` has one.
+    """
+    whole = parse_json("\n".join(Lines(file)), file)
+    for number, article in enumerate(_get_list(whole, "data", file)):
+        at = f"{file} data[{number}]"
+        for place, paragraph in enumerate(_get_list(article, "paragraphs", at)):
+            inside = f"{at}.paragraphs[{place}]"
+            context = as_text(_get(paragraph, "context", inside), inside, "context")
+            for order, entry in enumerate(_get_list(paragraph, "qas", inside)):
+                yield _read_question(entry, context, f"{inside}.qas[{order}]")
+
+
+def parse_question(record: Record) -> Question:
+    """The question of a row with `QUESTION_FIELDS`.
+
+    `answers` is {"text": [...], "answer_start": [...]}, or that as JSON.
+
+    Raises:
+        InputError: a field is of another kind, or an answer does not stand where it is said to.
+    """
+    id_, question, context = (
+        as_text(value, record.where, field) for field, value in zip(QUESTION_FIELDS[:3], record.values[:3], strict=True)
+    )
+    where = f"{record.where} (id {id_!r})"
+    answers = record.values[3]
+    if isinstance(answers, str | bytes):
+        answers = parse_json(as_text(answers, where, "answers"), f"{where}: field 'answers'")
+    texts, starts = (_get_list(answers, field, f"{where}: field 'answers'") for field in ("text", "answer_start"))
+    if len(texts) != len(starts):
+        raise InputError(f"{where}: answers must have as many text as answer_start, got {len(texts)} and {len(starts)}")
+    return _check(id_, question, context, list(zip(texts, starts, strict=True)), where)
+
+
+def as_fields(question: Question) -> dict[str, Any]:
+    """A question as the row that `parse_question` reads."""
+    texts, starts = ([answer[side] for answer in question.answers] for side in (0, 1))
+    return {**question._asdict(), "answers": {"text": texts, "answer_start": starts}}
+
+
+def _read_question(entry: Any, context: str, where: str) -> Question:
+    id_ = as_text(_get(entry, "id", where), where, "id")
+    where = f"{where} (id {id_!r})"
+    question = as_text(_get(entry, "question", where), where, "question")
+    given = _get_list(entry, "answers", where)
+    answers = [(_get(each, "text", where), _get(each, "answer_start", where)) for each in given]
+    if entry.get("is_impossible") and answers:
+        raise InputError(f"{where} must have no answers as it is_impossible, got {len(answers)}")
+    return _check(id_, question, context, answers, where)
+
+
+def _check(id_: str, question: str, context: str, answers: list[tuple[Any, Any]], where: str) -> Question:
+    for field, text in (("id", id_), ("question", question), ("context", context)):
+        if not text.strip():
+            raise InputError(f"{where}: field {field!r} must not be empty")
+    checked = []
+    for value, start in answers:
+        text = as_text(value, where, "text")
+        if not isinstance(start, int) or isinstance(start, bool):
+            raise InputError(f"{where}: answer_start must be a whole number, got {start!r}")
+        there = context[start : start + len(text)] if start >= 0 else ""
+        if not text.strip() or there != text:
+            raise InputError(f"{where}: the answer {text!r} must stand in the context at {start}, got {there!r} there")
+        checked.append((text, start))
+    return Question(id_, question, context, tuple(checked))
+
+
+def _get(value: Any, field: str, where: str) -> Any:
+    if not isinstance(value, dict):
+        raise InputError(f"{where} must be a JSON object, got {str(value)[:40]}")
+    if field not in value:
+        raise InputError(f"{where} has no field {field!r}{nearest(field, value)}")
+    return value[field]
+
+
+def _get_list(value: Any, field: str, where: str) -> list[Any]:
+    found = _get(value, field, where)
+    if not isinstance(found, list):
+        raise InputError(f"{where}: field {field!r} must be a list, got {str(found)[:40]}")
+    return found

@@ -1,0 +1,32 @@
+"""When a model of questions with and without answers should give none (Devlin et al. 2019, section 4.3)."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from components.sources.squad import Question
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.question_answering import Answer, QuestionAnswering
+
+
+def tune_threshold(task: "QuestionAnswering", questions: Sequence[Question]) -> None:
+    """Sets the task's `null_threshold` to the one with the best F1 on held-out questions."""
+    # To all of them an answer: only then is it known what each would have been.
+    task.null_threshold = None
+    answers = task.predict([row.question for row in questions], [row.context for row in questions])
+    task.null_threshold = find_threshold(questions, answers)
+
+
+def find_threshold(questions: Sequence[Question], answers: Sequence["Answer"]) -> float:
+    """The `null_threshold` with the best F1, as the official script of SQuAD v2.0 finds it.
+
+    Args:
+        questions: with their right answers, if they have any.
+        answers: one to each question, found without a threshold.
+    """
+    from keras_bert.metrics.squad import score_v2
+
+    golds = {row.id: [text for text, _ in row.answers] for row in questions}
+    pairs = list(zip(questions, answers, strict=True))
+    texts = {row.id: answer.text for row, answer in pairs}
+    return score_v2(texts, golds, {row.id: answer.null_score_difference for row, answer in pairs})["best_f1_thresh"]

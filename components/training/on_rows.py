@@ -1,0 +1,86 @@
+"""Training on the labelled rows: what fine-tuning, distillation and quantization share."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from components.dsl.artifact import TaskExamples
+from components.dsl.workplace import report_progress, workplace
+from keras_bert.config import Training
+
+if TYPE_CHECKING:
+    import keras
+    import tensorflow as tf
+
+    from keras_bert.data.batches import Batches
+    from keras_bert.objectives.base import Objective
+
+# Rows stand beside others of about their length: most are short, and padding is work like any other. But each length is
+# compiled for by itself, which takes seconds.
+LENGTH_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384)
+
+
+def train_on_rows(
+    network: "keras.Model",
+    objective: "Objective",
+    examples: TaskExamples,
+    training: Training,
+    *,
+    select: str | None = None,
+    patience: int | None = None,
+    validations: int = 4,
+    on_progress: Callable[[float, float, str], None] = report_progress,
+    variables: "Sequence[tf.Variable]" = (),
+) -> list[dict[str, float]]:
+    """Trains on the training split and validates on the validation split; goes on where it was interrupted.
+
+    Call it in the scope of the strategy that the network was built in.
+
+    Args:
+        network: the model to train.
+        objective: what is minimized.
+        examples: labelled rows of any task.
+        training: how long and how to train.
+        select: see `Trainer.fit`, as are the next two.
+        patience: see there.
+        validations: see there.
+        on_progress: told steps done, steps in all and a few words.
+        variables: see `Trainer`.
+
+    Returns:
+        The history.
+    """
+    from keras_bert.data.examples import task_batches
+    from keras_bert.data.records import read_features
+    from keras_bert.training.trainer import VALIDATION_BATCH, Trainer
+
+    steps = training.count_steps(read_features(examples.path)["counts"]["train"])
+    return Trainer(network, objective, training, steps, variables=variables).fit(
+        training_rows(examples, training),
+        validation=task_batches(examples.path, "validation", VALIDATION_BATCH, bucket_boundaries=LENGTH_BUCKETS),
+        on_progress=on_progress,
+        select=select,
+        patience=patience,
+        validations=validations,
+        **training_folders(training),
+    )
+
+
+def training_rows(examples: TaskExamples, training: Training) -> "Batches":
+    """Shuffled batches of training rows."""
+    from keras_bert.data.examples import task_batches
+
+    return task_batches(
+        examples.path,
+        "train",
+        training.part_size,
+        seed=training.seed,
+        shuffle=True,
+        bucket_boundaries=LENGTH_BUCKETS,
+    )
+
+
+def training_folders(training: Training) -> dict[str, Any]:
+    """Where a training leaves its checkpoints and its record, as arguments of `Trainer.fit`; each seed for itself."""
+    place = workplace()
+    folders = {"checkpoints": place.checkpoints, "record": place.record}
+    return {name: folder and folder / f"seed-{training.seed}" for name, folder in folders.items()}

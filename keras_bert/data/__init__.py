@@ -1,0 +1,1 @@
+"""Records -> batches by number, from any batch on."""

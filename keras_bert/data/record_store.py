@@ -1,0 +1,101 @@
+"""Records by number, in any order: what a training needs that goes on where it stopped."""
+
+import gzip
+import mmap
+import shutil
+import struct
+import tempfile
+from collections.abc import Sequence
+from typing import IO, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from keras_bert.config import Compression
+from keras_bert.data.records import count_records
+
+# A record is 8 bytes of length, 4 of checksum, the data, and 4 of checksum (tensorflow, `record_writer.h`).
+_HEAD, _TAIL = 12, 4
+_LENGTH = struct.Struct("<Q")
+_ROWS_AT_ONCE = 4096
+
+
+class RecordStore:
+    """The records of files, numbered in order from 0.
+
+    Files are mapped into memory, not read into it; compressed ones are unpacked into files without a name first.
+
+    Args:
+        files: TFRecord files.
+        compression: of the files.
+
+    Raises:
+        RecordError: a file is cut off or its bytes have changed; names the file and the record.
+    """
+
+    def __init__(self, files: Sequence[str], compression: Compression = "none") -> None:
+        count_records(files, compression)
+        self._data = [_map(file, compression) for file in files]
+        spans = [_find_records(data) for data in self._data]
+        self._file = np.repeat(np.arange(len(spans)), [len(span) for span in spans])
+        self._spans = np.concatenate([np.zeros((0, 2), np.int64), *spans])
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    def read(self, numbers: NDArray[np.int64]) -> list[bytes]:
+        """The serialized examples with these numbers."""
+        places = zip(self._file[numbers].tolist(), self._spans[numbers].tolist(), strict=True)
+        return [self._data[file][start:end] for file, (start, end) in places]
+
+    def values(self, feature: str) -> "Values":
+        """The whole numbers of a feature, of all records."""
+        kind = {feature: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)}
+        values, lengths = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for start in range(0, len(self), _ROWS_AT_ONCE):
+            records = self.read(np.arange(start, min(start + _ROWS_AT_ONCE, len(self))))
+            rows = tf.io.parse_example(records, kind)[feature]
+            values.append(rows.flat_values.numpy())
+            lengths.append(rows.row_lengths().numpy())
+        return Values(np.concatenate(values), np.concatenate(lengths))
+
+
+class Values(NamedTuple):
+    """The whole numbers of a feature.
+
+    Attributes:
+        values: of all records, one after the other.
+        lengths: (records,), how many each has.
+    """
+
+    values: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+
+def _map(file: str, compression: Compression) -> bytes | mmap.mmap:
+    """The bytes of a file, without its compression."""
+    with open(file, "rb") as packed:
+        if compression == "none":
+            return _map_stream(packed)
+        with tempfile.TemporaryFile() as unpacked, gzip.open(packed) as stream:
+            shutil.copyfileobj(stream, unpacked)
+            unpacked.flush()
+            return _map_stream(unpacked)
+
+
+def _map_stream(stream: IO[bytes]) -> bytes | mmap.mmap:
+    size = stream.seek(0, 2)
+    return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+
+
+def _find_records(data: bytes | mmap.mmap) -> NDArray[np.int64]:
+    """(records, 2): where each begins and ends; the file is known to hold whole records."""
+    spans = []
+    place, end = 0, len(data)
+    while place < end:
+        (length,) = _LENGTH.unpack_from(data, place)
+        start = place + _HEAD
+        spans.append((start, start + length))
+        place = start + length + _TAIL
+    return np.array(spans, np.int64).reshape(-1, 2)

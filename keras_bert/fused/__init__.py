@@ -1,0 +1,1 @@
+"""XLA's twins of layers and losses, for training."""

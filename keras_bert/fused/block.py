@@ -1,0 +1,127 @@
+"""An encoder block of few operations: four matrix products, two of them over heads, and XLA programs between them."""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_bert.fused.compiled import compiled, keep
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.feed_forward import ACTIVATIONS
+
+
+class FusedBlock:
+    """What `EncoderBlock.call` computes in training, worked out with fewer passes over memory.
+
+    It reads the block's own weights and draws from its own seed generators. What stands between two matrix products is
+    computed in float32 whatever the precision of the products.
+
+    Args:
+        block: it must be built.
+    """
+
+    def __init__(self, block: EncoderBlock) -> None:
+        self._block, self._attention = block, block.attention
+        rates = block.settings["dropout"], block.settings["attention_dropout"]
+        self._normalize = _residual_norm(rates[0], block.settings["layer_norm_epsilon"])
+        self._attend = _probabilities(rates[1], 1 / math.sqrt(self._attention.head_size))
+        self._activate = _biased_activation(block.settings["activation"])
+
+    def __call__(self, inputs: Any, attention_bias: Any) -> Any:
+        """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
+        block, attention = self._block, self._attention
+        dtype = block.compute_dtype
+        shape = tf.shape(inputs)
+        rows = tf.reshape(inputs, (-1, inputs.shape[-1]))
+        context = self._context(rows, tf.cast(attention_bias, tf.float32), shape)
+        projected = _product(context, attention.output_projection, dtype)
+        x = self._norm(rows, projected, attention.output_projection, block.attention_norm, block.attention_dropout)
+        hidden, outer = block.feed_forward.intermediate, block.feed_forward.output_projection
+        activated = self._activate(_product(x, hidden, dtype), _float32(hidden.bias), tf.constant(_NO_SEED, tf.uint32))
+        x = self._norm(x, _product(activated, outer, dtype), outer, block.feed_forward_norm, block.feed_forward_dropout)
+        return tf.reshape(x, shape)
+
+    def _context(self, rows: Any, bias: Any, shape: Any) -> Any:
+        """Rows (batch x length, hidden), bias (batch, 1, 1, length) -> what the heads read (batch x length, hidden)."""
+        attention = self._attention
+        parts = attention.query, attention.key, attention.value
+        kernel = tf.cast(tf.concat([_float32(part.kernel) for part in parts], axis=1), rows.dtype)
+        added = tf.concat([_float32(part.bias) for part in parts], axis=0)
+        projected = _biased(tf.matmul(rows, kernel), added, tf.constant(_NO_SEED, tf.uint32))
+        split = tf.reshape(projected, (shape[0], shape[1], 3, attention.num_heads, attention.head_size))
+        query, key, value = tf.unstack(tf.transpose(split, (2, 0, 3, 1, 4)))
+        scores = tf.matmul(query, key, transpose_b=True)
+        context = tf.matmul(self._attend(scores, bias, _seed(attention.dropout)), value)
+        return tf.reshape(tf.transpose(context, (0, 2, 1, 3)), (-1, rows.shape[-1]))
+
+    def _norm(self, x: Any, projected: Any, dense: Any, norm: Any, dropout: Any) -> Any:
+        weights = _float32(dense.bias), _float32(norm.gamma), _float32(norm.beta)
+        return self._normalize(x, projected, *weights, _seed(dropout))
+
+
+_NO_SEED = (0, 0)
+
+
+def _float32(variable: keras.Variable) -> Any:
+    """The weight itself, where Keras would hand out a copy in the layer's precision."""
+    return tf.convert_to_tensor(variable._value)
+
+
+def _product(rows: Any, dense: Any, dtype: str) -> Any:
+    return tf.matmul(rows, tf.cast(_float32(dense.kernel), dtype))
+
+
+def _seed(dropout: keras.layers.Dropout) -> Any:
+    """The next seed of a dropout layer, uint32 (2,)."""
+    if not dropout.rate:
+        return tf.constant(_NO_SEED, tf.uint32)
+    seed = tf.cast(dropout.seed_generator.next(), tf.uint32)
+    # The generators of several devices stand at the same place; their rows are to lose different numbers.
+    replica = tf.distribute.get_replica_context()
+    number = 0 if replica is None else replica.replica_id_in_sync_group
+    return tf.bitwise.bitwise_xor(seed, tf.stack([tf.constant(0, tf.uint32), tf.cast(number, tf.uint32)]))
+
+
+def _add_bias(x: Any, bias: Any, seed: Any) -> Any:
+    """In float32, as is the bias's gradient: a sum over all rows, which in bfloat16 soon stands still."""
+    return tf.cast(tf.cast(x, tf.float32) + bias, x.dtype)
+
+
+_biased = compiled(_add_bias)
+
+
+@functools.cache
+def _residual_norm(rate: float, epsilon: float) -> Callable[..., Any]:
+    """LayerNorm(x + dropout(projected + bias)) of rows (Ba et al. 2016, equation 4)."""
+
+    def residual_norm(x: Any, projected: Any, bias: Any, gamma: Any, beta: Any, seed: Any) -> Any:
+        total = tf.cast(x, tf.float32) + keep(tf.cast(projected, tf.float32) + bias, seed, rate)
+        centred = total - tf.reduce_mean(total, axis=-1, keepdims=True)
+        variance = tf.reduce_mean(tf.square(centred), axis=-1, keepdims=True)
+        return tf.cast(centred * tf.math.rsqrt(variance + epsilon) * gamma + beta, x.dtype)
+
+    return compiled(residual_norm)
+
+
+@functools.cache
+def _probabilities(rate: float, scale: float) -> Callable[..., Any]:
+    """Dropout(softmax(scale scores + bias)) over the last axis."""
+
+    def probabilities(scores: Any, bias: Any, seed: Any) -> Any:
+        shares = tf.nn.softmax(tf.cast(scores, tf.float32) * scale + bias)
+        return tf.cast(keep(shares, seed, rate), scores.dtype)
+
+    return compiled(probabilities)
+
+
+@functools.cache
+def _biased_activation(name: str) -> Callable[..., Any]:
+    """activation(x + bias)."""
+
+    def biased_activation(x: Any, bias: Any, seed: Any) -> Any:
+        return tf.cast(ACTIVATIONS[name](tf.cast(x, tf.float32) + bias), x.dtype)
+
+    return compiled(biased_activation)

@@ -1,1 +1,0 @@
-"""What TensorFlow trains faster with; opt-in, see `training`."""

@@ -1,0 +1,1 @@
+"""The graphs: built, saved and loaded."""

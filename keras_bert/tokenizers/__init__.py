@@ -1,0 +1,1 @@
+"""Text -> pieces of a vocabulary."""

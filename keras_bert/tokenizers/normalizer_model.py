@@ -1,0 +1,100 @@
+"""The tables that make tensorflow-text's tokenizer cut text exactly as BERT's reference does.
+
+tensorflow-text normalizes text character by character, by a table that it takes as an input, and then cuts it by
+ICU's white space and punctuation, which are built in. So the table does more than normalize: a character that ICU takes
+for punctuation, and the reference for a letter, gets a stand-in, in the text and in the vocabulary.
+"""
+
+import functools
+import struct
+from collections.abc import Iterator, Sequence
+
+from keras_bert.tokenizers.double_array import build_double_array
+from keras_bert.tokenizers.unicode_rules import FORMER_PUNCTUATION, LATER_PUNCTUATION, normalize
+
+# The reference's ranges of Chinese characters skip these, which the op takes as Chinese.
+_SKIPPED_CHINESE = frozenset(range(0x2B820, 0x2B920))
+
+# Private use characters never reach the matcher otherwise: BERT removes them from text.
+_FIRST_STAND_IN = 0xE000
+_STAND_INS = {
+    code_point: chr(_FIRST_STAND_IN + place)
+    for place, code_point in enumerate(sorted(LATER_PUNCTUATION | _SKIPPED_CHINESE))
+}
+
+# What never changes, which is most of Unicode, is not looked at: Chinese and Yi, Chinese of planes 2 and 3 (but for the
+# compatibility characters), planes 4 to 13.
+_CHANGING = (
+    range(1, 0x3400),
+    range(0xA490, 0xD800),
+    range(0xE000, 0x20000),
+    range(0x2B820, 0x2B920),
+    range(0x2F800, 0x2FA20),
+    range(0xE0000, 0x110000),
+)
+
+# `FastBertNormalizer` of tensorflow-text: a changed character's value holds this bit, the place of its replacement in a
+# pool of bytes, and its length.
+_CHANGED = 1 << 30
+_LENGTH_BITS = 6
+
+
+@functools.lru_cache(maxsize=2)
+def normalizer_model(lowercase: bool) -> bytes:
+    """The flatbuffer `FastBertNormalizerModel` of tensorflow-text with the reference's rules.
+
+    Bytes that are no UTF-8 vanish, as U+FFFD does, which stands for them in decoded text.
+    """
+    pool = b""
+    places: dict[bytes, int] = {}
+    values: dict[bytes, int] = {}
+    for key, replacement in _replacements(lowercase):
+        if replacement not in places:
+            places[replacement] = len(pool)
+            pool += replacement
+        values[key] = _CHANGED | places[replacement] << _LENGTH_BITS | len(replacement)
+    units = build_double_array(values).astype("<u4")
+    # Offsets of the root table, its vtable (of four fields, the first one left out), the table, the two vectors.
+    head = struct.pack("<I6H4I", 16, 12, 16, 0, 4, 8, 12, 12, 12, _CHANGED, 8 + units.nbytes)
+    return b"".join((head, struct.pack("<I", units.size), units.tobytes(), struct.pack("<I", len(pool)), pool))
+
+
+def _replacements(lowercase: bool) -> Iterator[tuple[bytes, bytes]]:
+    """What is replaced by what, as UTF-8: all characters but U+0000 that change, and broken sequences."""
+    for code_points in _CHANGING:
+        for code_point in code_points:
+            key = chr(code_point)
+            found = "".join(map(_to_matcher, normalize(code_point, lowercase)))
+            if found != key:
+                yield key.encode(), found.encode()
+    for sequence in _broken_sequences():
+        yield sequence, b""
+
+
+def _to_matcher(character: str) -> str:
+    if ord(character) in FORMER_PUNCTUATION:
+        return f" {character} "
+    return _STAND_INS.get(ord(character), character)
+
+
+def _broken_sequences() -> Iterator[bytes]:
+    """Each sequence that is no character and that ICU steps over as one: the longest valid starts, or single bytes."""
+    for byte in range(0x80, 0x100):
+        yield bytes([byte])
+    for code_point in [*range(0x800, 0xD800, 64), *range(0xE000, 0x10000, 64)]:
+        yield chr(code_point).encode()[:2]
+    for code_point in range(0x10000, 0x110000, 64):
+        yield chr(code_point).encode()[:3]
+    for code_point in range(0x10000, 0x110000, 4096):
+        yield chr(code_point).encode()[:2]
+
+
+def matcher_vocabulary(vocabulary: Sequence[str], lowercase: bool) -> list[str]:
+    """The pieces in the characters that the normalizer gives out; what no text can match gets a name of its own."""
+    # The matcher leaves out pieces with punctuation in them, and U+E000 keeps this one unlike all others.
+    return [
+        f"{chr(_FIRST_STAND_IN)}.{place}"
+        if " " in piece or any(normalize(ord(character), lowercase) != character for character in piece)
+        else "".join(_STAND_INS.get(ord(character), character) for character in piece)
+        for place, piece in enumerate(vocabulary)
+    ]

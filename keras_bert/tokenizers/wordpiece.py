@@ -1,0 +1,131 @@
+"""WordPiece as graph operations on tensorflow-text's kernels, equal to Hugging Face `tokenizers` piece by piece.
+
+`keras_bert.tokenizers.normalizer_model` says how. Left to do here are words of more than 100 characters, which are
+unknown: the kernel does not see that, for it counts bytes.
+"""
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from keras_bert.tokenizers.normalizer_model import matcher_vocabulary, normalizer_model
+
+CONTINUATION = "##"
+
+# `max_input_chars_per_word` of google-research/bert's WordpieceTokenizer.
+MAX_CHARACTERS = 100
+_MAX_BYTES = 4 * MAX_CHARACTERS
+
+# The matcher wants a piece that it can match. Text has no private use character left when it gets there.
+_FILLER = "\uf8ff"
+
+
+class Pieces(NamedTuple):
+    """Pieces of a batch of texts.
+
+    Attributes:
+        ids: (pieces,) int32.
+        starts: (pieces,) int64, the byte of the normalized text where a piece starts.
+        ends: (pieces,) int64, the byte after its last.
+        splits: (batch + 1,) int64, where each text's pieces start, and after the last, where they end.
+    """
+
+    ids: tf.Tensor
+    starts: tf.Tensor
+    ends: tf.Tensor
+    splits: tf.Tensor
+
+
+class WordPiece:
+    """Cuts texts, (batch,) UTF-8 strings, into pieces of a vocabulary.
+
+    Args:
+        vocabulary: the pieces; a piece's position is its id.
+        lowercase: whether text is lowercased and stripped of its accents first.
+        unknown_id: the piece that stands for a word which the others do not make up.
+    """
+
+    def __init__(self, vocabulary: tuple[str, ...], lowercase: bool, unknown_id: int) -> None:
+        self._unknown_id = unknown_id
+        pieces = matcher_vocabulary(vocabulary, lowercase)
+        continues = np.array([len(piece) > 2 and piece.startswith(CONTINUATION) for piece in pieces])
+        sizes = np.array([len(piece) for piece in pieces]) - 2 * continues
+        sizes[unknown_id] = 0
+        # Tensors of the graph that happens to be built at this moment would not outlive it.
+        with tf.init_scope():
+            model = np.frombuffer(normalizer_model(lowercase), np.uint8)
+            self._normalizer = tf_text.FastBertNormalizer(model_buffer=tf.constant(model))
+            self._matcher = tf_text.FastWordpieceTokenizer(
+                [*pieces, _FILLER],
+                max_bytes_per_word=_MAX_BYTES,
+                token_out_type=tf.int32,
+                unknown_token=pieces[unknown_id],
+            )
+            self._starts_word = tf.constant(~continues, tf.int32)
+            self._sizes = tf.constant(sizes, tf.int32)
+
+    def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """The ids of each text's pieces, (batch, pieces) int32."""
+        pieces = self._match(self._normalizer.normalize(texts))
+        return tf.RaggedTensor.from_row_splits(pieces.ids, pieces.splits, validate=False)
+
+    def tokenize_with_offsets(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
+        """Ids, and the characters of the text where each piece starts and ends, all (batch, pieces) int32."""
+        texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+        normalized, sources = self._normalizer.normalize_with_offsets(texts)
+        pieces = self._match(normalized)
+        rows = tf.RaggedTensor.from_row_splits(pieces.ids, pieces.splits, validate=False)
+        characters, first_bytes = _count_characters(texts)
+        row = rows.value_rowids()
+        first_source, first_byte = tf.gather(sources.row_starts(), row), tf.gather(first_bytes, row)
+
+        def character_of(place: tf.Tensor) -> tf.Tensor:
+            """The character, counted in the whole batch, from which a byte of normalized text comes."""
+            return tf.gather(characters, first_byte + tf.gather(sources.flat_values, first_source + place))
+
+        before = tf.gather(characters, first_byte) - 1
+        starts, ends = character_of(pieces.starts) - 1 - before, character_of(pieces.ends - 1) - before
+        return rows, rows.with_flat_values(starts), rows.with_flat_values(ends)
+
+    def _match(self, normalized: tf.Tensor) -> Pieces:
+        ids, starts, ends = self._matcher.tokenize_with_offsets(normalized)
+        pieces = Pieces(ids.flat_values, starts.flat_values, ends.flat_values, ids.row_splits)
+        starts_word = tf.gather(self._starts_word, pieces.ids)
+        words = tf.cumsum(starts_word) - 1
+        too_long = tf.math.segment_sum(tf.gather(self._sizes, pieces.ids), words) > MAX_CHARACTERS
+        return tf.cond(
+            tf.reduce_any(too_long),
+            lambda: self._join(pieces, starts_word > 0, tf.gather(too_long, words)),
+            lambda: pieces,
+        )
+
+    def _join(self, pieces: Pieces, starts_word: tf.Tensor, too_long: tf.Tensor) -> Pieces:
+        """One unknown piece in place of all pieces of each word that is too long; both tensors are (pieces,) bool."""
+        keep = starts_word | ~too_long
+        places = tf.where(keep)[:, 0]
+        last_places = tf.concat([places[1:], tf.shape(keep, tf.int64)], axis=0) - 1
+        kept_before = tf.concat([[0], tf.cumsum(tf.cast(keep, tf.int64))], axis=0)
+        return Pieces(
+            ids=tf.gather(tf.where(too_long, self._unknown_id, pieces.ids), places),
+            starts=tf.gather(pieces.starts, places),
+            ends=tf.gather(pieces.ends, last_places),
+            splits=tf.gather(kept_before, pieces.splits),
+        )
+
+
+def _count_characters(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """How many characters the batch has up to each of its bytes, that one's included, and each text's first byte."""
+    joined = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
+    starts_character = tf.bitwise.bitwise_and(joined, 0xC0) != 0x80
+    lengths = tf.cast(tf.strings.length(texts), tf.int64)
+    return tf.cumsum(tf.cast(starts_character, tf.int32)), tf.cumsum(lengths, exclusive=True)
+
+
+# Building the matcher takes a moment for a large vocabulary, and a process asks for the same one again and again.
+@functools.lru_cache(maxsize=4)
+def build_wordpiece(vocabulary: tuple[str, ...], lowercase: bool, unknown_id: int) -> WordPiece:
+    """A `WordPiece`, the same object for the same arguments."""
+    return WordPiece(vocabulary, lowercase, unknown_id)

@@ -1,0 +1,1 @@
+"""The compiled step, the loop around it, and its checkpoints."""

@@ -1,0 +1,302 @@
+"""The steps of a training in turn: history, validation, the best weights, checkpoints, and a good end in any case."""
+
+import dataclasses
+import hashlib
+import json
+import logging
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keras_bert.config import check
+from keras_bert.models.saving import describe_model
+from keras_bert.objectives.base import add_up, averages
+from keras_bert.training.checkpoints import Arrays, CheckpointError, Checkpoints
+from keras_bert.training.history import Entry, RunningRecord
+from keras_bert.training.stop_request import StopRequest, stop_requests
+
+if TYPE_CHECKING:
+    from keras_bert.objectives.base import Batch
+    from keras_bert.training.trainer import Batches, Trainer
+
+logger = logging.getLogger(__name__)
+
+OnProgress = Callable[[int, int, str], None]
+
+_SMALLER_IS_BETTER = ("loss", "error", "perplexity")
+_BEST = "best/"
+# The most of its time that a training gives to checkpoints: large models on slow disks take them less often.
+_SAVING_SHARE = 0.05
+
+
+class NonFiniteLossError(ArithmeticError):
+    """The loss, or another metric, became NaN or infinite."""
+
+
+class StoppedError(RuntimeError):
+    """Training was asked to stop before its last step; the message says how to go on."""
+
+
+@dataclasses.dataclass
+class Progress:
+    """Where a training stands; plain values, so that it goes into a checkpoint.
+
+    Attributes:
+        step: steps done.
+        history: see `Trainer.fit`.
+        window: of each step since the last entry the sum and weight of every metric.
+        best: the best value of the metric to select by.
+        best_step: after which step that was.
+        waited: validations since.
+        ended: whether there is nothing more to do.
+    """
+
+    step: int = 0
+    history: list[Entry] = dataclasses.field(default_factory=list)
+    window: list[dict[str, tuple[float, float]]] = dataclasses.field(default_factory=list)
+    best: float | None = None
+    best_step: int = 0
+    waited: int = 0
+    ended: bool = False
+
+
+@dataclasses.dataclass
+class Clock:
+    """Seconds and tokens since the last entry of the history.
+
+    Attributes:
+        since: when it began.
+        waiting: seconds in which the step waited for its batch.
+        tokens: worked on, padding left out.
+    """
+
+    since: float = dataclasses.field(default_factory=time.monotonic)
+    waiting: float = 0.0
+    tokens: float = 0.0
+
+    def times(self) -> Entry:
+        """For the running record."""
+        seconds = max(time.monotonic() - self.since, 1e-9)
+        return {"tokens_per_second": self.tokens / seconds, "waiting_share": self.waiting / seconds}
+
+
+class Loop:
+    """One call of `Trainer.fit`, whose arguments these are.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+
+    def __init__(
+        self,
+        trainer: "Trainer",
+        batches: "Batches",
+        validation: "Batches",
+        on_progress: OnProgress,
+        log_every: int,
+        validations: int,
+        select: str | None,
+        patience: int | None,
+    ) -> None:
+        check("fit", "log_every", log_every >= 1, "be at least 1", log_every)
+        check("fit", "validations", validations >= 0, "not be negative", validations)
+        check("fit", "patience", patience is None or patience >= 1, "be at least 1", patience)
+        check("fit", "select", select is not None or patience is None, "be given where there is patience", select)
+        self._trainer, self._batches, self._validation = trainer, batches, validation
+        self._on_progress, self._log_every = on_progress, log_every
+        self._select, self._patience = select, patience
+        self._validate_at = {round(trainer.steps * (index + 1) / validations) for index in range(validations)}
+        self._progress, self._best, self._clock = Progress(), Arrays(), Clock()
+        self._note = ""
+
+    def run(self, folder: Path | None, checkpoint_seconds: float, record: Path | None) -> list[Entry]:
+        """Runs to the end."""
+        checkpoints = Checkpoints(folder) if folder else None
+        self._resume(checkpoints)
+        recorded = RunningRecord(record, self._progress.history) if record and self._trainer.devices.is_chief else None
+        try:
+            with stop_requests() as request:
+                self._run_steps(request, checkpoints, checkpoint_seconds, recorded)
+        finally:
+            if recorded:
+                recorded.close()
+        self._finish()
+        if request.signal:
+            # It came when there was nothing left to stop here; whoever trains next is to know.
+            signal.raise_signal(signal.Signals[request.signal])
+        return self._progress.history
+
+    def _run_steps(
+        self, request: StopRequest, checkpoints: Checkpoints | None, seconds: float, record: RunningRecord | None
+    ) -> None:
+        trainer, progress = self._trainer, self._progress
+        parts = trainer.training.accumulation
+        done = progress.step * parts
+        source = iter(trainer.devices.spread(lambda **shares: self._batches.after(done, **shares)))
+        saved, pause, self._clock = time.monotonic(), seconds, Clock()
+        if progress.ended:
+            return
+        while not progress.ended:
+            self._step(source)
+            is_entry = self._is_entry(progress.step)
+            if is_entry:
+                self._add_entry(record)
+            self._on_progress(progress.step, trainer.steps, self._note)
+            # Several workers must do the same after the same step; to ask them each time would hold them up.
+            if progress.ended or not (is_entry or trainer.devices.workers == 1):
+                continue
+            due = bool(checkpoints) and time.monotonic() - saved >= pause
+            stop, due = trainer.devices.any_worker(bool(request.signal), due)
+            if stop:
+                raise StoppedError(self._stop(request.signal or "a signal to another worker", checkpoints))
+            if due and checkpoints:
+                began = time.monotonic()
+                self._save(checkpoints)
+                saved = time.monotonic()
+                pause = max(seconds, (saved - began) / _SAVING_SHARE) if seconds else 0.0
+        if checkpoints:
+            # Whoever asks for the same training again, as after a kill further on, has it at once.
+            self._save(Checkpoints(checkpoints.folder, keep=1))
+
+    def _step(self, source: "Iterator[Batch]") -> None:
+        began = time.monotonic()
+        batches = [next(source) for _ in range(self._trainer.training.accumulation)]
+        self._clock.waiting += time.monotonic() - began
+        self._progress.step += 1
+        try:
+            parts, norm = self._trainer.step(batches, self._progress.step)
+        except ArithmeticError as error:
+            raise NonFiniteLossError(f"{error}, at {self._place()}") from None
+        sums = add_up(parts)
+        sums["gradient_norm"] = (float(norm), 1.0)
+        self._clock.tokens += sums.pop("tokens")[0]
+        if self._trainer.loss_scale and not math.isfinite(float(norm)):
+            return  # the step was left out
+        self._check(sums, self._place())
+        self._progress.window.append(sums)
+
+    def _is_entry(self, step: int) -> bool:
+        return step % self._log_every == 0 or step in self._validate_at or step == self._trainer.steps
+
+    def _place(self) -> str:
+        """The step in words, and its batches, counted from 0 over the whole training."""
+        step, parts = self._progress.step, self._trainer.training.accumulation
+        first, last = (step - 1) * parts, step * parts - 1
+        return f"step {step}, " + (f"batch {first}" if parts == 1 else f"batches {first} to {last}")
+
+    def _check(self, sums: Mapping[str, tuple[float, float]], where: str) -> None:
+        """Raises NonFiniteLossError for what went wrong, before anything of it is kept."""
+        for name, (total, _) in sums.items():
+            if math.isfinite(total):
+                continue
+            norms = [entry["gradient_norm"][0] for entry in self._progress.window]
+            before = f"; the gradient's norm was {norms[-1]:.3g} the step before" if norms else ""
+            cause = "a gradient that overflows" if name == "gradient_norm" else "a learning rate that is too high"
+            raise NonFiniteLossError(
+                f"{name} is {total} at {where}: the usual cause is {cause} (the learning rate was "
+                f"{self._trainer.learning_rate():.2g}){before}. Checkpoints from before are kept"
+            )
+
+    def _add_entry(self, record: RunningRecord | None) -> None:
+        progress, trainer = self._progress, self._trainer
+        found = averages(progress.window)
+        entry: Entry = {"step": progress.step, "learning_rate": trainer.learning_rate(), **found}
+        if trainer.loss_scale:
+            entry |= {"loss_scale": trainer.loss_scale.scale, "skipped_steps": trainer.loss_scale.skipped}
+        times = self._clock.times()
+        progress.ended = progress.step >= trainer.steps
+        if progress.step in self._validate_at:
+            held_out = {f"validation_{name}": value for name, value in trainer.evaluate(self._validation).items()}
+            self._check({name: (value, 1.0) for name, value in held_out.items()}, f"validation after {self._place()}")
+            entry |= held_out
+            self._choose(entry)
+        progress.history.append(entry)
+        logger.info("%s", json.dumps(entry | times))
+        if record:
+            record.add(entry, times)
+        self._note = ", ".join(
+            [f"{name} {value:.3f}" for name, value in list(found.items())[:2]]
+            + [f"rate {entry['learning_rate']:.1e}", f"{times['tokens_per_second']:,.0f} tokens/s"]
+        )
+        progress.window.clear()
+        self._clock = Clock()
+
+    def _choose(self, entry: Entry) -> None:
+        """Keeps the weights if they are the best so far, and ends where patience does."""
+        if self._select is None:
+            return
+        rule = f"be one of {[name for name in entry if name.startswith('validation_')]}"
+        check("fit", "select", self._select in entry, rule, self._select)
+        progress, value = self._progress, entry[self._select]
+        sign = -1 if self._select.endswith(_SMALLER_IS_BETTER) else 1
+        if progress.best is None or sign * value > sign * progress.best:
+            progress.best, progress.best_step, progress.waited = value, progress.step, 0
+            self._best = self._trainer.weights()
+        else:
+            progress.waited += 1
+            if self._patience is not None and progress.waited >= self._patience:
+                logger.info("stopped at step %d: the best was after step %d", progress.step, progress.best_step)
+                progress.ended = True
+
+    def _finish(self) -> None:
+        """Leaves the weights in the model that are to be kept."""
+        if self._best:
+            self._trainer.set_weights(self._best)
+        else:
+            self._trainer.swap_mean()
+
+    def _stop(self, what: str, checkpoints: Checkpoints | None) -> str:
+        """Saves where training stands, and tells how to go on."""
+        where = f"{what} after step {self._progress.step} of {self._trainer.steps}"
+        if checkpoints is None:
+            return f"{where}: there is no folder for checkpoints, so it begins anew"
+        return f"{where}: start the same training again, and it goes on from {self._save(checkpoints)}"
+
+    def _identity(self) -> dict[str, Any]:
+        """What must be the same for a checkpoint to be of use."""
+        trainer = self._trainer
+        identity = {f"Training.{name}": value for name, value in dataclasses.asdict(trainer.training).items()}
+        model = hashlib.sha256(describe_model(trainer.model)).hexdigest()[:16]
+        loop = {"log_every": self._log_every, "validations": sorted(self._validate_at)}
+        chosen = {"select": self._select, "patience": self._patience}
+        data = {"batches an epoch": self._batches.per_epoch}
+        return {**identity, "steps": trainer.steps, "the model's digest": model, **loop, **chosen, **data}
+
+    def _save(self, checkpoints: Checkpoints) -> Path:
+        best = {f"{_BEST}{name}": array for name, array in self._best.items()}
+        scale = self._trainer.loss_scale and dataclasses.asdict(self._trainer.loss_scale)
+        state = {"identity": self._identity(), "progress": dataclasses.asdict(self._progress), "loss_scale": scale}
+        file = checkpoints.save(self._progress.step, {**self._trainer.arrays(), **best}, state)
+        logger.info("wrote the checkpoint %s", file)
+        return file
+
+    def _resume(self, checkpoints: Checkpoints | None) -> None:
+        """Goes on from the newest checkpoint, if there is one.
+
+        Raises:
+            CheckpointError: it is of another training; tells in what.
+        """
+        found = checkpoints.load() if checkpoints else None
+        step = found.state["progress"]["step"] if found else 0
+        # All workers ask both before one of them gives up: the others would wait for it.
+        most, least = self._trainer.devices.largest(step), -self._trainer.devices.largest(-step)
+        if not most == least == step:
+            raise CheckpointError(f"all workers must have the checkpoint of one step, but here it is that of {step}")
+        if checkpoints is None or found is None:
+            return
+        ours = json.loads(json.dumps(self._identity()))
+        for name, theirs in found.state["identity"].items():
+            if ours.get(name) != theirs:
+                raise CheckpointError(
+                    f"{checkpoints.folder} must hold checkpoints of this training, but {name} was {theirs} and is "
+                    f"{ours.get(name)}; take another folder, or delete it to begin anew"
+                )
+        self._best = {name.removeprefix(_BEST): array for name, array in found.arrays.items() if name.startswith(_BEST)}
+        self._trainer.set_arrays(found.arrays)
+        if self._trainer.loss_scale:
+            vars(self._trainer.loss_scale).update(found.state["loss_scale"])
+        self._progress = Progress(**found.state["progress"])
+        logger.info("going on after step %d", self._progress.step)

@@ -1,0 +1,1 @@
+"""Nodes -> keys -> child processes -> published artifacts; knows no screen."""

@@ -1,0 +1,251 @@
+"""One step in a child process: started from a fork server, watched, and ended with all that it started."""
+
+import contextlib
+import errno
+import faulthandler
+import io
+import logging
+import multiprocessing
+import multiprocessing.forkserver
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from components.dsl.artifact import sync
+from components.dsl.component import Component, InputError, Refusal, Role
+from components.dsl.workplace import Workplace, set_progress_sink, set_workplace
+from pipeline.orchestrator.fingerprint import FIRST_PARTY
+
+Kind = Literal["done", "input_error", "refusal", "disk_full", "crash"]
+
+PRELOAD = ("tensorflow", "keras")
+TICK_SECONDS = 0.2
+# A training writes a checkpoint after the step or the validation that it is in.
+GRACE_SECONDS = 30.0
+_LONGEST_MESSAGE = 2000
+
+
+class Outcome(NamedTuple):
+    """How a step ended; `message` is one line, empty when it is done."""
+
+    kind: Kind
+    message: str
+
+
+class Watcher:
+    """What is told about a running step; this one draws nothing."""
+
+    def progress(self, done: float, total: float, note: str) -> None:
+        """The step has reported how far it is."""
+
+    def tick(self) -> None:
+        """Some time has passed; comes several times a second."""
+
+
+def execute(
+    component: Component,
+    arguments: Mapping[str, Any],
+    log: Path,
+    watcher: Watcher,
+    preload: Sequence[str] = PRELOAD,
+    place: Workplace | None = None,
+) -> Outcome:
+    """Runs a component in a child process and waits for its end.
+
+    When the waiting is interrupted, and when the step is over, the child is ended with all processes it
+    started: nothing writes to the outputs after this function.
+
+    Args:
+        component: what to run.
+        arguments: artifacts and parameters, all of them.
+        log: the file that takes everything the child prints.
+        watcher: is told about progress.
+        preload: modules that the fork server imports once, before its first child.
+        place: what `workplace` answers in the child.
+    """
+    watcher.tick()  # starting may take the server seconds, in which nothing else is drawn
+    _start_server(preload, log)
+    context = multiprocessing.get_context("forkserver")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_child, args=(theirs, log), name=component.name)
+    with ours:
+        try:
+            with theirs:
+                process.start()
+            with contextlib.suppress(BrokenPipeError):
+                ours.send((component, dict(arguments), place or Workplace()))
+            return _listen(ours, process, watcher)
+        finally:
+            _end(process)
+
+
+def _start_server(preload: Sequence[str], log: Path) -> None:
+    """Starts the fork server unless it runs; what it prints goes to the log, libraries are noisy when imported."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    multiprocessing.set_forkserver_preload(list(preload))
+    # A server that inherits a blocked SIGINT outlives a Ctrl-C during its imports, without a traceback of its own.
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    ours = [(stream, os.dup(stream)) for stream in (1, 2)]
+    try:
+        _redirect_output(log)
+        multiprocessing.forkserver.ensure_running()
+    finally:
+        for stream, original in ours:
+            os.dup2(original, stream)
+            os.close(original)
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+
+
+def _listen(connection: Connection, process: BaseProcess, watcher: Watcher) -> Outcome:
+    while True:
+        ready = wait([connection, process.sentinel], timeout=TICK_SECONDS)
+        if connection in ready:
+            try:
+                message = connection.recv()
+            except (EOFError, OSError):
+                break
+            if isinstance(message, Outcome):
+                return message
+            watcher.progress(*message)
+        elif ready:
+            break
+        watcher.tick()
+    process.join()
+    return Outcome("crash", _describe_exit(process.exitcode))
+
+
+def _describe_exit(code: int | None) -> str:
+    """In words, how a child ended that gave no answer."""
+    if code is None or code >= 0:
+        return f"ended with exit code {code} before it was done"
+    name = signal.Signals(-code).name
+    hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
+    return f"was killed by {name}{hint}"
+
+
+def _end(process: BaseProcess) -> None:
+    """Ends the child and everything in its process group, first with a request, then without."""
+    if process.pid is None:
+        return
+    if process.is_alive():
+        process.terminate()
+        _signal_group(process.pid, signal.SIGTERM)
+        process.join(GRACE_SECONDS)
+    _signal_group(process.pid, signal.SIGKILL)
+    process.join()
+
+
+def _signal_group(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, number)
+
+
+def _child(connection: Connection, log: Path) -> None:
+    """The child's whole life: own process group, own log, one answer."""
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    _redirect_output(log)
+    for text in (sys.stdout, sys.stderr):
+        if isinstance(text, io.TextIOWrapper):
+            text.reconfigure(line_buffering=True)
+    faulthandler.enable()
+    _log_first_party()
+    try:
+        component, arguments, place = connection.recv()
+    except EOFError:
+        return
+    except Exception as error:
+        traceback.print_exc()
+        connection.send(Outcome("crash", _last_line(error)))
+        return
+    set_workplace(place)
+    if place.scratch:
+        # A child of a fork server does not clean up when it ends, and libraries leave files behind.
+        place.scratch.mkdir(parents=True, exist_ok=True)
+        tempfile.tempdir = os.environ["TMPDIR"] = str(place.scratch)
+    set_progress_sink(_Sender(connection).send)
+    outcome = _run(component, arguments)
+    set_progress_sink(lambda done, total, note: None)
+    sys.stdout.flush()
+    connection.send(outcome)
+
+
+def _log_first_party() -> None:
+    """Our own steps tell the log how they go; of the libraries only warnings are of interest."""
+    logging.basicConfig(format="%(asctime)s %(name)s %(message)s", stream=sys.stderr, force=True)
+    for package in FIRST_PARTY:
+        logging.getLogger(package).setLevel(logging.INFO)
+
+
+def _run(component: Component, arguments: Mapping[str, Any]) -> Outcome:
+    try:
+        component.run(arguments)
+        for name in component.of_role(Role.OUTPUT):
+            _sync(arguments[name].path)
+    except InputError as error:
+        return Outcome("input_error", " ".join(str(error).split()))
+    except Refusal as refusal:
+        return Outcome("refusal", " ".join(str(refusal).split()))
+    except BaseException as error:
+        traceback.print_exc()
+        return Outcome("disk_full" if is_disk_full(error) else "crash", _last_line(error))
+    return Outcome("done", "")
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether an error says that there is no space left; libraries wrap the system's error in their own."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    return os.strerror(errno.ENOSPC) in str(error) or "database or disk is full" in str(error)
+
+
+def _last_line(error: BaseException) -> str:
+    lines = traceback.format_exception_only(error)[-1].strip().splitlines() or [type(error).__name__]
+    return lines[0][:_LONGEST_MESSAGE]
+
+
+class _Sender:
+    """Sends progress to the parent, at most ten times a second, from any thread."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._last = 0.0
+
+    def send(self, done: float, total: float, note: str) -> None:
+        with self._lock:
+            now = time.monotonic()
+            if now - self._last >= 0.1 or done >= total:
+                self._last = now
+                self._connection.send((float(done), float(total), note))
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os.killpg(0, signal.SIGKILL)
+
+
+def _redirect_output(log: Path) -> None:
+    """Sends what this process and native code in it print to the log."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for stream in (1, 2):
+        os.dup2(descriptor, stream)
+    os.close(descriptor)
+
+
+def _sync(folder: Path) -> None:
+    """Brings a folder and all that is in it to the disk."""
+    for place in (*folder.rglob("*"), folder):
+        sync(place)

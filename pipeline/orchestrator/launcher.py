@@ -1,0 +1,248 @@
+"""One node's life: driver (inputs -> key -> hit or miss), executor (a child process), publisher (one transaction)."""
+
+import contextlib
+import json
+import shutil
+import sqlite3
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from components.dsl.artifact import Artifact, sync
+from components.dsl.component import Handle, InputError, Latest, Node, Refusal, Role, canonical
+from components.dsl.workplace import Workplace
+from pipeline.orchestrator.executor import PRELOAD, Outcome, Watcher, execute, is_disk_full
+from pipeline.orchestrator.fingerprint import FIRST_PARTY, code_fingerprint, execution_key
+from pipeline.orchestrator.root import ARTIFACTS, LOGS, STAGING, UNFINISHED
+from pipeline.orchestrator.store import Execution, NewArtifact, Store, StoredArtifact
+
+
+class StepError(Exception):
+    """A step broke; the message says which step, what it read, where its log is and what to do."""
+
+
+class Plan(NamedTuple):
+    """What the driver found out about a node.
+
+    Attributes:
+        inputs: the artifact behind each input, None for an optional one that is absent.
+        parameters: the canonical parameters.
+        key: the execution's key.
+        hit: the intact outputs of an earlier execution with this key, or None.
+        note: why an earlier execution could not be reused, for a person; else empty.
+    """
+
+    node: Node
+    inputs: dict[str, StoredArtifact | None]
+    parameters: dict[str, Any]
+    key: str
+    hit: dict[str, StoredArtifact] | None
+    note: str
+
+    def present_inputs(self) -> dict[str, StoredArtifact]:
+        """The inputs that are there."""
+        return {name: stored for name, stored in self.inputs.items() if stored is not None}
+
+
+def check_node(node: Node, first_party: Sequence[str] = FIRST_PARTY) -> dict[str, Any]:
+    """The canonical parameters of a node; everything about it that can be known before its inputs exist is checked.
+
+    Raises:
+        InputError: a parameter stands for data that cannot be used.
+        FingerprintError: the code of the component cannot be followed.
+        TypeError: a parameter has no canonical form.
+    """
+    parameters = {name: canonical(node.values[name]) for name in node.component.of_role(Role.PARAMETER)}
+    execution_key(node.component, {}, parameters, code_fingerprint(node.component, first_party))
+    return parameters
+
+
+class Launcher:
+    """Runs the nodes of one run.
+
+    Args:
+        root: the root, absolute.
+        store: its metadata.
+        run: the id of the run.
+        preload: modules that the fork server imports once.
+        first_party: top-level packages whose code goes into the keys.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        store: Store,
+        run: int,
+        *,
+        preload: Sequence[str] = PRELOAD,
+        first_party: Sequence[str] = FIRST_PARTY,
+    ) -> None:
+        self._root = root
+        self._store = store
+        self._run = run
+        self._preload = preload
+        self._first_party = first_party
+
+    def plan(self, node: Node, parameters: dict[str, Any], made: Mapping[str, Mapping[str, StoredArtifact]]) -> Plan:
+        """The driver: finds the inputs among what earlier nodes made, and looks for an execution to reuse."""
+        inputs = {name: self._resolve(given, made) for name, given in node.inputs.items()}
+        code = code_fingerprint(node.component, self._first_party)
+        fingerprints = {name: stored and stored.fingerprint for name, stored in inputs.items()}
+        key = execution_key(node.component, fingerprints, parameters, code)
+        found = self._store.find(key)
+        lost = sorted(name for name, stored in (found or {}).items() if not self._is_intact(node, name, stored))
+        note = f"made before, but {', '.join(lost)} was changed or removed on disk" if lost else ""
+        return Plan(node, inputs, parameters, key, None if lost else found, note)
+
+    def reuse(self, plan: Plan) -> dict[str, StoredArtifact]:
+        """Records a hit and returns its outputs."""
+        assert plan.hit is not None
+        self._store.record(self._execution(plan, "cached", 0.0), plan.present_inputs(), plan.hit)
+        return plan.hit
+
+    def execute(self, plan: Plan, watcher: Watcher) -> dict[str, StoredArtifact]:
+        """Runs a miss in a child process and publishes its outputs.
+
+        Raises:
+            InputError: the step cannot use what the user gave.
+            Refusal: the step's answer is no.
+            StepError: the step broke.
+        """
+        began = time.monotonic()
+        staging = self._root / STAGING / uuid.uuid4().hex
+        log = self._log(plan.node)
+        try:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            staging.mkdir(parents=True)
+            outputs = self._outputs(plan.node, staging)
+            place = Workplace(self._unfinished(plan), log.with_suffix(""), staging / ".scratch")
+            outcome = execute(plan.node.component, self._arguments(plan, outputs), log, watcher, self._preload, place)
+            if outcome.kind == "done":
+                outcome = _check_parameters(plan, outputs)
+            if outcome.kind == "done":
+                return self._publish(plan, outputs, staging, time.monotonic() - began)
+        except (OSError, sqlite3.Error) as error:
+            if not is_disk_full(error):
+                raise
+            outcome = Outcome("disk_full", str(error))
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+        raise self._failure(plan, outcome, time.monotonic() - began)
+
+    def output(self, node: Node, name: str, stored: StoredArtifact) -> Artifact:
+        """A stored artifact as the typed directory that an output of the node is."""
+        assert stored.path is not None
+        return _output_type(node, name)(self._root / stored.path)
+
+    def _resolve(
+        self, given: Handle | Latest | None, made: Mapping[str, Mapping[str, StoredArtifact]]
+    ) -> StoredArtifact | None:
+        if given is None:
+            return None
+        if isinstance(given, Handle):
+            return made[given.node.name][given.name]
+        besides = made[given.besides.node.name][given.besides.name]
+        for stored in self._store.published(given.artifact.__name__, besides.fingerprint, self._run):
+            assert stored.path is not None
+            if _holds(given.artifact(self._root / stored.path), stored):
+                return stored
+        return None
+
+    def _is_intact(self, node: Node, name: str, stored: StoredArtifact) -> bool:
+        return stored.path is not None and _holds(self.output(node, name, stored), stored)
+
+    def _outputs(self, node: Node, folder: Path) -> dict[str, Artifact]:
+        return {name: _output_type(node, name)(folder / name) for name in node.component.of_role(Role.OUTPUT)}
+
+    def _arguments(self, plan: Plan, outputs: Mapping[str, Artifact]) -> dict[str, Any]:
+        inputs: dict[str, Artifact | None] = dict.fromkeys(plan.inputs)
+        for name, stored in plan.present_inputs().items():
+            given = plan.node.inputs[name]
+            assert given is not None
+            assert stored.path is not None
+            inputs[name] = given.artifact(self._root / stored.path)
+        return {**plan.node.values, **inputs, **outputs}
+
+    def _publish(
+        self, plan: Plan, outputs: Mapping[str, Artifact], staging: Path, seconds: float
+    ) -> dict[str, StoredArtifact]:
+        """Moves finished outputs to their place, then records them; a kill in between leaves folders to be swept."""
+        home = self._root / ARTIFACTS / plan.node.name
+        home.mkdir(parents=True, exist_ok=True)
+        new = {}
+        for name, output in outputs.items():
+            fingerprint = output.fingerprint()
+            target = home / f"{name}-{plan.key[:12]}"
+            if target.exists():
+                target.rename(staging / f"{name}-replaced")
+            output.path.rename(target)
+            relative = target.relative_to(self._root).as_posix()
+            new[name] = NewArtifact(type(output).__name__, fingerprint, relative)
+        for folder in (home, home.parent, self._root):
+            sync(folder)
+        published = self._store.publish(self._execution(plan, "ran", seconds), plan.present_inputs(), new)
+        shutil.rmtree(self._unfinished(plan), ignore_errors=True)
+        return published
+
+    def _unfinished(self, plan: Plan) -> Path:
+        """What a step leaves for itself should it be interrupted; the key tells that it is the same step."""
+        return self._root / UNFINISHED / f"{plan.node.name}-{plan.key[:12]}"
+
+    def _failure(self, plan: Plan, outcome: Outcome, seconds: float) -> Exception:
+        """Records how a step ended that made nothing, and says it."""
+        refused = outcome.kind == "refusal"
+        execution = self._execution(plan, "refused" if refused else "failed", seconds, outcome.message)
+        if outcome.kind != "disk_full":
+            self._store.record(execution, plan.present_inputs())
+        if refused:
+            return Refusal(outcome.message)
+        if outcome.kind == "input_error":
+            log = self._log(plan.node)
+            log.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                log.parent.rmdir()
+            return InputError(outcome.message)
+        return StepError(self._describe(plan, outcome))
+
+    def _describe(self, plan: Plan, outcome: Outcome) -> str:
+        inputs = [f"{name} = {self._root / str(stored.path)}" for name, stored in plan.present_inputs().items()]
+        if outcome.kind == "disk_full":
+            what = f"there is no space left under {self._root} ({outcome.message})"
+            advice = "Make room, then run the same command again: it goes on with this step."
+        else:
+            what = outcome.message
+            advice = "Mend the cause, then run the same command again: it goes on with this step."
+        lines = [f"Step {plan.node.name} failed: {what}"]
+        lines += [f"  it read: {', '.join(inputs) or 'no artifacts'}", f"  its log: {self._log(plan.node)}", advice]
+        return "\n".join(lines)
+
+    def _execution(self, plan: Plan, state: Any, seconds: float, message: str = "") -> Execution:
+        node = plan.node
+        return Execution(self._run, node.name, node.component.name, plan.key, state, seconds, message)
+
+    def _log(self, node: Node) -> Path:
+        return self._root / LOGS / str(self._run) / f"{node.name}.log"
+
+
+def _output_type(node: Node, name: str) -> type[Artifact]:
+    kind = node.component.parameters[name].artifact
+    assert kind is not None
+    return kind
+
+
+def _check_parameters(plan: Plan, outputs: Mapping[str, Artifact]) -> Outcome:
+    """The key was made before the step ran: outside data that changed since must not be published under it."""
+    wanted = json.loads(json.dumps(plan.parameters))
+    for output in outputs.values():
+        recorded = output.manifest()["parameters"]
+        for name, value in wanted.items():
+            if recorded[name] != value:
+                return Outcome("input_error", f"{plan.node.name}.{name} changed while it was read; run again")
+    return Outcome("done", "")
+
+
+def _holds(artifact: Artifact, stored: StoredArtifact) -> bool:
+    """Whether a directory still holds what was published there."""
+    return artifact.is_intact() and artifact.fingerprint() == stored.fingerprint

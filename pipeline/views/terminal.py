@@ -1,0 +1,130 @@
+"""What a person sees of a run: one line a step, and a live line with the time left while a step is long."""
+
+import time
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from pipeline.orchestrator.executor import Watcher
+
+PLAIN_AFTER_SECONDS = 5.0
+PLAIN_EVERY_SECONDS = 10.0
+
+
+class StepLine(Watcher):
+    """The line of one step; a context that clears its live line in the end.
+
+    Args:
+        console: where to draw; without a terminal, plain lines are written now and then.
+        title: what the line begins with.
+        expected: how long the step took the last time, in seconds, None if that is not known.
+    """
+
+    def __init__(self, console: Console, title: str, expected: float | None) -> None:
+        self._console = console
+        self._title = title
+        self._expected = expected
+        self._began = time.monotonic()
+        self._baseline: tuple[float, float] | None = None
+        self._reached: tuple[float, float] | None = None
+        self._note = ""
+        self._live: Live | None = None
+        self._next_plain = self._began + PLAIN_AFTER_SECONDS
+
+    def __enter__(self) -> "StepLine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def progress(self, done: float, total: float, note: str) -> None:
+        """Takes a report of the step; a share that falls begins a new estimate."""
+        share = min(max(done / total, 0.0), 1.0) if total > 0 else 0.0
+        begins = self._reached is None or share < self._reached[1]
+        self._note = note
+        self._reached = (time.monotonic(), share)
+        if begins:
+            self._baseline = self._reached
+
+    def tick(self) -> None:
+        """Draws the line, where and when it is due."""
+        now = time.monotonic()
+        if not self._console.is_terminal:
+            if now >= self._next_plain:
+                self._next_plain = now + PLAIN_EVERY_SECONDS
+                write(self._console, self.text(now))
+        else:
+            if self._live is None:
+                self._live = Live(console=self._console, auto_refresh=False, transient=True)
+                self._live.start()
+            self._live.update(Text(self.text(now), no_wrap=True, overflow="ellipsis"), refresh=True)
+
+    def text(self, now: float) -> str:
+        """The line as it stands at a time of the monotonic clock."""
+        parts = [f"{self._title}  {format_seconds(now - self._began)}"]
+        if self._reached is not None:
+            parts.append(f"{self._reached[1]:.0%}")
+        left = self._seconds_left(now)
+        if left is not None:
+            parts.append(f"about {format_seconds(left)} left")
+        if self._note:
+            parts.append(self._note)
+        return ", ".join(parts)
+
+    def _seconds_left(self, now: float) -> float | None:
+        if self._reached is not None and self._baseline is not None:
+            seconds, share = (self._reached[i] - self._baseline[i] for i in (0, 1))
+            if share > 0 and seconds > 0:
+                return max(0.0, (1 - self._reached[1]) * seconds / share - (now - self._reached[0]))
+        if self._expected is not None and self._expected > now - self._began:
+            return self._expected - (now - self._began)
+        return None
+
+
+class Terminal:
+    """The lines of one run.
+
+    Args:
+        console: where to draw; None draws nothing.
+        names: the steps, in order.
+    """
+
+    def __init__(self, console: Console | None, names: list[str]) -> None:
+        self._console = Console(quiet=True) if console is None else console
+        self._numbers = {name: number for number, name in enumerate(names, start=1)}
+        self._width = max(map(len, names))
+
+    def step(self, name: str, expected: float | None) -> StepLine:
+        """The line of a step that is about to run."""
+        return StepLine(self._console, self._title(name), expected)
+
+    def finished(self, name: str, result: str) -> None:
+        """The last line of a step: `cached`, or how long it took."""
+        self.say(f"{self._title(name)}  {result}")
+
+    def say(self, text: str) -> None:
+        """A line of its own."""
+        write(self._console, text)
+
+    def _title(self, name: str) -> str:
+        total = str(len(self._numbers))
+        return f"[{self._numbers[name]:>{len(total)}}/{total}] {name:<{self._width}}"
+
+
+def write(console: Console, text: str) -> None:
+    """Writes a line as it is: no markup, no wrapping."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def format_seconds(seconds: float) -> str:
+    """A duration in words: `4.2 s`, `45 s`, `3 min 05 s`, `1 h 02 min`."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -1,0 +1,93 @@
+import os
+
+import pytest
+
+from components.beam.engine import (
+    BYTES_A_PROCESS,
+    RUNNERS,
+    THREADED_BYTES_A_PROCESS,
+    BeamOptions,
+    Scale,
+    choose_scale,
+    count_processes,
+    make_options,
+    run_over,
+)
+
+
+def test_as_many_processes_as_the_work_is_worth(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)))
+    sizes = (0, BYTES_A_PROCESS, 2 * BYTES_A_PROCESS, 100 * BYTES_A_PROCESS)
+    assert [count_processes(BeamOptions(), size) for size in sizes] == [1, 1, 2, 4]
+    assert count_processes(BeamOptions(workers=7), 0) == 7
+
+
+@pytest.mark.parametrize(
+    ("beam", "size", "scale"),
+    [
+        (BeamOptions(), 0, Scale(1, 4)),
+        (BeamOptions(), 3 * THREADED_BYTES_A_PROCESS, Scale(3, 2)),
+        (BeamOptions(), 100 * THREADED_BYTES_A_PROCESS, Scale(6, 1)),
+        (BeamOptions(workers=2), 0, Scale(2, 3)),
+        (BeamOptions(workers=40), 0, Scale(40, 1)),
+        (BeamOptions(options={"direct_num_workers": 3}), 0, Scale(3, 2)),
+        (BeamOptions(runner="FlinkRunner"), 100 * THREADED_BYTES_A_PROCESS, Scale(0, 1)),
+    ],
+)
+def test_processes_and_threads(monkeypatch, beam, size, scale):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)))
+    assert choose_scale(beam, size, threaded=True) == scale
+    assert choose_scale(beam, size, threaded=False).threads == 1
+    assert scale.alone == (scale.processes == 1)
+
+
+def test_options_reach_beam_and_win_over_ours():
+    beam = BeamOptions(options={"experiments": ["x"], "direct_num_workers": 3})
+    options = make_options(beam, 2).get_all_options()
+    assert "x" in options["experiments"]
+    assert (options["direct_num_workers"], options["direct_running_mode"]) == (3, "multi_processing")
+    assert beam.options["experiments"] == ["x"]
+    assert make_options(BeamOptions(runner="FlinkRunner"), 1).get_all_options(drop_default=True) == {}
+
+
+def test_runners_are_those_that_beam_knows_by_name():
+    from apache_beam.runners.runner import _RUNNER_MAP
+
+    assert {name.lower() for name in RUNNERS} == set(_RUNNER_MAP)
+    for name in ("flinkrunner", "Flink", "prism", "some.module.Runner"):
+        assert BeamOptions(runner=name).runner == name
+
+
+def test_counters_come_back():
+    import apache_beam as beam
+    from apache_beam.metrics import Metrics
+
+    def count(element):
+        Metrics.counter("test", "elements").inc(element)
+
+    assert run_over([1, 2, 3], lambda work: work | beam.Map(count))["elements"] == 6
+
+
+def test_an_error_of_a_step_is_raised():
+    import apache_beam as beam
+
+    with pytest.raises(Exception, match="division by zero"):
+        run_over([0], lambda work: work | beam.Map(lambda number: 1 / number))
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"runner": ""}, "BeamOptions.runner must not be empty, got ''"),
+        ({"workers": 0}, "BeamOptions.workers must be at least 1, got 0"),
+        (
+            {"runner": "FlnkRunner"},
+            "BeamOptions.runner must be a runner of Beam or the full name of a class, got 'FlnkRunner'; "
+            "did you mean 'FlinkRunner'?",
+        ),
+        ({"runner": "Dask"}, "got 'Dask'; known: BundleBasedDirectRunner, DataflowRunner, "),
+    ],
+)
+def test_options_out_of_range(bad, message):
+    with pytest.raises(ValueError, match=message):
+        BeamOptions(**bad)

@@ -1,0 +1,195 @@
+"""The same corpus from every engine, and from an engine that loses a worker."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from components.beam.engine import BeamOptions, _children, run_over
+from components.dsl.artifact import Corpus
+from components.ingest_corpus import ingest_corpus
+from components.sources.text import TextSource
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def write_texts(folder, files=3, documents=40):
+    folder.mkdir()
+    for file in range(files):
+        texts = [f"Text {n} of file {file} says {n * file}.\nIts end: {n}, {file}." for n in range(documents)]
+        (folder / f"{file}.txt").write_text("\n\n".join([*texts, "The same in every file, from word to word."]))
+    return TextSource(str(folder))
+
+
+def ingest(folder, source, **options):
+    corpus = Corpus(folder)
+    ingest_corpus(corpus=corpus, source=source, beam=BeamOptions(**options))
+    assert corpus.manifest()["counts"]["dropped"]["exact duplicate"] == 2
+    return corpus.fingerprint()
+
+
+def test_same_bytes_with_two_processes(tmp_path):
+    source = write_texts(tmp_path / "texts")
+    assert ingest(tmp_path / "a", source, workers=1) == ingest(tmp_path / "b", source, workers=2)
+
+
+def _kill_own_worker(_):
+    """Ends the worker process that this runs in, as the system does when memory is short."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+# Other threads of Beam also say that they lost the worker.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_killed_worker_is_an_error_and_leaves_no_process(tmp_path):
+    import apache_beam as beam
+
+    with pytest.raises(RuntimeError, match="a worker process of Beam was killed"):
+        run_over([1], lambda work: work | beam.Map(_kill_own_worker), BeamOptions(workers=2))
+    deadline = time.monotonic() + 10
+    while any(is_worker(child) for child in _children(os.getpid())):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def is_worker(process):
+    with contextlib.suppress(OSError):
+        return b"sdk_worker_main" in Path(f"/proc/{process}/cmdline").read_bytes()
+    return False
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import components.corpus.transforms
+from components.dsl.artifact import Corpus
+from components.beam.engine import BeamOptions
+from components.ingest_corpus import ingest_corpus
+from components.sources.text import TextSource
+if __name__ == "__main__":
+    corpus = Corpus(sys.argv[2])
+    ingest_corpus(corpus=corpus, source=TextSource(sys.argv[1]), beam=BeamOptions(workers=2))
+"""
+
+
+def test_a_worker_killed_in_the_middle_leaves_no_artifact_and_the_next_run_makes_it(tmp_path):
+    source = write_texts(tmp_path / "texts", files=40, documents=400)
+    script = tmp_path / "make.py"
+    script.write_text(KILLED)
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, str(script), source.path, str(tmp_path / "killed")]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        worker = wait_for(lambda: next((w for s in _children(process.pid) for w in _children(s) if is_worker(w)), None))
+        wait_for(lambda: list((tmp_path / "killed").glob("*/*.chunk")), process)
+        os.kill(worker, signal.SIGKILL)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "a worker process of Beam was killed" in errors
+    assert not list((tmp_path / "killed").iterdir())
+    corpora = [Corpus(tmp_path / name) for name in ("killed", "whole")]
+    for corpus, workers in zip(corpora, (2, 1), strict=True):
+        ingest_corpus(corpus=corpus, source=source, beam=BeamOptions(workers=workers))
+    assert corpora[0].fingerprint() == corpora[1].fingerprint()
+
+
+def wait_for(look, process=None, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < deadline
+        assert process is None or process.poll() is None
+        time.sleep(0.01)
+    return found
+
+
+@contextlib.contextmanager
+def running(command, **options):
+    """A process in a group of its own, ended with all that it started."""
+    with subprocess.Popen(command, start_new_session=True, **options) as process:
+        try:
+            yield process
+        finally:
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, number)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(10)
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def make_worker_environment(folder):
+    """A virtual environment with the project's wheel, and the libraries of this one."""
+    copy = folder / "source"
+    for package in ("keras_bert", "components", "pipeline"):
+        shutil.copytree(REPOSITORY / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, copy / name)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+    build = ["wheel", "--no-deps", "--no-build-isolation", "-w", str(folder), str(copy)]
+    subprocess.run([*pip, *build], check=True)
+    shutil.rmtree(copy)
+    environment = folder / "worker"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+    packages = next(environment.glob("lib/*/site-packages"))
+    wheel = next(folder.glob("*.whl"))
+    subprocess.run([*pip, "install", "--no-deps", "--target", str(packages), str(wheel)], check=True)
+    (packages / "libraries.pth").write_text(next(path for path in sys.path if path.endswith("site-packages")) + "\n")
+    return environment
+
+
+@pytest.mark.slow
+def test_same_bytes_from_a_job_service_and_workers_that_have_only_the_wheel(tmp_path):
+    source = write_texts(tmp_path / "texts")
+    worker = make_worker_environment(tmp_path)
+    away = tmp_path / "elsewhere"
+    away.mkdir()
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    clean["PATH"] = f"{worker / 'bin'}{os.pathsep}{clean['PATH']}"
+    python = str(worker / "bin" / "python")
+    found = subprocess.run(
+        [python, "-c", "import components; print(components.__file__)"],
+        cwd=away,
+        env=clean,
+        capture_output=True,
+        text=True,
+    )
+    assert found.stdout.startswith(str(worker))
+    pool_port, job_port = free_port(), free_port()
+    module = "apache_beam.runners.portability.local_job_service_main"
+    service = [python, "-m", module, "--job_port", str(job_port), "--staging_dir", str(tmp_path / "staging")]
+    pool = [python, "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={pool_port}"]
+    logs = {"stdout": (tmp_path / "log").open("w"), "stderr": subprocess.STDOUT, "cwd": away, "env": clean}
+    with running(service, **logs), running(pool, **logs):
+        for port in (job_port, pool_port):
+            wait_for(lambda port=port: can_connect(port))
+        options = {
+            "job_endpoint": f"localhost:{job_port}",
+            "environment_type": "EXTERNAL",
+            "environment_config": f"localhost:{pool_port}",
+        }
+        remote = ingest(tmp_path / "remote", source, runner="PortableRunner", options=options)
+    assert "Starting worker with command" in (tmp_path / "log").read_text()
+    assert remote == ingest(tmp_path / "local", source)
+
+
+def can_connect(port):
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.slow
+def test_same_bytes_from_dask(tmp_path):
+    pytest.importorskip("distributed", reason="dask and distributed are no dependencies of this project")
+    source = write_texts(tmp_path / "texts")
+    runner = "apache_beam.runners.dask.dask_runner.DaskRunner"
+    assert ingest(tmp_path / "dask", source, runner=runner) == ingest(tmp_path / "local", source)

@@ -1,0 +1,69 @@
+import json
+
+import numpy as np
+import pytest
+
+from components.corpus.chunks import DOCUMENT_BYTES, Chunk, clean_chunk, cut, gather
+from components.corpus.cleaning import REASONS, TOO_SHORT, UNDECODABLE, Cleaning
+from components.corpus.index import TextsReader, as_place, hash_text
+from components.corpus.near_duplicates import Signer
+from components.sources.documents import Document
+
+
+def test_chunks_are_as_long_as_wanted():
+    documents = [Document(f"a#{number}", None, "x" * size) for number, size in enumerate([5, 5, 1, 20, 3])]
+    chunks = [[len(document["text"] or "") for document in chunk] for chunk in gather(documents, 10)]
+    assert chunks == [[5, 5], [1, 20], [3]]
+    assert not list(gather([], 10))
+
+
+def test_many_lines_of_a_document_count(monkeypatch):
+    monkeypatch.setattr("components.corpus.chunks.MOST_ROWS", 4)
+    documents = [Document("a", None, "x")] * 5
+    assert [len(chunk) for chunk in gather(documents, 10**9)] == [2, 2, 1]
+    long = [Document("a", None, "x" * DOCUMENT_BYTES), Document("b", None, "x")]
+    assert [len(chunk) for chunk in gather(long, 10**9)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("ab\ncd", [("id", "ab\ncd")]),
+        ("abc\nde\nf", [("id/0", "abc"), ("id/1", "de\nf")]),
+        # A line that is too long stays whole; a piece of nothing but white space is left out.
+        ("abcdefgh\n\n \nij", [("id/0", "abcdefgh"), ("id/1", "\n \nij")]),
+        ("\u00e9\u00e9\n\u00e9", [("id/0", "\u00e9\u00e9"), ("id/1", "\u00e9")]),
+    ],
+)
+def test_pieces_by_hand(text, pieces):
+    assert list(cut("id", text, 5)) == pieces
+    assert [id_ for id_, _ in cut(None, text, 5)] == [None] * len(pieces)
+
+
+def test_what_a_chunk_says_of_its_documents(tmp_path):
+    texts = ["One. Two.", "\x01 ", "Three\x02."]
+    documents = [{"source": f"a#{n}", "id": None, "reason": None, "text": text} for n, text in enumerate(texts)]
+    documents.append({"source": "a#3", "id": "broken", "reason": "a bad byte", "text": "\ufffdx"})
+    signer = Signer(0.8, 16, 5)
+    texts, bands, places = clean_chunk(Chunk(7, 2, ""), documents, Cleaning(), signer, str(tmp_path))
+    rows = texts.rows
+    assert [REASONS[reason] for reason in rows["reason"]] == ["", TOO_SHORT, "", UNDECODABLE]
+    assert rows["place"].tolist() == [as_place(7, 2, number) for number in range(4)]
+    assert rows["sentences"].tolist() == [2, 0, 1, 0]
+    assert rows["named"].tolist() == [False, False, False, True]
+    assert rows["first"].all()
+    assert bands.tolist() == [*signer.sign("One. Two."), *signer.sign("Three.")]
+    assert places.tolist() == [as_place(7, 2, 0)] * signer.bands + [as_place(7, 2, 2)] * signer.bands
+    found = list(TextsReader([texts.file]).read(np.zeros(4, np.int64), rows))
+    records = [json.loads(line) for line, _ in found]
+    # What is dropped stays as it was.
+    assert [record["text"] for record in records] == ["One. Two.", "\x01 ", "Three.", "\ufffdx"]
+    assert [record["sentences"] for record in records] == [[5, 4], [], [6], []]
+    assert [record["id"] for record in records] == [*(hash_text(r["text"]).hex() for r in records[:3]), "broken"]
+    assert [json.loads(note)["detail"] for _, note in found] == ["", "nothing is left of it", "", "a bad byte"]
+
+
+def test_without_signatures(tmp_path):
+    documents = [{"source": "a", "id": None, "reason": None, "text": "Some text."}]
+    _, bands, places = clean_chunk(Chunk(0, 0, ""), documents, Cleaning(), None, str(tmp_path))
+    assert (len(bands), len(places)) == (0, 0)

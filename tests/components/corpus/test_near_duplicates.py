@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from components.corpus.near_duplicates import Signer, find_clusters, find_pairs, make_shingles
+
+
+def words(rng, count):
+    return [f"w{number}" for number in rng.integers(0, 5000, count)]
+
+
+def test_texts_meet_as_often_as_the_bands_say():
+    signer = Signer(0.8, 128, 1)
+    rng = np.random.default_rng(0)
+    for similarity in (0.5, 0.8, 0.95):
+        met, trials = 0, 300
+        for trial in range(trials):
+            shared = round(200 * similarity)
+            common = [f"c{trial}_{number}" for number in range(shared)]
+            first, second = ([*common, *(f"{own}{trial}_{n}" for n in range((200 - shared) // 2))] for own in "xy")
+            rng.shuffle(first)
+            met += bool((signer.sign(" ".join(first)) == signer.sign(" ".join(second))).any())
+        expected = 1 - (1 - similarity**signer.rows) ** signer.bands
+        assert abs(met / trials - expected) < 0.09
+
+
+def test_case_punctuation_and_white_space_do_not_count():
+    first, second = make_shingles("Hello, World! It is\nlate now.", 3), make_shingles("hello world it is late NOW", 3)
+    assert (first == second).all()
+    assert len(first) == 4
+    assert (make_shingles("\u00c9t\u00e9, 2 mots", 2) == make_shingles("\u00e9t\u00e9 2 MOTS", 2)).all()
+
+
+def test_every_chinese_character_is_a_word():
+    assert len(make_shingles("\u4f60\u597d\u518d\u89c1", 2)) == 3
+
+
+@pytest.mark.parametrize("text", ["", "...", "one", "\u3002"])
+def test_short_texts_have_bands(text):
+    signer = Signer(0.8, 128, 5)
+    assert signer.sign(text).shape == (signer.bands,)
+
+
+def test_pairs_connect_all_places_of_a_hash():
+    hashes = np.array([7, 5, 7, 9, 7, 5], np.uint64)
+    places = np.array([3, 1, 2, 4, 1, 6], np.uint64)
+    assert sorted(find_pairs(hashes, places).tolist()) == [[1, 2], [1, 6], [2, 3]]
+
+
+def test_clusters():
+    pairs = np.array([[4, 2], [2, 5], [1, 3]])
+    assert find_clusters(6, pairs).tolist() == [0, 1, 2, 1, 2, 2]
+
+
+def test_long_texts_are_signed_as_short_ones_are(monkeypatch):
+    text = " ".join(f"word{number * 7919 % 1000}" for number in range(3000))
+    signer = Signer(0.8, 128, 5)
+    long = signer.sign(text)
+    monkeypatch.setattr("components.corpus.near_duplicates._FEW", 10_000)
+    assert signer.sign(text).tolist() == long.tolist()

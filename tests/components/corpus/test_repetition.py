@@ -1,0 +1,119 @@
+"""The rules of Gopher with figures counted by hand, and against a form that counts n-grams one by one."""
+
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from components.corpus.repetition import find_repetition
+
+# A hundred words of one character each, none of which is a letter of the tests.
+WORDS = [chr(0x4E00 + number) for number in range(100)]
+
+
+@pytest.mark.parametrize("text", ["x", "\n\nx\n \n", "one two\nthree", "a b\na c"])
+@pytest.mark.parametrize("ngrams", [False, True])
+def test_what_does_not_repeat_breaks_no_rule(text: str, ngrams: bool) -> None:
+    assert find_repetition(text, ngrams=ngrams) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        # 1 of 3 lines; blank lines and white space around a line are nothing.
+        ("a\n\n\n  b\n\ta \n", "33% duplicate lines, at most 30% wanted"),
+        ("ä\nä", "50% duplicate lines, at most 30% wanted"),
+        # The accent as a character of its own is another text; so are letters of another case.
+        ("\u00e4\na\u0308\n\u00c4", None),
+        # 1 of 7 lines, with 1 of 7 characters, but 1 of 3 paragraphs.
+        ("a\n\na\n \t\nb\nc\nd\ne\nf", "33% duplicate paragraphs, at most 30% wanted"),
+        # 1 of 4 paragraphs, with 5 of 23 characters; of lines, whose ends do not count, 3 of 16 characters.
+        ("a\nb\nc\n\na\nb\nc\n\ndd\nee\nff\n\ngg\nhh", "22% characters in duplicate paragraphs, at most 20% wanted"),
+        # 1 of 5 lines has 2 of 10 characters: as much as is allowed.
+        ("ab\nab\ncd\nef\ngh", None),
+        ("ab\nab\ncd\nef\ng", "22% characters in duplicate lines, at most 20% wanted"),
+        # Three copies are two duplicates.
+        ("a\na\na\nbcdefg\nhijklm\nnopqrs\ntuvwxy", None),
+        ("a\na\na\nbcdefg\nhijklm\nnopqrs", "33% duplicate lines, at most 30% wanted"),
+    ],
+)
+def test_lines_and_paragraphs_by_hand(text: str, found: str | None) -> None:
+    assert find_repetition(text, ngrams=False) == found
+
+
+@pytest.mark.parametrize(
+    ("size", "total", "found"),
+    [
+        (2, 20, None),
+        (2, 19, "21% characters in the most frequent 2-gram, at most 20% wanted"),
+        (3, 34, None),
+        (3, 33, "18% characters in the most frequent 3-gram, at most 18% wanted"),
+        (4, 50, None),
+        (4, 49, "16% characters in the most frequent 4-gram, at most 16% wanted"),
+        # Both copies count above, and only the second one from here on.
+        (16, 100, "16% characters in duplicate 5-grams, at most 15% wanted"),
+        (15, 100, "15% characters in duplicate 6-grams, at most 14% wanted"),
+        (14, 100, "14% characters in duplicate 7-grams, at most 13% wanted"),
+        (13, 100, "13% characters in duplicate 8-grams, at most 12% wanted"),
+        (12, 100, "12% characters in duplicate 9-grams, at most 11% wanted"),
+        (11, 100, "11% characters in duplicate 10-grams, at most 10% wanted"),
+        (10, 100, None),
+    ],
+)
+def test_a_run_of_words_that_stands_twice(size: int, total: int, found: str | None) -> None:
+    words = WORDS[: total - size]
+    assert find_repetition(" ".join([*words, *words[:size]]), ngrams=True) == found
+    assert find_repetition(" ".join([*words, *words[:size]]), ngrams=False) is None
+
+
+def test_long_words_weigh_more_and_white_space_nothing() -> None:
+    # 2 copies of 4 characters among 8 + 32, and then 31 others.
+    assert find_repetition("aaa b " + " ".join(WORDS[:32]) + " aaa\t\n  b", ngrams=True) is None
+    found = find_repetition("aaa b " + " ".join(WORDS[:31]) + " aaa\t\n  b", ngrams=True)
+    assert found == "21% characters in the most frequent 2-gram, at most 20% wanted"
+    # Of several that are as frequent the longest counts.
+    found = find_repetition("a b c ddd " + " ".join(WORDS[:26]) + " a b x c ddd", ngrams=True)
+    assert found == "21% characters in the most frequent 2-gram, at most 20% wanted"
+
+
+def test_the_first_rule_that_is_broken_is_told() -> None:
+    text = "one two three four five six seven eight nine ten\n" * 2
+    assert find_repetition(text, ngrams=True) == "50% duplicate lines, at most 30% wanted"
+
+
+def naive(words: list[str]) -> str | None:
+    """What the rules about n-grams say, counted one by one; assumes that no copy overlaps another one."""
+    total = sum(map(len, words))
+    for n, most in ((2, 20), (3, 18), (4, 16)):
+        counts = Counter(tuple(words[place : place + n]) for place in range(len(words) - n + 1))
+        top = max(counts.values(), default=0)
+        if top > 1:
+            size = max(len("".join(gram)) for gram, count in counts.items() if count == top)
+            if Fraction(size * top, total) > Fraction(most, 100):
+                return f"{size * top / total:.0%} characters in the most frequent {n}-gram, at most {most}% wanted"
+    for n in range(5, 11):
+        seen, covered = set(), set()
+        for place in range(len(words) - n + 1):
+            gram = tuple(words[place : place + n])
+            if gram in seen:
+                covered.update(range(place, place + n))
+            seen.add(gram)
+        size = sum(len(words[place]) for place in covered)
+        if Fraction(size, total) > Fraction(20 - n, 100):
+            return f"{size / total:.0%} characters in duplicate {n}-grams, at most {20 - n}% wanted"
+    return None
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(1, 14)), min_size=1, max_size=9),
+    st.lists(st.integers(1, 4), min_size=75, max_size=75),
+)
+def test_copied_runs_are_found_as_the_naive_form_finds_them(runs: list[tuple[int, int]], sizes: list[int]) -> None:
+    words = [chr(0x4E00 + number) * size for number, size in enumerate(sizes)]
+    text = [*words, *(word for start, length in runs for word in words[start : start + length])]
+    # A word that follows itself would make copies that overlap.
+    assume(all(text[place] not in text[place + 1 : place + 5] for place in range(len(text))))
+    assert find_repetition(" ".join(text), ngrams=True) == naive(text)

@@ -1,0 +1,193 @@
+"""The steps one by one: what each takes, gives and leaves in its folders."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.beam.engine import BeamOptions, Scale, run_over
+from components.corpus.chunks import Chunk
+from components.corpus.cleaning import REASONS, Cleaning
+from components.corpus.index import TextsWriter, as_place, hash_text
+from components.corpus.near_duplicates import Signer
+from components.corpus.plan import NOBODY
+from components.corpus.transforms import (
+    BAND,
+    PLAN,
+    REPORT,
+    CleanFn,
+    Job,
+    Order,
+    Problem,
+    ReadFn,
+    Unit,
+    WriteFn,
+    build,
+    find_units,
+)
+from components.sources.text import DocstringCorpus, TextSource
+
+ALONE, SPREAD = Scale(processes=1, threads=1), Scale(processes=0, threads=1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("source", "output", "scratch"):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+def job_of(folder: Path, scale: Scale = ALONE, **cleaning: Any) -> Job:
+    source = TextSource(str(folder / "source"))
+    return Job(source, Cleaning(**cleaning), str(folder / "output"), str(folder / "scratch"), 1000, scale)
+
+
+def write(folder: Path, name: str, content: str | bytes) -> str:
+    file = folder / "source" / name
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(file)
+
+
+def do(step: Any, *elements: Any) -> list[Any]:
+    """What a step gives in this thread."""
+    step.setup()
+    step.start_bundle()
+    return [result for element in elements for result in step.process(element)]
+
+
+def as_documents(*texts: str) -> list[dict[str, Any]]:
+    return [{"id": None, "reason": None, "source": f"a.txt#{n}", "text": text} for n, text in enumerate(texts)]
+
+
+def test_units_are_the_files_in_their_order_or_all_docstrings_at_once(folder: Path) -> None:
+    files = [write(folder, name, "x") for name in ("b.txt", "a.txt", "ä.jsonl")]
+    assert find_units(TextSource(str(folder / "source"))) == [(0, files[1]), (1, files[0]), (2, files[2])]
+    assert find_units(DocstringCorpus()) == [(0, "")]
+
+
+@pytest.mark.parametrize("scale", [ALONE, SPREAD])
+def test_a_file_is_read_into_chunks_that_stay_here_or_lie_in_files(
+    folder: Path, scale: Scale, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("components.corpus.transforms.CHUNK_CHARACTERS", 5)
+    file = write(folder, "a.txt", "Größe.\n\nab\n\ncde\n\nf")
+    chunks = list(ReadFn(job_of(folder, scale)).process(Unit(7, file)))
+    assert [(chunk.unit, chunk.number) for chunk in chunks] == [(7, 0), (7, 1), (7, 2)]
+    kept = [chunk.content if scale.alone else json.loads(Path(chunk.content).read_text("utf-8")) for chunk in chunks]
+    documents = as_documents("Größe.", "ab", "cde", "f")
+    assert kept == [documents[:1], documents[1:3], documents[3:]]
+    assert len(list((folder / "scratch").iterdir())) == (0 if scale.alone else 3)
+
+
+def test_what_the_user_has_to_mend_comes_behind_what_could_be_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("components.corpus.transforms.CHUNK_CHARACTERS", 1)
+    file = write(folder, "a.txt", b"One.\n\nTwo.\n\n\xff")
+    found = list(ReadFn(job_of(folder)).process(Unit(3, file)))
+    assert [type(each) for each in found] == [Chunk, Chunk, Problem]
+    assert found[-1] == (3, f"{file} must be UTF-8, got byte 0xff at offset 12")
+    assert list(ReadFn(job_of(folder)).process(Unit(0, str(folder / "no.txt")))) == [
+        (0, f"the file {folder / 'no.txt'} must exist, found nothing there")
+    ]
+
+
+def test_a_problem_passes_the_cleaning(folder: Path) -> None:
+    problem = Problem(3, "a.txt must be UTF-8")
+    assert do(CleanFn(job_of(folder)), problem) == [(REPORT, problem)]
+
+
+def test_bands_go_to_the_bucket_of_their_hash(folder: Path) -> None:
+    job = job_of(folder, permutations=64)
+    texts = ["One text of some words.", " ", "And another text, which is not like it."]
+    first, *rest = do(CleanFn(job), Chunk(2, 1, as_documents(*texts)))
+    assert first[0] == REPORT
+    assert [REASONS[reason] for reason in first[1].rows["reason"]] == ["", "too short", ""]
+    assert {kind for kind, _ in rest} == {BAND}
+    assert [bucket for _, (bucket, _) in rest] == sorted({bucket for _, (bucket, _) in rest})
+    found = []
+    for _, (bucket, (bands, places)) in rest:
+        assert (bands % 64 == bucket).all()
+        found += zip(bands.tolist(), places.tolist(), strict=True)
+    signer = Signer(0.8, 64, 5)
+    wanted = [(band, as_place(2, 1, row)) for row in (0, 2) for band in signer.sign(texts[row]).tolist()]
+    assert sorted(found) == sorted(wanted)
+
+
+def test_a_chunk_in_a_file_is_cleaned_as_one_at_hand(folder: Path) -> None:
+    documents = as_documents("Größe.\x00 Two.", "x")
+    (folder / "scratch" / "a.chunk").write_text(json.dumps(documents, ensure_ascii=False), encoding="utf-8")
+    job = job_of(folder, near_duplicates=False)
+    found = do(CleanFn(job), Chunk(0, 0, documents), Chunk(0, 0, str(folder / "scratch" / "a.chunk")))
+    assert [kind for kind, _ in found] == [REPORT, REPORT], "and without near duplicates there are no bands"
+    (_, first), (_, second) = found
+    assert (first.rows == second.rows).all()
+    assert Path(first.file).read_bytes() == Path(second.file).read_bytes()
+    assert first.rows["sentences"].tolist() == [2, 1]
+
+
+def test_nothing_but_what_is_dropped_has_no_bands(folder: Path) -> None:
+    assert [kind for kind, _ in do(CleanFn(job_of(folder)), Chunk(0, 0, as_documents(" ", "\n")))] == [REPORT]
+
+
+def make_order(folder: Path, name: str) -> Order:
+    """Two documents, the first of which is a duplicate of a third one in another file."""
+    texts = []
+    for part in (["twin", "short"], ["kept"]):
+        writer = TextsWriter(str(folder / "scratch"))
+        for text in part:
+            reason = REASONS.index({"twin": "near duplicate", "short": "too short", "kept": ""}[text])
+            note = {"source": f"{text}.txt#0", "detail": "5 words" if text == "short" else ""}
+            digest = hash_text(text)
+            writer.add(f"ä/{text}", text, (digest, digest), note, [], place=0, reason=reason, first=True)
+        texts.append(writer.close())
+    zeros = np.zeros(2, np.int64)
+    kept = np.array([17, NOBODY])
+    files = [part.file for part in texts]
+    return Order(name, 3, files, zeros, texts[0].rows, kept, np.array([1]), texts[1].rows)
+
+
+def test_a_shard_holds_the_lines_of_the_corpus_and_leaves_a_mark(folder: Path) -> None:
+    name = "corpus-00000-of-00003.jsonl.gz"
+    assert do(WriteFn(job_of(folder)), make_order(folder, name)) == []
+    lines = gzip.decompress((folder / "output" / name).read_bytes()).decode()
+    assert lines == '{"id":"ä/twin","text":"twin","sentences":[]}\n{"id":"ä/short","text":"short","sentences":[]}\n'
+    assert (folder / "scratch" / f"{name}.done").exists()
+
+
+def test_what_was_dropped_is_written_with_the_reason_and_the_twin_that_stayed(folder: Path) -> None:
+    name = "dropped-00000-of-00003.jsonl.gz"
+    do(WriteFn(job_of(folder)), make_order(folder, name))
+    records = gzip.decompress((folder / "output" / name).read_bytes()).decode().splitlines()
+    assert [json.loads(record) for record in records] == [
+        {
+            "id": "ä/twin",
+            "source": "twin.txt#0",
+            "reason": "near duplicate",
+            "detail": "of ä/kept in kept.txt#0",
+            "text": "twin",
+        },
+        {"id": "ä/short", "source": "short.txt#0", "reason": "too short", "detail": "5 words", "text": "short"},
+    ]
+    assert not list((folder / "scratch").glob("*.done")), "progress counts shards of the corpus only"
+
+
+def run_all(folder: Path, scale: Scale) -> dict[str, Any]:
+    job = job_of(folder, scale)
+    run_over(find_units(job.source), lambda work: build(work, job), BeamOptions(workers=1))
+    return json.loads((folder / "scratch" / PLAN).read_text())
+
+
+def test_of_several_problems_the_first_file_is_told_and_nothing_is_written(folder: Path) -> None:
+    write(folder, "a.txt", "A file that can be read.")
+    second, _ = write(folder, "b.txt", b"\xfe"), write(folder, "c.txt", b"\xff")
+    assert run_all(folder, SPREAD) == {"problem": f"{second} must be UTF-8, got byte 0xfe at offset 0"}
+    assert list((folder / "output").iterdir()) == []
+
+
+def test_nothing_but_blanks_leaves_no_statistics(folder: Path) -> None:
+    write(folder, "a.txt", " \n\n")
+    assert run_all(folder, ALONE) == {"statistics": None}

@@ -1,0 +1,97 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from components.dsl.artifact import MANIFEST, Corpus, Pushed, Vocabulary
+
+
+def sealed(path: Path, text: str = "text") -> Corpus:
+    path.mkdir(parents=True)
+    corpus = Corpus(path)
+    corpus.file("a.txt").write_text(text)
+    corpus.counts["documents"] = 1
+    corpus.seal({"size": 3})
+    return corpus
+
+
+def test_the_manifest_says_what_is_there(tmp_path: Path) -> None:
+    corpus = sealed(tmp_path / "c")
+    assert corpus.manifest() == {
+        "type": "Corpus",
+        "format_version": 1,
+        "fingerprint": corpus.fingerprint(),
+        "files": {"a.txt": 4},
+        "counts": {"documents": 1},
+        "parameters": {"size": 3},
+    }
+    assert repr(corpus) == f"Corpus('{tmp_path / 'c'}')"
+
+
+def test_the_fingerprint_is_of_names_and_bytes_only(tmp_path: Path) -> None:
+    first = sealed(tmp_path / "1")
+    same = sealed(tmp_path / "2")
+    same.counts["documents"] = 2
+    assert same.seal({"size": 4}) == first.fingerprint()
+    assert sealed(tmp_path / "3", "other").fingerprint() != first.fingerprint()
+    same.file("a.txt").rename(same.file("b.txt"))
+    assert same.seal({}) != first.fingerprint()
+
+
+def test_files_in_folders_count_whatever_their_name(tmp_path: Path) -> None:
+    corpus = sealed(tmp_path / "c")
+    before = corpus.fingerprint()
+    corpus.file("deep").mkdir()
+    corpus.file("deep/manifest.json").write_text("{}")
+    assert corpus.seal({}) != before
+    assert sorted(corpus.manifest()["files"]) == ["a.txt", "deep/manifest.json"]
+
+
+def test_what_was_touched_but_not_changed_is_intact(tmp_path: Path) -> None:
+    corpus = sealed(tmp_path / "c")
+    assert corpus.is_intact()
+    late = corpus.file(MANIFEST).stat().st_mtime_ns + 10**9
+    os.utime(corpus.file("a.txt"), ns=(late, late))
+    assert corpus.is_intact()
+    corpus.file("a.txt").write_text("TEXT")
+    os.utime(corpus.file("a.txt"), ns=(late, late))
+    assert not corpus.is_intact()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "3", '{"type": "Corpus", "format_version": 1, "files": 3}'])
+def test_a_broken_manifest_is_not_intact(tmp_path: Path, text: str) -> None:
+    corpus = sealed(tmp_path / "c")
+    corpus.file(MANIFEST).write_text(text)
+    assert not corpus.is_intact()
+
+
+def test_missing_or_shorter_files_are_not_intact(tmp_path: Path) -> None:
+    corpus = sealed(tmp_path / "c")
+    corpus.file("a.txt").write_text("t")
+    assert not corpus.is_intact()
+    corpus.file("a.txt").unlink()
+    assert not corpus.is_intact()
+    assert not Corpus(tmp_path / "nowhere").is_intact()
+
+
+def test_another_type_is_refused(tmp_path: Path) -> None:
+    sealed(tmp_path / "c")
+    with pytest.raises(TypeError, match="holds a Corpus of format 1, wanted a Vocabulary of format 1"):
+        Vocabulary(tmp_path / "c").manifest()
+    with pytest.raises(FileNotFoundError, match=r"is not a Corpus: it has no manifest\.json"):
+        Corpus(tmp_path).manifest()
+
+
+def test_pushed_is_intact_while_the_pushed_files_are_there(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "v1").mkdir()
+    pushed = Pushed(tmp_path / "p")
+    (tmp_path / "v1" / "model.tflite").write_text("model")
+    content = {"path": str(tmp_path / "v1"), "version": 1, "files": ["model.tflite"]}
+    pushed.file("pushed.json").write_text(json.dumps(content))
+    pushed.seal({})
+    assert pushed.location() == tmp_path / "v1"
+    assert pushed.is_intact()
+    (tmp_path / "v1" / "model.tflite").unlink()
+    assert not pushed.is_intact()

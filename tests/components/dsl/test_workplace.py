@@ -1,0 +1,25 @@
+from pathlib import Path
+
+from components.dsl.workplace import Workplace, report_progress, set_progress_sink, set_workplace, workplace
+
+
+def test_progress_goes_to_the_sink() -> None:
+    report_progress(1, 2)  # nobody listens: nothing happens
+    seen: list[tuple[float, float, str]] = []
+    set_progress_sink(lambda done, total, note: seen.append((done, total, note)))
+    try:
+        report_progress(1, 2, "half")
+    finally:
+        set_progress_sink(lambda done, total, note: None)
+    report_progress(2, 2)
+    assert seen == [(1, 2, "half")]
+
+
+def test_a_step_finds_its_folders(tmp_path: Path) -> None:
+    assert workplace() == Workplace(checkpoints=None, record=None, scratch=None)
+    place = Workplace(checkpoints=tmp_path)
+    set_workplace(place)
+    try:
+        assert workplace() is place
+    finally:
+        set_workplace(Workplace())

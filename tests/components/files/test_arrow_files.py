@@ -1,0 +1,155 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import ipc
+
+from components.dsl.component import InputError
+from components.files.arrow_files import read_columns
+
+KINDS = ("parquet", "stream", "file")
+CLASSES = {"names": ["bad", "good"], "_type": "ClassLabel"}
+# The second of these strings is not UTF-8; pyarrow does not look.
+BROKEN = pa.StringArray.from_buffers(2, *pa.array([b"a", b"\xff"], pa.binary()).buffers()[1:])
+
+
+def write(folder: Path, table: pa.Table, kind: str, *, rows: int = 1 << 20) -> str:
+    """A file with at most so many rows in a group or batch."""
+    file = folder / ("a.parquet" if kind == "parquet" else "a.arrow")
+    if kind == "parquet":
+        pq.write_table(table, file, row_group_size=rows)
+        return str(file)
+    with {"stream": ipc.new_stream, "file": ipc.new_file}[kind](str(file), table.schema) as writer:
+        writer.write_table(table, max_chunksize=rows)
+    return str(file)
+
+
+def described(table: pa.Table, features: Any) -> pa.Table:
+    return table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.none() | st.text(max_size=6), st.integers(-9, 9)), max_size=7), st.integers(1, 4))
+def test_any_rows_come_back_with_their_strings_as_bytes(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str | None, int]], group: int
+) -> None:
+    texts, numbers = [text for text, _ in rows], [number for _, number in rows]
+    table = pa.table({"text": pa.array(texts, pa.string()), "n": pa.array(numbers, pa.int64())})
+    expected = [(number, None if text is None else text.encode()) for text, number in rows]
+    folder = tmp_path_factory.mktemp("rows")
+    for kind in KINDS:
+        assert list(read_columns(write(folder, table, kind, rows=group), ("n", "text"))) == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_rows_stay_in_their_order(tmp_path: Path, kind: str) -> None:
+    # More than are read at once, in groups that end elsewhere.
+    file = write(tmp_path, pa.table({"n": range(1000)}), kind, rows=300)
+    assert list(read_columns(file, ("n",))) == [(number,) for number in range(1000)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_the_columns_that_are_asked_for_are_looked_at(tmp_path: Path, kind: str) -> None:
+    table = pa.Table.from_arrays([BROKEN, BROKEN, pa.array([1, 2])], names=["twice", "twice", "n"])
+    file = write(tmp_path, table, kind)
+    assert list(read_columns(file, ("n", "n"))) == [(1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dot_in_a_name_is_a_dot_and_no_way_into_a_column(tmp_path: Path, kind: str) -> None:
+    table = pa.table({"a": [{"b": 1}], "a.b": ["x"]})
+    assert list(read_columns(write(tmp_path, table, kind), ("a.b", "a"))) == [(b"x", {"b": 1})]
+    file = write(tmp_path, table.select(["a"]), kind)
+    with pytest.raises(InputError) as error:
+        list(read_columns(file, ("a.b",)))
+    assert str(error.value) == f"the table {file} has no column 'a.b'; known: a"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_strings_that_are_not_utf8_come_as_they_are(tmp_path: Path, kind: str) -> None:
+    assert list(read_columns(write(tmp_path, pa.table({"text": BROKEN}), kind), ("text",))) == [(b"a",), (b"\xff",)]
+    if kind != "parquet":
+        table = pa.table({"text": pa.DictionaryArray.from_arrays([1, 0, 1], BROKEN)})
+        assert list(read_columns(write(tmp_path, table, kind), ("text",))) == [(b"\xff",), (b"a",), (b"\xff",)]
+
+
+@pytest.mark.parametrize("kind", ["stream", "file"])
+def test_a_list_of_strings_that_are_not_utf8_is_named_by_the_row_before(tmp_path: Path, kind: str) -> None:
+    file = write(tmp_path, pa.table({"words": pa.ListArray.from_arrays([0, 1, 2], BROKEN)}), kind, rows=1)
+    rows = read_columns(file, ("words",))
+    assert next(rows) == (["a"],)
+    with pytest.raises(InputError) as error:
+        next(rows)
+    assert str(error.value) == (
+        f"{file} must be a whole .arrow file, got after row 1: "
+        "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"
+    )
+
+
+def test_rows_before_the_place_where_a_stream_ends_too_early_are_given(tmp_path: Path) -> None:
+    file = write(tmp_path, pa.table({"text": ["x" * 1000] * 4}), "stream", rows=1)
+    whole = Path(file).read_bytes()
+    Path(file).write_bytes(whole[: len(whole) * 5 // 8])
+    rows = read_columns(file, ("text",))
+    assert [next(rows), next(rows)] == [(b"x" * 1000,)] * 2
+    with pytest.raises(InputError) as error:
+        next(rows)
+    assert str(error.value).startswith(f"{file} must be a whole .arrow file, got after row 2: ")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("unit", ["s", "ns"])
+def test_a_time_that_python_cannot_tell(tmp_path: Path, unit: str) -> None:
+    file = write(tmp_path, pa.table({"when": pa.array([1 << 62], pa.timestamp(unit))}), "stream")
+    with pytest.raises(InputError) as error:
+        list(read_columns(file, ("when",)))
+    assert str(error.value).startswith(f"{file} must be a whole .arrow file, got after row 0: ")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError) as error:
+        next(read_columns(str(tmp_path / name), ("text",)))
+    assert str(error.value) == f"the file {tmp_path / name} must exist, found nothing there"
+
+
+def test_the_case_of_the_extension_does_not_matter(tmp_path: Path) -> None:
+    file = Path(write(tmp_path, pa.table({"n": [3]}), "parquet"))
+    assert list(read_columns(str(file.rename(tmp_path / "B.PARQUET")), ("n",))) == [(3,)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_numbers_of_a_class_become_its_name(tmp_path: Path, kind: str) -> None:
+    values = pa.array([[[1, 0], [-1]], [[2]], None], pa.list_(pa.list_(pa.int8())))
+    table = described(
+        pa.table({"tags": values, "n": [0, 1, 1], "text": ["0", "1", ""]}),
+        {"tags": {"feature": CLASSES}, "n": {"dtype": "int8"}, "text": CLASSES},
+    )
+    assert list(read_columns(write(tmp_path, table, kind), ("n", "tags", "text"))) == [
+        (0, [["good", "bad"], [-1]], b"0"),
+        (1, [[2]], b"1"),
+        (1, None, b""),
+    ]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        None,
+        {"other": "x"},
+        {"huggingface": "no JSON"},
+        {"huggingface": "[]"},
+        {"huggingface": '{"info": {"features": {"other": {"names": ["bad", "good"]}}}}'},
+        {"huggingface": '{"info": {"features": {"label": {"names": {"dtype": "string"}}}}}'},
+        {"huggingface": '{"info": {"features": {"label": ["bad", "good"]}}}'},
+        {"huggingface": b"\xff"},
+    ],
+)
+def test_numbers_stay_numbers_where_the_metadata_name_no_classes(tmp_path: Path, metadata: Any) -> None:
+    table = pa.table({"label": [1, 0]}).replace_schema_metadata(metadata)
+    assert list(read_columns(write(tmp_path, table, "stream"), ("label",))) == [(1,), (0,)]

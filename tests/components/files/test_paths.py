@@ -1,0 +1,192 @@
+import io
+import json
+import subprocess
+import sys
+from typing import ClassVar
+
+import pytest
+from apache_beam.io.filesystem import CompressionTypes, FileMetadata, FileSystem
+
+from components.dsl.component import InputError
+from components.files.paths import file_digest, match_files, short_name
+from components.files.text_files import read_chunks
+from components.sources.documents import read_documents
+from components.sources.text import TextSource
+
+KINDS = (".txt", ".arrow")
+
+
+class MemoryFileSystem(FileSystem):
+    """A file system that Beam finds by its scheme, as it does those of the clouds."""
+
+    files: ClassVar[dict[str, bytes]] = {}
+    checksums = True
+
+    @classmethod
+    def scheme(cls):
+        return "memory"
+
+    def _list(self, dir_or_prefix):
+        for path in self.files:
+            if path.startswith(dir_or_prefix):
+                yield self.metadata(path)
+
+    def open(self, path, mime_type="", compression_type=CompressionTypes.AUTO):
+        assert compression_type == CompressionTypes.UNCOMPRESSED
+        return io.BytesIO(self.files[path])
+
+    def checksum(self, path):
+        return f"etag of {len(self.files[path])}" if self.checksums else None
+
+    def split(self, path):
+        return tuple(path.rsplit("/", 1))
+
+    def has_dirs(self):
+        return True
+
+    def join(self, basepath, *paths):
+        return "/".join([basepath, *paths])
+
+    def exists(self, path):
+        return path in self.files
+
+    def metadata(self, path):
+        return FileMetadata(path, len(self.files[path]), 7.0)
+
+    def _refuse(self, *_):
+        raise NotImplementedError
+
+    mkdirs = create = copy = rename = delete = size = last_updated = _refuse
+
+
+@pytest.fixture
+def memory(monkeypatch):
+    monkeypatch.setattr(MemoryFileSystem, "files", {})
+    return MemoryFileSystem.files
+
+
+def make(folder, *names):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+
+
+def match(folder, path, split=""):
+    return [file.removeprefix(f"{folder}/") for file in match_files(f"{folder}{path}", KINDS, split, what="the data")]
+
+
+def test_a_file_a_folder_and_patterns(tmp_path):
+    make(tmp_path, "b.txt", "a.md", "a/z.txt.gz", "a/b/c.txt")
+    assert match(tmp_path, "") == match(tmp_path, "/") == ["a/b/c.txt", "a/z.txt.gz", "b.txt"]
+    assert match(tmp_path, "/a.md") == ["a.md"]
+    assert match(tmp_path, "/*.*") == ["a.md", "b.txt"]
+    assert match(tmp_path, "/**/*.txt*") == ["a/b/c.txt", "a/z.txt.gz", "b.txt"]
+
+
+def test_a_file_whose_name_looks_like_a_pattern(tmp_path):
+    make(tmp_path, "a[1].txt", "a1.txt")
+    assert match(tmp_path, "/a[1].txt") == ["a[1].txt"]
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/none", r"the data must be a file or a folder that exists, got .*none"),
+        ("/*.csv", r"the data must be a pattern that matches a file, got .*\*\.csv"),
+        ("/empty", r"the data must hold \.txt, \.arrow files, got none in the folder .*empty"),
+        ("/a", r"the data must hold \.txt, \.arrow files, got none in the folder .*a"),
+    ],
+)
+def test_nothing_there(tmp_path, path, message):
+    make(tmp_path, "a/readme.md")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=message):
+        match(tmp_path, path)
+
+
+def test_short_names_do_not_depend_on_where_the_data_lies():
+    assert short_name("/data/x/a.txt", "/data/x") == "a.txt"
+    assert short_name("/data/x/b/a.txt", "/data/x/") == "b/a.txt"
+    assert short_name("/data/x/a.txt", "/data/x/a.txt") == "a.txt"
+    assert short_name("/data/x/b/a.txt", "/data/*/b/?.txt") == "x/b/a.txt"
+    assert short_name("a.txt", "*.txt") == "a.txt"
+    assert short_name("gs://data/x/a.txt", "gs://data/x/") == "a.txt"
+
+
+def test_a_saved_dataset(tmp_path):
+    make(tmp_path, "dataset_info.json", "state.json", "data-00000-of-00001.arrow", "cache-0f.arrow")
+    assert match(tmp_path, "") == ["data-00000-of-00001.arrow"]
+    assert match_files(str(tmp_path), (".json", ".arrow"), what="the data") == [f"{tmp_path}/data-00000-of-00001.arrow"]
+    with pytest.raises(InputError, match=r"must hold dataset_dict\.json to have the split 'train', got none"):
+        match(tmp_path, "", "train")
+    with pytest.raises(InputError, match=r"must be a folder with dataset_dict\.json to have the split 'train'"):
+        match(tmp_path, "/data-00000-of-00001.arrow", "train")
+
+
+def test_a_saved_dataset_with_splits(tmp_path):
+    make(tmp_path, "d/dataset_dict.json", "d/train/data-0.arrow", "d/test/data-0.arrow", "d/test/state.json")
+    assert match(tmp_path, "/d", "test") == ["d/test/data-0.arrow"]
+    with pytest.raises(InputError, match=r"d has splits: split, or the path, must name one of \['test', 'train'\]"):
+        match(tmp_path, "/d")
+    with pytest.raises(InputError, match=r"d has no split 'tran'; did you mean 'train'\?"):
+        match(tmp_path, "/d", "tran")
+    with pytest.raises(InputError, match=r"must be the dataset folder itself, .*/d"):
+        match(tmp_path, "")
+
+
+def test_remote_files(memory):
+    memory.update({f"memory://texts/{name}": b"x" for name in ("b.txt", "a/c.txt", "a/d.md")})
+    assert match_files("memory://texts/", KINDS, what="the data") == ["memory://texts/a/c.txt", "memory://texts/b.txt"]
+    assert match_files("memory://texts/b.txt", KINDS, what="the data") == ["memory://texts/b.txt"]
+    assert match_files("memory://texts/*.txt", KINDS, what="the data") == ["memory://texts/b.txt"]
+    assert match_files("memory://texts/**.txt", KINDS, what="the data") == [
+        "memory://texts/a/c.txt",
+        "memory://texts/b.txt",
+    ]
+    with pytest.raises(InputError, match=r"the data must be a file or a folder that exists, got memory://none"):
+        match_files("memory://none", KINDS, what="the data")
+
+
+def test_a_remote_corpus(memory, monkeypatch):
+    memory["memory://texts/a/b.txt"] = b"one\n\ntwo"
+    source = TextSource("memory://texts")
+    source.check()
+    assert [document.source for document in read_documents("memory://texts/a/b.txt", source)] == [
+        "a/b.txt#0",
+        "a/b.txt#1",
+    ]
+    before = source.fingerprint()
+    assert file_digest("memory://texts/a/b.txt") == "8-etag of 8"
+    monkeypatch.setattr(MemoryFileSystem, "checksums", False)
+    assert file_digest("memory://texts/a/b.txt") == "8-7.0"
+    memory["memory://texts/a/b.txt"] = b"three"
+    assert source.fingerprint() != before
+    with pytest.raises(InputError, match=r"memory://texts/c\.txt must exist, found nothing there"):
+        file_digest("memory://texts/c.txt")
+
+
+def test_a_scheme_that_nobody_serves():
+    with pytest.raises(InputError, match=r"^gopher://x.* must be readable, got Unable to get filesystem"):
+        match_files("gopher://x", KINDS, what="the data")
+    with pytest.raises(InputError, match=r"gopher://x must be readable, got Unable to get filesystem"):
+        list(read_chunks("gopher://x"))
+
+
+def test_a_digest_follows_the_bytes(tmp_path):
+    make(tmp_path, "a.txt", "b.txt")
+    (tmp_path / "c.txt").write_text("a.txt")
+    one, other, same = (file_digest(str(tmp_path / name)) for name in ("a.txt", "b.txt", "c.txt"))
+    assert one == same != other
+    with pytest.raises(InputError, match=r"none must be readable, got No such file"):
+        file_digest(str(tmp_path / "none"))
+
+
+def test_local_files_do_without_beam(tmp_path):
+    make(tmp_path, "a.txt")
+    code = (
+        "import sys, json; from components.sources.text import TextSource; source = TextSource(sys.argv[1]); "
+        "source.check(); source.fingerprint(); print(json.dumps([*sys.modules]))"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    loaded = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert not {"apache_beam", "pyarrow", "zstandard"}.intersection(loaded)

@@ -1,0 +1,176 @@
+import csv
+import io
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import ipc
+
+from components.dsl.component import InputError
+from components.files.record_files import as_text, read_records
+
+# No lone surrogates, no carriage returns: all three line ends become one.
+CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=8)
+ROWS = [{"id": 7, "text": "one"}, {"id": 8, "text": "two\nlines\0"}]
+
+
+def write(folder, name, content):
+    file = folder / name
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(file)
+
+
+def write_arrow(folder, table, make=ipc.new_stream):
+    file = folder / "a.arrow"
+    with make(str(file), table.schema) as writer:
+        writer.write_table(table, max_chunksize=1)
+    return str(file)
+
+
+def read(file, *fields, strict=True):
+    return [(record.place, *record.values) for record in read_records(file, fields, strict=strict)]
+
+
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=4))
+def test_any_csv_comes_back_as_it_was_written(tmp_path_factory, rows):
+    stream = io.StringIO()
+    csv.writer(stream, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows([("a", "b", "c"), *rows])
+    file = write(tmp_path_factory.mktemp("csv"), "a.csv", stream.getvalue())
+    assert [values for _, *values in read(file, "c", "a")] == [[row[2], row[0]] for row in rows]
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(["text", "x"]), CELLS, min_size=2), max_size=4))
+def test_any_json_lines_come_back_as_they_were_written(tmp_path_factory, rows):
+    content = "".join(json.dumps(row) + "\n\n" for row in rows)
+    file = write(tmp_path_factory.mktemp("json"), "a.ndjson", content)
+    assert read(file, "x", "text") == [(f"line {2 * n + 1}", row["x"], row["text"]) for n, row in enumerate(rows)]
+
+
+def test_a_row_of_many_lines_is_named_by_its_first(tmp_path):
+    file = write(tmp_path, "a.csv", 'text\n"one\r\ntwo"\n\nthree\n')
+    assert read(file, "text") == [("line 2", "one\ntwo"), ("line 5", "three")]
+
+
+def test_a_cell_longer_than_the_csv_module_takes_by_itself(tmp_path):
+    assert [len(cell) for _, cell in read(write(tmp_path, "a.csv", "text\n" + "x" * 200_000), "text")] == [200_000]
+
+
+def test_a_quote_that_is_never_closed_does_not_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("components.files.record_files._LONGEST_CELL", 1000)
+    file = write(tmp_path, "a.csv", 'text\none\n"two\n' + "x\n" * 1000)
+    with pytest.raises(InputError, match=r"line 3 must be valid csv, got field larger than field limit \(1000\)"):
+        read(file, "text")
+
+
+def test_parquet_and_both_kinds_of_arrow(tmp_path):
+    table = pa.Table.from_pylist(ROWS)
+    expected = [("row 1", b"one", 7), ("row 2", b"two\nlines\0", 8)]
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert read(str(tmp_path / "a.parquet"), "text", "id") == expected
+    assert read(write_arrow(tmp_path, table), "text", "id") == expected
+    assert read(write_arrow(tmp_path, table, ipc.new_file), "text", "id") == expected
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.dictionary(pa.int8(), pa.string())])
+def test_strings_of_all_kinds_of_columns(tmp_path, kind):
+    table = pa.table({"text": pa.array(["é", None], pa.string()).cast(kind)})
+    assert read(write_arrow(tmp_path, table), "text") == [("row 1", "é".encode()), ("row 2", None)]
+
+
+@pytest.mark.parametrize("make", [ipc.new_stream, ipc.new_file])
+def test_numbers_of_classes_have_the_names_that_datasets_keeps(tmp_path, make):
+    label = {"names": ["bad", "good"], "_type": "ClassLabel"}
+    features = {"label": label, "tags": {"feature": label, "_type": "List"}, "n": {"dtype": "int64", "_type": "Value"}}
+    rows = [{"label": 1, "tags": [0, 1], "n": 0}, {"label": -1, "tags": [], "n": 1}]
+    kept = {"huggingface": json.dumps({"info": {"features": features}})}
+    table = pa.Table.from_pylist(rows).replace_schema_metadata(kept)
+    expected = [("row 1", "good", ["bad", "good"], 0), ("row 2", -1, [], 1)]
+    assert read(write_arrow(tmp_path, table, make), "label", "tags", "n") == expected
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert read(str(tmp_path / "a.parquet"), "label", "tags", "n") == expected
+
+
+def test_a_parquet_file_without_rows(tmp_path):
+    pq.write_table(pa.table({"text": pa.array([], pa.string())}), tmp_path / "a.parquet")
+    assert read(str(tmp_path / "a.parquet"), "text") == []
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_a_binary_file_that_is_none_or_was_cut_off(tmp_path, name):
+    table = pa.Table.from_pylist(ROWS)
+    if name == "a.parquet":
+        pq.write_table(table, tmp_path / name)
+    else:
+        write_arrow(tmp_path, table)
+    whole = (tmp_path / name).read_bytes()
+    for content in (b"", b"no table", whole[: len(whole) // 2]):
+        with pytest.raises(InputError, match=rf"{name} must be a whole \.\w+ file, got after row \d: \w"):
+            read(write(tmp_path, name, content), "text")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_a_column_that_is_not_there(tmp_path, name):
+    table = pa.Table.from_pylist(ROWS)
+    pq.write_table(table, tmp_path / "a.parquet")
+    write_arrow(tmp_path, table)
+    with pytest.raises(InputError, match=rf"{name} has no column 'texts'; did you mean 'text'\?"):
+        read(str(tmp_path / name), "id", "texts")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"text": "a"}\n{"text": ', r"a\.jsonl line 2 must be a JSON object, got an error: Expecting value"),
+        ("[" * 100_000, r"a\.jsonl line 1 must be a JSON object, got an error: maximum recursion depth"),
+        ('{"text": ' + "1" * 5000 + "}", r"line 1 must be a JSON object, got an error: Exceeds the limit"),
+        ("17", r"line 1 must be a JSON object, got 17"),
+        ('\n{"texts": "a"}', r"line 2 has no field 'text'; did you mean 'texts'\?"),
+    ],
+)
+def test_malformed_json_lines(tmp_path, content, message):
+    with pytest.raises(InputError, match=message):
+        read(write(tmp_path, "a.jsonl", content), "text")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", 'a,b\nx,y\n"one\ntwo"\n', r"a\.csv line 3 must have 2 fields, got 1"),
+        ("a.csv", 'a,b\nx,"y\n', r"a\.csv line 2 must be valid csv, got unexpected end of data"),
+        ("a.tsv", "a\tc\n", r"a\.tsv has no column 'b'; known: a, c"),
+        ("a.xlsx", "", r"a file of rows must be \.jsonl, .*, got .*a\.xlsx"),
+        ("a.parquet.gz", "", r"a file of rows must be \.jsonl, .*, got .*a\.parquet\.gz"),
+    ],
+)
+def test_malformed_tables(tmp_path, name, content, message):
+    with pytest.raises(InputError, match=message):
+        read(write(tmp_path, name, content), "a", "b")
+
+
+def test_a_row_knows_what_was_wrong_in_its_own_lines(tmp_path):
+    file = write(tmp_path, "a.csv", b'text\n"one\n\xfe"\ntwo\n\xff\n')
+    problems = [record.problem for record in read_records(file, ("text",), strict=False)]
+    assert problems == ["bytes that are not UTF-8 at offset 10", None, "bytes that are not UTF-8 at offset 17"]
+    with pytest.raises(InputError, match=r"a\.csv must be UTF-8, got byte 0xfe at offset 10"):
+        read(file, "text")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, r"a\.csv line 3: field 'text' must be text, got None"),
+        (["x"], r"a\.csv line 3: field 'text' must be text, got \['x'\]"),
+        (b"\xff", r"field 'text' must be valid Unicode, got bytes that are not UTF-8 at offset 0"),
+        ("\ud83d", r"field 'text' must be valid Unicode, got the lone surrogate '\\ud83d'"),
+    ],
+)
+def test_what_is_no_text(value, message):
+    with pytest.raises(InputError, match=message):
+        as_text(value, "a.csv line 3", "text")
+
+
+def test_numbers_are_text_too():
+    assert [as_text(value, "", "") for value in (3, 2.5, b"\xc3\xa9")] == ["3", "2.5", "é"]

@@ -1,0 +1,36 @@
+"""Scores by hand, and the two baselines."""
+
+import pytest
+
+from components.scoring.classes import Row, score, score_bag_of_words, score_majority, time_passages
+
+
+def test_scores_of_a_case_counted_by_hand() -> None:
+    found = score([0, 0, 1, 1, 2], [0, 1, 1, 1, 0], 3)
+    assert found["accuracy"] == 0.6
+    # F1 of class 0: precision 1/2, recall 1/2; of class 1: 2/3 and 1; class 2 is never predicted.
+    assert found["macro_f1"] == pytest.approx((0.5 + 0.8 + 0.0) / 3)
+    assert found["confusion"] == [[1, 1, 0], [0, 2, 0], [1, 0, 0]]
+
+
+def test_a_label_that_no_test_row_has_still_counts_as_a_class() -> None:
+    assert score([0, 0], [0, 0], 2)["macro_f1"] == 0.5
+
+
+def test_the_majority_is_that_of_the_training_rows() -> None:
+    train = [Row("a", "", 1), Row("b", "", 1), Row("c", "", 0)]
+    assert score_majority(train, [Row("d", "", 0), Row("e", "", 1), Row("f", "", 0)], 2)["accuracy"] == pytest.approx(
+        1 / 3
+    )
+
+
+def test_a_bag_of_words_learns_words_of_both_texts() -> None:
+    train = [Row("this", "ship", 0), Row("this", "sail ship", 0), Row("this", "cow", 1), Row("this", "cow barn", 1)] * 5
+    assert score_bag_of_words(train, [Row("this", "barn", 1), Row("this", "sail", 0)], 2)["accuracy"] == 1.0
+
+
+def test_every_passage_is_timed_after_a_first_pass() -> None:
+    calls: list[int] = []
+    milliseconds = time_passages(lambda token: calls.append(token), [{"token": 1}, {"token": 2}])
+    assert calls == [1, 2, 1, 2]
+    assert milliseconds >= 0

@@ -1,0 +1,83 @@
+import json
+
+import pytest
+
+from components.dsl.component import InputError
+from components.files.record_files import Record
+from components.sources.squad import Question, as_fields, parse_question, read_squad
+
+CONTEXT = "Ann met Bob in é Rome."
+ENTRY = {"id": "q1", "question": "Who?", "answers": [{"text": "Ann", "answer_start": 0}]}
+
+
+def squad(folder, *entries, context=CONTEXT, **changes):
+    paragraphs = [{"context": context, "qas": [{**ENTRY, **entry} for entry in entries]}]
+    content = {"version": "v2.0", "data": [{"title": "t", "paragraphs": paragraphs, **changes}]}
+    (folder / "a.json").write_text(json.dumps(content))
+    return str(folder / "a.json")
+
+
+def test_both_versions(tmp_path):
+    answers = [{"text": "Rome", "answer_start": 17}, {"text": "é Rome.", "answer_start": 15}]
+    plausible = [{"text": "Bob", "answer_start": 8}]
+    nobody = {"id": "q3", "is_impossible": True, "answers": [], "plausible_answers": plausible}
+    file = squad(tmp_path, {}, {"id": "q2", "question": "Where?", "answers": answers}, nobody)
+    assert list(read_squad(file)) == [
+        Question("q1", "Who?", CONTEXT, (("Ann", 0),)),
+        Question("q2", "Where?", CONTEXT, (("Rome", 17), ("é Rome.", 15))),
+        Question("q3", "Who?", CONTEXT, ()),
+    ]
+
+
+def test_a_question_as_a_row_and_back():
+    question = Question("q", "Where?", CONTEXT, (("Rome", 17), ("é", 15)))
+    fields = as_fields(question)
+    assert fields["answers"] == {"text": ["Rome", "é"], "answer_start": [17, 15]}
+    assert parse_question(Record("f", "line 1", tuple(fields.values()), None)) == question
+    as_json = (*list(fields.values())[:3], json.dumps(fields["answers"]))
+    assert parse_question(Record("f", "line 1", as_json, None)) == question
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (
+            {"answers": [{"text": "Bob", "answer_start": 9}]},
+            r"'Bob' must stand in the context at 9, got 'ob '",
+        ),
+        ({"answers": [{"text": "Ann", "answer_start": -22}]}, r"'Ann' must stand in the context at -22, got ''"),
+        ({"answers": [{"text": "", "answer_start": 3}]}, r"the answer '' must stand in the context"),
+        ({"answers": [{"text": "Ann", "answer_start": "0"}]}, r"answer_start must be a whole number, got '0'"),
+        ({"answers": [{"text": "Ann", "start": 0}]}, r"has no field 'answer_start'; known: start, text"),
+        ({"answers": "Ann"}, r"field 'answers' must be a list, got Ann"),
+        ({"is_impossible": True}, r"must have no answers as it is_impossible, got 1"),
+        ({"question": " "}, r"field 'question' must not be empty"),
+        ({"question": None}, r"field 'question' must be text, got None"),
+        ({"answers": [3]}, r"must be a JSON object, got 3"),
+    ],
+)
+def test_malformed_questions(tmp_path, entry, message):
+    with pytest.raises(InputError, match=rf"a\.json data\[0\]\.paragraphs\[0\]\.qas\[1\] \(id 'q1'\).*{message}"):
+        list(read_squad(squad(tmp_path, {"id": "q0"}, entry)))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[1", r"a\.json must be a JSON object, got an error: Expecting ',' delimiter"),
+        ("[1]", r"a\.json must be a JSON object, got \[1\]"),
+        ('{"dat": []}', r"a\.json has no field 'data'; did you mean 'dat'\?"),
+        ('{"data": [{"paragraphs": 4}]}', r"a\.json data\[0\]: field 'paragraphs' must be a list, got 4"),
+        ('{"data": [{"paragraphs": [{"qas": []}]}]}', r"data\[0\]\.paragraphs\[0\] has no field 'context'"),
+    ],
+)
+def test_what_is_not_built_as_squad_is(tmp_path, content, message):
+    (tmp_path / "a.json").write_text(content)
+    with pytest.raises(InputError, match=message):
+        list(read_squad(str(tmp_path / "a.json")))
+
+
+def test_a_row_whose_answers_do_not_match():
+    values = ("q", "Who?", CONTEXT, {"text": ["Ann"], "answer_start": []})
+    with pytest.raises(InputError, match=r"\(id 'q'\): answers must have as many text as answer_start, got 1 and 0"):
+        parse_question(Record("f", "row 4", values, None))

@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_bert.data.batch_plan import BatchPlan
+
+
+def epoch(plan, number):
+    return [plan.batch(number * plan.per_epoch + place) for place in range(plan.per_epoch)]
+
+
+def test_in_order():
+    plan = BatchPlan(5, 2, longest=9)
+    assert plan.per_epoch == 3
+    assert [(batch.epoch, batch.rows.tolist(), batch.width) for batch in map(plan.batch, range(4))] == [
+        (0, [0, 1], 9),
+        (0, [2, 3], 9),
+        (0, [4], 9),
+        (1, [0, 1], 9),
+    ]
+
+
+def test_buckets_in_order_of_their_last_rows():
+    plan = BatchPlan(7, 2, longest=9, lengths=np.array([9, 3, 1, 5, 8, 3, 2]), boundaries=(4, 6))
+    assert [(batch.rows.tolist(), batch.width) for batch in epoch(plan, 0)] == [
+        ([1, 2], 4),
+        ([0, 4], 9),
+        ([5, 6], 4),
+        ([3], 6),
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 30), min_size=1, max_size=60),
+    batch_size=st.integers(1, 9),
+    boundaries=st.sets(st.integers(1, 29), max_size=4).map(sorted),
+    tokens=st.none() | st.integers(30, 90),
+    shuffle=st.booleans(),
+    seed=st.integers(0, 5),
+)
+def test_every_epoch_has_every_row_once(lengths, batch_size, boundaries, tokens, shuffle, seed):
+    lengths = np.array(lengths)
+    options = {"longest": 30, "lengths": lengths, "boundaries": boundaries, "tokens": tokens}
+    plan = BatchPlan(len(lengths), batch_size, shuffle=shuffle, seed=seed, **options)
+    for number in range(3):
+        batches = epoch(plan, number)
+        assert sorted(np.concatenate([batch.rows for batch in batches])) == list(range(len(lengths)))
+        for batch in batches:
+            assert batch.epoch == number
+            assert lengths[batch.rows].max() <= batch.width
+            assert len(batch.rows) <= (batch_size if tokens is None else tokens // batch.width)
+        full = sum(len(batch.rows) == batch_size for batch in batches)
+        assert tokens is not None or full == len(lengths) // batch_size
+
+
+def test_orders_differ_by_seed_and_epoch_and_nothing_else():
+    def order(seed, number):
+        return np.concatenate(
+            [batch.rows for batch in epoch(BatchPlan(50, 8, longest=4, shuffle=True, seed=seed), number)]
+        )
+
+    assert order(1, 0).tolist() == order(1, 0).tolist()
+    assert order(1, 0).tolist() != order(1, 1).tolist()
+    assert order(1, 0).tolist() != order(2, 0).tolist()
+    places = np.array([order(seed, 0)[0] for seed in range(400)])
+    assert len(set(places.tolist())) > 40
+    assert abs(places.mean() - 24.5) < 2.5
+
+
+def test_a_batch_of_tokens():
+    plan = BatchPlan(8, 1, longest=8, lengths=np.full(8, 2), boundaries=(2, 4), tokens=8)
+    assert [len(batch.rows) for batch in epoch(plan, 0)] == [4, 4]
+    assert plan.batch_size == 4
+    assert not plan.is_even
+
+
+def test_drop_remainder():
+    plan = BatchPlan(7, 3, longest=8, drop_remainder=True)
+    assert [batch.rows.tolist() for batch in epoch(plan, 0)] == [[0, 1, 2], [3, 4, 5]]
+    assert plan.is_even
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"boundaries": (4, 4)}, r"bucket_boundaries must be positive and rise, got \[4, 4\]"),
+        ({"tokens": 7}, "tokens must hold the longest row, of 8 tokens, got 7"),
+        ({"boundaries": (4,)}, "bucket_boundaries must come with lengths"),
+        ({"drop_remainder": True}, "batch_size must leave a batch of 3 rows, got 4"),
+        ({"total": 0}, "batch_size must leave a batch of 0 rows, got 4"),
+    ],
+)
+def test_bad_arguments(changes, message):
+    with pytest.raises(ValueError, match=message):
+        BatchPlan(**{"total": 3, "batch_size": 4, "longest": 8, **changes})

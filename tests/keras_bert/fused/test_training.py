@@ -1,0 +1,148 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.config import EncoderConfig
+from keras_bert.fused.pretraining import FusedPretrainingObjective
+from keras_bert.fused.training import compiled_update, fused_blocks
+from keras_bert.models.encoder import blocks_of, build_encoder
+from keras_bert.models.pretraining import PretrainingObjective, build_pretraining
+from keras_bert.optimizer import adamw
+from keras_bert.training.precision import computing_in
+from tests.keras_bert.models.test_encoder import make_inputs, randomize
+from tests.keras_bert.models.test_pretraining import BATCH
+
+TEXT = make_inputs()
+
+
+def make_model(activation="gelu_tanh", dropout=0.0):
+    config = EncoderConfig(
+        vocabulary_size=20,
+        max_length=9,
+        num_layers=2,
+        hidden_size=8,
+        num_heads=2,
+        intermediate_size=16,
+        layer_norm_epsilon=0.01,
+        activation=activation,
+        dropout=dropout,
+        attention_dropout=dropout,
+    )
+    model = build_pretraining(build_encoder(config))
+    randomize(model)
+    return model
+
+
+def differentiate(model, objective):
+    """Sums, and the gradient of the losses' sum, from a traced step."""
+
+    @tf.function
+    def step(batch):
+        with tf.GradientTape() as tape:
+            sums = objective(model, batch, True)
+            loss = sums["masked_loss"][0] + sums["next_sentence_loss"][0]
+        gradients = tape.gradient(loss, [weight.value for weight in model.trainable_variables])
+        return sums, [tf.convert_to_tensor(gradient) for gradient in gradients]
+
+    return step({name: tf.constant(array) for name, array in BATCH.items()})
+
+
+@pytest.mark.parametrize("activation", ["gelu_tanh", "gelu_erf", "relu"])
+def test_sums_and_gradients_are_those_of_the_plain_model(activation):
+    model = make_model(activation)
+    expected = differentiate(model, PretrainingObjective())
+    with fused_blocks(model):
+        found = differentiate(model, FusedPretrainingObjective(model))
+    assert found[0].keys() == expected[0].keys()
+    for name in expected[0]:
+        np.testing.assert_allclose(found[0][name], expected[0][name], rtol=1e-5)
+    largest = max(np.abs(gradient).max() for gradient in expected[1])
+    for weight, one, other in zip(model.trainable_variables, found[1], expected[1], strict=True):
+        # That of a key's bias is nothing but rounding: it moves all scores of a query alike.
+        scale = max(np.abs(other).max(), 1e-2 * largest)
+        np.testing.assert_allclose(one / scale, other / scale, atol=5e-6, err_msg=weight.path)
+
+
+def test_bfloat16_is_close():
+    model = make_model()
+    expected, gradients = differentiate(model, PretrainingObjective())
+    with computing_in(model, "bfloat16"), fused_blocks(model):
+        found, others = differentiate(model, FusedPretrainingObjective(model))
+    for name in ("masked_loss", "next_sentence_loss"):
+        assert float(found[name][0]) == pytest.approx(float(expected[name][0]), rel=0.03)
+    for weight, one, other in zip(model.trainable_variables, others, gradients, strict=True):
+        assert one.dtype == "float32"
+        assert np.linalg.norm(one - other) < 0.1 * np.linalg.norm(other) + 1e-3, weight.path
+
+
+def test_dropout_follows_the_layers_seeds():
+    model = make_model(dropout=0.5)
+    inputs = {**TEXT, "mask_positions": BATCH["mask_positions"]}
+    states = [variable.numpy() for variable in model.non_trainable_variables]
+
+    def run():
+        for variable, state in zip(model.non_trainable_variables, states, strict=True):
+            variable.assign(state)
+        call = tf.function(lambda: model(inputs, training=True)["masked_tokens"])
+        return call().numpy(), call().numpy(), [variable.numpy() for variable in model.non_trainable_variables]
+
+    with fused_blocks(model):
+        first, second, after = run()
+        np.testing.assert_array_equal(first, run()[0])
+        assert np.abs(first - second).max() > 0.01
+    plain = run()
+    np.testing.assert_array_equal(after, plain[2])
+    assert np.abs(first - plain[0]).max() > 0.01
+
+
+def test_only_within_and_only_in_training():
+    model = make_model(dropout=0.5)
+    inputs = {**TEXT, "mask_positions": BATCH["mask_positions"]}
+    expected = model(inputs)["masked_tokens"]
+    config = model.to_json()
+    with fused_blocks(model):
+        np.testing.assert_array_equal(model(inputs)["masked_tokens"], expected)
+        assert model.to_json() == config
+        assert all(block.training_call for block in blocks_of(model))
+    assert not any(block.training_call for block in blocks_of(model))
+
+
+def test_transforms_are_honoured():
+    model = make_model()
+    block = blocks_of(model)[0]
+    inputs = {**TEXT, "mask_positions": BATCH["mask_positions"]}
+    with fused_blocks(model):
+        for owner, name, transform in (
+            (block.attention.scores_tap, "transform", lambda x, training: 0.0 * x),
+            (block.feed_forward.intermediate, "kernel_transform", lambda kernel: 0.0 * kernel),
+        ):
+            before = model(inputs, training=True)["masked_tokens"]
+            setattr(owner, name, transform)
+            found = model(inputs, training=True)["masked_tokens"]
+            assert np.abs(found - before).max() > 1e-3
+            np.testing.assert_allclose(found, model(inputs)["masked_tokens"], atol=1e-5)
+            setattr(owner, name, None)
+
+
+def test_objective_belongs_to_a_model():
+    objective = FusedPretrainingObjective(make_model())
+    with pytest.raises(ValueError, match="model must be the one"):
+        objective(make_model(), BATCH, True)
+
+
+def test_compiled_update_is_the_optimizers():
+    gradients = [np.float32(values) for values in ([[1.0, -2.0]], [3.0])]
+    results = []
+    for compiled in (False, True):
+        weights = [keras.Variable(np.float32(values)) for values in ([[0.5, 0.25]], [1.0])]
+        optimizer = adamw(0.1, 10, clip_norm=None)
+        optimizer.build(weights)
+        for _ in range(3):
+            if compiled:
+                compiled_update(optimizer, weights)([tf.constant(gradient) for gradient in gradients], tf.constant(0.5))
+            else:
+                optimizer.apply([tf.constant(0.5 * gradient) for gradient in gradients], weights)
+        results.append([weight.numpy() for weight in [*weights, *optimizer.variables]])
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)

@@ -1,0 +1,134 @@
+import json
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert.config import EncoderConfig
+from keras_bert.models.encoder import build_encoder
+from keras_bert.models.pretraining import build_pretraining
+from keras_bert.models.saving import load_model, save_model
+from tests.keras_bert.models.test_encoder import SETTINGS, make_inputs, randomize
+
+INPUTS = {**make_inputs(), "mask_positions": np.array([[0, 3], [1, 0], [6, 2]], "int32")}
+
+
+@pytest.fixture(scope="module")
+def model():
+    keras.utils.set_random_seed(0)
+    model = build_pretraining(build_encoder(EncoderConfig(**SETTINGS)))
+    randomize(model)
+    return model
+
+
+@pytest.fixture(scope="module")
+def path(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved") / "model.keras"
+    save_model(model, path)
+    return path
+
+
+def load_run_save(source: str, target: str, results: str) -> None:
+    """What the fresh process does."""
+    model = load_model(Path(source))
+    np.savez(results, **model(INPUTS))
+    save_model(model, Path(target))
+
+
+def test_equal_models_give_equal_bytes_at_any_time(model, path, tmp_path):
+    # Zip and HDF5 files tell the time in whole seconds or two.
+    time.sleep(2.1)
+    keras.utils.set_random_seed(0)
+    other = build_pretraining(build_encoder(EncoderConfig(**SETTINGS)))
+    randomize(other)
+    for number, equal in enumerate((model, other)):
+        save_model(equal, tmp_path / f"{number}.keras")
+        assert (tmp_path / f"{number}.keras").read_bytes() == path.read_bytes()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["0.keras", "1.keras"]
+
+
+def test_other_weights_give_other_bytes(path, tmp_path):
+    other = load_model(path)
+    other.get_layer("next_sentence").bias.assign([0.5, 0.25])
+    save_model(other, tmp_path / "other.keras")
+    assert (tmp_path / "other.keras").read_bytes() != path.read_bytes()
+
+
+def test_a_fresh_process_gets_equal_results_and_writes_equal_bytes(model, path, tmp_path):
+    files = [str(path), str(tmp_path / "again.keras"), str(tmp_path / "results.npz")]
+    code = "import sys; from tests.keras_bert.models.test_saving import load_run_save; load_run_save(*sys.argv[1:])"
+    subprocess.run([sys.executable, "-c", code, *files], check=True)
+    with np.load(files[2]) as results:
+        for name, expected in model(INPUTS).items():
+            np.testing.assert_array_equal(results[name], expected)
+    assert Path(files[1]).read_bytes() == path.read_bytes()
+
+
+def test_nothing_of_the_process_is_saved(path):
+    with zipfile.ZipFile(path) as file:
+        assert "date_saved" not in json.loads(file.read("metadata.json"))
+        assert b"shared_object_id" not in file.read("config.json")
+
+
+def test_the_token_embedding_stays_tied(model, path):
+    loaded = load_model(path)
+    assert loaded.count_params() == model.count_params()
+    assert sum(tuple(weight.shape) == (20, 8) for weight in loaded.weights) == 1
+    before = np.asarray(loaded(INPUTS)["masked_tokens"])
+    table = loaded.get_layer("token_embedding").embeddings
+    # A token that no input holds: only its scores can change.
+    absent = min(set(range(20)) - set(INPUTS["token_ids"].ravel().tolist()))
+    table.assign(np.where(np.arange(20)[:, None] == absent, 1.0, table))
+    changed = np.any(np.asarray(loaded(INPUTS)["masked_tokens"]) != before, axis=(0, 1))
+    assert np.flatnonzero(changed).tolist() == [absent]
+
+
+def test_code_in_a_file_is_not_run(tmp_path):
+    inputs = keras.Input((2,))
+    model = keras.Model(inputs, keras.layers.Lambda(lambda x: x + 1)(inputs))
+    save_model(model, tmp_path / "model.keras")
+    with pytest.raises(ValueError, match="safe"):
+        load_model(tmp_path / "model.keras")
+
+
+def rewrite(source, target, member, change):
+    """The file again, with one member changed; left out, if the change gives nothing."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            content = change(old.read(name)) if name == member else old.read(name)
+            if content:
+                new.writestr(name, content)
+
+
+@pytest.mark.parametrize(
+    ("member", "change"),
+    [
+        ("config.json", lambda content: b""),
+        ("config.json", lambda content: b"[]"),
+        ("config.json", lambda content: content.replace(b"EncoderBlock", b"EncoderBrick")),
+        ("model.weights.h5", lambda content: content[: len(content) // 2]),
+        ("model.weights.h5", lambda content: b""),
+    ],
+)
+def test_a_damaged_file(path, tmp_path, member, change):
+    rewrite(path, tmp_path / "model.keras", member, change)
+    with pytest.raises(ValueError, match=r"model\.keras must be a model that this library saved, got \w+: "):
+        load_model(tmp_path / "model.keras")
+
+
+def test_flipped_bytes(path, tmp_path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    (tmp_path / "model.keras").write_bytes(content)
+    with pytest.raises(ValueError, match=r"model\.keras must be a model that this library saved, got BadZipFile: "):
+        load_model(tmp_path / "model.keras")
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no model at .*model\.keras"):
+        load_model(tmp_path / "model.keras")

@@ -1,0 +1,315 @@
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import types
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_bert.training.checkpoints
+from keras_bert.config import EncoderConfig, Training
+from keras_bert.data.batches import Phases
+from keras_bert.data.examples import pretraining_batches
+from keras_bert.models.encoder import build_encoder
+from keras_bert.models.pretraining import PretrainingObjective, build_pretraining
+from keras_bert.objectives.tasks import ClassificationObjective
+from keras_bert.training import loop as training_loop
+from keras_bert.training.checkpoints import CheckpointError
+from keras_bert.training.history import write_history
+from keras_bert.training.loop import StoppedError
+from keras_bert.training.trainer import Trainer, make_deterministic
+from tests.keras_bert.data.test_examples import write_dynamic_rows
+from tests.keras_bert.training.test_trainer import fit, rows, small_classifier
+
+STEPS = 12
+EVERY_STEP = {"log_every": 1, "checkpoint_seconds": 0.0}
+
+
+class Killed(BaseException):
+    """As if the process had ended."""
+
+
+@pytest.fixture(autouse=True)
+def interruptible():
+    """A shell starts what it puts into the background with SIGINT ignored; the tests may run there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def stop_after(step, end):
+    """Ends a training in its own way."""
+
+    def on_progress(done, total, note):
+        if done == step:
+            end()
+
+    return on_progress
+
+
+def kill():
+    raise Killed
+
+
+def undisturbed_and_resumed(folder, training, stops, **options):
+    """Weights and history of a training that runs through, and of one that is killed again and again."""
+    options = {"dropout": 0.2, "training": training, **EVERY_STEP, **options}
+    whole = fit(STEPS, **options)
+    for stop in stops:
+        with pytest.raises(Killed):
+            fit(STEPS, checkpoints=folder, on_progress=stop_after(stop, kill), **options)
+    return whole, fit(STEPS, checkpoints=folder, **options)
+
+
+@pytest.mark.parametrize(
+    ("training", "options"),
+    [
+        (Training(learning_rate=3e-3, xla="off"), {}),
+        (Training(learning_rate=3e-3, accumulation=4, ema=0.8, layer_decay=0.7, xla="off"), {"validations": 5}),
+        (Training(learning_rate=3e-2, xla="off"), {"validations": 6, "select": "validation_loss", "patience": 5}),
+        (Training(learning_rate=3e-3, precision="float16", xla="off"), {"log_every": 5}),
+    ],
+    ids=["plain", "parts and mean", "selection", "float16"],
+)
+def test_killed_and_started_again_the_weights_are_the_same_bits(tmp_path, training, options):
+    # The last kill comes before anything new was saved.
+    whole, resumed = undisturbed_and_resumed(tmp_path, training, (5, 7, 8), **options)
+    assert resumed[1] == whole[1]
+    for left, right in zip(whole[0].get_weights(), resumed[0].get_weights(), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def test_what_was_finished_is_not_trained_again(tmp_path):
+    first = fit(4, checkpoints=tmp_path)
+    again = fit(4, checkpoints=tmp_path, on_progress=stop_after(4, kill))
+    assert again[1] == first[1]
+    np.testing.assert_array_equal(first[0].get_weights()[0], again[0].get_weights()[0])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_with_a_checkpoint(tmp_path, number):
+    options = {"dropout": 0.2, "log_every": 5}
+    with pytest.raises(StoppedError) as stopped:
+        fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(3, lambda: os.kill(os.getpid(), number)), **options)
+    (file,) = tmp_path.iterdir()
+    assert str(stopped.value) == (
+        f"{number.name} after step 3 of 12: start the same training again, and it goes on from {file}"
+    )
+    whole, resumed = fit(STEPS, **options), fit(STEPS, checkpoints=tmp_path, **options)
+    assert resumed[1] == whole[1]
+    np.testing.assert_array_equal(whole[0].get_weights()[0], resumed[0].get_weights()[0])
+
+
+def test_a_signal_after_the_last_step_is_not_lost():
+    with pytest.raises(KeyboardInterrupt):
+        fit(3, on_progress=stop_after(3, lambda: os.kill(os.getpid(), signal.SIGINT)))
+
+
+def test_a_signal_without_a_place_for_checkpoints():
+    with pytest.raises(StoppedError, match="SIGTERM after step 3 of 12: there is no folder for checkpoints"):
+        fit(STEPS, on_progress=stop_after(3, lambda: os.kill(os.getpid(), signal.SIGTERM)))
+
+
+def test_a_corrupt_checkpoint_falls_back_to_the_one_before(tmp_path, caplog):
+    options = {"dropout": 0.2, **EVERY_STEP}
+    with pytest.raises(Killed):
+        fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(6, kill), **options)
+    older, newest = sorted(tmp_path.iterdir())
+    newest.write_bytes(newest.read_bytes()[:-100])
+    whole, resumed = fit(STEPS, **options), fit(STEPS, checkpoints=tmp_path, **options)
+    assert f"{newest} is damaged; going back to the one before it" in caplog.text
+    assert older.name.startswith("000000004-")
+    assert resumed[1] == whole[1]
+    np.testing.assert_array_equal(whole[0].get_weights()[0], resumed[0].get_weights()[0])
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(5.0, [5, 12]), (0.0, [*range(1, 12), 12])])
+def test_what_takes_long_to_save_is_saved_less_often(tmp_path, monkeypatch, seconds, expected):
+    now, saved = [0.0], []
+
+    def save(loop, checkpoints):
+        saved.append(loop._progress.step)
+        now[0] += 1.0
+
+    def tick(*_):
+        now[0] += 1.0
+
+    monkeypatch.setattr(training_loop, "time", types.SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(training_loop.Loop, "_save", save)
+    fit(12, checkpoints=tmp_path, checkpoint_seconds=seconds, on_progress=tick)
+    assert saved == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"training": Training(learning_rate=1e-5, xla="off")}, "Training.learning_rate was 0.003 and is 1e-05"),
+        ({"steps": 7}, "steps was 12 and is 7"),
+        ({"log_every": 2}, "log_every was 1 and is 2"),
+    ],
+)
+def test_a_checkpoint_of_another_training(tmp_path, change, message):
+    with pytest.raises(Killed):
+        fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(6, kill), **EVERY_STEP)
+    arguments = {"steps": STEPS, **EVERY_STEP, **change}
+    with pytest.raises(CheckpointError, match=f"must hold checkpoints of this training, but {message}"):
+        fit(**arguments, checkpoints=tmp_path)
+
+
+def test_a_checkpoint_of_another_model(tmp_path):
+    with pytest.raises(Killed):
+        fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(6, kill), **EVERY_STEP)
+    inputs = keras.Input((None,), dtype="int32", name="token_ids")
+    other = keras.Model(inputs, keras.layers.Embedding(3, 2)(inputs))
+    trainer = Trainer(other, ClassificationObjective(), Training(learning_rate=3e-3, xla="off"), STEPS)
+    with pytest.raises(CheckpointError, match="but the model's digest was"):
+        trainer.fit(
+            rows(), validation=rows(), on_progress=lambda *_: None, validations=1, log_every=1, checkpoints=tmp_path
+        )
+
+
+def test_a_disk_that_fills_up_keeps_the_checkpoint_before(tmp_path, monkeypatch):
+    whole = fit(STEPS, **EVERY_STEP)
+    save, saved = keras_bert.training.checkpoints.save_file, []
+
+    def fill(arrays, file, **options):
+        saved.append(file)
+        if len(saved) == 4:
+            Path(file).write_bytes(b"the beginning")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
+        save(arrays, file, **options)
+
+    monkeypatch.setattr("keras_bert.training.checkpoints.save_file", fill)
+    with pytest.raises(OSError, match=rf"No space left on device: .*{tmp_path}/000000004-.*.partial"):
+        fit(STEPS, checkpoints=tmp_path, **EVERY_STEP)
+    assert [file.name[:10] for file in sorted(tmp_path.iterdir())] == ["000000002-", "000000003-"]
+    resumed = fit(STEPS, checkpoints=tmp_path, **EVERY_STEP)
+    np.testing.assert_array_equal(whole[0].get_weights()[0], resumed[0].get_weights()[0])
+
+
+@pytest.mark.parametrize(("metric", "best"), [("loss", 3), ("absolute_error", 3), ("accuracy", 2), ("gap", 2)])
+def test_the_best_weights_are_kept(monkeypatch, metric, best):
+    values, seen = iter([0.5, 0.75, 0.25, 0.25, 0.5]), {}
+    model = small_classifier()
+    trainer = Trainer(model, ClassificationObjective(), Training(learning_rate=3e-3, xla="off"), 5)
+    monkeypatch.setattr(trainer, "evaluate", lambda _: {metric: next(values)})
+    trainer.fit(
+        rows(),
+        validation=rows(33, seed=1),
+        on_progress=lambda step, *_: seen.update({step: model.get_weights()}),
+        validations=5,
+        select=f"validation_{metric}",
+    )
+    for left, right, last in zip(model.get_weights(), seen[best], seen[5], strict=True):
+        np.testing.assert_array_equal(left, right)
+        assert not np.array_equal(left, last)
+
+
+def test_patience_ends_what_gets_no_better():
+    training = Training(learning_rate=1e-30, xla="off")
+    _, history = fit(STEPS, training=training, validations=6, select="validation_loss", patience=2)
+    assert history[-1]["step"] == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"select": "validation_los"}, r"fit.select must be one of \['validation_loss', 'validation_accuracy'\], got"),
+        ({"patience": 2}, "fit.select must be given where there is patience, got None"),
+        ({"select": "validation_loss", "patience": 0}, "fit.patience must be at least 1, got 0"),
+        ({"log_every": 0}, "fit.log_every must be at least 1, got 0"),
+        ({"validations": -1}, "fit.validations must not be negative, got -1"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        fit(2, **options)
+
+
+def test_the_record_of_a_training_that_goes_on(tmp_path):
+    options = {"record": tmp_path / "record", "checkpoints": tmp_path / "checkpoints", **EVERY_STEP}
+    with pytest.raises(Killed):
+        fit(4, on_progress=stop_after(3, kill), **options)
+    fit(4, **options)
+    lines = [json.loads(line) for line in (tmp_path / "record" / "history.jsonl").open()]
+    assert [line["step"] for line in lines] == [1, 2, 3, 4]
+    assert lines[-1]["tokens_per_second"] > 0
+    assert 0 <= lines[-1]["waiting_share"] <= 1
+
+
+def pretrain_in_a_fresh_process(folder: str, checkpoints: str, name: str) -> None:
+    """Rows of two lengths with tokens hidden anew each epoch, dropout, and batches in two parts."""
+    make_deterministic(5)
+    config = EncoderConfig(
+        vocabulary_size=65, max_length=16, num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32
+    )
+    model = build_pretraining(build_encoder(config), next_sentence=False)
+    training = Training(learning_rate=3e-3, batch_size=8, accumulation=2)
+    short, long = (
+        pretraining_batches(Path(folder, length), "train", training.part_size, seed=3, shuffle=True)
+        for length in ("short", "long")
+    )
+    trainer = Trainer(model, PretrainingObjective(next_sentence=False), training, 30)
+    history = trainer.fit(
+        Phases(short, 40, long),
+        validation=long,
+        on_progress=lambda step, *_: (Path(folder, f"{name}.step").write_text(str(step)), time.sleep(0.02)),
+        validations=3,
+        log_every=3,
+        checkpoints=Path(checkpoints) if checkpoints else None,
+        checkpoint_seconds=0.0,
+    )
+    np.savez(Path(folder, f"{name}.npz"), *model.get_weights())
+    write_history(history, Path(folder, f"{name}.jsonl"))
+
+
+def test_kill_minus_nine_at_random_steps(tmp_path):
+    for length in ("short", "long"):
+        (tmp_path / length).mkdir()
+        write_dynamic_rows(tmp_path / length, seed=len(length))
+
+    def start(name, checkpoints=""):
+        module = "tests.keras_bert.training.test_loop"
+        code = f"import sys; from {module} import pretrain_in_a_fresh_process as run; run(*sys.argv[1:])"
+        return subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(checkpoints), name])
+
+    undisturbed = start("undisturbed")
+    step = tmp_path / "killed.step"
+    for stop in np.sort(np.random.default_rng(0).integers(1, 25, 2)):
+        process = start("killed", tmp_path / "checkpoints")
+        while process.poll() is None and not (step.exists() and int(step.read_text() or 0) >= stop):
+            time.sleep(0.005)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL, f"ended before step {stop}"
+    assert start("killed", tmp_path / "checkpoints").wait() == 0
+    assert undisturbed.wait() == 0
+    assert (tmp_path / "killed.jsonl").read_bytes() == (tmp_path / "undisturbed.jsonl").read_bytes()
+    with np.load(tmp_path / "killed.npz") as killed, np.load(tmp_path / "undisturbed.npz") as whole:
+        assert len(killed.files) == len(whole.files) > 10
+        for name in whole.files:
+            np.testing.assert_array_equal(killed[name], whole[name])
+
+
+def test_a_batch_without_a_masked_token(tmp_path):
+    config = EncoderConfig(
+        vocabulary_size=65, max_length=16, num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32
+    )
+    model = build_pretraining(build_encoder(config), next_sentence=False)
+    ids = np.full((4, 6), 9, "int32")
+    nothing = {name: np.zeros((4, 2), kind) for name, kind in (("mask_positions", "int32"), ("mask_ids", "int32"))}
+    batch = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1, **nothing}
+    batch["mask_weights"] = np.zeros((4, 2), "float32")
+    trainer = Trainer(model, PretrainingObjective(next_sentence=False), Training(weight_decay=0.0, xla="off"), 1)
+    before = model.get_weights()
+    (sums,), norm = trainer.step([{name: tf.constant(value) for name, value in batch.items()}], 1)
+    assert [float(value) for value in sums["masked_loss"]] == [0.0, 0.0]
+    assert float(norm) == 0
+    for left, right in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(left, right)

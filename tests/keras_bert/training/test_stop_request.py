@@ -1,0 +1,56 @@
+import os
+import signal
+import threading
+
+import pytest
+
+from keras_bert.training.stop_request import stop_requests
+
+
+@pytest.fixture(autouse=True)
+def interruptible():
+    """A shell starts what it puts into the background with SIGINT ignored; the tests may run there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_noted(number):
+    before = signal.getsignal(number)
+    with stop_requests() as request:
+        assert request.signal == ""
+        os.kill(os.getpid(), number)
+        assert request.signal == number.name
+    assert signal.getsignal(number) == before
+
+
+def test_the_second_ctrl_c_does_not_wait():
+    with stop_requests():
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_what_is_ignored_stays_so():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with stop_requests() as request:
+            os.kill(os.getpid(), signal.SIGINT)
+        assert request.signal == ""
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_another_thread_leaves_signals_alone():
+    found = []
+
+    def work():
+        with stop_requests():
+            found.append(signal.getsignal(signal.SIGTERM))
+
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [before]

@@ -1,0 +1,214 @@
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.dsl.component import InputError, Latest, Node, Refusal
+from pipeline.orchestrator.executor import Watcher
+from pipeline.orchestrator.launcher import Launcher, Plan, StepError, check_node
+from pipeline.orchestrator.store import Store, StoredArtifact
+from tests.pipeline.orchestrator import toy
+
+Made = dict[str, dict[str, StoredArtifact]]
+
+
+class Life:
+    """Runs nodes one by one, as the runner does."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.store = Store(root)
+        self.run_id = self.store.start_run("toy")
+        self.launcher = Launcher(root, self.store, self.run_id, preload=())
+        self.made: Made = {}
+
+    def plan(self, node: Node) -> Plan:
+        return self.launcher.plan(node, check_node(node), self.made)
+
+    def run(self, node: Node) -> dict[str, StoredArtifact]:
+        plan = self.plan(node)
+        self.made[node.name] = self.launcher.reuse(plan) if plan.hit else self.launcher.execute(plan, Watcher())
+        return self.made[node.name]
+
+    def read(self, node: Node, name: str) -> str:
+        artifact: Any = self.launcher.output(node, name, self.made[node.name][name])
+        return str(artifact.read())
+
+
+@pytest.fixture
+def life(tmp_path: Path) -> Life:
+    return Life(tmp_path)
+
+
+def test_a_miss_runs_and_is_published(life: Life) -> None:
+    node = toy.write(value="hi")
+    stored = life.run(node)["text"]
+    assert stored.path is not None
+    assert stored.path.startswith("artifacts/write/text-")
+    assert life.read(node, "text") == "hi"
+    assert life.launcher.output(node, "text", stored).manifest()["counts"] == {"letters": 2}
+    assert list((life.root / ".staging").iterdir()) == []
+    assert (life.root / "logs" / str(life.run_id) / "write.log").read_text() == "writing hi\n"
+
+
+def test_the_same_is_a_hit_and_local_parameters_do_not_count(life: Life) -> None:
+    life.run(toy.write(value="hi", workers=1))
+    assert life.plan(toy.write(value="hi", workers=7)).hit is not None
+    assert life.plan(toy.write(value="ho")).hit is None
+
+
+@pytest.mark.parametrize("harm", ["remove", "truncate", "edit", "manifest", "garbage", "swap"])
+def test_an_artifact_that_was_tampered_with_is_made_again(life: Life, harm: str) -> None:
+    node = toy.write(value="hi")
+    stored = life.run(node)["text"]
+    folder = life.root / str(stored.path)
+    if harm == "remove":
+        shutil.rmtree(folder)
+    elif harm == "truncate":
+        (folder / "text.txt").write_text("h")
+    elif harm == "edit":
+        (folder / "text.txt").write_text("ho")
+    elif harm == "manifest":
+        (folder / "manifest.json").unlink()
+    elif harm == "garbage":
+        (folder / "manifest.json").write_bytes(b"\xff\xfe[]")
+    else:
+        toy.Text(folder).seal({"other": 1})
+        (folder / "text.txt").write_text("ho")
+        toy.Text(folder).seal({})
+    plan = life.plan(node)
+    assert plan.hit is None
+    assert plan.note == "made before, but text was changed or removed on disk"
+    assert life.run(node)["text"].path == stored.path
+    assert life.read(node, "text") == "hi"
+    assert life.plan(node).hit is not None
+
+
+def test_latest_is_none_at_first_and_stable_on_repetition(life: Life) -> None:
+    def candidate(value: str) -> str:
+        (end,) = toy.succession(value)
+        verdict = end.inputs["verdict"].node
+        loud = end.inputs["candidate"].node
+        for node in (loud.inputs["text"].node, loud, verdict, end):
+            life.run(node)
+        return life.read(verdict, "verdict")
+
+    assert candidate("a") == "A! after nothing"
+    assert candidate("a") == "A! after nothing"
+    assert candidate("b") == "B! after A!"
+    assert candidate("b") == "B! after A!"
+    assert [execution.state for execution in life.store.executions(1)][-4:] == ["cached"] * 4
+
+
+def test_latest_passes_over_what_is_gone(life: Life) -> None:
+    for value in ("a", "b"):
+        (end,) = toy.succession(value)
+        loud = end.inputs["candidate"].node
+        for node in (loud.inputs["text"].node, loud, end.inputs["verdict"].node, end):
+            life.run(node)
+    shutil.rmtree(life.root / str(life.made["crown"]["kept"].path))
+    other = toy.write(value="c")
+    life.run(other)
+    plan = life.plan(toy.compare(candidate=other.text, previous=Latest(toy.Kept, besides=other.text)))
+    previous = plan.inputs["previous"]
+    assert previous is not None
+    assert (life.root / str(previous.path) / "text.txt").read_text() == "A!"
+
+
+def misbehave(life: Life, how: str) -> None:
+    first = toy.write()
+    life.run(first)
+    try:
+        life.run(toy.behave(text=first.text, how=how))
+    finally:
+        assert list((life.root / ".staging").iterdir()) == []
+        assert not (life.root / "artifacts" / "behave").exists()
+
+
+def log_of(life: Life) -> Path:
+    return life.root / "logs" / str(life.run_id) / "behave.log"
+
+
+def test_input_error_leaves_no_log(life: Life) -> None:
+    with pytest.raises(InputError, match=r"^behave.how must be well, got input_error$"):
+        misbehave(life, "input_error")
+    assert not log_of(life).exists()
+
+
+def test_refusal(life: Life) -> None:
+    with pytest.raises(Refusal, match=r"^not good enough$"):
+        misbehave(life, "refusal")
+    assert life.store.executions(life.run_id)[-1].state == "refused"
+
+
+@pytest.mark.parametrize(
+    ("how", "reason", "logged"),
+    [
+        ("crash", "KeyError: 'surprise'", "about to fail"),
+        ("killed", "was killed by SIGKILL; the system may have run out of memory", ""),
+        ("exit", "ended with exit code 3 before it was done", ""),
+    ],
+)
+def test_a_crash_says_which_step_what_it_read_and_where_its_log_is(
+    life: Life, how: str, reason: str, logged: str
+) -> None:
+    with pytest.raises(StepError) as caught:
+        misbehave(life, how)
+    message = str(caught.value)
+    assert message.startswith(f"Step behave failed: {reason}\n")
+    assert f"text = {life.root / 'artifacts' / 'write' / 'text-'}" in message
+    assert f"log: {log_of(life)}" in message
+    assert "run the same command again" in message
+    assert logged in log_of(life).read_text()
+    assert life.store.executions(life.run_id)[-1].message == reason
+
+
+def test_a_full_disk(life: Life) -> None:
+    with pytest.raises(StepError, match=r"(?s)no space left under .*Make room"):
+        misbehave(life, "disk_full")
+
+
+def test_a_full_disk_while_publishing(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr("pipeline.orchestrator.launcher.sync", full)
+    with pytest.raises(StepError, match="no space left"):
+        life.run(toy.write())
+    assert not life.store.artifacts()
+
+
+def test_data_that_changes_while_it_is_read_is_not_published(life: Life, tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text("mine")
+    with pytest.raises(InputError, match=r"edit_while_loading.source changed while it was read"):
+        life.run(toy.edit_while_loading(source=toy.File(str(path))))
+    assert not life.store.artifacts()
+
+
+def test_progress_reaches_the_watcher(life: Life) -> None:
+    class Notes(Watcher):
+        def __init__(self) -> None:
+            self.seen: list[tuple[float, float, str]] = []
+
+        def progress(self, done: float, total: float, note: str) -> None:
+            self.seen.append((done, total, note))
+            if len(self.seen) == 3:
+                raise KeyboardInterrupt
+
+    first = toy.write()
+    life.run(first)
+    notes, trace = Notes(), life.root / "trace"
+    plan = life.plan(toy.behave(text=first.text, how="slow", trace=str(trace)))
+    with pytest.raises(KeyboardInterrupt):
+        life.launcher.execute(plan, notes)
+    assert notes.seen[0] == (0.0, 600.0, "sleeping")
+    for name in ("trace", "trace.grandchild"):
+        assert not toy.is_running(int((life.root / name).read_text()))
+
+
+def test_bad_data_is_found_before_anything_runs() -> None:
+    with pytest.raises(InputError, match=r"File.path must be a readable file, got /no/such"):
+        check_node(toy.load(source=toy.File("/no/such")))

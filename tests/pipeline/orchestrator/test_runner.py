@@ -1,0 +1,344 @@
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from components.dsl.component import InputError, Node
+from pipeline.orchestrator.graph import Pipeline
+from pipeline.orchestrator.root import locked_root
+from pipeline.orchestrator.runner import RunResult, run_pipeline
+from pipeline.orchestrator.store import Store
+from tests.pipeline.orchestrator import toy
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def run(root: Path, *outputs: Node) -> RunResult:
+    return run_pipeline(Pipeline("toy", outputs), root, preload=())
+
+
+def states(result: RunResult) -> dict[str, str]:
+    return {step.name: step.state for step in result.steps}
+
+
+def chain(value: str, mark: str = "!") -> Node:
+    """write -> initial -> shout: the first letter, loud."""
+    return toy.shout(text=toy.initial(text=toy.write(value=value).text).letter, mark=mark)
+
+
+def test_everything_runs_once_and_is_cached_afterwards(tmp_path: Path) -> None:
+    first = run(tmp_path / "root", chain("hello"))
+    assert states(first) == {"write": "ran", "initial": "ran", "shout": "ran"}
+    again = run(tmp_path / "root", chain("hello"))
+    assert states(again) == {"write": "cached", "initial": "cached", "shout": "cached"}
+    loud = again.step("shout").outputs["loud"]
+    assert isinstance(loud, toy.Text)
+    assert loud.read() == "H!"
+    assert loud.path == first.step("shout").outputs["loud"].path
+    assert (again.state, again.message) == ("done", "")
+
+
+def test_only_what_comes_after_a_changed_setting_runs(tmp_path: Path) -> None:
+    run(tmp_path, chain("hello"))
+    assert states(run(tmp_path, chain("hello", mark="?"))) == {"write": "cached", "initial": "cached", "shout": "ran"}
+
+
+def test_same_bytes_cut_the_rerun_off(tmp_path: Path) -> None:
+    run(tmp_path, chain("hello"))
+    assert states(run(tmp_path, chain("howdy"))) == {"write": "ran", "initial": "ran", "shout": "cached"}
+
+
+def test_an_edited_input_file_counts_and_its_place_does_not(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.txt"
+    mine.write_text("hello")
+
+    def load() -> dict[str, str]:
+        return states(run(tmp_path / "root", toy.load(source=toy.File(str(mine)))))
+
+    assert [load(), load()] == [{"load": "ran"}, {"load": "cached"}]
+    mine = mine.rename(tmp_path / "moved.txt")
+    assert load() == {"load": "cached"}
+    mine.write_text("other")
+    assert load() == {"load": "ran"}
+
+
+def test_a_root_can_be_moved(tmp_path: Path) -> None:
+    run(tmp_path / "here", chain("hello"))
+    (tmp_path / "here").rename(tmp_path / "there")
+    assert set(states(run(tmp_path / "there", chain("hello"))).values()) == {"cached"}
+
+
+def test_edited_code_runs_again_and_comments_do_not(tmp_path: Path) -> None:
+    package = tmp_path / "shop"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "steps.py").write_text(
+        "from components.dsl.component import Output, component\n"
+        "from tests.pipeline.orchestrator.toy import Text\n"
+        "@component()\n"
+        "def make(out: Output[Text]) -> None:\n"
+        "    from shop.prices import price\n"
+        "    out.write(str(price))\n"
+    )
+    script = (
+        "from pipeline.orchestrator.runner import run_pipeline\n"
+        "from pipeline.orchestrator.graph import Pipeline\n"
+        "from shop.steps import make\n"
+        f"result = run_pipeline(Pipeline('shop', [make()]), {str(tmp_path / 'root')!r}, preload=())\n"
+        "step = result.step('make')\n"
+        "import sys; sys.stdout.write(step.state + ' ' + step.outputs['out'].read())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{tmp_path}"}
+
+    def make(prices: str) -> str:
+        (package / "prices.py").write_text(prices)
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    assert make("price = 1\n") == "ran 1"
+    assert make("'''Prices.'''\n\nprice = 1  # a euro\n") == "cached 1"
+    assert make("price = 22\n") == "ran 22"
+    assert make("price = 1 \n") == "cached 1"
+
+
+def test_a_cached_run_imports_no_library(tmp_path: Path) -> None:
+    run(tmp_path, chain("hello"))
+    script = (
+        "import sys; from pathlib import Path; from tests.pipeline.orchestrator.test_runner import chain; "
+        "from pipeline.orchestrator.graph import Pipeline; from pipeline.orchestrator.runner import run_pipeline\n"
+        f"result = run_pipeline(Pipeline('toy', [chain('hello')]), {str(tmp_path)!r})\n"
+        "assert {step.state for step in result.steps} == {'cached'}\n"
+        "loaded = {'tensorflow', 'keras', 'numpy', 'apache_beam'} & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+        "import multiprocessing.forkserver as f\n"
+        "assert f._forkserver._forkserver_pid is None\n"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, check=True)
+
+
+def test_a_refusal_skips_the_rest_and_is_asked_again(tmp_path: Path) -> None:
+    for expected in ("ran", "cached"):
+        result = run(tmp_path, *toy.misbehaving("refusal"))
+        assert states(result) == {"write": expected, "behave": "refused", "initial": "skipped"}
+        assert (result.state, result.message) == ("refused", "not good enough")
+
+
+def test_a_crash_ends_the_run_and_keeps_what_was_done(tmp_path: Path) -> None:
+    result = run(tmp_path, *toy.misbehaving("crash"))
+    assert states(result) == {"write": "ran", "behave": "failed", "initial": "skipped"}
+    assert result.state == "failed"
+    assert "Step behave failed: KeyError: 'surprise'" in result.message
+    assert states(run(tmp_path, *toy.misbehaving("well"))) == {"write": "cached", "behave": "ran", "initial": "ran"}
+    assert [r.state for r in Store(tmp_path).runs()] == ["done", "failed"]
+
+
+def test_bad_data_is_found_before_the_root_is_made(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"File.path"):
+        run(tmp_path / "a" / "root", toy.load(source=toy.File("/no/such")))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_input_error_in_the_first_step_leaves_nothing(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.txt"
+    mine.write_text("x")
+    with pytest.raises(InputError, match="changed while it was read"):
+        run(tmp_path / "a" / "root", toy.edit_while_loading(source=toy.File(str(mine))))
+    assert list(tmp_path.iterdir()) == [mine]
+
+
+def test_an_input_error_later_leaves_nothing_in_a_new_root(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"behave.how must be well"):
+        run(tmp_path / "root", *toy.misbehaving("input_error"))
+    assert not (tmp_path / "root").exists()
+
+
+def test_an_input_error_later_keeps_what_was_published_in_an_old_root(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    with pytest.raises(InputError, match=r"behave.how must be well"):
+        run(root, *toy.misbehaving("input_error"))
+    assert sorted(p.name for p in root.iterdir()) == [".lock", "artifacts", "logs", "metadata.sqlite"]
+    assert [p.name for p in (root / "logs").rglob("*.log")] == ["write.log"]
+    assert Store(root).runs()[0].state == "failed"
+    assert states(run(root, *toy.misbehaving("well")))["write"] == "cached"
+
+
+def test_an_existing_root_is_never_removed(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    changing = tmp_path / "changing.txt"
+    changing.write_text("x")
+    with pytest.raises(InputError):
+        run(root, toy.edit_while_loading(source=toy.File(str(changing))))
+    assert root.is_dir()
+    assert not (root / ".staging").exists()
+
+
+def test_a_folder_that_holds_something_else_is_not_taken_for_a_root(tmp_path: Path) -> None:
+    foreign = tmp_path / "artifacts" / "models" / "v1"
+    foreign.mkdir(parents=True)
+    with pytest.raises(InputError, match=r"root must be a new or empty folder, .*: it holds artifacts"):
+        run(tmp_path, *toy.misbehaving("well"))
+    assert foreign.is_dir()
+    assert [path.name for path in tmp_path.iterdir()] == ["artifacts"]
+
+
+def test_a_root_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for root in (tmp_path / "file", tmp_path / "file" / "root", Path("/proc/root_of_mine/x")):
+        with pytest.raises(InputError, match=f"root must be a folder that can be written to, got {root}"):
+            run(root, chain("hello"))
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_two_runs_at_once(tmp_path: Path) -> None:
+    message = f"root must be free, got {tmp_path}: another run holds it \\(process {os.getpid()}\\)"
+    with locked_root(tmp_path), pytest.raises(InputError, match=message):
+        run(tmp_path, chain("hello"))
+    assert run(tmp_path, chain("hello")).state == "done"
+
+
+def test_another_schema_in_a_root(tmp_path: Path) -> None:
+    run(tmp_path, chain("hello"))
+    with sqlite3.connect(tmp_path / "metadata.sqlite") as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(InputError, match="got version 99"):
+        run(tmp_path, chain("hello"))
+
+
+def test_what_a_killed_run_left_is_swept(tmp_path: Path) -> None:
+    kept = run(tmp_path, chain("hello")).step("write").outputs["text"].path
+    (tmp_path / ".staging" / "old" / "text").mkdir(parents=True)
+    orphan = kept.with_name("text-000000000000")
+    orphan.mkdir()
+    run(tmp_path, chain("hello"))
+    assert not (tmp_path / ".staging").exists()
+    assert not orphan.exists()
+    assert kept.is_dir()
+
+
+def test_a_failed_run_writes_no_noise(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run(tmp_path, *toy.misbehaving("crash"))
+    assert capfd.readouterr() == ("", "")
+
+
+class Driven:
+    """A run in a process of its own, in the middle of a slow step."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.trace = folder / "root", folder / "trace"
+        command = [sys.executable, "-m", "tests.pipeline.orchestrator.drive", str(self.root), "slow", str(self.trace)]
+        self.process = subprocess.Popen(
+            command,
+            cwd=REPOSITORY,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            # A shell starts what it puts into the background with SIGINT ignored; the tests may run there.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        grandchild = self.trace.with_name("trace.grandchild")
+        deadline = time.monotonic() + 20
+        while not (grandchild.exists() and grandchild.read_text()):
+            assert time.monotonic() < deadline, self.process.communicate()
+            time.sleep(0.02)
+        self.pids = [int(self.trace.read_text()), int(grandchild.read_text())]
+
+    def assert_children_end(self) -> None:
+        deadline = time.monotonic() + 5
+        for pid in self.pids:
+            while toy.is_running(pid):
+                assert time.monotonic() < deadline, f"process {pid} is still there"
+                time.sleep(0.02)
+
+    def assert_it_goes_on(self, state: str) -> None:
+        """The next run goes on after the last finished step, and nothing half-written is left."""
+        result = run(self.root, *toy.misbehaving("well"))
+        assert states(result) == {"write": "cached", "behave": "ran", "initial": "ran"}
+        store = Store(self.root)
+        assert [r.state for r in store.runs()] == ["done", state]
+        assert not (self.root / ".staging").exists()
+        folders = {p.relative_to(self.root).as_posix() for p in (self.root / "artifacts").glob("*/*")}
+        assert folders == store.paths()
+
+
+def test_a_step_that_is_killed_finds_what_it_left_for_itself(tmp_path: Path) -> None:
+    def count(text: str, lives: int) -> dict[str, str]:
+        return states(run(tmp_path, toy.count_lives(text=toy.write(value=text).text, lives=lives)))
+
+    for _ in range(2):
+        assert count("hello", lives=3)["count_lives"] == "failed"
+    # Another input is another step, with a place of its own.
+    assert count("howdy", lives=2)["count_lives"] == "failed"
+    assert len(list((tmp_path / ".unfinished").iterdir())) == 2
+    assert count("hello", lives=3)["count_lives"] == "ran"
+    # What another step left for itself stays, until it is old.
+    (other,) = (tmp_path / ".unfinished").iterdir()
+    assert (tmp_path / "logs" / "4" / "count_lives" / "note").read_text() == "life 3"
+    os.utime(other, (0, 0))
+    run(tmp_path, toy.write(value="hello"))
+    assert not other.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run(tmp_path: Path, number: signal.Signals) -> None:
+    driven = Driven(tmp_path)
+    os.killpg(driven.process.pid, number)
+    output = driven.process.communicate(timeout=10)[0]
+    assert driven.process.returncode == 130, output
+    assert output.splitlines()[-1] == (
+        "Interrupted. The same command goes on: finished steps are kept, trainings have checkpoints."
+    )
+    assert "Traceback" not in output
+    assert not (driven.root / ".staging").exists()
+    driven.assert_children_end()
+    driven.assert_it_goes_on("interrupted")
+
+
+def test_a_second_run_on_a_busy_root(tmp_path: Path) -> None:
+    driven = Driven(tmp_path)
+    with pytest.raises(InputError, match=f"process {driven.process.pid}"):
+        run(driven.root, chain("hello"))
+    assert all(map(toy.is_running, driven.pids))
+    driven.process.kill()
+    driven.process.communicate(timeout=10)
+    driven.assert_children_end()
+
+
+def test_only_the_parent_is_killed(tmp_path: Path) -> None:
+    driven = Driven(tmp_path)
+    driven.process.kill()
+    driven.process.communicate(timeout=10)
+    driven.assert_children_end()
+    driven.assert_it_goes_on("interrupted")
+
+
+def test_the_whole_tree_is_killed(tmp_path: Path) -> None:
+    driven = Driven(tmp_path)
+    for pid in (*driven.pids, driven.process.pid):
+        os.kill(pid, signal.SIGKILL)
+    driven.process.communicate(timeout=10)
+    driven.assert_it_goes_on("interrupted")
+
+
+def test_killed_at_any_moment(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    command = [sys.executable, "-m", "tests.pipeline.orchestrator.drive", str(root), "well", ""]
+    for delay in (0.15, 0.2, 0.24, 0.28, 0.32, 0.36, 0.4):
+        process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(delay)
+        process.kill()
+        process.wait()
+        if (root / "metadata.sqlite").exists():
+            for published in Store(root, create=False).artifacts():
+                assert toy.Text(root / str(published.artifact.path)).is_intact()
+    assert run(root, *toy.misbehaving("well")).state == "done"
+    assert {p.relative_to(root).as_posix() for p in (root / "artifacts").glob("*/*")} == Store(root).paths()

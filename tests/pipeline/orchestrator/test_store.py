@@ -1,0 +1,118 @@
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from components.dsl.component import InputError
+from pipeline.orchestrator.store import DATABASE, SCHEMA_VERSION, Execution, NewArtifact, Store, StoredArtifact
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path)
+
+
+def add(
+    store: Store, key: str, fingerprint: str, inputs: dict[str, StoredArtifact] | None = None, kind: str = "Text"
+) -> StoredArtifact:
+    run = store.start_run("toy")
+    new = {"out": NewArtifact(kind, fingerprint, f"artifacts/node/out-{key}")}
+    stored = store.publish(Execution(run, "node", "node", key, "ran", 2.0), inputs or {}, new)
+    store.finish_run(run, "done")
+    return stored["out"]
+
+
+def test_what_is_published_is_found_again(store: Store, tmp_path: Path) -> None:
+    assert store.find("k") is None
+    assert not store.artifacts()
+    made = add(store, "k", "f")
+    store.close()
+    again = Store(tmp_path)
+    assert again.find("k") == {"out": made}
+    assert again.paths() == {"artifacts/node/out-k"}
+    assert again.artifacts()
+
+
+def test_only_what_ran_is_found(store: Store) -> None:
+    run = store.start_run("toy")
+    store.record(Execution(run, "node", "node", "k", "failed", 1.0, "broken"), {})
+    assert store.find("k") is None
+    assert store.last_seconds("node") is None
+    made = add(store, "k", "f")
+    store.record(Execution(run, "node", "node", "k", "cached", 0.0), {}, {"out": made})
+    assert store.find("k") == {"out": made}
+    assert store.last_seconds("node") == 2.0
+    assert [e.state for e in store.executions(run)] == ["failed", "cached"]
+    assert store.executions(run)[0].message == "broken"
+
+
+def test_replacing_an_artifact_keeps_its_row_without_a_path(store: Store) -> None:
+    old, new = add(store, "k", "f"), add(store, "k", "g")
+    assert store.find("k") == {"out": new}
+    assert [row.artifact for row in store.artifacts()] == [new]
+    assert old.id != new.id
+
+
+def test_publishing_is_all_or_nothing(store: Store) -> None:
+    run = store.start_run("toy")
+    stranger = StoredArtifact(99, "Text", "f", "nowhere")
+    with pytest.raises(sqlite3.IntegrityError):
+        store.publish(
+            Execution(run, "n", "n", "k", "ran", 1.0),
+            {"in": stranger},
+            {"out": NewArtifact("Text", "f", "artifacts/n")},
+        )
+    assert not store.artifacts()
+    assert store.executions(run) == []
+
+
+def test_published_leaves_out_what_was_made_from_the_candidate(store: Store) -> None:
+    candidate = add(store, "c", "candidate")
+    older = add(store, "1", "older", kind="Kept")
+    newer = add(store, "2", "newer", kind="Kept")
+    run = store.start_run("toy")
+    assert list(store.published("Kept", besides="candidate", run=run)) == [newer, older]
+    add(store, "3", "own", {"candidate": candidate}, kind="Kept")
+    assert list(store.published("Kept", besides="candidate", run=run)) == [newer, older]
+    assert [stored.fingerprint for stored in store.published("Kept", besides="x", run=run)] == ["own", "newer", "older"]
+    assert list(store.published("Unknown", besides="x", run=run)) == []
+    other = store.start_run("another pipeline")
+    assert list(store.published("Kept", besides="x", run=other)) == []
+
+
+def test_runs_and_artifacts_are_listed_newest_first(store: Store) -> None:
+    add(store, "1", "f")
+    add(store, "2", "g")
+    assert [(run.id, run.pipeline, run.state) for run in store.runs()] == [(2, "toy", "done"), (1, "toy", "done")]
+    assert [(row.node, row.name, row.run) for row in store.artifacts()] == [("node", "out", 2), ("node", "out", 1)]
+
+
+def test_a_run_that_never_ended_was_interrupted(store: Store) -> None:
+    store.start_run("toy")
+    store.start_run("toy")
+    assert [run.state for run in store.runs()] == ["running", "interrupted"]
+
+
+def test_another_schema_version(store: Store, tmp_path: Path) -> None:
+    store.close()
+    with sqlite3.connect(tmp_path / DATABASE) as connection:
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    with pytest.raises(InputError, match=f"schema version {SCHEMA_VERSION}, got version {SCHEMA_VERSION + 1}"):
+        Store(tmp_path)
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / DATABASE).write_text("not a database at all, but long enough to be taken for one " * 20)
+    with pytest.raises(InputError, match="root must hold a database that can be used"):
+        Store(tmp_path)
+
+
+def test_reading_a_root_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a folder that a run has written to"):
+        Store(tmp_path, create=False)
+    assert not (tmp_path / DATABASE).exists()
+
+
+def test_reading_while_another_writes(store: Store, tmp_path: Path) -> None:
+    run = store.start_run("toy")
+    assert Store(tmp_path, create=False).runs()[0].id == run

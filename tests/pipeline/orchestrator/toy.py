@@ -1,0 +1,150 @@
+"""Small components that need no library, for tests of the runtime; importable in a child process."""
+
+import dataclasses
+import errno
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from components.dsl.artifact import Artifact
+from components.dsl.component import Input, InputError, Latest, Local, Node, Output, Refusal, component
+from components.dsl.workplace import report_progress, workplace
+
+
+class Text(Artifact):
+    """`text.txt`."""
+
+    def read(self) -> str:
+        return self.file("text.txt").read_text()
+
+    def write(self, text: str) -> None:
+        self.file("text.txt").write_text(text)
+        self.counts["letters"] = len(text)
+
+
+class Verdict(Text):
+    """What `compare` says."""
+
+
+class Kept(Text):
+    """What `crown` kept."""
+
+
+@dataclasses.dataclass(frozen=True)
+class File:
+    """A file of the user's."""
+
+    path: str
+
+    def fingerprint(self) -> str:
+        try:
+            return hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
+        except OSError as error:
+            raise InputError(f"File.path must be a readable file, got {self.path}") from error
+
+
+@component()
+def write(text: Output[Text], value: str = "hello", workers: Local[int] = 1) -> None:
+    os.write(1, f"writing {value}\n".encode())
+    text.write(value)
+
+
+@component()
+def load(text: Output[Text], source: File) -> None:
+    text.write(Path(source.path).read_text())
+
+
+@component()
+def edit_while_loading(text: Output[Text], source: File) -> None:
+    text.write(Path(source.path).read_text())
+    Path(source.path).write_text("something else")
+
+
+@component()
+def initial(text: Input[Text], letter: Output[Text]) -> None:
+    letter.write(text.read()[:1])
+
+
+@component()
+def shout(text: Input[Text], loud: Output[Text], mark: str = "!") -> None:
+    loud.write(text.read().upper() + mark)
+
+
+@component()
+def compare(candidate: Input[Text], previous: Input[Kept] | None, verdict: Output[Verdict]) -> None:
+    verdict.write(f"{candidate.read()} after {previous.read() if previous else 'nothing'}")
+
+
+@component()
+def crown(candidate: Input[Text], verdict: Input[Verdict], kept: Output[Kept]) -> None:
+    kept.write(candidate.read())
+
+
+@component()
+def behave(text: Input[Text], result: Output[Text], how: Local[str] = "well", trace: Local[str] = "") -> None:
+    result.write("half")
+    if trace:
+        Path(trace).write_text(str(os.getpid()))
+    if how == "well":
+        result.write(text.read())
+    elif how == "input_error":
+        raise InputError("behave.how must be well, got input_error")
+    elif how == "refusal":
+        raise Refusal("not good enough")
+    elif how == "crash":
+        sys.stderr.write("about to fail\n")
+        raise KeyError("surprise")
+    elif how == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif how == "exit":
+        os._exit(3)
+    elif how == "disk_full":
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(result.path))
+    elif how == "slow":
+        sleeper = subprocess.Popen(["sleep", "60"])
+        Path(trace + ".grandchild").write_text(str(sleeper.pid))
+        for second in range(600):
+            report_progress(second, 600, "sleeping")
+            time.sleep(0.1)
+
+
+@component()
+def count_lives(text: Input[Text], result: Output[Text], lives: Local[int] = 1) -> None:
+    place = workplace()
+    assert place.checkpoints
+    assert place.record
+    place.checkpoints.mkdir(parents=True, exist_ok=True)
+    life = len(list(place.checkpoints.iterdir())) + 1
+    (place.checkpoints / str(life)).touch()
+    place.record.mkdir()
+    (place.record / "note").write_text(f"life {life}")
+    if life < lives:
+        os.kill(os.getpid(), signal.SIGKILL)
+    result.write(text.read())
+
+
+def misbehaving(how: str, trace: str = "") -> list[Node]:
+    """`write`, then `behave`, then `initial`."""
+    first = write()
+    middle = behave(text=first.text, how=how, trace=trace)
+    return [initial(text=middle.result)]
+
+
+def succession(value: str) -> list[Node]:
+    """A candidate that is compared with the one kept before it."""
+    candidate = write(value=value)
+    loud = shout(text=candidate.text)
+    verdict = compare(candidate=loud.loud, previous=Latest(Kept, besides=loud.loud))
+    return [crown(candidate=loud.loud, verdict=verdict.verdict)]
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False

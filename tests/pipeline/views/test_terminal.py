@@ -1,0 +1,98 @@
+import io
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console
+
+from pipeline.views import terminal
+from pipeline.views.terminal import StepLine, Terminal, format_seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Sets the time of the monotonic clock."""
+    now = [0.0]
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
+    return lambda seconds: now.__setitem__(0, seconds)
+
+
+def plain() -> Console:
+    return Console(file=io.StringIO(), width=20)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (4.24, "4.2 s"), (9.96, "10 s"), (59.7, "1 min 00 s"), (185, "3 min 05 s"), (3720, "1 h 02 min")],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert format_seconds(seconds) == text
+
+
+def test_time_left_comes_from_the_reports(clock: Callable[[float], None]) -> None:
+    line = StepLine(plain(), "[1/2] pretrain", None)
+    clock(10)
+    line.progress(0, 100, "")
+    clock(20)
+    line.progress(25, 100, "loss 3.2")
+    assert line.text(20) == "[1/2] pretrain  20 s, 25%, about 30 s left, loss 3.2"
+    assert line.text(25) == "[1/2] pretrain  25 s, 25%, about 25 s left, loss 3.2"
+
+
+def test_time_left_begins_again_with_a_new_phase(clock: Callable[[float], None]) -> None:
+    line = StepLine(plain(), "t", None)
+    for now, done in ((0, 0), (1, 100), (2, 0), (4, 50)):
+        clock(now)
+        line.progress(done, 100, "")
+    assert line.text(4) == "t  4.0 s, 50%, about 2.0 s left"
+
+
+def test_before_the_first_report_the_last_duration_counts(clock: Callable[[float], None]) -> None:
+    assert StepLine(plain(), "t", 30.0).text(10) == "t  10 s, about 20 s left"
+    assert StepLine(plain(), "t", 30.0).text(40) == "t  40 s"
+    assert StepLine(plain(), "t", None).text(10) == "t  10 s"
+
+
+def test_odd_reports_do_no_harm(clock: Callable[[float], None]) -> None:
+    line = StepLine(plain(), "t", None)
+    line.progress(5, 0, "")
+    line.progress(200, 100, "")
+    assert line.text(1) == "t  1.0 s, 100%"
+
+
+def test_without_a_terminal_a_line_now_and_then(clock: Callable[[float], None]) -> None:
+    console = plain()
+    with StepLine(console, "[1/2] pretrain", None) as line:
+        for tenth in range(300):
+            clock(tenth / 10)
+            line.tick()
+    assert console.file.getvalue().splitlines() == [
+        f"[1/2] pretrain  {seconds}" for seconds in ("5.0 s", "15 s", "25 s")
+    ]
+
+
+def test_on_a_terminal_the_live_line_goes_away(clock: Callable[[float], None]) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=40)
+    with StepLine(console, "[1/2] pretrain", None) as line:
+        line.tick()
+        assert "[1/2] pretrain  0.0 s" in console.file.getvalue()
+        clock(3)
+        line.progress(1, 4, "a note that is longer than the line")
+        line.tick()
+    drawn = console.file.getvalue()
+    assert "[1/2] pretrain  3.0 s, 25%" in drawn
+    assert "\x1b[2K" in drawn
+
+
+def test_names_line_up() -> None:
+    console = plain()
+    lines = Terminal(console, ["a", "longer"] + [f"n{i}" for i in range(8)])
+    lines.finished("a", "cached")
+    lines.finished("longer", "1.0 s")
+    lines.say("[bold] is no markup")
+    expected = "[ 1/10] a       cached\n[ 2/10] longer  1.0 s\n[bold] is no markup\n"
+    assert console.file.getvalue() == expected
+
+
+def test_no_console_draws_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    Terminal(None, ["a"]).finished("a", "cached")
+    assert capfd.readouterr() == ("", "")
