@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contestants import Contestant, answer, questions
-from components.dsl.artifact import Model, TaskExamples, Vocabulary
+from components.artifacts.model import Model
+from components.artifacts.task_examples import TaskExamples
+from components.artifacts.vocabulary import Vocabulary
 from components.import_checkpoint import import_checkpoint
 from components.ingest_examples import ingest_examples
 from components.sources.checkpoint import Checkpoint

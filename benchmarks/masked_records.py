@@ -16,8 +16,10 @@ from pathlib import Path
 
 from benchmarks.processes import tree_memory
 from benchmarks.tokenizer import load
+from components.artifacts.corpus import Corpus
+from components.artifacts.pretraining_examples import PretrainingExamples
+from components.artifacts.vocabulary import Vocabulary
 from components.beam.engine import BeamOptions
-from components.dsl.artifact import Corpus, PretrainingExamples, Vocabulary
 from components.ingest_corpus import ingest_corpus
 from components.mask_examples import mask_examples
 from components.sources.text import TextSource

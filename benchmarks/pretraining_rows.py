@@ -11,8 +11,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from components.artifacts.corpus import Corpus
+from components.artifacts.pretraining_examples import PretrainingExamples
+from components.artifacts.vocabulary import Vocabulary
 from components.build_vocabulary import build_vocabulary
-from components.dsl.artifact import Corpus, PretrainingExamples, Vocabulary
 from components.ingest_corpus import ingest_corpus, read_shard
 from components.mask_examples import mask_examples
 from components.rows.masked_shards import MaskShardFn, ShardJob, write_shard

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 
+from components.artifacts.corpus import Corpus
+from components.artifacts.vocabulary import Vocabulary
 from components.beam.engine import BeamOptions
-from components.dsl.artifact import Corpus, Vocabulary
-from components.dsl.component import Input, InputError, Local, Output, component
+from components.dsl.component import component
+from components.dsl.errors import InputError
+from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress
 
 # Longer words are rare, and the learner's work grows with the square of the length.

@@ -3,8 +3,10 @@
 import logging
 from typing import TYPE_CHECKING
 
-from components.dsl.artifact import Model, TaskExamples
-from components.dsl.component import Input, Output, component
+from components.artifacts.model import Model
+from components.artifacts.task_examples import TaskExamples
+from components.dsl.component import component
+from components.dsl.signature import Input, Output
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import train_on_rows
 from keras_bert.config import Distillation, EncoderShape, Training

@@ -7,8 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.dsl.artifact import Blessing, EdgeModel, Evaluation, Model, Pushed, TaskExamples
-from components.dsl.component import Input, Output, component
+from components.artifacts.blessing import Blessing
+from components.artifacts.edge_model import EdgeModel
+from components.artifacts.evaluation import Evaluation
+from components.artifacts.model import Model
+from components.artifacts.pushed import Pushed
+from components.artifacts.task_examples import TaskExamples
+from components.dsl.component import component
+from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.scoring.classes import Row, score, score_bag_of_words, score_majority, time_passages
 from components.training.model_folder import read_model

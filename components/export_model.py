@@ -4,8 +4,11 @@ import json
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from components.dsl.artifact import EdgeModel, Model, TaskExamples
-from components.dsl.component import Input, Output, component
+from components.artifacts.edge_model import EdgeModel
+from components.artifacts.model import Model
+from components.artifacts.task_examples import TaskExamples
+from components.dsl.component import component
+from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.training.model_folder import copy_tokenizer, read_model
 from keras_bert.config import check

@@ -1,7 +1,9 @@
 """Fine-tuning: a model for the task of the labelled rows, on a pre-trained encoder."""
 
-from components.dsl.artifact import Model, TaskExamples
-from components.dsl.component import Input, Output, component
+from components.artifacts.model import Model
+from components.artifacts.task_examples import TaskExamples
+from components.dsl.component import component
+from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.training.model_folder import write_model
 from components.training.tuning import ClassWeights, Selection, tune

@@ -8,8 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.dsl.artifact import Model, Scores, TaskExamples
-from components.dsl.component import Input, InputError, Output, component
+from components.artifacts.model import Model
+from components.artifacts.scores import Scores
+from components.artifacts.task_examples import TaskExamples
+from components.dsl.component import component
+from components.dsl.errors import InputError
+from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.examples.rows import read_rows
 from components.scoring.tasks import TaskScores, choose_metric, score_task

@@ -2,8 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from components.dsl.artifact import Model, Vocabulary
-from components.dsl.component import InputError, Output, component
+from components.artifacts.model import Model
+from components.artifacts.vocabulary import Vocabulary
+from components.dsl.component import component
+from components.dsl.errors import InputError
+from components.dsl.signature import Output
 from components.sources.checkpoint import Checkpoint
 
 if TYPE_CHECKING:

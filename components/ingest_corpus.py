@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from components.artifacts.corpus import Corpus
 from components.beam.engine import BeamOptions, choose_scale, run_over
 from components.corpus.cleaning import Cleaning
 from components.corpus.sentences import cut_sentences, split_sentences
-from components.dsl.artifact import Corpus
-from components.dsl.component import InputError, Local, Output, component
+from components.dsl.component import component
+from components.dsl.errors import InputError
+from components.dsl.signature import Local, Output
 from components.dsl.workplace import report_progress
 from components.sources.text import DocstringCorpus, TextSource
 

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.dsl.artifact import TaskExamples, Vocabulary
-from components.dsl.component import Input, Output, component
+from components.artifacts.task_examples import TaskExamples
+from components.artifacts.vocabulary import Vocabulary
+from components.dsl.component import component
+from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.examples.held_out import hold_out
 from components.examples.records import (

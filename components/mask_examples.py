@@ -7,9 +7,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from components.artifacts.corpus import Corpus
+from components.artifacts.pretraining_examples import PretrainingExamples
+from components.artifacts.vocabulary import Vocabulary
 from components.beam.engine import BeamOptions, choose_scale, run_over
-from components.dsl.artifact import Corpus, PretrainingExamples, Vocabulary
-from components.dsl.component import Input, InputError, Local, Output, component
+from components.dsl.component import component
+from components.dsl.errors import InputError
+from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress
 from keras_bert.config import Masking, PretrainingRows, check
 

@@ -4,8 +4,11 @@ import logging
 import math
 from typing import TYPE_CHECKING
 
-from components.dsl.artifact import Model, PretrainingExamples, Vocabulary
-from components.dsl.component import Input, Output, component
+from components.artifacts.model import Model
+from components.artifacts.pretraining_examples import PretrainingExamples
+from components.artifacts.vocabulary import Vocabulary
+from components.dsl.component import component
+from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.training.model_folder import write_model
 from components.training.on_rows import training_folders

@@ -4,8 +4,14 @@ import json
 import shutil
 from pathlib import Path
 
-from components.dsl.artifact import Blessing, EdgeModel, Evaluation, Pushed, sync
-from components.dsl.component import Input, Output, Refusal, component
+from components.artifacts.blessing import Blessing
+from components.artifacts.edge_model import EdgeModel
+from components.artifacts.evaluation import Evaluation
+from components.artifacts.pushed import Pushed
+from components.dsl.artifact import sync
+from components.dsl.component import component
+from components.dsl.errors import Refusal
+from components.dsl.signature import Input, Output
 from components.scoring.model_card import write_model_card
 from components.training.model_folder import TOKENIZER_FILES
 

@@ -1,7 +1,9 @@
 """Quantization-aware training of a student."""
 
-from components.dsl.artifact import Model, TaskExamples
-from components.dsl.component import Input, Output, component
+from components.artifacts.model import Model
+from components.artifacts.task_examples import TaskExamples
+from components.dsl.component import component
+from components.dsl.signature import Input, Output
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import train_on_rows, training_rows
 from keras_bert.config import Distillation, Training

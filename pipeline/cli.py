@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.sources.checkpoint import Checkpoint
 from pipeline.orchestrator.fingerprint import FingerprintError
 from pipeline.orchestrator.runner import RunResult, run_pipeline

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from components.artifacts.pushed import Pushed
 from components.build_vocabulary import build_vocabulary
 from components.distill import distill
-from components.dsl.artifact import Pushed
 from components.dsl.component import Latest
 from components.evaluate import evaluate
 from components.export_model import export_model

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.dsl.artifact import Model
+from components.artifacts.model import Model
 from pipeline.cli import main
 from pipeline.orchestrator.store import Store
 from tests.tiny_job import write_job

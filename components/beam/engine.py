@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.dsl.component import nearest
+from components.dsl.errors import nearest
 from components.dsl.workplace import report_progress
 from keras_bert.config import check
 

@@ -24,7 +24,7 @@ from components.corpus.cleaning import REASONS, Cleaning
 from components.corpus.index import Rows, Texts, TextsReader, make_line, write_gzip
 from components.corpus.near_duplicates import Hashes, Signer, find_pairs
 from components.corpus.plan import NOBODY, Plan, describe, make_plan, pack, shard_size
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.sources.documents import Document, Undecodable, read_documents
 from components.sources.text import DocstringCorpus, TextSource
 

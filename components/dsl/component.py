@@ -1,78 +1,23 @@
-"""What a step is to the runtime: `@component`, `Input`, `Output` and the errors it may raise.
+"""A step as a typed function: `@component` reads its signature; called without outputs it makes a `Node`.
 
 A component is a typed function that returns None. Its annotations are its specification:
-`Input[Corpus]` and `Output[Vocabulary]` are artifacts, `Local[int]` says where or how to run and never
-changes the result, everything else is a parameter. Called with its outputs it runs at once, on plain
-folders; called without them it makes a `Node` for a pipeline.
+`Input[Corpus]` and `Output[Vocabulary]` are artifacts, `Input[list[Model]]` is any number of them, `Local[int]` says
+where or how to run and never changes the result, everything else is a parameter. Called with its outputs it runs at
+once, on plain folders; called without them it makes a `Node` for a pipeline.
 """
 
 import dataclasses
-import difflib
-import enum
 import importlib
 import inspect
-import types
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar, Union, get_args, get_origin, runtime_checkable
+from typing import Any, TypeVar
 
 from components.dsl.artifact import Artifact
+from components.dsl.canonical import canonical
+from components.dsl.errors import nearest
+from components.dsl.signature import Parameter, Role, read_signature
 
 T = TypeVar("T")
-
-# Names in an error message, of however many there are.
-_SHOWN = 20
-
-
-class Role(enum.Enum):
-    """What a parameter of a component is to the runtime."""
-
-    INPUT = "input"
-    OUTPUT = "output"
-    LOCAL = "local"
-    PARAMETER = "parameter"
-
-
-Input = Annotated[T, Role.INPUT]
-Output = Annotated[T, Role.OUTPUT]
-Local = Annotated[T, Role.LOCAL]
-
-
-class InputError(ValueError):
-    """What the user gave cannot be used: one line that names the field, the rule and the value."""
-
-
-class Refusal(Exception):
-    """A step ran as it should and its answer is no (a model that is not blessed); later steps do not run."""
-
-
-@runtime_checkable
-class Source(Protocol):
-    """A parameter that stands for data outside the store, such as a folder of the user's."""
-
-    def fingerprint(self) -> str:
-        """The digest of the content; it goes into the cache key in place of the location.
-
-        Raises:
-            InputError: the data is not there or cannot be used.
-        """
-
-
-@dataclasses.dataclass(frozen=True)
-class Parameter:
-    """One parameter of a component.
-
-    Attributes:
-        artifact: the artifact type of an input or output, else None.
-        optional: an input that may be None.
-        default: the default value, `inspect.Parameter.empty` where there is none.
-    """
-
-    name: str
-    role: Role
-    artifact: type[Artifact] | None
-    optional: bool
-    default: Any
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -96,16 +41,41 @@ class Latest:
     besides: Handle
 
 
-class Node:
-    """A component with its inputs and parameters, waiting to be run; outputs are its attributes."""
+Given = Handle | Latest | list[Handle] | None
+"""An input of a node: an output of another one, several of them, or nothing."""
 
-    def __init__(
-        self, component: "Component", inputs: Mapping[str, Handle | Latest | None], values: Mapping[str, Any]
-    ) -> None:
+
+class Node:
+    """A component with its inputs and parameters, waiting to be run; outputs are its attributes.
+
+    Attributes:
+        name: what runs call it; that of the component, unless a pipeline has several nodes of one.
+    """
+
+    def __init__(self, component: "Component", inputs: Mapping[str, Given], values: Mapping[str, Any]) -> None:
         self.component = component
         self.name = component.name
         self.inputs = dict(inputs)
         self.values = dict(values)
+
+    def slots(self) -> dict[str, Handle | Latest | None]:
+        """Each artifact that the node reads, by the name of its input; those of a list as `name[0]`, `name[1]`, ..."""
+        slots: dict[str, Handle | Latest | None] = {}
+        for name, given in self.inputs.items():
+            if isinstance(given, list):
+                slots |= {f"{name}[{place}]": handle for place, handle in enumerate(given)}
+            else:
+                slots[name] = given
+        return slots
+
+    def gather(self, filled: Mapping[str, T]) -> dict[str, T | list[T] | None]:
+        """What fills the slots, as the component takes it: None where an input is absent, a list where it is one."""
+        return {
+            name: [filled[f"{name}[{place}]"] for place in range(len(given))]
+            if isinstance(given, list)
+            else filled.get(name)
+            for name, given in self.inputs.items()
+        }
 
     def __getattr__(self, name: str) -> Handle:
         component: Component | None = self.__dict__.get("component")
@@ -128,7 +98,7 @@ class Component:
         self.libraries = libraries
         self.name = function.__name__
         self.module = function.__module__
-        self.parameters = _read_signature(function)
+        self.parameters = read_signature(function)
         self.__doc__ = function.__doc__
 
     def __repr__(self) -> str:
@@ -168,8 +138,9 @@ class Component:
             if any(complete[name].path.iterdir()):
                 raise FileExistsError(f"{self.name}.{name} must be an empty folder, got {complete[name].path}")
         for name in self.of_role(Role.INPUT):
-            if complete[name] is not None:
-                complete[name].manifest()
+            given = complete[name]
+            for artifact in given if isinstance(given, list) else [given] if given is not None else []:
+                artifact.manifest()
         self.function(**complete)
         record = {name: canonical(complete[name]) for name in self.of_role(Role.PARAMETER)}
         for name in self.of_role(Role.OUTPUT):
@@ -197,8 +168,15 @@ class Component:
             return
         wanted = parameter.artifact
         assert wanted is not None
-        if not isinstance(value, Handle | Latest) or not issubclass(value.artifact, wanted):
+        if parameter.many:
+            if not isinstance(value, list) or not all(_gives(each, Handle, wanted) for each in value):
+                raise TypeError(f"{self.name}.{parameter.name} takes a list of {wanted.__name__}, got {value!r}")
+        elif not _gives(value, Handle | Latest, wanted):
             raise TypeError(f"{self.name}.{parameter.name} takes a {wanted.__name__}, got {value!r}")
+
+
+def _gives(value: Any, kinds: Any, wanted: type[Artifact]) -> bool:
+    return isinstance(value, kinds) and issubclass(value.artifact, wanted)
 
 
 def component(*, libraries: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Component]:
@@ -216,66 +194,3 @@ def find_component(module: str, name: str) -> Component:
     if not isinstance(found, Component):
         raise TypeError(f"{module}.{name} is not a component")
     return found
-
-
-def nearest(name: str, known: Mapping[str, Any] | list[str]) -> str:
-    """The end of an error message about an unknown name: the nearest known one, or the first 20 of all."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    names = sorted(known)
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"; known: {', '.join(names[:_SHOWN])}{more}"
-
-
-def canonical(value: Any) -> Any:
-    """A parameter as JSON values, the same for equal parameters in any process.
-
-    Raises:
-        TypeError: the value has no canonical form.
-    """
-    if isinstance(value, Source):
-        return {"type": type(value).__name__, "fingerprint": value.fingerprint()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: canonical(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return {"type": type(value).__name__, **fields}
-    if isinstance(value, enum.Enum):
-        return value.value
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(key): canonical(item) for key, item in sorted(value.items())}
-    if isinstance(value, list | tuple):
-        return [canonical(item) for item in value]
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise TypeError(f"a parameter must be made of plain values and dataclasses, got {value!r}")
-
-
-def _read_signature(function: Callable[..., None]) -> dict[str, Parameter]:
-    return {
-        parameter.name: _read_parameter(function.__name__, parameter)
-        for parameter in inspect.signature(function, eval_str=True).parameters.values()
-    }
-
-
-def _read_parameter(owner: str, parameter: inspect.Parameter) -> Parameter:
-    annotation, optional = _strip_none(parameter.annotation)
-    role = Role.PARAMETER
-    if get_origin(annotation) is Annotated:
-        annotation, *marks = get_args(annotation)
-        role = next((mark for mark in marks if isinstance(mark, Role)), role)
-    is_artifact = isinstance(annotation, type) and issubclass(annotation, Artifact)
-    if is_artifact != (role in (Role.INPUT, Role.OUTPUT)):
-        raise TypeError(f"{owner}.{parameter.name}: Input[...] and Output[...] go with artifacts, got {annotation!r}")
-    return Parameter(parameter.name, role, annotation if is_artifact else None, optional, parameter.default)
-
-
-def _strip_none(annotation: Any) -> tuple[Any, bool]:
-    """`X | None` -> (X, True); anything else -> (itself, False)."""
-    arguments = get_args(annotation)
-    if get_origin(annotation) in (types.UnionType, Union) and len(arguments) == 2:
-        rest = [argument for argument in arguments if argument is not type(None)]
-        if len(rest) == 1:
-            return rest[0], True
-    return annotation, False

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.examples.splits import HELD_OUT, carve
 from components.sources.table import Row
 

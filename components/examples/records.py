@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.sources.conll import Sentence
 from components.sources.squad import Question
 from components.sources.table import Row

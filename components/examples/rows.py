@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from components.dsl.artifact import TaskExamples
+from components.artifacts.task_examples import TaskExamples
 from components.files.record_files import read_records
 from components.sources.conll import Sentence, parse_lists
 from components.sources.squad import QUESTION_FIELDS, Question, parse_question

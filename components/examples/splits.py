@@ -3,7 +3,7 @@
 import hashlib
 from collections import defaultdict
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.sources.table import Row
 
 HELD_OUT = 0.1

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.files.columns import find_columns
 from components.files.text_files import extension, open_binary
 

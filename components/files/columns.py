@@ -1,6 +1,6 @@
 """The columns of a table by their names."""
 
-from components.dsl.component import InputError, nearest
+from components.dsl.errors import InputError, nearest
 
 
 def find_columns(file: str, fields: tuple[str, ...], header: list[str]) -> list[int]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from components.dsl.component import InputError, nearest
+from components.dsl.errors import InputError, nearest
 from components.files.text_files import extension, is_remote
 
 # What `datasets` (Hugging Face) leaves beside the files of `save_to_disk`.

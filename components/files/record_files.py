@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from components.dsl.component import InputError, nearest
+from components.dsl.errors import InputError, nearest
 from components.files.arrow_files import read_columns
 from components.files.columns import find_columns
 from components.files.text_files import COMPRESSIONS, Lines, extension, repair

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import IO, Any
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 
 COMPRESSIONS = (".gz", ".bz2", ".zst")
 

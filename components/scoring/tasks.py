@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.examples.rows import Rows, predict
 from components.scoring.classes import score
 from components.sources.squad import Question

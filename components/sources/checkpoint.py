@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.files.paths import file_digest
 from components.sources.shared import digest, require
 from keras_bert.folders import MODEL_FILE, TASK_FILE

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.files.record_files import Record, as_text
 from components.files.text_files import Lines
 

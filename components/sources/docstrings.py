@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from inspect import cleandoc
 from pathlib import Path
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.dsl.workplace import report_progress
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.files.paths import match_files as match_kinds
 from components.files.paths import short_name
 from components.files.record_files import RECORD_KINDS, Record, as_any_text, as_text, read_records

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
-from components.dsl.component import InputError, nearest
+from components.dsl.errors import InputError, nearest
 from components.files.paths import file_digest, match_files, short_name
 from components.files.text_files import extension
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from components.dsl.component import InputError, nearest
+from components.dsl.errors import InputError, nearest
 from components.files.record_files import Record, as_text, parse_json
 from components.files.text_files import Lines
 

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
 

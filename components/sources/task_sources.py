@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Literal, get_args
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, read_records
 from components.files.text_files import Lines, extension

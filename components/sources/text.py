@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import ClassVar, Literal, get_args
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.files.paths import file_digest, short_name
 from components.files.record_files import RECORD_KINDS
 from components.sources.documents import Document, match_files, read_documents

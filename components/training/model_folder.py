@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.dsl.artifact import Artifact, Model
+from components.artifacts.model import Model
+from components.dsl.artifact import Artifact
 from keras_bert.folders import MODEL_FILE, TASK_FILE
 
 if TYPE_CHECKING:

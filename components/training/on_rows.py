@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from components.dsl.artifact import TaskExamples
+from components.artifacts.task_examples import TaskExamples
 from components.dsl.workplace import report_progress, workplace
 from keras_bert.config import Training
 

@@ -4,8 +4,9 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from components.dsl.artifact import Model, TaskExamples
-from components.dsl.component import InputError, nearest
+from components.artifacts.model import Model
+from components.artifacts.task_examples import TaskExamples
+from components.dsl.errors import InputError, nearest
 from components.examples.rows import read_rows
 from components.sources.squad import Question
 from components.training.model_folder import read_model

@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from components.dsl.artifact import sync
-from components.dsl.component import Component, InputError, Refusal, Role
+from components.dsl.component import Component
+from components.dsl.errors import InputError, Refusal
+from components.dsl.signature import Role
 from components.dsl.workplace import Workplace, set_progress_sink, set_workplace
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 

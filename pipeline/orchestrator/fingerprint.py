@@ -47,7 +47,7 @@ def execution_key(
     Args:
         component: what runs.
         inputs: the content fingerprint of each input, None for an optional one that is absent.
-        parameters: the canonical form of each parameter (`components.dsl.component.canonical`), without `Local` ones.
+        parameters: the canonical form of each parameter (`components.dsl.canonical.canonical`), without `Local` ones.
         code: the component's `code_fingerprint`.
     """
     identity = {

@@ -33,7 +33,7 @@ class Pipeline:
 
 def sources_of(node: Node) -> Iterator[Handle]:
     """The outputs that must exist before the node can run, in the order of its inputs."""
-    for given in node.inputs.values():
+    for given in node.slots().values():
         if isinstance(given, Latest):
             yield given.besides
         elif given is not None:

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.dsl.artifact import Artifact, sync
-from components.dsl.component import Handle, InputError, Latest, Node, Refusal, Role, canonical
+from components.dsl.canonical import canonical
+from components.dsl.component import Handle, Latest, Node
+from components.dsl.errors import InputError, Refusal
+from components.dsl.signature import Role
 from components.dsl.workplace import Workplace
 from pipeline.orchestrator.executor import PRELOAD, Outcome, Watcher, execute, is_disk_full
 from pipeline.orchestrator.fingerprint import FIRST_PARTY, code_fingerprint, execution_key
@@ -27,7 +30,7 @@ class Plan(NamedTuple):
     """What the driver found out about a node.
 
     Attributes:
-        inputs: the artifact behind each input, None for an optional one that is absent.
+        inputs: the artifact in each slot of the node, None for an optional one that is absent.
         parameters: the canonical parameters.
         key: the execution's key.
         hit: the intact outputs of an earlier execution with this key, or None.
@@ -87,7 +90,7 @@ class Launcher:
 
     def plan(self, node: Node, parameters: dict[str, Any], made: Mapping[str, Mapping[str, StoredArtifact]]) -> Plan:
         """The driver: finds the inputs among what earlier nodes made, and looks for an execution to reuse."""
-        inputs = {name: self._resolve(given, made) for name, given in node.inputs.items()}
+        inputs = {name: self._resolve(given, made) for name, given in node.slots().items()}
         code = code_fingerprint(node.component, self._first_party)
         fingerprints = {name: stored and stored.fingerprint for name, stored in inputs.items()}
         key = execution_key(node.component, fingerprints, parameters, code)
@@ -157,13 +160,13 @@ class Launcher:
         return {name: _output_type(node, name)(folder / name) for name in node.component.of_role(Role.OUTPUT)}
 
     def _arguments(self, plan: Plan, outputs: Mapping[str, Artifact]) -> dict[str, Any]:
-        inputs: dict[str, Artifact | None] = dict.fromkeys(plan.inputs)
-        for name, stored in plan.present_inputs().items():
-            given = plan.node.inputs[name]
-            assert given is not None
-            assert stored.path is not None
-            inputs[name] = given.artifact(self._root / stored.path)
-        return {**plan.node.values, **inputs, **outputs}
+        filled: dict[str, Artifact] = {}
+        for name, given in plan.node.slots().items():
+            stored = plan.inputs[name]
+            if given is not None and stored is not None:
+                assert stored.path is not None
+                filled[name] = given.artifact(self._root / stored.path)
+        return {**plan.node.values, **plan.node.gather(filled), **outputs}
 
     def _publish(
         self, plan: Plan, outputs: Mapping[str, Artifact], staging: Path, seconds: float

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from pipeline.orchestrator.store import DATABASE, Store
 
 STAGING = ".staging"

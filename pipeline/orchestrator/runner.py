@@ -14,7 +14,8 @@ from typing import Any, Literal
 from rich.console import Console
 
 from components.dsl.artifact import Artifact
-from components.dsl.component import InputError, Node, Refusal
+from components.dsl.component import Node
+from components.dsl.errors import InputError, Refusal
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 
 SCHEMA_VERSION = 1
 DATABASE = "metadata.sqlite"

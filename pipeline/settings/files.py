@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 
 import pydantic
 
-from components.dsl.component import InputError, nearest
+from components.dsl.errors import InputError, nearest
 from components.files.text_files import is_remote
 
 M = TypeVar("M", bound=pydantic.BaseModel)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 
 STATISTICS_FILE = "statistics.json"
 _WIDEST_BAR = 40

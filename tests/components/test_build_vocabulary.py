@@ -1,11 +1,12 @@
 import pytest
 
+from components.artifacts.corpus import Corpus
+from components.artifacts.vocabulary import Vocabulary
 from components.beam.engine import BeamOptions
 from components.build_vocabulary import build_vocabulary, learn_pieces
 from components.corpus.cleaning import Cleaning
 from components.corpus.word_counts import count_words
-from components.dsl.artifact import Corpus, Vocabulary
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.ingest_corpus import ingest_corpus
 from components.sources.text import TextSource
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer

@@ -6,7 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from components.dsl.artifact import EdgeModel, Model, TaskExamples
+from components.artifacts.edge_model import EdgeModel
+from components.artifacts.model import Model
+from components.artifacts.task_examples import TaskExamples
 from components.export_model import choose_lengths, export_model
 from tests.keras_bert.compress import tiny
 

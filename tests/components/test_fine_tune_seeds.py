@@ -10,8 +10,11 @@ import pytest
 
 import keras_bert
 from components import fine_tune_seeds as module
-from components.dsl.artifact import Model, Scores, TaskExamples, Vocabulary
-from components.dsl.component import InputError
+from components.artifacts.model import Model
+from components.artifacts.scores import Scores
+from components.artifacts.task_examples import TaskExamples
+from components.artifacts.vocabulary import Vocabulary
+from components.dsl.errors import InputError
 from components.examples.rows import predict, read_rows
 from components.fine_tune import fine_tune
 from components.fine_tune_seeds import fine_tune_seeds

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from components.dsl.artifact import Model, Vocabulary
-from components.dsl.component import InputError
+from components.artifacts.model import Model
+from components.artifacts.vocabulary import Vocabulary
+from components.dsl.errors import InputError
 from components.import_checkpoint import import_checkpoint
 from components.sources.checkpoint import Checkpoint
 

@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
+from components.artifacts.corpus import Corpus
 from components.beam.engine import BeamOptions
 from components.corpus.cleaning import Cleaning
-from components.dsl.artifact import Corpus
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.ingest_corpus import ingest_corpus, read_sentences, read_shard
 from components.sources.text import TextSource
 

@@ -4,8 +4,9 @@ from collections import Counter
 import pytest
 import tensorflow as tf
 
-from components.dsl.artifact import TaskExamples, Vocabulary
-from components.dsl.component import InputError
+from components.artifacts.task_examples import TaskExamples
+from components.artifacts.vocabulary import Vocabulary
+from components.dsl.errors import InputError
 from components.examples.held_out import hold_out
 from components.examples.splits import carve
 from components.ingest_examples import ingest_examples

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from components.artifacts.corpus import Corpus
+from components.artifacts.pretraining_examples import PretrainingExamples
+from components.artifacts.vocabulary import Vocabulary
 from components.beam.engine import BeamOptions
 from components.build_vocabulary import build_vocabulary
-from components.dsl.artifact import Corpus, PretrainingExamples, Vocabulary
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.ingest_corpus import ingest_corpus, read_sentences
 from components.mask_examples import mask_examples
 from components.rows.masked_shards import MaskShardFn, ShardJob, tokenize_shard

@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from components.dsl.artifact import Model, PretrainingExamples
+from components.artifacts.model import Model
+from components.artifacts.pretraining_examples import PretrainingExamples
 from components.mask_examples import mask_examples
 from components.pretrain import pretrain
 from keras_bert.config import EncoderShape, Masking, PretrainingRows, Training

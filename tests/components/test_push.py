@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 from components import push as push_module
-from components.dsl.artifact import Artifact, Blessing, EdgeModel, Evaluation, Pushed
-from components.dsl.component import Refusal
+from components.artifacts.blessing import Blessing
+from components.artifacts.edge_model import EdgeModel
+from components.artifacts.evaluation import Evaluation
+from components.artifacts.pushed import Pushed
+from components.dsl.artifact import Artifact
+from components.dsl.errors import Refusal
 from components.push import EDGE_FILES, list_versions, push
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import keras
 
-from components.dsl.artifact import Model, TaskExamples, Vocabulary
+from components.artifacts.model import Model
+from components.artifacts.task_examples import TaskExamples
+from components.artifacts.vocabulary import Vocabulary
 from components.ingest_examples import ingest_examples
 from components.sources.task_sources import QuestionSource, SentenceSource
 from components.sources.text import TableSource

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from components.dsl.artifact import Pushed
+from components.artifacts.pushed import Pushed
 from components.dsl.component import Latest
 from keras_bert.config import PretrainingRows
 from pipeline.orchestrator.graph import sources_of

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from components.artifacts.corpus import Corpus
 from components.beam.engine import BeamOptions, _children, run_over
-from components.dsl.artifact import Corpus
 from components.ingest_corpus import ingest_corpus
 from components.sources.text import TextSource
 

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from components.dsl.artifact import MANIFEST, Corpus, Pushed, Vocabulary
+from components.artifacts.corpus import Corpus
+from components.artifacts.pushed import Pushed
+from components.artifacts.vocabulary import Vocabulary
+from components.dsl.artifact import MANIFEST
 
 
 def sealed(path: Path, text: str = "text") -> Corpus:

@@ -6,20 +6,12 @@ from typing import Any
 
 import pytest
 
-from components.dsl.artifact import Corpus, Vocabulary
-from components.dsl.component import (
-    Handle,
-    Input,
-    Latest,
-    Local,
-    Node,
-    Output,
-    Role,
-    canonical,
-    component,
-    find_component,
-    nearest,
-)
+from components.artifacts.corpus import Corpus
+from components.artifacts.vocabulary import Vocabulary
+from components.dsl.canonical import canonical
+from components.dsl.component import Handle, Latest, Node, component, find_component
+from components.dsl.errors import nearest
+from components.dsl.signature import Input, Local, Output, Role
 
 
 class Case(enum.Enum):
@@ -164,3 +156,31 @@ def test_nearest_known_name() -> None:
     assert nearest("zzz", ["size", "other"]) == "; known: other, size"
     many = [f"n{number:02}" for number in range(22)]
     assert nearest("zzz", many) == f"; known: {', '.join(many[:20])} and 2 more"
+
+
+@component()
+def merge(parts: Input[list[Corpus]], whole: Output[Corpus]) -> None:
+    whole.file("a.txt").write_text("".join(part.file("a.txt").read_text() for part in parts))
+
+
+def test_an_input_may_be_a_list(tmp_path: Path) -> None:
+    assert merge.parameters["parts"].many
+    assert merge.parameters["parts"].artifact is Corpus
+    parts = [Corpus(tmp_path / name) for name in "xy"]
+    for part in parts:
+        ingest(corpus=part, text=part.path.name)
+    merge(parts=parts, whole=Corpus(tmp_path / "whole"))
+    assert Corpus(tmp_path / "whole").file("a.txt").read_text() == "xy"
+    nodes = [ingest(text=text) for text in "xy"]
+    node = merge(parts=[each.corpus for each in nodes])
+    assert list(node.slots()) == ["parts[0]", "parts[1]"]
+    assert node.gather({"parts[0]": 1, "parts[1]": 2}) == {"parts": [1, 2]}
+    with pytest.raises(TypeError, match=r"merge.parts takes a list of Corpus, got Handle"):
+        merge(parts=nodes[0].corpus)
+    with pytest.raises(TypeError, match=r"merge.parts takes a list of Corpus"):
+        merge(parts=[nodes[0].corpus, None])
+
+
+def test_an_unfinished_folder_in_a_list_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="is not a Corpus"):
+        merge(parts=[Corpus(tmp_path / "nothing")], whole=Corpus(tmp_path / "whole"))

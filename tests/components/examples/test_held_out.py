@@ -1,6 +1,6 @@
 import pytest
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.examples.held_out import hold_out
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.examples.splits import carve
 from components.sources.table import Row
 

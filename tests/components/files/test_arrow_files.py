@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import ipc
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.files.arrow_files import read_columns
 
 KINDS = ("parquet", "stream", "file")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.files.columns import find_columns
 
 HEADERS = st.lists(st.text(max_size=5), min_size=1, max_size=6, unique=True)

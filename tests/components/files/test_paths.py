@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 from apache_beam.io.filesystem import CompressionTypes, FileMetadata, FileSystem
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.files.paths import file_digest, match_files, short_name
 from components.files.text_files import read_chunks
 from components.sources.documents import read_documents

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import ipc
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.files.record_files import as_text, read_records
 
 # No lone surrogates, no carriage returns: all three line ends become one.

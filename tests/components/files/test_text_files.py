@@ -6,7 +6,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.files.text_files import Lines, extension, is_remote, read_chunks, repair
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}

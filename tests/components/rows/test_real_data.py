@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from components.artifacts.corpus import Corpus
+from components.artifacts.pretraining_examples import PretrainingExamples
+from components.artifacts.vocabulary import Vocabulary
 from components.build_vocabulary import build_vocabulary
-from components.dsl.artifact import Corpus, PretrainingExamples, Vocabulary
 from components.ingest_corpus import ingest_corpus
 from components.mask_examples import mask_examples
 from components.sources.text import TextSource

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.scoring.tasks import (
     choose_metric,
     metric_names,

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import keras_bert
-from components.dsl.artifact import Model, Vocabulary
-from components.dsl.component import InputError
+from components.artifacts.model import Model
+from components.artifacts.vocabulary import Vocabulary
+from components.dsl.errors import InputError
 from components.import_checkpoint import import_checkpoint
 from components.sources.checkpoint import Checkpoint
 from keras_bert.tasks.base import Task

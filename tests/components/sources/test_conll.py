@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.files.record_files import Record
 from components.files.text_files import Lines
 from components.sources.conll import Sentence, find_bio_error, parse_columns, parse_lists

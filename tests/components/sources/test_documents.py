@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import ipc
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.sources.documents import Document, Undecodable, match_files, read_documents
 from components.sources.text import TextSource
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.sources.shared import check_labels, digest, fingerprint_splits, given_splits, require
 
 KINDS = (".csv", ".tsv")

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.files.record_files import Record
 from components.sources.squad import Question, as_fields, parse_question, read_squad
 

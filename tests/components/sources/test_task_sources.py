@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.sources.conll import Sentence
 from components.sources.squad import Question
 from components.sources.task_sources import QuestionSource, SentenceSource

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.sources.table import Row
 from components.sources.text import DocstringCorpus, DocstringTask, TableSource, TextSource
 

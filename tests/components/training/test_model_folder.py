@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from components.dsl.artifact import Model, Vocabulary
+from components.artifacts.model import Model
+from components.artifacts.vocabulary import Vocabulary
 from components.training.model_folder import copy_tokenizer, read_model, read_task, write_model
 
 TASK = {"task": "classification", "labels": ["schön", "nicht"], "max_length": 8}

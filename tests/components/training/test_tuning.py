@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from components.dsl.component import InputError, canonical
+from components.dsl.canonical import canonical
+from components.dsl.errors import InputError
 from components.training.tuning import ClassWeights, Selection, find_class_weights, make_objective
 from keras_bert.objectives import tasks as objectives
 

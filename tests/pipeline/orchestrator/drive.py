@@ -4,7 +4,7 @@ import sys
 
 from rich.console import Console
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.runner import run_pipeline
 from tests.pipeline.orchestrator import toy

@@ -12,7 +12,8 @@ from pipeline.orchestrator.fingerprint import FingerprintError, code_fingerprint
 from tests.pipeline.orchestrator import toy
 
 STEP = """
-from components.dsl.component import Output, component
+from components.dsl.component import component
+from components.dsl.signature import Output
 from components.dsl.artifact import Artifact
 @component()
 def make(out: Output[Artifact]) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from components.dsl.component import InputError, Latest, Node, Refusal
+from components.dsl.component import Latest, Node
+from components.dsl.errors import InputError, Refusal
 from pipeline.orchestrator.executor import Watcher
 from pipeline.orchestrator.launcher import Launcher, Plan, StepError, check_node
 from pipeline.orchestrator.store import Store, StoredArtifact

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from components.dsl.component import InputError, Node
+from components.dsl.component import Node
+from components.dsl.errors import InputError
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.root import locked_root
 from pipeline.orchestrator.runner import RunResult, run_pipeline
@@ -78,7 +79,8 @@ def test_edited_code_runs_again_and_comments_do_not(tmp_path: Path) -> None:
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "steps.py").write_text(
-        "from components.dsl.component import Output, component\n"
+        "from components.dsl.component import component\n"
+        "from components.dsl.signature import Output\n"
         "from tests.pipeline.orchestrator.toy import Text\n"
         "@component()\n"
         "def make(out: Output[Text]) -> None:\n"
@@ -342,3 +344,19 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
                 assert toy.Text(root / str(published.artifact.path)).is_intact()
     assert run(root, *toy.misbehaving("well")).state == "done"
     assert {p.relative_to(root).as_posix() for p in (root / "artifacts").glob("*/*")} == Store(root).paths()
+
+
+def test_a_list_of_inputs_runs_each_node_for_itself(tmp_path: Path) -> None:
+    def joined(*values: str) -> Pipeline:
+        nodes = [toy.write(value=value) for value in values]
+        for number, node in enumerate(nodes):
+            node.name = f"write-{number}"
+        return Pipeline("joined", [toy.join(parts=[node.text for node in nodes])])
+
+    first = run_pipeline(joined("a", "b"), tmp_path, preload=())
+    assert first.step("join").outputs["whole"].read() == "a+b"
+    again = run_pipeline(joined("a", "b", "c"), tmp_path, preload=())
+    assert [step.state for step in again.steps] == ["cached", "cached", "ran", "ran"]
+    assert again.step("join").outputs["whole"].read() == "a+b+c"
+    swapped = run_pipeline(joined("b", "a"), tmp_path, preload=())
+    assert swapped.step("join").outputs["whole"].read() == "b+a"

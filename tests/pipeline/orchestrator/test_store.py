@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from pipeline.orchestrator.store import DATABASE, SCHEMA_VERSION, Execution, NewArtifact, Store, StoredArtifact
 
 

@@ -11,7 +11,9 @@ import time
 from pathlib import Path
 
 from components.dsl.artifact import Artifact
-from components.dsl.component import Input, InputError, Latest, Local, Node, Output, Refusal, component
+from components.dsl.component import Latest, Node, component
+from components.dsl.errors import InputError, Refusal
+from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress, workplace
 
 
@@ -72,6 +74,11 @@ def initial(text: Input[Text], letter: Output[Text]) -> None:
 @component()
 def shout(text: Input[Text], loud: Output[Text], mark: str = "!") -> None:
     loud.write(text.read().upper() + mark)
+
+
+@component()
+def join(parts: Input[list[Text]], whole: Output[Text]) -> None:
+    whole.write("+".join(part.read() for part in parts))
 
 
 @component()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.sources.task_sources import QuestionSource, SentenceSource
 from components.sources.text import TableSource
 from components.training.tuning import Selection

@@ -6,7 +6,7 @@ import pytest
 
 from components.beam.engine import BeamOptions
 from components.corpus.cleaning import Cleaning
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 from components.sources.text import DocstringCorpus, DocstringTask, TableSource, TextSource
 from pipeline.settings.schema import Settings, load_settings
 

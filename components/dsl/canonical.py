@@ -1,0 +1,43 @@
+"""Parameters in a form that is the same for equal ones in any process: what cache keys are made of."""
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Source(Protocol):
+    """A parameter that stands for data outside the store, such as a folder of the user's."""
+
+    def fingerprint(self) -> str:
+        """The digest of the content; it goes into the cache key in place of the location.
+
+        Raises:
+            InputError: the data is not there or cannot be used.
+        """
+
+
+def canonical(value: Any) -> Any:
+    """A parameter as JSON values, the same for equal parameters in any process.
+
+    Raises:
+        TypeError: the value has no canonical form.
+    """
+    if isinstance(value, Source):
+        return {"type": type(value).__name__, "fingerprint": value.fingerprint()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: canonical(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {"type": type(value).__name__, **fields}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): canonical(item) for key, item in sorted(value.items())}
+    if isinstance(value, list | tuple):
+        return [canonical(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"a parameter must be made of plain values and dataclasses, got {value!r}")
