@@ -36,7 +36,7 @@ class Root:
         shutil.rmtree(self.path / STAGING, ignore_errors=True)
         for folder in (self.path / UNFINISHED).glob("*"):
             # Of a step that was interrupted and then run with other settings, nobody asks for it again.
-            if time.time() - folder.stat().st_mtime > UNFINISHED_SECONDS:
+            if time.time() - _last_written(folder) > UNFINISHED_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
         known = store.paths()
         for folder in (self.path / ARTIFACTS).glob("*/*"):
@@ -51,6 +51,12 @@ class Root:
         for folder in reversed(self.made):
             with contextlib.suppress(OSError):
                 folder.rmdir()
+
+
+def _last_written(folder: Path) -> float:
+    """When anything in a folder was last written, in seconds since the epoch."""
+    # A folder's own time changes with its entries, not with those deeper down.
+    return max(place.lstat().st_mtime for place in (folder, *folder.rglob("*")))
 
 
 def _refuse_foreign(path: Path) -> None:

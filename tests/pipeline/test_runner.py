@@ -278,12 +278,22 @@ def test_a_step_that_is_killed_finds_what_it_left_for_itself(tmp_path: Path) -> 
     assert count("howdy", lives=2)["count_lives"] == "failed"
     assert len(list((tmp_path / ".unfinished").iterdir())) == 2
     assert count("hello", lives=3)["count_lives"] == "ran"
-    # What another step left for itself stays, until it is old.
-    (other,) = (tmp_path / ".unfinished").iterdir()
     assert (tmp_path / "logs" / "4" / "count_lives" / "note").read_text() == "life 3"
-    os.utime(other, (0, 0))
-    run(tmp_path, toy.write(value="hello"))
-    assert not other.exists()
+    assert len(list((tmp_path / ".unfinished").iterdir())) == 1, "what another step left for itself stays"
+
+
+def test_what_a_step_left_is_as_old_as_its_newest_file(tmp_path: Path) -> None:
+    run(tmp_path, toy.write())
+    checkpoint = tmp_path / ".unfinished" / "train-0123456789ab" / "seed-0" / "checkpoint"
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.touch()
+    for folder in (checkpoint.parent, checkpoint.parents[1]):
+        os.utime(folder, (0, 0))
+    run(tmp_path, toy.write())
+    assert checkpoint.exists(), "a long training began long ago and has saved just now"
+    os.utime(checkpoint, (0, 0))
+    run(tmp_path, toy.write())
+    assert not checkpoint.parents[1].exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
