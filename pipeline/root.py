@@ -44,13 +44,20 @@ class Root:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def remove(self) -> None:
-        """Takes away a root that this process made, with the folders made for it; keeps one that was there before."""
-        if self.path not in self.made:
+        """Takes away a root that this process made, with the folders made for it.
+
+        A root that was there before stays, and so does one in which a step has finished or left a checkpoint.
+        """
+        if self.path not in self.made or self._holds_work():
             return
         shutil.rmtree(self.path, ignore_errors=True)
         for folder in reversed(self.made):
             with contextlib.suppress(OSError):
                 folder.rmdir()
+
+    def _holds_work(self) -> bool:
+        places = (self.path / ARTIFACTS, self.path / UNFINISHED)
+        return any(entry.is_file() for place in places for entry in place.rglob("*"))
 
 
 def _last_written(folder: Path) -> float:

@@ -1,4 +1,4 @@
-"""The command line: bad input is one clear line and exit status 2, and leaves nothing behind."""
+"""The command line: bad input is one clear line and exit status 2, and leaves nothing but what was finished."""
 
 import os
 import subprocess
@@ -79,7 +79,7 @@ def test_a_vocabulary_larger_than_the_corpus_is_refused(tmp_path: Path, capfd: p
     line = refused(capfd, "run", str(settings), "--root", str(root), "--set", "vocabulary.size=5000")
     assert line.startswith("vocabulary.size must be at most ")
     assert line.endswith("for this corpus, got 5000")
-    assert not root.exists()
+    assert [path.name for path in (root / "artifacts").iterdir()] == ["ingest_corpus"], "what was finished stays"
 
 
 def test_a_root_that_cannot_be_written_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -151,15 +151,18 @@ def test_an_input_error_in_the_first_step_leaves_nothing(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == [mine]
 
 
-def test_an_input_error_later_leaves_nothing_in_a_new_root(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"behave.how must be well"):
-        run(tmp_path / "root", *toy.misbehaving("input_error"))
-    assert not (tmp_path / "root").exists()
+def test_an_input_error_keeps_the_checkpoints_in_a_new_root(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the rows cannot be scored"):
+        run(tmp_path / "root", toy.save_and_complain())
+    (checkpoint,) = (tmp_path / "root" / ".unfinished").glob("save_and_complain-*/checkpoint")
+    assert checkpoint.read_text() == "hours of work"
 
 
-def test_an_input_error_later_keeps_what_was_published_in_an_old_root(tmp_path: Path) -> None:
+@pytest.mark.parametrize("age", ["new", "old"])
+def test_an_input_error_later_keeps_what_was_published(tmp_path: Path, age: str) -> None:
     root = tmp_path / "root"
-    root.mkdir()
+    if age == "old":
+        root.mkdir()
     with pytest.raises(InputError, match=r"behave.how must be well"):
         run(root, *toy.misbehaving("input_error"))
     assert sorted(p.name for p in root.iterdir()) == [".lock", "artifacts", "logs", "metadata.sqlite"]
