@@ -68,10 +68,12 @@ class Artifact:
     def is_intact(self) -> bool:
         """Whether the content is still what `seal` saw.
 
-        Cheap: compares sizes, and reads content only where a file was written after the manifest.
+        Cheap: compares names and sizes, and reads content only where a file was written after the manifest.
         """
         try:
             manifest = self.manifest()
+            if self._names() != sorted(manifest["files"]):
+                return False
             sealed = self.file(MANIFEST).stat().st_mtime_ns
             states = {name: self.file(name).stat() for name in manifest["files"]}
             if any(states[name].st_size != size for name, size in manifest["files"].items()):

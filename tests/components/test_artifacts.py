@@ -75,6 +75,16 @@ def test_missing_or_shorter_files_are_not_intact(tmp_path: Path) -> None:
     assert not Corpus(tmp_path / "nowhere").is_intact()
 
 
+def test_a_file_that_was_added_is_not_intact(tmp_path: Path) -> None:
+    corpus = sealed(tmp_path / "c")
+    corpus.file("deep").mkdir()
+    assert corpus.is_intact(), "a folder without files holds nothing"
+    late = corpus.file("deep/b.txt")
+    late.touch()
+    os.utime(late, (0, 0))
+    assert not corpus.is_intact()
+
+
 def test_another_type_is_refused(tmp_path: Path) -> None:
     sealed(tmp_path / "c")
     with pytest.raises(TypeError, match="holds a Corpus of format 1, wanted a Vocabulary of format 1"):
