@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,6 +17,20 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def content_digest(file: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def holds_files(folder: Path, digests: Mapping[str, str]) -> bool:
+    """Whether a folder holds files of these names with these digests; what else it holds does not matter."""
+    try:
+        return all(content_digest(folder / name) == digest for name, digest in digests.items())
+    except OSError:
+        return False
 
 
 class Artifact:
@@ -111,8 +126,7 @@ class Artifact:
     def _digest(self, names: list[str]) -> str:
         digest = hashlib.sha256(f"{type(self).__name__}/{self.format_version}".encode())
         for name in names:
-            with self.file(name).open("rb") as stream:
-                digest.update(f"\0{name}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}".encode())
+            digest.update(f"\0{name}\0{content_digest(self.file(name))}".encode())
         return digest.hexdigest()
 
 
@@ -162,15 +176,17 @@ class Blessing(Artifact):
 
 
 class Pushed(Artifact):
-    """`pushed.json`: where a blessed model was pushed to, and as which version."""
+    """`pushed.json`: where a blessed model was pushed to, as which version, and the digests of its files."""
+
+    format_version = 2
 
     def location(self) -> Path:
         """The versioned folder that the push made."""
         return Path(json.loads(self.file("pushed.json").read_text())["path"])
 
     def is_intact(self) -> bool:
-        """Also asks whether the pushed files are still where they were put."""
+        """Also asks whether the pushed files are still where they were put, with the content they had."""
         if not super().is_intact():
             return False
-        names = json.loads(self.file("pushed.json").read_text())["files"]
-        return all((self.location() / name).is_file() for name in names)
+        files = json.loads(self.file("pushed.json").read_text())["files"]
+        return holds_files(self.location(), files)

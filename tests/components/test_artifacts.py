@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from components.artifacts import MANIFEST, Corpus, Pushed, Vocabulary
+from components.artifacts import MANIFEST, Corpus, Pushed, Vocabulary, content_digest
 
 
 def sealed(path: Path, text: str = "text") -> Corpus:
@@ -93,15 +93,18 @@ def test_another_type_is_refused(tmp_path: Path) -> None:
         Corpus(tmp_path).manifest()
 
 
-def test_pushed_is_intact_while_the_pushed_files_are_there(tmp_path: Path) -> None:
+def test_pushed_is_intact_while_the_pushed_files_are_as_they_were(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     (tmp_path / "v1").mkdir()
-    pushed = Pushed(tmp_path / "p")
-    (tmp_path / "v1" / "model.tflite").write_text("model")
-    content = {"path": str(tmp_path / "v1"), "version": 1, "files": ["model.tflite"]}
+    pushed, model = Pushed(tmp_path / "p"), tmp_path / "v1" / "model.tflite"
+    model.write_text("model")
+    content = {"path": str(tmp_path / "v1"), "version": 1, "files": {"model.tflite": content_digest(model)}}
     pushed.file("pushed.json").write_text(json.dumps(content))
     pushed.seal({})
     assert pushed.location() == tmp_path / "v1"
     assert pushed.is_intact()
-    (tmp_path / "v1" / "model.tflite").unlink()
+    model.write_text("MODEL")
+    os.utime(model, (0, 0))
+    assert not pushed.is_intact(), "neither size nor time tell"
+    model.unlink()
     assert not pushed.is_intact()

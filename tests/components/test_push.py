@@ -1,6 +1,7 @@
 """Pushing: numbered folders, all or nothing."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,8 @@ def edge_model(path: Path, content: str = "model") -> Artifact:
     return seal(EdgeModel(path), files)
 
 
-def push_once(folder: Path, number: int, edge: Artifact, blessed: bool = True) -> int:
-    row = {"accuracy": 0.9, "macro_f1": 0.88, "confusion": [[1]], "megabytes": 1.5, "milliseconds": 0.25}
+def push_once(folder: Path, number: int, edge: Artifact, blessed: bool = True, accuracy: float = 0.9) -> int:
+    row = {"accuracy": accuracy, "macro_f1": 0.88, "confusion": [[1]], "megabytes": 1.5, "milliseconds": 0.25}
     metrics = {"labels": ["no", "yes"], "test_rows": 10, "models": {"tflite int8": row}}
     decision = {"blessed": blessed, "reasons": ["yes: a", "NO: b"]}
     pushed = Pushed(folder / f"pushed-{number}")
@@ -60,6 +61,35 @@ def test_the_same_model_is_not_copied_twice(tmp_path: Path) -> None:
     assert list_versions(tmp_path / "models") == [1]
 
 
+def test_the_same_model_with_other_figures_is_another_version(tmp_path: Path) -> None:
+    edge = edge_model(tmp_path / "a")
+    assert [push_once(tmp_path, number, edge, accuracy=0.1 * number) for number in (5, 6)] == [1, 2]
+    metrics = json.loads((tmp_path / "models" / "2" / "metrics.json").read_text())
+    assert metrics["models"]["tflite int8"]["accuracy"] == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("file", [*EDGE_FILES, "metrics.json", "origin.json"])
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(path.read_bytes().swapcase())])
+def test_a_version_that_was_spoilt_is_not_taken_for_the_model(
+    tmp_path: Path, file: str, spoil: Callable[[Path], object]
+) -> None:
+    edge = edge_model(tmp_path / "a")
+    push_once(tmp_path, 1, edge)
+    spoil(tmp_path / "models" / "1" / file)
+    assert not Pushed(tmp_path / "pushed-1").is_intact()
+    assert push_once(tmp_path, 2, edge) == 2
+    assert Pushed(tmp_path / "pushed-2").is_intact()
+
+
+def test_a_person_may_add_to_a_version(tmp_path: Path) -> None:
+    edge = edge_model(tmp_path / "a")
+    push_once(tmp_path, 1, edge)
+    (tmp_path / "models" / "1" / "README.md").write_text("in use since May")
+    (tmp_path / "models" / "1" / "notes.txt").write_text("as above")
+    assert Pushed(tmp_path / "pushed-1").is_intact()
+    assert push_once(tmp_path, 2, edge) == 1
+
+
 def test_a_model_that_is_pushed_again_later_is_the_newest_again(tmp_path: Path) -> None:
     first, second = edge_model(tmp_path / "a", "first"), edge_model(tmp_path / "b", "second")
     assert [push_once(tmp_path, n, edge) for n, edge in enumerate((first, second, first))] == [1, 2, 3]
@@ -81,11 +111,3 @@ def test_a_push_that_breaks_leaves_no_version(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(OSError, match="No space"):
         push_once(tmp_path, 1, edge_model(tmp_path / "a"))
     assert list((tmp_path / "models").iterdir()) == []
-
-
-def test_a_pushed_artifact_knows_whether_its_files_are_there(tmp_path: Path) -> None:
-    push_once(tmp_path, 1, edge_model(tmp_path / "a"))
-    pushed = Pushed(tmp_path / "pushed-1")
-    assert pushed.is_intact()
-    (tmp_path / "models" / "1" / "model.tflite").unlink()
-    assert not pushed.is_intact()
