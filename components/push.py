@@ -1,8 +1,12 @@
 """Push: a blessed model into a numbered folder, all of it or nothing."""
 
+import contextlib
+import errno
 import hashlib
 import json
 import shutil
+import time
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +16,9 @@ from components.model_card import write_model_card
 from components.model_folder import TOKENIZER_FILES
 
 EDGE_FILES = ("model.tflite", "model.onnx", "labels.json", "recipe.json", *TOKENIZER_FILES)
+
+_STAGING = ".staging-"
+_STAGING_SECONDS = 24 * 3600
 
 
 @component()
@@ -68,25 +75,48 @@ def list_versions(folder: Path) -> list[int]:
 def place_version(folder: Path, files: Mapping[str, Path], origin: str, name: str) -> int:
     """Copies files aside, then renames them into place as the next version, and returns its number.
 
+    Others may push to the same folder at the same time, from roots of their own.
+
     Args:
         folder: of all versions.
         files: what to copy, by name.
         origin: what `origin.json` says.
         name: of the model, for its card.
     """
-    version = max(list_versions(folder), default=0) + 1
-    staging = folder / f".staging-{version}"
-    shutil.rmtree(staging, ignore_errors=True)
+    _sweep(folder)
+    staging = folder / f"{_STAGING}{uuid.uuid4().hex}"
     staging.mkdir()
     try:
         for file, path in files.items():
             shutil.copyfile(path, staging / file)
         (staging / "origin.json").write_text(origin)
-        write_model_card(staging, name, version)
-        for path in (*staging.iterdir(), staging):
-            sync(path)
-        staging.rename(folder / str(version))
+        version = max(list_versions(folder), default=0) + 1
+        while not _claim(staging, folder, name, version):
+            version += 1
         sync(folder)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return version
+
+
+def _claim(staging: Path, folder: Path, name: str, version: int) -> bool:
+    """Makes a staged folder the version of this number; False if there is something of that name already."""
+    write_model_card(staging, name, version)
+    for path in (*staging.iterdir(), staging):
+        sync(path)
+    try:
+        # Never replaces a version: only an empty folder would make way.
+        staging.rename(folder / str(version))
+    except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+            return False
+        raise
+    return True
+
+
+def _sweep(folder: Path) -> None:
+    """Deletes what killed pushes left; a push that goes on has begun just now."""
+    for staging in folder.glob(f"{_STAGING}*"):
+        with contextlib.suppress(FileNotFoundError):  # another push may have come to its end
+            if time.time() - staging.stat().st_mtime > _STAGING_SECONDS:
+                shutil.rmtree(staging, ignore_errors=True)

@@ -1,8 +1,10 @@
 """Pushing: numbered folders, all or nothing."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,3 +113,43 @@ def test_a_push_that_breaks_leaves_no_version(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(OSError, match="No space"):
         push_once(tmp_path, 1, edge_model(tmp_path / "a"))
     assert list((tmp_path / "models").iterdir()) == []
+
+
+def test_pushes_at_the_same_time_take_a_version_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_card = push_module.write_model_card
+    other: list[int] = []
+
+    def push_between(*arguments: Any) -> None:
+        monkeypatch.setattr(push_module, "write_model_card", write_card)
+        # All of the first push is staged, and its number chosen.
+        other.append(push_once(tmp_path, 2, edge_model(tmp_path / "b", "second")))
+        write_card(*arguments)
+
+    monkeypatch.setattr(push_module, "write_model_card", push_between)
+    assert push_once(tmp_path, 1, edge_model(tmp_path / "a", "first")) == 2
+    assert other == [1]
+    for version, content in ((1, "second"), (2, "first")):
+        folder = tmp_path / "models" / str(version)
+        assert {path.name for path in folder.iterdir()} == {*EDGE_FILES, "metrics.json", "origin.json", "README.md"}
+        assert {(folder / name).read_text() for name in ("model.tflite", "model.onnx", "vocab.txt")} == {content}
+        assert (folder / "README.md").read_text().startswith(f"# reviews, version {version}\n")
+    assert len(list((tmp_path / "models").iterdir())) == 2
+    assert all(Pushed(tmp_path / f"pushed-{number}").is_intact() for number in (1, 2))
+
+
+def test_a_number_that_a_file_has_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "1").write_text("of somebody else")
+    assert push_once(tmp_path, 1, edge_model(tmp_path / "a")) == 2
+    assert (tmp_path / "models" / "1").read_text() == "of somebody else"
+
+
+def test_what_a_killed_push_left_is_swept_when_it_is_old(tmp_path: Path) -> None:
+    old, new = (tmp_path / "models" / f".staging-{name}" for name in ("old", "new"))
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+        (folder / "model.tflite").touch()
+    os.utime(old, (0, 0))
+    push_once(tmp_path, 1, edge_model(tmp_path / "a"))
+    assert not old.exists()
+    assert new.is_dir(), "of a push that goes on"
