@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from keras_bert.tokenizers.tokenizer import UNKNOWN, Tokenizer
+from pipeline.views.terminal import cells
 from tests.golden.tokenizer import Differences, Reference, ask_reference, compare
 
 BATCH = 1000
@@ -47,8 +48,8 @@ def main() -> None:
             seconds = ask_reference(options.reference_python, tokenizer.vocabulary, tokenizer.lowercase, sample).seconds
             told = f"{megabytes(sample) / seconds:.1f}"
             for name, part in lines.items():
-                report.add_row(file.stem, name, *map(str, check(tokenizer, options.reference_python, part)))
-        speeds.add_row(file.stem, f"{fast:.1f}", f"{ours:.1f}", f"{ours / fast:.2f}", told)
+                report.add_row(*cells(file.stem, name, *map(str, check(tokenizer, options.reference_python, part))))
+        speeds.add_row(*cells(file.stem, f"{fast:.1f}", f"{ours:.1f}", f"{ours / fast:.2f}", told))
     console = Console(width=140)
     console.print(speeds)
     if options.reference_python:

@@ -21,6 +21,7 @@ from components.examples.records import (
     serialize_sentences,
 )
 from components.examples.splits import carve
+from components.sources.shared import check_numbers
 from components.sources.squad import Question, as_fields
 from components.sources.task_sources import QuestionSource, SentenceSource
 from components.sources.text import DocstringTask, TableSource
@@ -63,7 +64,8 @@ def ingest_examples(
 
     Raises:
         ValueError: `max_length` is too small, or the windows of a context have no room or leave gaps.
-        InputError: the rows cannot be used, or are too few for three splits.
+        InputError: the rows cannot be used, are too few for three splits, or those of a regression hold one number
+            only where they are to be scored on.
     """
     check("ingest_examples", "max_length", max_length >= 8, "be at least 8", max_length)
     windows = _size_windows(max_length, stride, max_query_length)
@@ -113,6 +115,8 @@ def _complete(splits: Splits, task: str) -> Splits:
         parts = carve(train, missing)
     elif task == "regression":
         parts = hold_out(train, missing, lambda row: f"{row.text}\0{row.second_text}", "texts")
+        numbers = {split: [row.label for row in parts[split]] for split in missing}
+        check_numbers(numbers, " in the rows taken out of training; add rows or give a table")
     elif task == "token_classification":
         parts = hold_out(train, missing, lambda row: "\0".join(row.words), "sentences")
     else:

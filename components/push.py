@@ -1,14 +1,20 @@
 """Push: a blessed model into a numbered folder, all of it or nothing."""
 
+import contextlib
+import errno
+import hashlib
 import json
 import shutil
+import time
+import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 from components.artifacts.blessing import Blessing
 from components.artifacts.edge_model import EdgeModel
 from components.artifacts.evaluation import Evaluation
 from components.artifacts.pushed import Pushed
-from components.dsl.artifact import sync
+from components.dsl.artifact import content_digest, holds_files, sync
 from components.dsl.component import component
 from components.dsl.errors import Refusal
 from components.dsl.signature import Input, Output
@@ -16,6 +22,9 @@ from components.scoring.model_card import write_model_card
 from components.training.model_folder import TOKENIZER_FILES
 
 EDGE_FILES = ("model.tflite", "model.onnx", "labels.json", "recipe.json", *TOKENIZER_FILES)
+
+_STAGING = ".staging-"
+_STAGING_SECONDS = 24 * 3600
 
 
 @component()
@@ -46,20 +55,22 @@ def push(
         raise Refusal("not pushed, because it was not blessed: " + "; ".join(failed))
     target = Path(folder).absolute()
     target.mkdir(parents=True, exist_ok=True)
-    version = newest_version(target, edge.fingerprint()) or place_version(target, edge, evaluation, name)
-    place = target / str(version)
-    content = {"path": str(place), "version": version, "files": sorted(file.name for file in place.iterdir())}
+    files = {file: edge.file(file) for file in EDGE_FILES} | {"metrics.json": evaluation.file("metrics.json")}
+    made_of = {"edge_model": edge.fingerprint(), "evaluation": evaluation.fingerprint()}
+    origin = json.dumps(made_of, indent=1) + "\n"
+    # Not of the card: it is for people, who may add to it.
+    digests = {file: content_digest(path) for file, path in files.items()}
+    digests["origin.json"] = hashlib.sha256(origin.encode()).hexdigest()
+    version = newest_version(target, digests) or place_version(target, files, origin, name)
+    content = {"path": str(target / str(version)), "version": version, "files": digests}
     pushed.file("pushed.json").write_text(json.dumps(content, indent=1) + "\n")
     pushed.counts = {"version": version}
 
 
-def newest_version(folder: Path, fingerprint: str) -> int | None:
-    """The newest version, if it holds this model: a push that was cut off after the copy must not copy it again."""
+def newest_version(folder: Path, digests: Mapping[str, str]) -> int | None:
+    """The newest version, if it holds these files: a push that was cut off after the copy must not copy them again."""
     version = max(list_versions(folder), default=0)
-    origin = folder / str(version) / "origin.json"
-    if not origin.is_file():
-        return None
-    return version if json.loads(origin.read_text())["edge_model"] == fingerprint else None
+    return version if version and holds_files(folder / str(version), digests) else None
 
 
 def list_versions(folder: Path) -> list[int]:
@@ -67,23 +78,51 @@ def list_versions(folder: Path) -> list[int]:
     return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal() and entry.is_dir())
 
 
-def place_version(folder: Path, edge: EdgeModel, evaluation: Evaluation, name: str) -> int:
-    """Copies the files aside, then renames them into place as the next version, and returns its number."""
-    version = max(list_versions(folder), default=0) + 1
-    staging = folder / f".staging-{version}"
-    shutil.rmtree(staging, ignore_errors=True)
+def place_version(folder: Path, files: Mapping[str, Path], origin: str, name: str) -> int:
+    """Copies files aside, then renames them into place as the next version, and returns its number.
+
+    Others may push to the same folder at the same time, from roots of their own.
+
+    Args:
+        folder: of all versions.
+        files: what to copy, by name.
+        origin: what `origin.json` says.
+        name: of the model, for its card.
+    """
+    _sweep(folder)
+    staging = folder / f"{_STAGING}{uuid.uuid4().hex}"
     staging.mkdir()
     try:
-        for file in EDGE_FILES:
-            shutil.copyfile(edge.file(file), staging / file)
-        shutil.copyfile(evaluation.file("metrics.json"), staging / "metrics.json")
-        origin = {"edge_model": edge.fingerprint(), "evaluation": evaluation.fingerprint()}
-        (staging / "origin.json").write_text(json.dumps(origin, indent=1) + "\n")
-        write_model_card(staging, name, version)
-        for path in (*staging.iterdir(), staging):
-            sync(path)
-        staging.rename(folder / str(version))
+        for file, path in files.items():
+            shutil.copyfile(path, staging / file)
+        (staging / "origin.json").write_text(origin)
+        version = max(list_versions(folder), default=0) + 1
+        while not _claim(staging, folder, name, version):
+            version += 1
         sync(folder)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return version
+
+
+def _claim(staging: Path, folder: Path, name: str, version: int) -> bool:
+    """Makes a staged folder the version of this number; False if there is something of that name already."""
+    write_model_card(staging, name, version)
+    for path in (*staging.iterdir(), staging):
+        sync(path)
+    try:
+        # Never replaces a version: only an empty folder would make way.
+        staging.rename(folder / str(version))
+    except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+            return False
+        raise
+    return True
+
+
+def _sweep(folder: Path) -> None:
+    """Deletes what killed pushes left; a push that goes on has begun just now."""
+    for staging in folder.glob(f"{_STAGING}*"):
+        with contextlib.suppress(FileNotFoundError):  # another push may have come to its end
+            if time.time() - staging.stat().st_mtime > _STAGING_SECONDS:
+                shutil.rmtree(staging, ignore_errors=True)

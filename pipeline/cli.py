@@ -23,7 +23,7 @@ from pipeline.settings.fine_tuning import FineTuningSettings, load_fine_tuning
 from pipeline.settings.schema import Settings, load_settings
 from pipeline.views.fine_tuning import Outcome, read_outcome, show_outcomes
 from pipeline.views.statistics import read_statistics, show_statistics
-from pipeline.views.terminal import format_seconds, write
+from pipeline.views.terminal import cells, format_seconds, write
 
 DONE, FAILED, BAD_INPUT, REFUSED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -140,12 +140,12 @@ def _show_models(result: RunResult, console: Console) -> None:
     for heading in ("accuracy", "macro F1", "MB", "ms"):
         table.add_column(heading, justify="right")
     for name, row in metrics["models"].items():
-        table.add_row(name, *_cells(row))
+        table.add_row(*cells(name, *_figures(row)))
     console.print(table)
     write(console, f"on {metrics['test_rows']} test rows; ms: the median for one passage on one thread")
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _figures(row: dict[str, Any]) -> list[str]:
     sizes = [f"{row[key]:.2f}" if key in row else "" for key in ("megabytes", "milliseconds")]
     return [f"{100 * row['accuracy']:.2f}", f"{row['macro_f1']:.4f}", *sizes]
 
@@ -157,12 +157,12 @@ def _status(options: argparse.Namespace, console: Console) -> int:
         runs = Table("run", "pipeline", "state", "started", "took", title="runs", title_justify="left")
         for run in store.runs():
             took = "" if run.ended is None else format_seconds(run.ended - run.started)
-            runs.add_row(str(run.id), run.pipeline, run.state, _format_time(run.started), took)
+            runs.add_row(*cells(str(run.id), run.pipeline, run.state, _format_time(run.started), took))
         artifacts = Table("run", "type", "fingerprint", title="artifacts", title_justify="left")
         artifacts.add_column("path", overflow="fold")
         for made in store.artifacts():
             path = made.artifact.path or "(replaced)"
-            artifacts.add_row(str(made.run), made.artifact.type, made.artifact.fingerprint[:12], path)
+            artifacts.add_row(*cells(str(made.run), made.artifact.type, made.artifact.fingerprint[:12], path))
     console.print(runs)
     console.print(artifacts)
     return DONE

@@ -3,19 +3,21 @@
 import json
 from pathlib import Path
 
-from components.dsl.artifact import Artifact
+from components.dsl.artifact import Artifact, holds_files
 
 
 class Pushed(Artifact):
-    """`pushed.json`: where a blessed model was pushed to, and as which version."""
+    """`pushed.json`: where a blessed model was pushed to, as which version, and the digests of its files."""
+
+    format_version = 2
 
     def location(self) -> Path:
         """The versioned folder that the push made."""
         return Path(json.loads(self.file("pushed.json").read_text())["path"])
 
     def is_intact(self) -> bool:
-        """Also asks whether the pushed files are still where they were put."""
+        """Also asks whether the pushed files are still where they were put, with the content they had."""
         if not super().is_intact():
             return False
-        names = json.loads(self.file("pushed.json").read_text())["files"]
-        return all((self.location() / name).is_file() for name in names)
+        files = json.loads(self.file("pushed.json").read_text())["files"]
+        return holds_files(self.location(), files)

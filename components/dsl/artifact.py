@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,6 +17,20 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def content_digest(file: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def holds_files(folder: Path, digests: Mapping[str, str]) -> bool:
+    """Whether a folder holds files of these names with these digests; what else it holds does not matter."""
+    try:
+        return all(content_digest(folder / name) == digest for name, digest in digests.items())
+    except OSError:
+        return False
 
 
 class Artifact:
@@ -68,10 +83,12 @@ class Artifact:
     def is_intact(self) -> bool:
         """Whether the content is still what `seal` saw.
 
-        Cheap: compares sizes, and reads content only where a file was written after the manifest.
+        Cheap: compares names and sizes, and reads content only where a file was written after the manifest.
         """
         try:
             manifest = self.manifest()
+            if self._names() != sorted(manifest["files"]):
+                return False
             sealed = self.file(MANIFEST).stat().st_mtime_ns
             states = {name: self.file(name).stat() for name in manifest["files"]}
             if any(states[name].st_size != size for name, size in manifest["files"].items()):
@@ -109,6 +126,5 @@ class Artifact:
     def _digest(self, names: list[str]) -> str:
         digest = hashlib.sha256(f"{type(self).__name__}/{self.format_version}".encode())
         for name in names:
-            with self.file(name).open("rb") as stream:
-                digest.update(f"\0{name}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}".encode())
+            digest.update(f"\0{name}\0{content_digest(self.file(name))}".encode())
         return digest.hexdigest()

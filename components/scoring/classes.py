@@ -21,13 +21,18 @@ class Row(NamedTuple):
 
 
 def score(labels: Sequence[int], predicted: Sequence[int], num_labels: int) -> dict[str, Any]:
-    """Accuracy, macro F1 (both 0 to 1) and the confusion matrix: rows are true labels, columns predictions."""
+    """Accuracy, macro F1 (both 0 to 1) and the confusion matrix: rows are true labels, columns predictions.
+
+    Macro F1 is the mean over the labels that are true or predicted for some row, as scikit-learn's by default: of any
+    other there is nothing to find.
+    """
     from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 
     every = list(range(num_labels))
+    present = sorted({*labels, *predicted}.intersection(every))
     return {
         "accuracy": float(accuracy_score(labels, predicted)),
-        "macro_f1": float(f1_score(labels, predicted, labels=every, average="macro", zero_division=0.0)),
+        "macro_f1": float(f1_score(labels, predicted, labels=present, average="macro", zero_division=0.0)),
         "confusion": confusion_matrix(labels, predicted, labels=every).tolist(),
     }
 

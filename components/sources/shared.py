@@ -1,5 +1,6 @@
 """What the sources share: checks of their fields, digests, and what splits must have in common."""
 
+import array
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -37,6 +38,24 @@ def check_labels(labels: Mapping[str, set[str]], owner: str) -> None:
         for label in sorted(own.difference(known)):
             hint = nearest(label, known)
             raise InputError(f"{split} has the label {label!r}, which training never saw{hint}")
+
+
+def check_numbers(numbers: Mapping[str, Iterable[str]], advice: str = "") -> None:
+    """Checks the numbers of the splits that a regression is scored on: nothing correlates with a constant.
+
+    Args:
+        numbers: by split, as they were read; those of training may all be the same.
+        advice: the end of the error, for whom the rule and the value do not tell enough.
+
+    Raises:
+        InputError: a split has only one.
+    """
+    for split, own in numbers.items():
+        # Records hold float32, in which two that were read as different may be one.
+        different = set(array.array("f", map(float, own)))
+        if len(different) < 2:
+            (only,) = different
+            raise InputError(f"{split} must hold at least 2 different numbers to correlate, got only {only:g}{advice}")
 
 
 def fingerprint_splits(settings: str, paths: Mapping[str, str], kinds: Sequence[str]) -> str:

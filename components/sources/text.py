@@ -10,7 +10,7 @@ from components.dsl.errors import InputError
 from components.files.paths import file_digest, short_name
 from components.files.record_files import RECORD_KINDS
 from components.sources.documents import Document, match_files, read_documents
-from components.sources.shared import check_labels, digest, fingerprint_splits, given_splits, require
+from components.sources.shared import check_labels, check_numbers, digest, fingerprint_splits, given_splits, require
 from components.sources.table import Row, read_table
 from keras_bert.config import check
 
@@ -138,7 +138,7 @@ class TableSource:
         check("TableSource", "task", self.task in known, f"be one of {known}", self.task)
 
     def check(self) -> None:
-        """Raises InputError unless the tables can be read, have their columns and agree on the labels."""
+        """Raises InputError unless the tables can be read, have their columns and fit together, see `splits`."""
         self.splits()
 
     def fingerprint(self) -> str:
@@ -155,15 +155,18 @@ class TableSource:
 
         Raises:
             InputError: a table is missing, empty, not UTF-8 or without a named column; has fewer than two labels,
-                or a validation or test label that training never saw; or, for a regression, what is no number.
+                or a validation or test label that training never saw; or, for a regression, what is no number, or
+                only one number in validation or test.
         """
         numbers = self.task == "regression"
         tables = {
             split: read_table(path, self.text, self.label, self.second_text, numbers=numbers)
             for split, path in self._paths().items()
         }
-        if not numbers:
-            labels = {split: {row.label for row in rows} for split, rows in tables.items()}
+        labels = {split: {row.label for row in rows} for split, rows in tables.items()}
+        if numbers:
+            check_numbers({split: own for split, own in labels.items() if split != "train"})
+        else:
             check_labels(labels, f"column {self.label!r} of {self.train}")
         return tables
 

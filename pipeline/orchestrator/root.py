@@ -36,7 +36,7 @@ class Root:
         shutil.rmtree(self.path / STAGING, ignore_errors=True)
         for folder in (self.path / UNFINISHED).glob("*"):
             # Of a step that was interrupted and then run with other settings, nobody asks for it again.
-            if time.time() - folder.stat().st_mtime > UNFINISHED_SECONDS:
+            if time.time() - _last_written(folder) > UNFINISHED_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
         known = store.paths()
         for folder in (self.path / ARTIFACTS).glob("*/*"):
@@ -44,13 +44,26 @@ class Root:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def remove(self) -> None:
-        """Takes away a root that this process made, with the folders made for it; keeps one that was there before."""
-        if self.path not in self.made:
+        """Takes away a root that this process made, with the folders made for it.
+
+        A root that was there before stays, and so does one in which a step has finished or left a checkpoint.
+        """
+        if self.path not in self.made or self._holds_work():
             return
         shutil.rmtree(self.path, ignore_errors=True)
         for folder in reversed(self.made):
             with contextlib.suppress(OSError):
                 folder.rmdir()
+
+    def _holds_work(self) -> bool:
+        places = (self.path / ARTIFACTS, self.path / UNFINISHED)
+        return any(entry.is_file() for place in places for entry in place.rglob("*"))
+
+
+def _last_written(folder: Path) -> float:
+    """When anything in a folder was last written, in seconds since the epoch."""
+    # A folder's own time changes with its entries, not with those deeper down.
+    return max(place.lstat().st_mtime for place in (folder, *folder.rglob("*")))
 
 
 def _refuse_foreign(path: Path) -> None:

@@ -98,7 +98,8 @@ def run_pipeline(
         first_party: top-level packages whose code goes into the cache keys.
 
     Raises:
-        InputError: something the user gave cannot be used. A root made for this run is gone again.
+        InputError: something the user gave cannot be used. A root made for this run is gone again, unless a step has
+            finished in it or left a checkpoint.
         KeyboardInterrupt: the run was ended by SIGINT or SIGTERM; the step that ran has ended, too.
         FingerprintError: the code of a component cannot be followed.
     """

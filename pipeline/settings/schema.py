@@ -144,6 +144,15 @@ class Settings(pydantic.BaseModel):
     evaluation: Thresholds = Thresholds()
     push: PushSettings = PushSettings()
 
+    @pydantic.field_validator("pretraining_rows")
+    @classmethod
+    def _check_pooler(cls, rows: PretrainingRowsSettings, others: pydantic.ValidationInfo) -> PretrainingRowsSettings:
+        """Raises ValueError if fine-tuning would look in vain for a pooler: only what is asked of pairs trains one."""
+        holds = rows.objective != "none" or others.data.get("pooling") != "cls"
+        rule = "be one of pairs where pooling is 'cls', as these train the pooler"
+        check("PretrainingRows", "objective", holds, rule, rows.objective)
+        return rows
+
 
 def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
     """Settings of the compression pipeline, see `pipeline.settings.files.load`; without a file, the defaults."""

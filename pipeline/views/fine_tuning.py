@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pipeline.orchestrator.runner import RunResult
-from pipeline.views.terminal import format_seconds, write
+from pipeline.views.terminal import cells, format_seconds, write
 
 
 class Outcome(NamedTuple):
@@ -54,7 +54,7 @@ def show_outcomes(outcomes: Sequence[Outcome], wanted: int, console: Console) ->
     for heading in ("test", "validation", "rows", "took"):
         table.add_column(heading, justify="right")
     for outcome in outcomes:
-        table.add_row(*_cells(outcome))
+        table.add_row(*cells(*_describe(outcome)))
     console.print(table)
     write(console, "test: mean ± standard deviation over all seeds, validation: mean; x 100; rows: of the test split")
     for outcome in outcomes:
@@ -78,11 +78,12 @@ def _show_report(report: dict[str, dict[str, float]], console: Console) -> None:
     for heading in next(iter(report.values())):
         table.add_column(heading, justify="right")
     for name, row in report.items():
-        table.add_row(name, *(str(value) if key == "support" else f"{100 * value:.2f}" for key, value in row.items()))
+        values = (str(value) if key == "support" else f"{100 * value:.2f}" for key, value in row.items())
+        table.add_row(*cells(name, *values))
     console.print(table)
 
 
-def _cells(outcome: Outcome) -> list[str]:
+def _describe(outcome: Outcome) -> list[str]:
     scores, metric = outcome.scores, outcome.scores["metric"]
     test = scores["test"][metric]
     return [

@@ -114,8 +114,13 @@ class Terminal:
 
 
 def write(console: Console, text: str) -> None:
-    """Writes a line as it is: no markup, no wrapping."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    """Writes a line as it is: no markup, no emoji codes, no wrapping."""
+    console.print(Text(text), soft_wrap=True)
+
+
+def cells(*texts: str) -> list[Text]:
+    """Cells of a table as they are: rich reads `[neg]` or `:cat:` in a plain string as its own language."""
+    return [Text(text) for text in texts]
 
 
 def format_seconds(seconds: float) -> str:

@@ -106,6 +106,14 @@ def test_a_regression(tmp_path, vocabulary):
     assert sorted(features["features"]) == sorted(read_records(examples, "train")[0])
 
 
+def test_a_regression_whose_held_out_rows_all_have_one_number(tmp_path, vocabulary):
+    rows = [(f"{first} {second}", "2.5") for first in "ab" for second in LETTERS]
+    source = TableSource(table(tmp_path / "a.tsv", rows), task="regression")
+    message = "validation must hold at least 2 different numbers to correlate, got only 2.5 in the rows taken out of tr"
+    with pytest.raises(InputError, match=message):
+        ingest(tmp_path, vocabulary, source)
+
+
 def test_tagged_sentences(tmp_path, vocabulary):
     (tmp_path / "a.conll").write_text("A B-x\nbc O\n\n" + "d O\n" * 7 + "\n\u200d O\n")
     source = SentenceSource(*[str(tmp_path / "a.conll")] * 3)
@@ -184,7 +192,7 @@ def test_splits_of_all_tasks_are_taken_whatever_the_order_of_the_rows(tmp_path, 
     texts = [f"{first} {second}" for first in "abcd" for second in LETTERS]
     answers = {"text": [], "answer_start": []}
     made = {
-        "regression": lambda text: {"text": text, "label": 1},
+        "regression": lambda text: {"text": text, "label": texts.index(text)},
         "token_classification": lambda text: {"words": text, "tags": "B-x O"},
         "question_answering": lambda text: {"id": text, "question": "j", "context": text, "answers": answers},
     }

@@ -1,7 +1,10 @@
 """Pushing: numbered folders, all or nothing."""
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,8 +33,8 @@ def edge_model(path: Path, content: str = "model") -> Artifact:
     return seal(EdgeModel(path), files)
 
 
-def push_once(folder: Path, number: int, edge: Artifact, blessed: bool = True) -> int:
-    row = {"accuracy": 0.9, "macro_f1": 0.88, "confusion": [[1]], "megabytes": 1.5, "milliseconds": 0.25}
+def push_once(folder: Path, number: int, edge: Artifact, blessed: bool = True, accuracy: float = 0.9) -> int:
+    row = {"accuracy": accuracy, "macro_f1": 0.88, "confusion": [[1]], "megabytes": 1.5, "milliseconds": 0.25}
     metrics = {"labels": ["no", "yes"], "test_rows": 10, "models": {"tflite int8": row}}
     decision = {"blessed": blessed, "reasons": ["yes: a", "NO: b"]}
     pushed = Pushed(folder / f"pushed-{number}")
@@ -64,6 +67,35 @@ def test_the_same_model_is_not_copied_twice(tmp_path: Path) -> None:
     assert list_versions(tmp_path / "models") == [1]
 
 
+def test_the_same_model_with_other_figures_is_another_version(tmp_path: Path) -> None:
+    edge = edge_model(tmp_path / "a")
+    assert [push_once(tmp_path, number, edge, accuracy=0.1 * number) for number in (5, 6)] == [1, 2]
+    metrics = json.loads((tmp_path / "models" / "2" / "metrics.json").read_text())
+    assert metrics["models"]["tflite int8"]["accuracy"] == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("file", [*EDGE_FILES, "metrics.json", "origin.json"])
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(path.read_bytes().swapcase())])
+def test_a_version_that_was_spoilt_is_not_taken_for_the_model(
+    tmp_path: Path, file: str, spoil: Callable[[Path], object]
+) -> None:
+    edge = edge_model(tmp_path / "a")
+    push_once(tmp_path, 1, edge)
+    spoil(tmp_path / "models" / "1" / file)
+    assert not Pushed(tmp_path / "pushed-1").is_intact()
+    assert push_once(tmp_path, 2, edge) == 2
+    assert Pushed(tmp_path / "pushed-2").is_intact()
+
+
+def test_a_person_may_add_to_a_version(tmp_path: Path) -> None:
+    edge = edge_model(tmp_path / "a")
+    push_once(tmp_path, 1, edge)
+    (tmp_path / "models" / "1" / "README.md").write_text("in use since May")
+    (tmp_path / "models" / "1" / "notes.txt").write_text("as above")
+    assert Pushed(tmp_path / "pushed-1").is_intact()
+    assert push_once(tmp_path, 2, edge) == 1
+
+
 def test_a_model_that_is_pushed_again_later_is_the_newest_again(tmp_path: Path) -> None:
     first, second = edge_model(tmp_path / "a", "first"), edge_model(tmp_path / "b", "second")
     assert [push_once(tmp_path, n, edge) for n, edge in enumerate((first, second, first))] == [1, 2, 3]
@@ -87,9 +119,41 @@ def test_a_push_that_breaks_leaves_no_version(tmp_path: Path, monkeypatch: pytes
     assert list((tmp_path / "models").iterdir()) == []
 
 
-def test_a_pushed_artifact_knows_whether_its_files_are_there(tmp_path: Path) -> None:
+def test_pushes_at_the_same_time_take_a_version_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_card = push_module.write_model_card
+    other: list[int] = []
+
+    def push_between(*arguments: Any) -> None:
+        monkeypatch.setattr(push_module, "write_model_card", write_card)
+        # All of the first push is staged, and its number chosen.
+        other.append(push_once(tmp_path, 2, edge_model(tmp_path / "b", "second")))
+        write_card(*arguments)
+
+    monkeypatch.setattr(push_module, "write_model_card", push_between)
+    assert push_once(tmp_path, 1, edge_model(tmp_path / "a", "first")) == 2
+    assert other == [1]
+    for version, content in ((1, "second"), (2, "first")):
+        folder = tmp_path / "models" / str(version)
+        assert {path.name for path in folder.iterdir()} == {*EDGE_FILES, "metrics.json", "origin.json", "README.md"}
+        assert {(folder / name).read_text() for name in ("model.tflite", "model.onnx", "vocab.txt")} == {content}
+        assert (folder / "README.md").read_text().startswith(f"# reviews, version {version}\n")
+    assert len(list((tmp_path / "models").iterdir())) == 2
+    assert all(Pushed(tmp_path / f"pushed-{number}").is_intact() for number in (1, 2))
+
+
+def test_a_number_that_a_file_has_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "1").write_text("of somebody else")
+    assert push_once(tmp_path, 1, edge_model(tmp_path / "a")) == 2
+    assert (tmp_path / "models" / "1").read_text() == "of somebody else"
+
+
+def test_what_a_killed_push_left_is_swept_when_it_is_old(tmp_path: Path) -> None:
+    old, new = (tmp_path / "models" / f".staging-{name}" for name in ("old", "new"))
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+        (folder / "model.tflite").touch()
+    os.utime(old, (0, 0))
     push_once(tmp_path, 1, edge_model(tmp_path / "a"))
-    pushed = Pushed(tmp_path / "pushed-1")
-    assert pushed.is_intact()
-    (tmp_path / "models" / "1" / "model.tflite").unlink()
-    assert not pushed.is_intact()
+    assert not old.exists()
+    assert new.is_dir(), "of a push that goes on"

@@ -1,5 +1,6 @@
-"""The command line: bad input is one clear line and exit status 2, and leaves nothing behind."""
+"""The command line: bad input is one clear line and exit status 2, and leaves nothing but what was finished."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
+from pipeline.orchestrator.store import Store
 from tests.tiny_job import write_job
 
 
@@ -79,7 +81,7 @@ def test_a_vocabulary_larger_than_the_corpus_is_refused(tmp_path: Path, capfd: p
     line = refused(capfd, "run", str(settings), "--root", str(root), "--set", "vocabulary.size=5000")
     assert line.startswith("vocabulary.size must be at most ")
     assert line.endswith("for this corpus, got 5000")
-    assert not root.exists()
+    assert [path.name for path in (root / "artifacts").iterdir()] == ["ingest_corpus"], "what was finished stays"
 
 
 def test_a_root_that_cannot_be_written_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -102,6 +104,13 @@ def test_folders_that_are_not_what_they_should_be(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     assert str(tmp_path) in refused(capfd, *(argument.format(folder=tmp_path) for argument in arguments))
+
+
+def test_status_shows_names_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with contextlib.closing(Store(tmp_path)) as store:
+        store.start_run("[mine] :cat:")
+    assert main(["status", "--root", str(tmp_path)]) == 0
+    assert "│ [mine] :cat: │" in capsys.readouterr().out
 
 
 def test_the_command_line_loads_nothing_heavy() -> None:

@@ -7,7 +7,7 @@ import pytest
 from components.artifacts.corpus import Corpus
 from components.artifacts.pushed import Pushed
 from components.artifacts.vocabulary import Vocabulary
-from components.dsl.artifact import MANIFEST
+from components.dsl.artifact import MANIFEST, content_digest
 
 
 def sealed(path: Path, text: str = "text") -> Corpus:
@@ -78,6 +78,16 @@ def test_missing_or_shorter_files_are_not_intact(tmp_path: Path) -> None:
     assert not Corpus(tmp_path / "nowhere").is_intact()
 
 
+def test_a_file_that_was_added_is_not_intact(tmp_path: Path) -> None:
+    corpus = sealed(tmp_path / "c")
+    corpus.file("deep").mkdir()
+    assert corpus.is_intact(), "a folder without files holds nothing"
+    late = corpus.file("deep/b.txt")
+    late.touch()
+    os.utime(late, (0, 0))
+    assert not corpus.is_intact()
+
+
 def test_another_type_is_refused(tmp_path: Path) -> None:
     sealed(tmp_path / "c")
     with pytest.raises(TypeError, match="holds a Corpus of format 1, wanted a Vocabulary of format 1"):
@@ -86,15 +96,18 @@ def test_another_type_is_refused(tmp_path: Path) -> None:
         Corpus(tmp_path).manifest()
 
 
-def test_pushed_is_intact_while_the_pushed_files_are_there(tmp_path: Path) -> None:
+def test_pushed_is_intact_while_the_pushed_files_are_as_they_were(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     (tmp_path / "v1").mkdir()
-    pushed = Pushed(tmp_path / "p")
-    (tmp_path / "v1" / "model.tflite").write_text("model")
-    content = {"path": str(tmp_path / "v1"), "version": 1, "files": ["model.tflite"]}
+    pushed, model = Pushed(tmp_path / "p"), tmp_path / "v1" / "model.tflite"
+    model.write_text("model")
+    content = {"path": str(tmp_path / "v1"), "version": 1, "files": {"model.tflite": content_digest(model)}}
     pushed.file("pushed.json").write_text(json.dumps(content))
     pushed.seal({})
     assert pushed.location() == tmp_path / "v1"
     assert pushed.is_intact()
-    (tmp_path / "v1" / "model.tflite").unlink()
+    model.write_text("MODEL")
+    os.utime(model, (0, 0))
+    assert not pushed.is_intact(), "neither size nor time tell"
+    model.unlink()
     assert not pushed.is_intact()

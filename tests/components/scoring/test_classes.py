@@ -1,6 +1,7 @@
 """Scores by hand, and the two baselines."""
 
 import pytest
+from sklearn.metrics import f1_score
 
 from components.scoring.classes import Row, score, score_bag_of_words, score_majority, time_passages
 
@@ -13,8 +14,16 @@ def test_scores_of_a_case_counted_by_hand() -> None:
     assert found["confusion"] == [[1, 1, 0], [0, 2, 0], [1, 0, 0]]
 
 
-def test_a_label_that_no_test_row_has_still_counts_as_a_class() -> None:
-    assert score([0, 0], [0, 0], 2)["macro_f1"] == 0.5
+def test_a_label_that_is_neither_true_nor_predicted_is_no_class_of_the_mean() -> None:
+    found = score([0, 0], [0, 0], 2)
+    assert found["macro_f1"] == 1.0
+    assert found["confusion"] == [[2, 0], [0, 0]]
+
+
+@pytest.mark.parametrize(("true", "predicted"), [([0, 0, 1], [0, 2, 1]), ([0, 2, 1], [0, 0, 1])])
+def test_a_label_that_is_only_true_or_only_predicted_counts(true: list[int], predicted: list[int]) -> None:
+    assert score(true, predicted, 4)["macro_f1"] == pytest.approx((2 / 3 + 1 + 0) / 3)
+    assert score(true, predicted, 4)["macro_f1"] == pytest.approx(f1_score(true, predicted, average="macro"))
 
 
 def test_the_majority_is_that_of_the_training_rows() -> None:

@@ -140,6 +140,17 @@ def test_label_that_training_never_saw(tmp_path):
         TableSource(str(tmp_path / "a.tsv"), validation=str(tmp_path / "b.tsv")).check()
 
 
+@pytest.mark.parametrize(("first", "second"), [("2.5", "2.50"), ("1", "1.00000001")])
+def test_a_regression_cannot_be_scored_on_a_constant(tmp_path, first, second):
+    for name, rows in (("train", "a\t1\nb\t1\n"), ("dev", "a\t1\nb\t2\n"), ("test", f"a\t{first}\nb\t{second}\n")):
+        (tmp_path / f"{name}.tsv").write_text(f"text\tlabel\n{rows}")
+    train, dev, test = (str(tmp_path / f"{name}.tsv") for name in ("train", "dev", "test"))
+    TableSource(train, dev, dev, task="regression").check()
+    message = f"^test must hold at least 2 different numbers to correlate, got only {float(first):g}$"
+    with pytest.raises(InputError, match=message):
+        TableSource(train, dev, test, task="regression").check()
+
+
 def test_a_corpus_of_several_kinds_without_what_cannot_be_decoded(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"good\n\nbad \xff\n\nlast")
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"text\nfrom a table\n"))

@@ -155,15 +155,18 @@ def test_an_input_error_in_the_first_step_leaves_nothing(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == [mine]
 
 
-def test_an_input_error_later_leaves_nothing_in_a_new_root(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"behave.how must be well"):
-        run(tmp_path / "root", *toy.misbehaving("input_error"))
-    assert not (tmp_path / "root").exists()
+def test_an_input_error_keeps_the_checkpoints_in_a_new_root(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the rows cannot be scored"):
+        run(tmp_path / "root", toy.save_and_complain())
+    (checkpoint,) = (tmp_path / "root" / ".unfinished").glob("save_and_complain-*/checkpoint")
+    assert checkpoint.read_text() == "hours of work"
 
 
-def test_an_input_error_later_keeps_what_was_published_in_an_old_root(tmp_path: Path) -> None:
+@pytest.mark.parametrize("age", ["new", "old"])
+def test_an_input_error_later_keeps_what_was_published(tmp_path: Path, age: str) -> None:
     root = tmp_path / "root"
-    root.mkdir()
+    if age == "old":
+        root.mkdir()
     with pytest.raises(InputError, match=r"behave.how must be well"):
         run(root, *toy.misbehaving("input_error"))
     assert sorted(p.name for p in root.iterdir()) == [".lock", "artifacts", "logs", "metadata.sqlite"]
@@ -282,12 +285,22 @@ def test_a_step_that_is_killed_finds_what_it_left_for_itself(tmp_path: Path) -> 
     assert count("howdy", lives=2)["count_lives"] == "failed"
     assert len(list((tmp_path / ".unfinished").iterdir())) == 2
     assert count("hello", lives=3)["count_lives"] == "ran"
-    # What another step left for itself stays, until it is old.
-    (other,) = (tmp_path / ".unfinished").iterdir()
     assert (tmp_path / "logs" / "4" / "count_lives" / "note").read_text() == "life 3"
-    os.utime(other, (0, 0))
-    run(tmp_path, toy.write(value="hello"))
-    assert not other.exists()
+    assert len(list((tmp_path / ".unfinished").iterdir())) == 1, "what another step left for itself stays"
+
+
+def test_what_a_step_left_is_as_old_as_its_newest_file(tmp_path: Path) -> None:
+    run(tmp_path, toy.write())
+    checkpoint = tmp_path / ".unfinished" / "train-0123456789ab" / "seed-0" / "checkpoint"
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.touch()
+    for folder in (checkpoint.parent, checkpoint.parents[1]):
+        os.utime(folder, (0, 0))
+    run(tmp_path, toy.write())
+    assert checkpoint.exists(), "a long training began long ago and has saved just now"
+    os.utime(checkpoint, (0, 0))
+    run(tmp_path, toy.write())
+    assert not checkpoint.parents[1].exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -134,6 +134,15 @@ def count_lives(text: Input[Text], result: Output[Text], lives: Local[int] = 1) 
     result.write(text.read())
 
 
+@component()
+def save_and_complain(result: Output[Text]) -> None:
+    place = workplace().checkpoints
+    assert place
+    place.mkdir(parents=True)
+    (place / "checkpoint").write_text("hours of work")
+    raise InputError("the rows cannot be scored")
+
+
 def misbehaving(how: str, trace: str = "") -> list[Node]:
     """`write`, then `behave`, then `initial`."""
     first = write()

@@ -60,6 +60,11 @@ def test_the_folder_to_push_to_is_relative_to_the_file_too(tmp_path: Path) -> No
     assert load(tmp_path, "[push]\nfolder = ''").push.folder == ""
 
 
+def test_the_first_token_is_pooled_where_pairs_train_the_pooler(tmp_path: Path) -> None:
+    text = "pooling = 'cls'\n[pretraining_rows]\nobjective = 'sentence_order'"
+    assert load(tmp_path, text).pooling == load(tmp_path, "pooling = 'cls'").pooling == "cls"
+
+
 def test_overrides_win_over_the_file(tmp_path: Path) -> None:
     settings = load(tmp_path, "[training]\nsteps = 5", "training.steps=200", "name=mine", "corpus.path=here")
     assert (settings.training.steps, settings.name) == (200, "mine")
@@ -98,6 +103,10 @@ def test_overrides_win_over_the_file(tmp_path: Path) -> None:
         (
             "[pretraining_rows]\nobjective = 'order'",
             "pretraining_rows.objective must be 'next_sentence', 'sentence_order' or 'none', got 'order'",
+        ),
+        (
+            "pooling = 'cls'\n[pretraining_rows]\nobjective = 'none'",
+            "pretraining_rows.objective must be one of pairs where pooling is 'cls', as these train the ",
         ),
         ("[pretraining_rows]\nshort_length = 4", "pretraining_rows.short_length must be at least 8, got 4"),
         ("[pretraining_rows]\nshort_steps = 1.0", "pretraining_rows.short_steps must be in (0, 1), got 1.0"),

@@ -55,6 +55,13 @@ def test_a_single_task_shows_its_classes() -> None:
     assert not any("yes" in line for line in shown([SENTIMENT, SIMILARITY], 2))
 
 
+def test_names_are_no_markup() -> None:
+    row, names = REPORT["yes"], ("[neg]", "a[/neg]", ":cat:")
+    lines = shown([outcome("[mine] :cat:", "accuracy", 0.9, None, dict.fromkeys(names, row))], 1)
+    assert [line.split("│")[1].strip() for line in lines if line.startswith("│")] == ["[mine] :cat:", *names]
+    assert any(line.startswith("[mine] :cat:: the model of seed 1") for line in lines)
+
+
 def test_a_regression_has_no_classes() -> None:
     assert not any("class" in line for line in shown([outcome("sts", "spearman", 0.5, None, {})], 1))
 

@@ -88,8 +88,8 @@ def test_names_line_up() -> None:
     lines = Terminal(console, ["a", "longer"] + [f"n{i}" for i in range(8)])
     lines.finished("a", "cached")
     lines.finished("longer", "1.0 s")
-    lines.say("[bold] is no markup")
-    expected = "[ 1/10] a       cached\n[ 2/10] longer  1.0 s\n[bold] is no markup\n"
+    lines.say("[bold] and :cat: are no markup")
+    expected = "[ 1/10] a       cached\n[ 2/10] longer  1.0 s\n[bold] and :cat: are no markup\n"
     assert console.file.getvalue() == expected
 
 
