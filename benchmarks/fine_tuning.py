@@ -26,7 +26,7 @@ from components.artifacts.vocabulary import Vocabulary
 from components.import_checkpoint import import_checkpoint
 from components.ingest_examples import ingest_examples
 from components.sources.checkpoint import Checkpoint
-from components.sources.text import TableSource
+from components.sources.table import TableSource
 
 PRECISIONS = ("float32", "bfloat16")
 WARM_UP = 200
@@ -88,10 +88,10 @@ def serve(folder: Path, precision: Any, batch_size: int, steps: int) -> None:
     """Answers each question with the rate of so many steps."""
     from components.training.on_rows import training_rows
     from components.training.tuning import make_objective
-    from keras_bert.config import Training
     from keras_bert.data.records import read_features, read_labels
     from keras_bert.models.encoder import encoder_of
     from keras_bert.models.saving import load_model
+    from keras_bert.options.training import Training
     from keras_bert.tasks.classification import build_classifier
     from keras_bert.training.trainer import Trainer
 

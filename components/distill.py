@@ -6,68 +6,84 @@ from typing import TYPE_CHECKING
 from components.artifacts.model import Model
 from components.artifacts.task_examples import TaskExamples
 from components.dsl.component import component
+from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import train_on_rows
-from keras_bert.config import Distillation, EncoderShape, Training
+from components.training.tuning import finish
+from keras_bert.options.distillation import Distillation
+from keras_bert.options.student import Student
+from keras_bert.options.training import Training
 
 if TYPE_CHECKING:
-    import keras
+    from keras_bert.tasks.base import Task
 
 logger = logging.getLogger(__name__)
 
 
-@component(libraries=("keras", "numpy", "tensorflow"))
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"))
 def distill(
     teacher: Input[Model],
     examples: Input[TaskExamples],
     student: Output[Model],
-    encoder: EncoderShape,
+    shape: Student,
     distillation: Distillation = Distillation(),
     training: Training = Training(),
 ) -> None:
     """Trains a student on the labels and on what the teacher thinks of every row.
 
-    A student into which the teacher's layers fit starts from them, any other from chance; the artifact's count
-    `layers_from_teacher` says which.
+    A student as wide as its teacher starts from the teacher's layers, a narrower one from random weights; the
+    artifact's count `layers_from_teacher` says which.
 
     Args:
-        teacher: a classifier.
+        teacher: of any task.
         examples: the labelled rows.
-        student: the smaller classifier.
-        encoder: the student's shape.
+        student: the smaller model.
+        shape: how the student differs from the teacher.
         distillation: temperature and weights of the two losses.
         training: how long and how to train.
+
+    Raises:
+        InputError: the teacher has no such layers, or the shape is none.
     """
-    from keras_bert.compress.distill import DistillationObjective
-    from keras_bert.models.encoder import build_encoder
-    from keras_bert.tasks.classification import build_classifier, pooling_of
+    from keras_bert.objectives.distillation import DistillationObjective
     from keras_bert.training.strategies import find_strategy
     from keras_bert.training.trainer import make_deterministic
 
     make_deterministic(training.seed)
     with find_strategy().scope():
-        teacher_network, task = read_model(teacher)
-        vocabulary_size = teacher_network.get_layer("token_embedding").vocabulary_size
-        network = build_classifier(
-            build_encoder(encoder.encoder_config(vocabulary_size, task["max_length"])),
-            len(task["labels"]),
-            pooling=pooling_of(teacher_network),
-        )
-        copied = take_over(network, teacher_network)
-        history = train_on_rows(network, DistillationObjective(teacher_network, distillation), examples, training)
-    write_model(student, network, teacher, task, history)
-    student.counts["layers_from_teacher"] = len(copied)
+        master = read_model(teacher)
+        pupil, copied = make_student(master, shape)
+        objective = DistillationObjective(pupil.objective(), master.network(), distillation)
+        history = train_on_rows(pupil.network(), objective, examples, training)
+    finish(pupil, examples)
+    write_model(student, pupil, history, training.precision)
+    student.counts["layers_from_teacher"] = copied
 
 
-def take_over(student: "keras.Model", teacher: "keras.Model") -> dict[str, str]:
-    """Student's layer -> the layer of the teacher that it starts from; nothing where the two do not fit."""
-    from keras_bert.compress.distill import initialize_from_teacher
+def make_student(teacher: "Task", shape: Student) -> tuple["Task", int]:
+    """A student before its training, and how many of its layers are the teacher's.
 
+    Raises:
+        InputError: the teacher has no such layers, or the shape is none.
+    """
+    from keras_bert.compress.students import initialize_from_teacher, spread_layers
+    from keras_bert.models.encoder import build_encoder, config_of, has_layer
+
+    config = config_of(teacher.model)
     try:
-        copied = initialize_from_teacher(student, teacher)
-    except ValueError as reason:
-        logger.warning("the student starts from chance: %s", reason)
-        return {}
+        small = shape.config(config, teacher.max_length)
+        student = teacher.rebuilt(build_encoder(small, pooler=has_layer(teacher.network(), "pooler")))
+        if (small.hidden_size, small.num_heads, small.intermediate_size) != (
+            config.hidden_size,
+            config.num_heads,
+            config.intermediate_size,
+        ):
+            logger.info("the student starts from random weights: its layers have another shape than the teacher's")
+            return student, 0
+        layers = shape.layers or spread_layers(config.num_layers, small.num_layers)
+        copied = initialize_from_teacher(student.network(), teacher.network(), layers)
+    except ValueError as error:
+        raise InputError(f"student: {error}") from None
     logger.info("the student starts from the teacher's layers: %s", copied)
-    return copied
+    return student, len(copied)

@@ -1,11 +1,11 @@
 """Evaluation of what will be shipped: the exported files themselves, on rows that nothing was trained or tuned on."""
 
-import dataclasses
 import json
-import logging
+import os
+import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.artifacts.blessing import Blessing
 from components.artifacts.edge_model import EdgeModel
@@ -16,199 +16,218 @@ from components.artifacts.task_examples import TaskExamples
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
-from components.scoring.classes import Row, score, score_bag_of_words, score_majority, time_passages
-from components.training.model_folder import read_model
-from keras_bert.config import check
+from components.examples.registry import read_rows
+from components.scoring.base import TaskScores, choose_metric
+from components.scoring.blessing import PREVIOUS, Thresholds, decide
+from components.scoring.registry import TASK_SCORING
+from keras_bert.checks import check
+from keras_bert.folders import MODEL_FILE, ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from keras_bert.tasks.base import Task
+
     Features = dict[str, np.ndarray[Any, Any]]
-    Classify = Callable[..., Any]
 
-logger = logging.getLogger(__name__)
+TEACHER, STUDENT = "teacher", "student"
+FILES = {"tflite float32": TFLITE_FLOAT_FILE, "tflite int8": TFLITE_FILE, "onnx float32": ONNX_FILE}
 
-# Rows of the table that the decision looks at.
-INT8 = "tflite int8"
-PREVIOUS = "pushed before"
+# What is shipped is the first of these that there is.
+SHIPPED = ("tflite int8", "tflite float32", "onnx float32", STUDENT, TEACHER)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Thresholds:
-    """What a model must reach to be blessed; all numbers are points of test accuracy, 0 to 100.
+class Candidate(NamedTuple):
+    """A model of one seed, or a file made of it.
 
     Attributes:
-        min_accuracy: of the int8 file; it must also beat always answering the commonest label.
-        max_int8_loss: the most that the int8 file may lose against the float student.
-        max_regression: the most that the int8 file may lose against the version pushed before, where that
-            one knows the same labels.
+        open: makes the task that asks it.
+        file: what it is.
     """
 
-    min_accuracy: float = 0.0
-    max_int8_loss: float = 1.5
-    max_regression: float = 1.0
-
-    def __post_init__(self) -> None:
-        for field in ("min_accuracy", "max_int8_loss", "max_regression"):
-            check("Thresholds", field, 0 <= getattr(self, field) <= 100, "be between 0 and 100", getattr(self, field))
+    open: "Callable[[], Task]"
+    file: Path
 
 
-@component(libraries=("ai-edge-litert", "keras", "onnxruntime", "scikit-learn", "tensorflow", "tensorflow-text"))
+@component(libraries=("ai-edge-litert", "keras", "onnxruntime", "scikit-learn", "scipy", "tensorflow", "tensorflow-text"))
 def evaluate(
-    teacher: Input[Model],
-    student: Input[Model],
-    edge: Input[EdgeModel],
     examples: Input[TaskExamples],
+    teachers: Input[list[Model]],
+    students: Input[list[Model]],
+    edges: Input[list[EdgeModel]],
     evaluation: Output[Evaluation],
     blessing: Output[Blessing],
     previous: Input[Pushed] | None = None,
     thresholds: Thresholds = Thresholds(),
 ) -> None:
-    """Measures every model on the test split, beside two baselines, and decides whether the files may be pushed.
+    """Measures every model on the test split, beside baselines, and decides whether the files may be pushed.
+
+    Of several seeds, each of which made a model of its own, validation rows choose the one whose files are pushed. Its
+    figures on test rows are no better than those of the others but by chance: the table has the mean of all seeds.
 
     Args:
-        teacher: the fine-tuned classifier.
-        student: the float student, before quantization.
-        edge: the exported files.
-        examples: their test split is read here and nowhere else.
+        examples: their test split is read here and nowhere else, after the last decision.
+        teachers: the fine-tuned models, one a seed.
+        students: the float models made of them, before quantization; none where the teachers themselves are exported.
+        edges: the exported files of each seed; none where nothing is exported.
         evaluation: a row a model.
         blessing: the decision and its reasons.
         previous: the version pushed before, measured on the same rows.
         thresholds: what decides.
-    """
-    from keras_bert.data.examples import read_texts
-    from keras_bert.data.records import read_labels
 
-    _use_one_thread()
-    labels = read_labels(examples.path)
-    train, test = (
-        [Row(text, second, labels.index(label)) for text, second, label in read_texts(examples.path, split)]
-        for split in ("train", "test")
-    )
+    Raises:
+        InputError: the task has no such metric.
+    """
+    from keras_bert.data.records import read_features
+
+    description = read_features(examples.path)
+    check("evaluate", "teachers", bool(teachers), "be at least one", len(teachers))
+    scoring, labels = TASK_SCORING[description["task"]], description["settings"].get("labels", [])
+    metric = choose_metric(thresholds.metric, scoring, labels)
+    candidates = _candidates(teachers, students, edges)
+    shipped = next(name for name in SHIPPED if name in candidates)
+    train, validation = (read_rows(examples, split) for split in ("train", "validation"))
+
+    def measure(task: "Task", rows: Sequence[Any]) -> TaskScores:
+        return scoring.score(rows, scoring.ask(task, rows), labels)
+
+    total = sum(map(len, candidates.values())) + len(teachers) + 2
+    done = 0
+
+    def tell(what: str) -> None:
+        nonlocal done
+        report_progress(done, total, what)
+        done += 1
+
+    chosen_by = []
+    for seed, candidate in enumerate(candidates[shipped]):
+        tell(f"{shipped} on validation rows, {seed + 1} of {len(teachers)}")
+        chosen_by.append(measure(candidate.open(), validation).metrics)
+    kept = max(range(len(chosen_by)), key=lambda seed: chosen_by[seed][metric])
+
+    test = read_rows(examples, "test")
+    tell("baselines")
+    rows = _baselines(scoring, train, validation, test, labels)
     features = _read_features(examples)
-    truth = [row.label for row in test]
-    candidates = _candidates(teacher, student, edge)
-    total = len(candidates) + 2
-    report_progress(0, total, "bag of words")
-    rows = {
-        "majority class": score_majority(train, test, len(labels)),
-        "bag of words": score_bag_of_words(train, test, len(labels)),
+    found: dict[str, list[TaskScores]] = {}
+    for name, seeds in candidates.items():
+        found[name] = []
+        for seed, candidate in enumerate(seeds):
+            tell(f"{name}, {seed + 1} of {len(seeds)}")
+            found[name].append(measure(candidate.open(), test))
+        rows[name] = {"metrics": _spread([scores.metrics for scores in found[name]]), **_size(seeds[kept], features)}
+    tell(PREVIOUS)
+    missing = _measure_previous(previous, description, rows, measure, test)
+    decision = decide(rows, metric, shipped, thresholds)
+    decision["reasons"] += [missing] if missing else []
+    content = {
+        "task": description["task"],
+        "metric": metric,
+        "rows": description["rows"],
+        "labels": labels,
+        "shipped": shipped,
+        "kept": kept,
+        "models": rows,
+        "validation": _spread(chosen_by),
+        "report": found[shipped][kept].report,
+        "confusion": found[shipped][kept].confusion,
     }
-    for number, (name, (classify, file)) in enumerate(candidates.items(), start=1):
-        report_progress(number, total, name)
-        rows[name] = _measure(classify, features, truth, len(labels), file)
-    report_progress(total - 1, total, PREVIOUS)
-    rows |= _measure_previous(previous, labels, test, truth)
-    decision = decide(rows, thresholds)
-    if previous is not None and PREVIOUS not in rows:
-        decision["reasons"].append(f"not compared: the version before, {previous.location()}, knows other labels")
-    content = {"labels": labels, "test_rows": len(test), "models": rows}
-    evaluation.file("metrics.json").write_text(json.dumps(content, indent=1) + "\n")
-    blessing.file("blessing.json").write_text(json.dumps(decision, indent=1) + "\n")
-    evaluation.counts = {"test_rows": len(test), "accuracy": rows[INT8]["accuracy"]}
+    evaluation.file("metrics.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    blessing.file("blessing.json").write_text(json.dumps(decision, indent=1, ensure_ascii=False) + "\n")
+    evaluation.counts = {"test_rows": len(test), metric: rows[shipped]["metrics"][metric]["mean"]}
     blessing.counts = {"blessed": decision["blessed"]}
 
 
-def decide(rows: dict[str, dict[str, Any]], thresholds: Thresholds) -> dict[str, Any]:
-    """Whether the int8 file may be pushed: {"blessed": ..., "reasons": [...]}; the reasons say what was compared."""
-    points = {name: 100 * row["accuracy"] for name, row in rows.items()}
-    int8 = points[INT8]
-    floors = {
-        f"evaluation.min_accuracy {thresholds.min_accuracy:.2f}": thresholds.min_accuracy,
-        f"the float student's {points['student']:.2f} - {thresholds.max_int8_loss}": points["student"]
-        - thresholds.max_int8_loss,
-    }
-    if PREVIOUS in points:
-        before = points[PREVIOUS]
-        floors[f"the version before's {before:.2f} - {thresholds.max_regression}"] = before - thresholds.max_regression
-    # A hair of tolerance: percentages of counts do not subtract exactly.
-    verdicts = [
-        (int8 >= floor - 1e-9, f"int8 accuracy {int8:.2f} must be at least {name}") for name, floor in floors.items()
-    ]
-    majority = points["majority class"]
-    verdicts.append((int8 > majority, f"int8 accuracy {int8:.2f} must be above the majority class's {majority:.2f}"))
+def _candidates(
+    teachers: Sequence[Model], students: Sequence[Model], edges: Sequence[EdgeModel]
+) -> dict[str, list[Candidate]]:
+    """Name -> the model or file of each seed."""
+    from keras_bert.export.bundle import load_exported
+    from keras_bert.tasks.registry import load
+
+    def model(artifact: Model) -> Candidate:
+        return Candidate(lambda: load(artifact.path), artifact.file(MODEL_FILE))
+
+    def file(artifact: EdgeModel, name: str) -> Candidate:
+        return Candidate(lambda: load_exported(artifact.path, name, num_threads=_threads()), artifact.file(name))
+
+    found = {TEACHER: [model(artifact) for artifact in teachers], STUDENT: [model(artifact) for artifact in students]}
+    for title, name in FILES.items():
+        found[title] = [file(artifact, name) for artifact in edges if artifact.file(name).is_file()]
+    return {title: seeds for title, seeds in found.items() if seeds}
+
+
+def _threads() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _baselines(
+    scoring: Any, train: Sequence[Any], validation: Sequence[Any], test: Sequence[Any], labels: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """The rows of the table for which nobody needs a language model; the first is the same answer to all."""
+    trivial = scoring.trivial(train, test)
+    answers = ({} if trivial is None else dict([trivial])) | scoring.baselines(train, validation, test)
+    rows = {name: {"metrics": _spread([scoring.score(test, own, labels).metrics])} for name, own in answers.items()}
+    if trivial is not None:
+        rows[trivial[0]]["trivial"] = True
+    return rows
+
+
+def _spread(values: Sequence[dict[str, float]]) -> dict[str, dict[str, Any]]:
+    """Metric -> its mean and sample standard deviation (None of a single value) over seeds, and the values."""
+    table = {name: [own[name] for own in values] for name in values[0]}
     return {
-        "blessed": all(holds for holds, _ in verdicts),
-        "reasons": [f"{'yes' if holds else 'NO'}: {rule}" for holds, rule in verdicts],
+        name: {
+            "mean": statistics.fmean(own),
+            "sd": statistics.stdev(own) if len(own) > 1 else None,
+            "seeds": own,
+        }
+        for name, own in table.items()
     }
 
 
-def _use_one_thread() -> None:
-    """Latencies are for one thread; TensorFlow takes the setting only before its first operation."""
-    import tensorflow as tf
+def _size(candidate: Candidate, features: "Sequence[Features]") -> dict[str, float]:
+    """Megabytes of a file, and milliseconds for one row on one thread."""
+    from components.scoring.latency import megabytes, time_rows, traced
+    from keras_bert.export.bundle import open_file
 
-    try:
-        tf.config.threading.set_intra_op_parallelism_threads(1)
-        tf.config.threading.set_inter_op_parallelism_threads(1)
-    except RuntimeError:
-        logger.warning("TensorFlow already runs in this process: the Keras models' milliseconds are for all threads")
+    if candidate.file.name == MODEL_FILE:
+        answer = traced(candidate.open().network())
+    else:
+        longest = max(row["token_ids"].shape[1] for row in features)
+        answer = open_file(candidate.file, longest).predict_on_batch
+    return {"megabytes": megabytes(candidate.file), "milliseconds": time_rows(answer, features)}
 
 
 def _read_features(examples: TaskExamples) -> "list[Features]":
-    """The test rows as model inputs, each (1, length), without padding."""
-    from keras_bert.data.examples import task_batches
-    from keras_bert.models.encoder import INPUT_NAMES
+    """The first test rows as model inputs, each (1, length), without padding."""
+    from components.scoring.latency import TIMED_ROWS
+    from keras_bert.data.task_batches import task_batches
+    from keras_bert.folders import INPUT_NAMES
 
     rows = []
-    for batch in task_batches(examples.path, "test", 1).epoch():
+    for batch in task_batches(examples.path, "test", 1).epoch().take(TIMED_ROWS):
         length = int(batch["padding_mask"].numpy().sum())
         rows.append({name: batch[name].numpy()[:, :length] for name in INPUT_NAMES})
     return rows
 
 
-def _candidates(teacher: Model, student: Model, edge: EdgeModel) -> "dict[str, tuple[Classify, Path]]":
-    """Name -> how to classify one passage, and the file that does it."""
-    from keras_bert.export.runtimes import OnnxClassifier, TFLiteClassifier
-
-    found: dict[str, tuple[Classify, Path]] = {
-        name: (_keras_classifier(model), model.file("model.keras"))
-        for name, model in (("teacher", teacher), ("student", student))
-    }
-    for name, file in (("tflite float32", "model_float32.tflite"), (INT8, "model.tflite")):
-        found[name] = (TFLiteClassifier(edge.file(file)), edge.file(file))
-    found["onnx float32"] = (OnnxClassifier(edge.file("model.onnx")), edge.file("model.onnx"))
-    return found
-
-
-def _keras_classifier(artifact: Model) -> "Classify":
-    """A Keras model as a function of the three inputs."""
-    import tensorflow as tf
-
-    from keras_bert.models.encoder import INPUT_NAMES
-
-    network = read_model(artifact)[0]
-    signature = [tf.TensorSpec((1, None), tf.int32, name=name) for name in INPUT_NAMES]
-    traced = tf.function(lambda *inputs: network(dict(zip(INPUT_NAMES, inputs, strict=True))), signature)
-
-    def classify(**inputs: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
-        answer: np.ndarray[Any, Any] = traced(*(tf.constant(inputs[name]) for name in INPUT_NAMES)).numpy()
-        return answer
-
-    return classify
-
-
-def _measure(
-    classify: "Classify", features: "Sequence[Features]", truth: Sequence[int], num_labels: int, file: Path
-) -> dict[str, Any]:
-    """Quality on all rows, milliseconds for one, and megabytes of the file."""
-    predicted = [int(classify(**row)[0].argmax()) for row in features]
-    return {
-        **score(truth, predicted, num_labels),
-        "milliseconds": time_passages(classify, features),
-        "megabytes": file.stat().st_size / 1e6,
-    }
-
-
 def _measure_previous(
-    previous: Pushed | None, labels: list[str], test: Sequence[Row], truth: Sequence[int]
-) -> dict[str, dict[str, Any]]:
-    """The version pushed before, with its own vocabulary, on the same texts; nothing if it knows other labels."""
-    from keras_bert.export.bundle import Bundle
+    previous: Pushed | None,
+    description: dict[str, Any],
+    rows: dict[str, dict[str, Any]],
+    measure: "Callable[[Task, Sequence[Any]], TaskScores]",
+    test: Sequence[Any],
+) -> str:
+    """Adds the version pushed before, with its own vocabulary, on the same rows; says why where it cannot be compared."""
+    from keras_bert.export.bundle import load_exported
 
     if previous is None:
-        return {}
-    bundle = Bundle(previous.location())
-    if bundle.labels != labels:
-        return {}
-    features = [bundle.encode(row.text, row.second_text or None) for row in test]
-    return {PREVIOUS: _measure(bundle.classifier, features, truth, len(labels), bundle.model_path)}
+        return ""
+    task = load_exported(previous.location(), num_threads=_threads())
+    known, wanted = getattr(task, "labels", ()), tuple(description["settings"].get("labels", ()))
+    if (task.name, tuple(known)) != (description["task"], wanted):
+        return f"not compared: the version before, {previous.location()}, knows another task or other labels"
+    rows[PREVIOUS] = {"metrics": _spread([measure(task, test).metrics])}
+    return ""
+

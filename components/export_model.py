@@ -1,4 +1,4 @@
-"""Export: a quantized student becomes files for other runtimes, each proven in the runtime it is for."""
+"""Export: a model becomes files for other runtimes, each proven in the runtime it is for."""
 
 import json
 import shutil
@@ -10,94 +10,109 @@ from components.artifacts.task_examples import TaskExamples
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
-from components.training.model_folder import copy_tokenizer, read_model
-from keras_bert.config import check
+from components.training.model_folder import read_model
+from keras_bert.checks import check
+from keras_bert.folders import LABELS_FILE, ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.options.export import Export
 
 if TYPE_CHECKING:
-    import keras
     import numpy as np
 
-    Array = np.ndarray[Any, Any]
-    Features = dict[str, Array]
+    from keras_bert.compress.ranges import Ranges
+    from keras_bert.tasks.base import Task
 
-LIBRARIES = ("ai-edge-litert", "keras", "onnx", "onnxruntime", "tensorflow", "tf2onnx")
+    Features = dict[str, np.ndarray[Any, Any]]
+
+LIBRARIES = ("ai-edge-litert", "keras", "onnx", "onnxruntime", "tensorflow", "tensorflow-text", "tf2onnx")
+
+RECIPE_FILE = "recipe.json"
+
+_INT8 = {
+    "weights": "int8, symmetric, one scale a column; token table int8, one scale",
+    "activations": "int8 around products with weights, ranges learned in training; float between them",
+}
+_FLOAT = {"weights": "float32"}
 
 
 @component(libraries=LIBRARIES)
 def export_model(
-    student: Input[Model],
+    model: Input[Model],
     examples: Input[TaskExamples],
     edge: Output[EdgeModel],
-    lengths: tuple[int, ...] = (32, 64, 128),
+    export: Export = Export(),
     rows: int = 500,
     int8_agreement: float = 0.98,
 ) -> None:
-    """Writes `model.tflite` (int8), `model_float32.tflite` and `model.onnx`, and compares them with the model.
+    """Writes `model.tflite`, `model_float32.tflite` and `model.onnx`, and compares them with the model.
+
+    A model that was trained for quantization gives an int8 `model.tflite`; of one that was not there is
+    `model_float32.tflite` alone.
 
     Args:
-        student: a classifier with `quantization.json`, the ranges of its activations.
+        model: of any task; with `quantization.json`, the ranges of its activations, where it was trained for that.
         examples: the first validation rows are what is compared.
-        edge: the files, vocabulary, `labels.json`, and `recipe.json`: what was done and measured.
-        lengths: tokens of the signatures; the task's longest input is added, what is longer left out.
+        edge: the files, the task's settings, `labels.json` where there are labels, and `recipe.json`: what was done
+            and measured.
+        export: which files.
         rows: how many rows to compare.
-        int8_agreement: share of the rows for which the int8 file must choose the label that the model
-            chooses when its activations are rounded in Keras. Both round alike but for the order of their
-            sums, so that only rows near a tie may differ.
+        int8_agreement: how far, over all rows, the int8 file must give the answers that the model gives when its
+            activations are rounded in Keras, see `Task.agreement`. Both round alike but for the order of their sums, so
+            that only rows near a tie may differ.
 
     Raises:
         ParityError: a file does not say what the model says.
-        FileNotFoundError: the student was not trained for quantization.
     """
     check("export_model", "rows", rows >= 1, "be at least 1", rows)
     check("export_model", "int8_agreement", 0 < int8_agreement <= 1, "be above 0 and at most 1", int8_agreement)
-    from keras_bert.compress.ranges import load_ranges
-    from keras_bert.export.onnx import OPSET, export_onnx
-    from keras_bert.export.tflite import export_tflite
+    from keras_bert.compress.ranges import find_ranges
 
-    ranges = load_ranges(student.path)
-    network, task = read_model(student)
-    chosen = choose_lengths(lengths, task["max_length"])
+    task, ranges = read_model(model), find_ranges(model.path)
+    recipe = _write(task, ranges, edge, export)
+    task.save_settings(edge.path)
+    if examples.file(LABELS_FILE).is_file():
+        shutil.copyfile(examples.file(LABELS_FILE), edge.file(LABELS_FILE))
+    measured = _compare(task, ranges, _read_rows(examples, rows), edge, list(recipe), int8_agreement)
+    content = {name: {**recipe[name], **measured[name]} for name in recipe}
+    edge.file(RECIPE_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+    edge.counts = {name: entry["bytes"] for name, entry in content.items()}
+
+
+def _write(task: "Task", ranges: "Ranges | None", edge: EdgeModel, export: Export) -> dict[str, dict[str, Any]]:
+    """Writes all files and tells how each was made."""
+    network, lengths = task.network(), export.choose_lengths(task.max_length)
+    recipe: dict[str, dict[str, Any]] = {}
     report_progress(0, 4, "writing")
-    export_tflite(network, edge.file("model.tflite"), chosen, ranges)
-    export_tflite(network, edge.file("model_float32.tflite"), chosen)
-    export_onnx(network, edge.file("model.onnx"))
-    copy_tokenizer(student, edge.path)
-    shutil.copyfile(examples.file("labels.json"), edge.file("labels.json"))
-    parity = _compare(network, ranges, _read_rows(examples, rows), edge, int8_agreement)
-    recipe: dict[str, dict[str, Any]] = {
-        "model.tflite": {
-            "weights": "int8, symmetric, one scale a column; token table int8, one scale",
-            "activations": "int8 around products with weights, ranges learned in training; float between them",
-            "lengths": chosen,
-        },
-        "model_float32.tflite": {"weights": "float32", "lengths": chosen},
-        "model.onnx": {"weights": "float32", "opset": OPSET},
-    }
-    for name, measured in parity.items():
-        recipe[name] |= measured
-    edge.file("recipe.json").write_text(json.dumps(recipe, indent=1, sort_keys=True) + "\n")
-    edge.counts = {name: entry["bytes"] for name, entry in parity.items()}
+    if "tflite" in export.runtimes:
+        from keras_bert.export.tflite import export_tflite
 
+        if ranges is not None:
+            export_tflite(network, edge.file(TFLITE_FILE), lengths, ranges, output=task.output_name)
+            recipe[TFLITE_FILE] = {**_INT8, "lengths": lengths}
+        export_tflite(network, edge.file(TFLITE_FLOAT_FILE), lengths, output=task.output_name)
+        recipe[TFLITE_FLOAT_FILE] = {**_FLOAT, "lengths": lengths}
+    if "onnx" in export.runtimes:
+        from keras_bert.export.onnx import export_onnx
 
-def choose_lengths(lengths: tuple[int, ...], max_length: int) -> list[int]:
-    """The lengths below the task's longest input, and that one: no row is too long, no signature useless."""
-    return sorted({length for length in lengths if length < max_length} | {max_length})
+        export_onnx(network, edge.file(ONNX_FILE), output=task.output_name, opset=export.opset)
+        recipe[ONNX_FILE] = {**_FLOAT, "opset": export.opset, "lengths": [task.max_length]}
+    return recipe
 
 
 def _read_rows(examples: TaskExamples, rows: int) -> "Features":
     """The first validation rows as model inputs (rows, longest)."""
-    from keras_bert.data.examples import task_batches
-    from keras_bert.models.encoder import INPUT_NAMES
+    from keras_bert.data.task_batches import task_batches
+    from keras_bert.folders import INPUT_NAMES
 
     batch = next(iter(task_batches(examples.path, "validation", rows).epoch()))
     return {name: batch[name].numpy() for name in INPUT_NAMES}
 
 
 def _compare(
-    network: "keras.Model",
-    ranges: dict[str, tuple[float, float]],
+    task: "Task",
+    ranges: "Ranges | None",
     features: "Features",
     edge: EdgeModel,
+    files: list[str],
     int8_agreement: float,
 ) -> dict[str, dict[str, Any]]:
     """File -> what was measured of it.
@@ -105,30 +120,29 @@ def _compare(
     Raises:
         ParityError: a file does not say what the model says.
     """
-    import numpy as np
-
     from keras_bert.compress.ranges import fixed_ranges
+    from keras_bert.export.bundle import open_file
     from keras_bert.export.check import FLOAT32_TOLERANCE, check_agreement, check_parity, lint_tflite
-    from keras_bert.export.runtimes import OnnxClassifier, TFLiteClassifier
 
+    network, mask = task.network(), features["padding_mask"]
     reference = network.predict(features, verbose=0)
-    with fixed_ranges(network, ranges):
-        rounded = network.predict(features, verbose=0)
     measured: dict[str, dict[str, Any]] = {}
-    files: dict[str, Any] = {"model_float32.tflite": TFLiteClassifier, "model.onnx": OnnxClassifier}
-    for number, (name, runtime) in enumerate(files.items()):
-        report_progress(number + 1, 4, f"comparing {name}")
-        difference = check_parity(name, reference, runtime(edge.file(name))(**features), FLOAT32_TOLERANCE)
-        measured[name] = {"largest_difference": float(f"{difference:.1e}")}
-    report_progress(3, 4, "comparing model.tflite")
-    answers = TFLiteClassifier(edge.file("model.tflite"))(**features)
-    measured["model.tflite"] = {
-        "agreement_with_rounded_model": check_agreement("model.tflite", rounded, answers, int8_agreement),
-        "agreement_with_float_model": float(np.mean(reference.argmax(1) == answers.argmax(1))),
-    }
-    for name, entry in measured.items():
-        entry |= {"bytes": edge.file(name).stat().st_size, "rows_compared": len(reference)}
+    for number, name in enumerate(files, start=1):
+        report_progress(number, len(files) + 1, f"comparing {name}")
+        answers = open_file(edge.file(name), task.max_length).predict_on_batch(features)
+        outputs = answers[task.output_name] if isinstance(answers, dict) else answers
+        if name == TFLITE_FILE and ranges is not None:
+            with fixed_ranges(network, ranges):
+                rounded = network.predict(features, verbose=0)
+            agreed = check_agreement(name, task.agreement(rounded, outputs, mask), outputs, int8_agreement)
+            own = {
+                "agreement_with_rounded_model": agreed,
+                "agreement_with_float_model": float(task.agreement(reference, outputs, mask).mean()),
+            }
+        else:
+            difference = check_parity(name, reference, outputs, FLOAT32_TOLERANCE, mask)
+            own = {"largest_difference": float(f"{difference:.1e}")}
+        measured[name] = {**own, "bytes": edge.file(name).stat().st_size, "rows_compared": len(mask)}
         if name.endswith(".tflite"):
-            entry["operations"] = lint_tflite(edge.file(name))
-    report_progress(4, 4)
+            measured[name]["operations"] = lint_tflite(edge.file(name))
     return measured

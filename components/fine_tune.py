@@ -4,10 +4,12 @@ from components.artifacts.model import Model
 from components.artifacts.task_examples import TaskExamples
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
-from components.dsl.workplace import report_progress
-from components.training.model_folder import write_model
-from components.training.tuning import ClassWeights, Selection, tune
-from keras_bert.config import Pooling, Training
+from components.training.model_folder import read_model, write_model
+from components.training.on_rows import train_on_rows
+from components.training.tuning import ClassWeights, build_task, find_class_weights, finish
+from keras_bert.options.pooling import Pooling
+from keras_bert.options.selection import Selection
+from keras_bert.options.training import Training
 
 
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"))
@@ -20,13 +22,15 @@ def fine_tune(
     training: Training = Training(),
     selection: Selection = Selection(),
 ) -> None:
-    """Trains the whole encoder with a new head on top.
+    """Trains the whole encoder with a new head on top; the same arguments give the same weights.
+
+    Where some questions have no answer, when to give none is found on the validation split, too.
 
     Args:
         pretrained: a model with an encoder; its heads are dropped.
         examples: labelled rows, made with the same vocabulary; their test split is not read.
         model: for the task of the examples.
-        pooling: of a classification or regression, how the states of the tokens become one vector.
+        pooling: of a task with one vector for the whole text, how the states of the tokens become that.
         class_weights: how much the rows of each label weigh in the loss, see `find_class_weights`.
         training: how long and how to train.
         selection: which weights to keep.
@@ -34,13 +38,24 @@ def fine_tune(
     Raises:
         InputError: the checkpoint and the examples do not fit, or the task has no such class weights.
     """
-    task, history = tune(
-        pretrained,
-        examples,
-        pooling=pooling,
-        class_weights=class_weights,
-        training=training,
-        selection=selection,
-        on_progress=report_progress,
-    )
-    write_model(model, task.model, pretrained, {"task": task.name, **task.settings()}, history)
+    from keras_bert.data.records import read_features
+    from keras_bert.training.strategies import find_strategy
+    from keras_bert.training.trainer import make_deterministic
+
+    make_deterministic(training.seed)
+    description = read_features(examples.path)
+    weights = find_class_weights(description, description["settings"].get("labels", []), class_weights)
+    with find_strategy().scope():
+        start = read_model(pretrained)
+        task = build_task(start.encoder, start.tokenizer, description, pooling)
+        history = train_on_rows(
+            task.network(),
+            task.objective(weights),
+            examples,
+            training,
+            select=task.selected_by if selection.keep == "best" else None,
+            patience=selection.patience,
+            validations=selection.validations,
+        )
+    finish(task, examples)
+    write_model(model, task, history, training.precision)

@@ -17,8 +17,11 @@ from components.dsl.workplace import report_progress
 from components.examples.rows import read_rows
 from components.scoring.tasks import TaskScores, choose_metric, score_task
 from components.training.model_folder import write_model
-from components.training.tuning import ClassWeights, Selection, task_labels, tune
-from keras_bert.config import Pooling, Training, check
+from components.training.tuning import ClassWeights, task_labels, tune
+from keras_bert.checks import check
+from keras_bert.options.pooling import Pooling
+from keras_bert.options.selection import Selection
+from keras_bert.options.training import Training
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task

@@ -15,7 +15,8 @@ from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Local, Output
 from components.dsl.workplace import report_progress
-from components.sources.text import DocstringCorpus, TextSource
+from components.sources.docstrings import DocstringCorpus
+from components.sources.text import TextSource
 
 # Of a small corpus; from 64 MB on, shards grow to four times as much (`corpus_plan.shard_size`).
 SHARD_BYTES = 1_000_000

@@ -21,11 +21,12 @@ from components.examples.records import (
     serialize_sentences,
 )
 from components.examples.splits import carve
+from components.sources.passages import DocstringTask
+from components.sources.questions import Question, QuestionSource, as_fields
 from components.sources.shared import check_numbers
-from components.sources.squad import Question, as_fields
-from components.sources.task_sources import QuestionSource, SentenceSource
-from components.sources.text import DocstringTask, TableSource
-from keras_bert.config import check
+from components.sources.table import TableSource
+from components.sources.tagged_words import SentenceSource
+from keras_bert.checks import check
 
 if TYPE_CHECKING:
     from keras_bert.tokenizers.tokenizer import Tokenizer

@@ -15,7 +15,9 @@ from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress
-from keras_bert.config import Masking, PretrainingRows, check
+from keras_bert.checks import check
+from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining_rows import PretrainingRows
 
 _FEATURES = {
     "token_ids": "int64, (length,): [CLS] A [SEP] B [SEP], or [CLS] A [SEP], not padded",

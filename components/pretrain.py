@@ -12,7 +12,9 @@ from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.training.model_folder import write_model
 from components.training.on_rows import training_folders
-from keras_bert.config import EncoderShape, Training, check
+from keras_bert.checks import check
+from keras_bert.config import EncoderShape
+from keras_bert.options.training import Training
 
 if TYPE_CHECKING:
     from keras_bert.data.batches import Batches, Phases

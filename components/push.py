@@ -19,9 +19,11 @@ from components.dsl.component import component
 from components.dsl.errors import Refusal
 from components.dsl.signature import Input, Output
 from components.scoring.model_card import write_model_card
-from components.training.model_folder import TOKENIZER_FILES
+from keras_bert.folders import LABELS_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
 
-EDGE_FILES = ("model.tflite", "model.onnx", "labels.json", "recipe.json", *TOKENIZER_FILES)
+# What goes along where it is there; of the two files for LiteRT the float one only where there is no other.
+OPTIONAL_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE, LABELS_FILE)
+ALWAYS_FILES = ("recipe.json", TASK_FILE, *TOKENIZER_FILES)
 
 _STAGING = ".staging-"
 _STAGING_SECONDS = 24 * 3600
@@ -29,7 +31,7 @@ _STAGING_SECONDS = 24 * 3600
 
 @component()
 def push(
-    edge: Input[EdgeModel],
+    edges: Input[list[EdgeModel]],
     evaluation: Input[Evaluation],
     blessing: Input[Blessing],
     pushed: Output[Pushed],
@@ -39,7 +41,7 @@ def push(
     """Copies a blessed model into the next numbered folder of `folder`.
 
     Args:
-        edge: the exported files.
+        edges: the exported files of each seed; the evaluation says whose are pushed.
         evaluation: goes along as `metrics.json` and into the model card.
         blessing: what decides.
         pushed: where the model went.
@@ -55,7 +57,8 @@ def push(
         raise Refusal("not pushed, because it was not blessed: " + "; ".join(failed))
     target = Path(folder).absolute()
     target.mkdir(parents=True, exist_ok=True)
-    files = {file: edge.file(file) for file in EDGE_FILES} | {"metrics.json": evaluation.file("metrics.json")}
+    edge = edges[json.loads(evaluation.file("metrics.json").read_text())["kept"]]
+    files = {file: edge.file(file) for file in choose_files(edge)} | {"metrics.json": evaluation.file("metrics.json")}
     made_of = {"edge_model": edge.fingerprint(), "evaluation": evaluation.fingerprint()}
     origin = json.dumps(made_of, indent=1) + "\n"
     # Not of the card: it is for people, who may add to it.
@@ -65,6 +68,14 @@ def push(
     content = {"path": str(target / str(version)), "version": version, "files": digests}
     pushed.file("pushed.json").write_text(json.dumps(content, indent=1) + "\n")
     pushed.counts = {"version": version}
+
+
+def choose_files(edge: EdgeModel) -> list[str]:
+    """The exported files to push."""
+    names = [name for name in OPTIONAL_FILES if edge.file(name).is_file()]
+    if TFLITE_FILE in names and TFLITE_FLOAT_FILE in names:
+        names.remove(TFLITE_FLOAT_FILE)
+    return [*names, *ALWAYS_FILES]
 
 
 def newest_version(folder: Path, digests: Mapping[str, str]) -> int | None:

@@ -1,4 +1,4 @@
-"""The folder of a saved model: its files, and how several files appear together."""
+"""The names that files and graphs share, and how several files appear together."""
 
 import os
 import tempfile
@@ -6,8 +6,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+# What every model takes, each int32 (batch, length), and what an exported one answers with.
+INPUT_NAMES = ("token_ids", "segment_ids", "padding_mask")
+LOGITS = "logits"
+
 MODEL_FILE = "model.keras"
 TASK_FILE = "task.json"
+VOCABULARY_FILE = "vocab.txt"
+TOKENIZER_FILE = "tokenizer.json"
+TOKENIZER_FILES = (VOCABULARY_FILE, TOKENIZER_FILE)
+LABELS_FILE = "labels.json"
+FEATURES_FILE = "features.json"
+# Exported: the smallest grids that training left, floats for LiteRT, floats for ONNX Runtime.
+TFLITE_FILE = "model.tflite"
+TFLITE_FLOAT_FILE = "model_float32.tflite"
+ONNX_FILE = "model.onnx"
 
 
 @contextmanager

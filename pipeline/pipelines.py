@@ -18,7 +18,7 @@ from components.pretrain import pretrain
 from components.push import push
 from components.quantize import quantize
 from components.sources.checkpoint import Checkpoint
-from keras_bert.config import Distillation
+from keras_bert.options.distillation import Distillation
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.settings.fine_tuning import FineTuningSettings
 from pipeline.settings.schema import Settings

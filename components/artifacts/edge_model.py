@@ -4,4 +4,7 @@ from components.dsl.artifact import Artifact
 
 
 class EdgeModel(Artifact):
-    """`model.tflite` (int8), `model_float32.tflite`, `model.onnx`, vocabulary, `labels.json`, `recipe.json`."""
+    """`model.tflite` (int8), `model_float32.tflite`, `model.onnx`, `task.json`, the tokenizer's files, `recipe.json`.
+
+    Which of the first three there are is a setting; `labels.json` is there where the task has labels.
+    """

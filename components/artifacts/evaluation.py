@@ -4,4 +4,4 @@ from components.dsl.artifact import Artifact
 
 
 class Evaluation(Artifact):
-    """`metrics.json`: one row a model, with accuracy, macro F1, confusion, size and latency."""
+    """`metrics.json`: a row a model, with its metrics over seeds, size and latency; see `components.evaluate`."""

@@ -4,7 +4,9 @@ from components.dsl.artifact import Artifact
 
 
 class TaskExamples(Artifact):
-    """Labelled rows: `train.tfrecord`, `validation.tfrecord`, `test.tfrecord`, `features.json`, `labels.json`.
+    """Labelled rows: `{split}.tfrecord`, as they were read in `{split}.jsonl.gz`, `features.json` and `labels.json`.
 
-    Regression and questions have no labels; `{split}.jsonl.gz` holds the originals of tagged words and questions.
+    Splits are train, validation and test; there are labels where the task has some.
     """
+
+    format_version = 2

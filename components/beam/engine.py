@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from components.dsl.errors import nearest
 from components.dsl.workplace import report_progress
-from keras_bert.config import check
+from keras_bert.checks import check
 
 LOCAL = "FnApiRunner"
 # Those that Beam 2.77 knows by a short name, in any case and also without "Runner" (apache_beam.runners.runner); every

@@ -4,7 +4,7 @@ import dataclasses
 import re
 from typing import Literal, get_args
 
-from keras_bert.config import check
+from keras_bert.checks import check
 
 Repetition = Literal["off", "lines", "gopher"]
 

@@ -25,8 +25,8 @@ from components.corpus.index import Rows, Texts, TextsReader, make_line, write_g
 from components.corpus.near_duplicates import Hashes, Signer, find_pairs
 from components.corpus.plan import NOBODY, Plan, describe, make_plan, pack, shard_size
 from components.dsl.errors import InputError
-from components.sources.documents import Document, Undecodable, read_documents
-from components.sources.text import DocstringCorpus, TextSource
+from components.sources.docstrings import DocstringCorpus
+from components.sources.text import Document, TextSource, Undecodable, read_documents
 
 STEP = "ingest_corpus"
 PLAN = "plan.json"

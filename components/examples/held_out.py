@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from components.dsl.errors import InputError
 from components.examples.splits import HELD_OUT, carve
-from components.sources.table import Row
+from components.sources.table import TextRow
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
@@ -30,7 +30,7 @@ def hold_out(rows: list[T], missing: list[str], key: Callable[[T], str], what: s
             f"taking a {missing[0]} part out of the training rows needs at least 6 different {what}, got {len(keys)}; "
             f"add rows or give a {missing[0]} file"
         )
-    parts = carve([Row(text, "") for text in keys], missing)
+    parts = carve([TextRow(text, "") for text in keys], missing)
     place = {row.text: (split, number) for split, part in parts.items() for number, row in enumerate(part)}
     ordered = sorted(rows, key=lambda row: (place[key(row)][1], row))
     return {split: [row for row in ordered if place[key(row)][0] == split] for split in parts}

@@ -4,12 +4,12 @@ import hashlib
 from collections import defaultdict
 
 from components.dsl.errors import InputError
-from components.sources.table import Row
+from components.sources.table import TextRow
 
 HELD_OUT = 0.1
 
 
-def carve(rows: list[Row], missing: list[str]) -> dict[str, list[Row]]:
+def carve(rows: list[TextRow], missing: list[str]) -> dict[str, list[TextRow]]:
     """Splits rows into `train` and each missing split, a tenth of every label each, by the hash of the text.
 
     Equal texts come to the same split, whatever their labels, and the order of the rows does not matter.
@@ -17,13 +17,13 @@ def carve(rows: list[Row], missing: list[str]) -> dict[str, list[Row]]:
     Raises:
         InputError: there are too few rows to have one of each split, or none of a label stays in train.
     """
-    groups: dict[tuple[str, str | None], list[Row]] = defaultdict(list)
+    groups: dict[tuple[str, str | None], list[TextRow]] = defaultdict(list)
     for row in rows:
         groups[row.text, row.second_text].append(row)
     by_label: dict[str, list[tuple[str, str | None]]] = defaultdict(list)
     for key, group in groups.items():
         by_label[min(row.label for row in group)].append(key)
-    splits: dict[str, list[Row]] = {"train": [], **{split: [] for split in missing}}
+    splits: dict[str, list[TextRow]] = {"train": [], **{split: [] for split in missing}}
     for keys in by_label.values():
         keys.sort(key=_hash)
         held = round(HELD_OUT * len(keys))
@@ -50,5 +50,5 @@ def _hash(key: tuple[str, str | None]) -> str:
     return hashlib.blake2b("\0".join(part or "" for part in key).encode(), digest_size=8).hexdigest()
 
 
-def _order(row: Row) -> tuple[str, str]:
+def _order(row: TextRow) -> tuple[str, str]:
     return _hash((row.text, row.second_text)), row.label

@@ -21,12 +21,13 @@ from components.rows.row_layout import Marks, Rows, lay_out_pairs, lay_out_stret
 from components.rows.sentence_order import make_ordered_pairs
 from components.rows.sentence_pairs import Document, make_pairs
 from components.rows.statistics import Tally, add, tally_rows
-from keras_bert.config import Masking, PretrainingRows
 from keras_bert.data.dynamic_masking import pieces_of
 from keras_bert.data.record_bytes import Column, serialize_rows
 from keras_bert.data.records import write_records
 from keras_bert.masking.masks import Masked, Pieces, mask_rows
 from keras_bert.masking.row_random import row_keys
+from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.tokenizers.tokenizer import Tokenizer
 
 # Few enough for the tables of a batch to stay in the processor's cache.

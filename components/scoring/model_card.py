@@ -1,54 +1,89 @@
 """The model card of a pushed folder: what the model is, how good, how big and how fast."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_bert.folders import ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
+
+_ANSWERS = {
+    "classification": ("BERT classifier of texts", "`logits`: float32 (batch, {labels}), one for each label"),
+    "regression": ("BERT that gives a text a number", "`logits`: float32 (batch, 1), the number"),
+    "token_classification": ("BERT tagger of words", "`logits`: float32 (batch, length, {labels}), of a word's first piece"),
+    "question_answering": (
+        "BERT that finds answers in a context",
+        "`logits`: float32 (batch, length, 2), of the answer's first and last piece",
+    ),
+    "embedding": ("BERT that makes vectors of texts", "`embedding`: float32 (batch, width)"),
+}
+_FILES = {
+    TFLITE_FILE: "int8 weights and activations, for LiteRT; signatures for {lengths} tokens",
+    TFLITE_FLOAT_FILE: "float32, for LiteRT; signatures for {lengths} tokens",
+    ONNX_FILE: "float32, for ONNX Runtime; any batch and any length up to {lengths} tokens",
+}
+
 
 def write_model_card(folder: Path, name: str, version: int) -> None:
-    """Writes `README.md` from the `metrics.json`, `labels.json` and `recipe.json` of a folder."""
-    metrics, labels, recipe = (
-        json.loads((folder / file).read_text()) for file in ("metrics.json", "labels.json", "recipe.json")
+    """Writes `README.md` from the `metrics.json`, `task.json` and `recipe.json` of a folder."""
+    metrics, task, recipe = (
+        json.loads((folder / file).read_text()) for file in ("metrics.json", TASK_FILE, "recipe.json")
     )
-    (folder / "README.md").write_text(render_model_card(name, version, metrics, labels, recipe))
+    (folder / "README.md").write_text(render_model_card(name, version, metrics, task, recipe))
 
 
 def render_model_card(
-    name: str, version: int, metrics: dict[str, Any], labels: list[str], recipe: dict[str, Any]
+    name: str, version: int, metrics: Mapping[str, Any], task: Mapping[str, Any], recipe: Mapping[str, Mapping[str, Any]]
 ) -> str:
     """The card as Markdown (sections after Mitchell et al. 2019, "Model Cards for Model Reporting")."""
-    table = "\n".join(_render_row(model, row) for model, row in metrics["models"].items())
+    kind, output = _ANSWERS[task["task"]]
+    labels: Sequence[str] = task.get("labels", ())
+    known = f": {', '.join(labels)}" if labels else ""
+    files = "\n".join(
+        f"- `{file}`: {text.format(lengths=', '.join(map(str, recipe[file]['lengths'])))}"
+        for file, text in _FILES.items()
+        if file in recipe and not (file == TFLITE_FLOAT_FILE and TFLITE_FILE in recipe)
+    )
+    names = list(next(iter(metrics["models"].values()))["metrics"])
+    seeds = len(metrics["models"][metrics["shipped"]]["metrics"][metrics["metric"]]["seeds"])
+    over = f" Scores are the mean and the standard deviation over {seeds} seeds." if seeds > 1 else ""
+    table = "\n".join(_render_row(model, row, names) for model, row in metrics["models"].items())
     return f"""# {name}, version {version}
 
-A BERT classifier of texts into {len(labels)} labels: {", ".join(labels)}.
+A {kind}{known}. Inputs hold up to {task["max_length"]} tokens.
 
 ## Files
 
-- `model.tflite`: int8 weights and activations, for LiteRT; signatures for {recipe["model.tflite"]["lengths"]} tokens
-- `model.onnx`: float32, for ONNX Runtime; any batch and length up to {max(recipe["model.tflite"]["lengths"])} tokens
-- `vocab.txt`, `tokenizer.json`, `labels.json`: what turns text into ids, and logits into labels
-- `metrics.json`: all figures, with confusion matrices; `recipe.json`: how the files were made
+{files}
+- `vocab.txt`, `tokenizer.json`, `task.json`: how text becomes ids, and outputs become answers
+- `metrics.json`: all figures; `recipe.json`: how the files were made
 
 ## Inputs and output
 
-`token_ids`, `segment_ids`, `padding_mask`: int32 (batch, length). `logits`: float32 (batch, {len(labels)}).
+`token_ids`, `segment_ids`, `padding_mask`: int32 (batch, length). {output.format(labels=len(labels))}.
 
 ## Quality
 
-On {metrics["test_rows"]} test rows that nothing was trained or tuned on. Milliseconds are the median for one
-passage on one thread of the machine that made the files.
+On {metrics["rows"]["test"]} test rows that nothing was trained or tuned on, x 100.{over} `{metrics["shipped"]}` is what
+this folder is for. Milliseconds are the median for one row on one thread of the machine that made the files.
 
-| model | accuracy | macro F1 | MB | ms |
-| --- | --- | --- | --- | --- |
+| model | {" | ".join(names)} | MB | ms |
+| --- |{" --- |" * (len(names) + 2)}
 {table}
 
 ## Limits
 
-The model knows what its training rows showed it. Rows unlike them get a label all the same, and the score of a
-label is no calibrated probability.
+The model knows what its training rows showed it. Rows unlike them get an answer all the same, and its score is no
+calibrated probability.
 """
 
 
-def _render_row(model: str, row: dict[str, Any]) -> str:
+def _render_row(model: str, row: Mapping[str, Any], names: Sequence[str]) -> str:
+    scores = [format_score(row["metrics"][name]) for name in names]
     size, speed = (f"{row[key]:.2f}" if key in row else "" for key in ("megabytes", "milliseconds"))
-    return f"| {model} | {100 * row['accuracy']:.2f} | {row['macro_f1']:.4f} | {size} | {speed} |"
+    return f"| {' | '.join([model, *scores, size, speed])} |"
+
+
+def format_score(value: Mapping[str, Any]) -> str:
+    """A mean over seeds, x 100, with its standard deviation where there are several."""
+    return f"{100 * value['mean']:.2f}" + ("" if value["sd"] is None else f" ± {100 * value['sd']:.2f}")

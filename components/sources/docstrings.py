@@ -5,6 +5,7 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import importlib.util
+import math
 import platform
 import re
 import sysconfig
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from components.dsl.errors import InputError
 from components.dsl.workplace import report_progress
+from components.sources.shared import digest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -244,3 +246,39 @@ def _unseen(docstrings: list[str], seen: set[str]) -> Iterator[str]:
 
 def _hash(key: str) -> int:
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")
+
+
+@dataclasses.dataclass(frozen=True)
+class DocstringCorpus:
+    """The docstrings of numpy, scipy, tensorflow, keras, apache_beam and the standard library, as installed here.
+
+    Attributes:
+        megabytes: the most text.
+    """
+
+    megabytes: float = 6.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.megabytes < math.inf:
+            raise ValueError(f"DocstringCorpus.megabytes must be positive and finite, got {self.megabytes!r}")
+
+    def check(self) -> None:
+        """Raises InputError unless all six libraries are installed."""
+        self.fingerprint()
+
+    def fingerprint(self) -> str:
+        """The digest of the size and of the libraries' versions.
+
+        Raises:
+            InputError: a library is not installed.
+        """
+        return digest([("megabytes", str(self.megabytes).encode()), *library_versions()])
+
+    def documents(self) -> Iterator[tuple[str, str]]:
+        """(name, text) documents, one a source file; only files of the training split of the built-in tasks."""
+        yield from harvest_documents(self.megabytes)
+
+
+def library_versions() -> list[tuple[str, bytes]]:
+    """What the docstrings depend on, for digests: the libraries and their versions."""
+    return [(library.label, library.version().encode()) for library in LIBRARIES]

@@ -1,13 +1,25 @@
 """The embedded task: which library is this passage about? The libraries' own names are blanked out."""
 
+import dataclasses
 import hashlib
 import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 from components.dsl.workplace import report_progress
-from components.sources.docstrings import LIBRARIES, Library, clean, find_sources, read_docstrings, split_of
+from components.sources.docstrings import (
+    LIBRARIES,
+    Library,
+    clean,
+    find_sources,
+    library_versions,
+    read_docstrings,
+    split_of,
+)
+from components.sources.shared import digest
+from components.sources.table import TextRow
 
 SHARES = {"train": 1.0, "validation": 0.125, "test": 0.125}
 NEUTRAL = "library"
@@ -127,3 +139,37 @@ def _shingles(passage: str) -> list[bytes]:
 
 def _key(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class DocstringTask:
+    """Which of the six libraries of `DocstringCorpus` is a passage of a docstring about?
+
+    Attributes:
+        rows_per_label: the most training rows of a label.
+    """
+
+    task: ClassVar[str] = "classification"
+
+    rows_per_label: int = 4500
+
+    def __post_init__(self) -> None:
+        if self.rows_per_label < 8:
+            raise ValueError(f"DocstringTask.rows_per_label must be at least 8, got {self.rows_per_label!r}")
+
+    def check(self) -> None:
+        """Raises InputError unless all six libraries are installed."""
+        self.fingerprint()
+
+    def fingerprint(self) -> str:
+        """The digest of the number of rows and of the libraries' versions.
+
+        Raises:
+            InputError: a library is not installed.
+        """
+        return digest([("rows_per_label", str(self.rows_per_label).encode()), *library_versions()])
+
+    def splits(self) -> dict[str, list[TextRow]]:
+        """Train, validation and test rows: a passage without the libraries' names, and whose it is."""
+        splits = harvest_rows(self.rows_per_label)
+        return {split: [TextRow(text, label) for text, label in rows] for split, rows in splits.items()}

@@ -1,12 +1,16 @@
 """What the sources share: checks of their fields, digests, and what splits must have in common."""
 
 import array
+import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from components.dsl.errors import InputError, nearest
 from components.files.paths import file_digest, match_files, short_name
 from components.files.text_files import extension
+
+SPLITS = ("train", "validation", "test")
 
 
 def require(field: str, value: str) -> None:
@@ -80,3 +84,18 @@ def digest(parts: Iterable[tuple[str, bytes]]) -> str:
     for name, content in parts:
         whole.update(f"\0{name}\0{hashlib.sha256(content).hexdigest()}".encode())
     return whole.hexdigest()
+
+
+def fingerprint_source(source: Any, kinds: Sequence[str]) -> str:
+    """The digest of a source's settings and of the files of its splits.
+
+    Args:
+        source: a dataclass with the fields `train`, `validation` and `test`.
+        kinds: of the files.
+
+    Raises:
+        InputError: a file is missing.
+    """
+    settings = {name: value for name, value in dataclasses.asdict(source).items() if name not in SPLITS}
+    paths = given_splits(source.train, source.validation, source.test)
+    return fingerprint_splits(repr(sorted(settings.items())), paths, kinds)

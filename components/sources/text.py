@@ -1,21 +1,51 @@
-"""Where the user's data comes from: plain settings that can read, check and fingerprint what they stand for."""
+"""Text without labels, one document at a time: text files, JSON lines, CSV, TSV, Parquet and saved datasets."""
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Iterator
-from typing import ClassVar, Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from components.dsl.errors import InputError
-from components.files.paths import file_digest, short_name
-from components.files.record_files import RECORD_KINDS
-from components.sources.documents import Document, match_files, read_documents
-from components.sources.shared import check_labels, check_numbers, digest, fingerprint_splits, given_splits, require
-from components.sources.table import Row, read_table
-from keras_bert.config import check
+from components.files.paths import file_digest, match_files, short_name
+from components.files.record_files import RECORD_KINDS, Record, as_any_text, as_text, read_records
+from components.files.text_files import Lines, extension
+from components.sources.shared import digest, require
+from keras_bert.checks import check
+
+TEXT = ".txt"
+DOCUMENT_KINDS = (TEXT, *RECORD_KINDS)
 
 # How much of a file is read before a run starts.
 _CHECKED_CHARACTERS = 64_000_000
+
+
+class Document(NamedTuple):
+    """A text.
+
+    Attributes:
+        source: where it was found: the file's name inside of `TextSource.path`, and `#` with the number of the
+            document or row, from 0, or `:` with the line where it starts, from 1.
+        id: the field that `TextSource.id` names; None without one, and in a text file.
+        text: without white space around it, never empty.
+    """
+
+    source: str
+    id: str | None
+    text: str
+
+
+class Undecodable(NamedTuple):
+    """A text that is not valid Unicode.
+
+    Attributes:
+        source: as in `Document`.
+        reason: as `bytes that are not UTF-8 at offset 12`.
+        text: with U+FFFD for what could not be decoded.
+    """
+
+    source: str
+    reason: str
+    text: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +110,7 @@ class TextSource:
         Raises:
             InputError: there is none, or no such split.
         """
-        return match_files(self.path, self.split)
+        return match_files(self.path, DOCUMENT_KINDS, self.split, what="the corpus")
 
     def documents(self) -> Iterator[tuple[str, str]]:
         """(source, text) of every document, in the order of the files' names; see `Document`.
@@ -104,149 +134,68 @@ class TextSource:
         return found
 
 
-@dataclasses.dataclass(frozen=True)
-class TableSource:
-    """Rows with a label or a number, in tables with named columns: `.tsv`, `.csv`, `.jsonl`, `.parquet` or `.arrow`.
+def read_documents(file: str, source: TextSource) -> Iterator[Document | Undecodable]:
+    """The documents of one file in their order, in constant memory but for the longest of them.
 
-    Text formats may be compressed: `.gz`, `.bz2`, `.zst`.
+    Args:
+        file: one that `match_files` found.
+        source: says which fields hold text and id, what ends a document of a text file, and what is to be done
+            with one that is not valid Unicode.
 
-    Attributes:
-        train: the table of training rows; a folder or a pattern stands for several, see `TextSource.path`.
-        validation: another table, or None to take a tenth of the training rows.
-        test: likewise.
-        text: the column of the text.
-        label: the column of the label; labels are strings, those of a regression finite numbers.
-        second_text: the column of a second text, for pairs.
-        task: what the labels are, names of classes or numbers.
+    Raises:
+        InputError: the file is missing, broken or of an unknown kind, a field is missing or holds no text; or a
+            document is not valid Unicode and `source.undecodable` is `error`.
     """
-
-    train: str
-    validation: str | None = None
-    test: str | None = None
-    text: str = "text"
-    label: str = "label"
-    second_text: str | None = None
-    task: Literal["classification", "regression"] = "classification"
-
-    def __post_init__(self) -> None:
-        for field in ("train", "text", "label"):
-            require(f"TableSource.{field}", getattr(self, field))
-        columns = self._columns()
-        if len(set(columns)) < len(columns):
-            raise ValueError(f"TableSource.text, label and second_text must be different columns, got {columns}")
-        known = get_args(self.__annotations__["task"])
-        check("TableSource", "task", self.task in known, f"be one of {known}", self.task)
-
-    def check(self) -> None:
-        """Raises InputError unless the tables can be read, have their columns and fit together, see `splits`."""
-        self.splits()
-
-    def fingerprint(self) -> str:
-        """The digest of the task, of the columns' names and of the tables.
-
-        Raises:
-            InputError: a table is missing.
-        """
-        names = "|".join(map(repr, [self.task, *self._columns()]))
-        return fingerprint_splits(names, self._paths(), RECORD_KINDS)
-
-    def splits(self) -> dict[str, list[Row]]:
-        """The rows of each table that is given, by split.
-
-        Raises:
-            InputError: a table is missing, empty, not UTF-8 or without a named column; has fewer than two labels,
-                or a validation or test label that training never saw; or, for a regression, what is no number, or
-                only one number in validation or test.
-        """
-        numbers = self.task == "regression"
-        tables = {
-            split: read_table(path, self.text, self.label, self.second_text, numbers=numbers)
-            for split, path in self._paths().items()
-        }
-        labels = {split: {row.label for row in rows} for split, rows in tables.items()}
-        if numbers:
-            check_numbers({split: own for split, own in labels.items() if split != "train"})
-        else:
-            check_labels(labels, f"column {self.label!r} of {self.train}")
-        return tables
-
-    def _columns(self) -> list[str]:
-        return [column for column in (self.text, self.label, self.second_text) if column is not None]
-
-    def _paths(self) -> dict[str, str]:
-        return given_splits(self.train, self.validation, self.test)
+    name = short_name(file, source.path)
+    kind = extension(file)
+    if kind == TEXT:
+        lines = Lines(file, strict=source.undecodable == "error")
+        yield from _read_text(lines, name, whole=source.document_end == "file")
+    elif kind in RECORD_KINDS:
+        yield from _read_rows(file, name, source)
+    else:
+        raise InputError(f"a file of documents must be {', '.join(DOCUMENT_KINDS)}, got {file}")
 
 
-@dataclasses.dataclass(frozen=True)
-class DocstringCorpus:
-    """The docstrings of numpy, scipy, tensorflow, keras, apache_beam and the standard library, as installed here.
-
-    Attributes:
-        megabytes: the most text.
-    """
-
-    megabytes: float = 6.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.megabytes < math.inf:
-            raise ValueError(f"DocstringCorpus.megabytes must be positive and finite, got {self.megabytes!r}")
-
-    def check(self) -> None:
-        """Raises InputError unless all six libraries are installed."""
-        self.fingerprint()
-
-    def fingerprint(self) -> str:
-        """The digest of the size and of the libraries' versions.
-
-        Raises:
-            InputError: a library is not installed.
-        """
-        return digest([("megabytes", str(self.megabytes).encode()), *_library_versions()])
-
-    def documents(self) -> Iterator[tuple[str, str]]:
-        """(name, text) documents, one a source file; only files of the training split of `DocstringTask`."""
-        from components.sources.docstrings import harvest_documents
-
-        yield from harvest_documents(self.megabytes)
+def _read_text(lines: Lines, name: str, *, whole: bool) -> Iterator[Document | Undecodable]:
+    number = 0
+    begun: list[str] = []
+    for line in lines:
+        if whole or line.strip():
+            begun.append(line)
+            continue
+        if begun:
+            yield _make_document(f"{name}#{number}", None, "\n".join(begun), lines.take_problem())
+            number += 1
+            begun = []
+    text = "\n".join(begun)
+    if text.strip():
+        yield _make_document(f"{name}#{number}", None, text, lines.take_problem())
 
 
-@dataclasses.dataclass(frozen=True)
-class DocstringTask:
-    """Which of the six libraries of `DocstringCorpus` is a passage of a docstring about?
-
-    Attributes:
-        rows_per_label: the most training rows of a label.
-    """
-
-    task: ClassVar[str] = "classification"
-
-    rows_per_label: int = 4500
-
-    def __post_init__(self) -> None:
-        if self.rows_per_label < 8:
-            raise ValueError(f"DocstringTask.rows_per_label must be at least 8, got {self.rows_per_label!r}")
-
-    def check(self) -> None:
-        """Raises InputError unless all six libraries are installed."""
-        self.fingerprint()
-
-    def fingerprint(self) -> str:
-        """The digest of the number of rows and of the libraries' versions.
-
-        Raises:
-            InputError: a library is not installed.
-        """
-        return digest([("rows_per_label", str(self.rows_per_label).encode()), *_library_versions()])
-
-    def splits(self) -> dict[str, list[Row]]:
-        """Train, validation and test rows: a passage without the libraries' names, and whose it is."""
-        from components.sources.passages import harvest_rows
-
-        splits = harvest_rows(self.rows_per_label)
-        return {split: [Row(text, label) for text, label in rows] for split, rows in splits.items()}
+def _read_rows(file: str, name: str, source: TextSource) -> Iterator[Document | Undecodable]:
+    strict = source.undecodable == "error"
+    fields = (source.text, source.id) if source.id else (source.text,)
+    for record in read_records(file, fields, strict=strict):
+        cells, problem = _read_cells(record, fields, strict=strict)
+        if cells[0].strip():
+            unit, _, number = record.place.partition(" ")
+            place = f"{name}:{number}" if unit == "line" else f"{name}#{int(number) - 1}"
+            yield _make_document(place, cells[1] if source.id else None, cells[0], problem)
 
 
-def _library_versions() -> list[tuple[str, bytes]]:
-    from components.sources.docstrings import LIBRARIES
+def _read_cells(record: Record, fields: tuple[str, ...], *, strict: bool) -> tuple[list[str], str | None]:
+    """The values of a row as texts, and what could not be decoded in them."""
+    pairs = list(zip(fields, record.values, strict=True))
+    if strict:
+        return [as_text(value, record.where, field) for field, value in pairs], None
+    cells = [as_any_text(value, record.where, field) for field, value in pairs]
+    problem = next((problem for _, problem in cells if problem), None)
+    # What is wrong with a line may be in a field that nobody asked for.
+    touched = any("\ufffd" in text for text, _ in cells)
+    return [text for text, _ in cells], problem or (record.problem if touched else None)
 
-    return [(library.label, library.version().encode()) for library in LIBRARIES]
+
+def _make_document(source: str, id_: str | None, text: str, problem: str | None) -> Document | Undecodable:
+    text = text.strip()
+    return Document(source, id_, text) if problem is None else Undecodable(source, problem, text)

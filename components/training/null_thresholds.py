@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from components.sources.squad import Question
+from components.sources.questions import Question
 
 if TYPE_CHECKING:
     from keras_bert.tasks.question_answering import Answer, QuestionAnswering

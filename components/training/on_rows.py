@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.artifacts.task_examples import TaskExamples
 from components.dsl.workplace import report_progress, workplace
-from keras_bert.config import Training
+from keras_bert.options.training import Training
 
 if TYPE_CHECKING:
     import keras

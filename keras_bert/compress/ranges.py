@@ -74,15 +74,11 @@ def save_ranges(ranges: Mapping[str, tuple[float, float]], folder: str | os.Path
     (Path(folder) / RANGES_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
-def load_ranges(folder: str | os.PathLike[str]) -> Ranges:
-    """Reads what `save_ranges` wrote.
-
-    Raises:
-        FileNotFoundError: the folder holds no ranges: its model was not trained for quantization.
-    """
+def find_ranges(folder: str | os.PathLike[str]) -> Ranges | None:
+    """Reads what `save_ranges` wrote; None where there is nothing, as beside a model that stays float."""
     path = Path(folder) / RANGES_FILE
     if not path.is_file():
-        raise FileNotFoundError(f"{folder} has no {RANGES_FILE}: its model was not trained for quantization")
+        return None
     return {name: (float(low), float(high)) for name, (low, high) in json.loads(path.read_text()).items()}
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert.config import check
+from keras_bert.checks import check
 from keras_bert.masking.row_random import row_keys
 
 Indices = NDArray[np.int64]

@@ -9,10 +9,11 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from keras_bert.config import Masking
+from keras_bert.folders import VOCABULARY_FILE
 from keras_bert.masking.masks import Pieces, describe_pieces, mask_rows
 from keras_bert.masking.row_random import row_keys
-from keras_bert.tokenizers.tokenizer import MASK, SPECIAL_TOKENS, VOCABULARY_FILE
+from keras_bert.options.masking import Masking
+from keras_bert.tokenizers.tokenizer import MASK, SPECIAL_TOKENS
 from keras_bert.tokenizers.wordpiece import CONTINUATION
 
 Batch = dict[str, tf.Tensor]

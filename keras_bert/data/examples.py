@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.config import Masking, check
+from keras_bert.checks import check
 from keras_bert.data.batch_plan import BatchPlan
 from keras_bert.data.batches import Batch, Batches, Parse
 from keras_bert.data.dynamic_masking import DynamicMasking
 from keras_bert.data.record_store import RecordStore
 from keras_bert.data.records import RecordError, read_features, read_labels, read_records
 from keras_bert.losses import IGNORED
+from keras_bert.options.masking import Masking
 
 _INTEGERS = tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)
 _SCALAR = tf.io.FixedLenFeature([], tf.int64)

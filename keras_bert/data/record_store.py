@@ -12,8 +12,8 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from keras_bert.config import Compression
 from keras_bert.data.records import count_records
+from keras_bert.options.compression import Compression
 
 # A record is 8 bytes of length, 4 of checksum, the data, and 4 of checksum (tensorflow, `record_writer.h`).
 _HEAD, _TAIL = 12, 4

@@ -11,12 +11,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.config import Compression
+from keras_bert.folders import FEATURES_FILE, LABELS_FILE
+from keras_bert.options.compression import Compression
 
-FEATURES_FILE = "features.json"
-LABELS_FILE = "labels.json"
-
-Value = bytes | Sequence[int]
+Value = bytes | float | Sequence[int]
 
 _TENSORFLOW_NAMES: dict[Compression, str] = {"none": "", "gzip": "GZIP"}
 _CHUNK = 1 << 20
@@ -32,7 +30,7 @@ def serialize(features: dict[str, Value]) -> bytes:
     """One `tf.train.Example`; equal features give equal bytes.
 
     Args:
-        features: name -> bytes, or whole numbers (a sequence or an array).
+        features: name -> bytes, one float, or whole numbers (a sequence or an array).
     """
     return tf.train.Example(
         features=tf.train.Features(feature={name: _feature(value) for name, value in features.items()})
@@ -42,6 +40,8 @@ def serialize(features: dict[str, Value]) -> bytes:
 def _feature(value: Value) -> tf.train.Feature:
     if isinstance(value, bytes):
         return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
+    if isinstance(value, float):
+        return tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
     return tf.train.Feature(int64_list=tf.train.Int64List(value=value))
 
 

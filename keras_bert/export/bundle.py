@@ -1,63 +1,49 @@
-"""A pushed folder: the int8 model with all that it takes to ask it something."""
+"""A folder with exported files, and a task that asks one of them."""
 
-import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from keras_bert.export.runtimes import TFLiteClassifier
-from keras_bert.tasks.checks import as_texts, check_same_length
-from keras_bert.tasks.classification import Prediction, decode
+from keras_bert.export.runtimes import OnnxModel, TFLiteModel
+from keras_bert.folders import ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
+from keras_bert.tasks.base import Runtime, Task
+from keras_bert.tasks.registry import read_settings
 from keras_bert.tokenizers.tokenizer import Tokenizer
 
+# What answers best for its size comes first.
+_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE)
 
-class Bundle:
-    """Reads a folder with `model.tflite`, `vocab.txt`, `tokenizer.json` and `labels.json`.
+
+def open_file(file: Path, max_length: int, num_threads: int = 1) -> Runtime:
+    """An exported file in its runtime.
 
     Args:
-        folder: where a model was pushed to.
-        num_threads: threads of the runtime.
+        file: `.tflite` or `.onnx`.
+        max_length: the most tokens of a row, which an `.onnx` file does not tell.
+        num_threads: threads of one inference.
 
-    Attributes:
-        labels: names of the classes, in the order of the logits.
-        classifier: from `token_ids`, `segment_ids`, `padding_mask` (batch, length) to logits (batch, labels).
+    Raises:
+        ValueError: the file cannot be opened.
+    """
+    return OnnxModel(file, max_length, num_threads) if file.suffix == ".onnx" else TFLiteModel(file, num_threads)
+
+
+def load_exported(folder: str | os.PathLike[str], file: str = "", *, num_threads: int = 1) -> Task:
+    """The task of a folder that was exported or pushed to, asking one of its files.
+
+    Args:
+        folder: holds the file, `task.json`, `vocab.txt` and `tokenizer.json`.
+        file: a `.tflite` or `.onnx` file in it; if empty the int8 one, else the first of those for LiteRT and ONNX Runtime.
+        num_threads: threads of the runtime.
 
     Raises:
         FileNotFoundError: the folder lacks one of the files.
+        ValueError: one of them is damaged.
     """
-
-    def __init__(self, folder: str | os.PathLike[str], num_threads: int = 1) -> None:
-        folder = Path(folder)
-        for name in ("model.tflite", "vocab.txt", "tokenizer.json", "labels.json"):
-            if not (folder / name).is_file():
-                raise FileNotFoundError(f"{folder} is no pushed model: it has no {name}")
-        self.labels: list[str] = json.loads((folder / "labels.json").read_text())
-        self.model_path = folder / "model.tflite"
-        self.classifier = TFLiteClassifier(self.model_path, num_threads)
-        self._tokenizer = Tokenizer.load(folder)
-
-    def encode(self, text: str, second_text: str | None = None) -> dict[str, np.ndarray[Any, Any]]:
-        """One text, or a pair, as model inputs (1, length), cut to the longest length that the model takes."""
-        pair = None if second_text is None else [second_text]
-        encoded = self._tokenizer.encode([text], pair, max_length=self.classifier.max_length, pad_to_longest=True)
-        return {name: value.numpy() for name, value in encoded.items()}
-
-    def predict(self, texts: Sequence[str], second_texts: Sequence[str] | None = None) -> list[Prediction]:
-        """The most probable label of every text.
-
-        Args:
-            texts: what to classify.
-            second_texts: the second text of each pair, for models trained on pairs.
-
-        Raises:
-            TypeError: a text is no string.
-            ValueError: there are no texts, or not as many second texts.
-        """
-        texts = as_texts("texts", texts)
-        seconds = [None] * len(texts) if second_texts is None else second_texts
-        check_same_length("texts", texts, "second_texts", seconds)
-        rows = zip(texts, seconds, strict=True)
-        return [decode(self.classifier(**self.encode(*row))[0], self.labels) for row in rows]
+    folder = Path(folder)
+    file = file or next((name for name in _FILES if (folder / name).is_file()), TFLITE_FILE)
+    for name in (file, TASK_FILE, *TOKENIZER_FILES):
+        if not (folder / name).is_file():
+            raise FileNotFoundError(f"{folder} is no pushed model: it has no {name}")
+    task, settings = read_settings(folder / TASK_FILE)
+    runtime = open_file(folder / file, settings["max_length"], num_threads)
+    return task.from_settings(runtime, Tokenizer.load(folder), settings)

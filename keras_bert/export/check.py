@@ -17,59 +17,65 @@ class ParityError(AssertionError):
     """An exported model answers otherwise than the model it was made from."""
 
 
-def check_parity(name: str, reference: Array, candidate: Array, tolerance: float) -> float:
-    """Compares logits (rows, labels) and returns the largest absolute difference.
+def check_parity(
+    name: str, reference: Array, candidate: Array, tolerance: float, padding_mask: Array | None = None
+) -> float:
+    """Compares outputs (rows, ...) and returns the largest absolute difference.
 
     Args:
         name: of the candidate, for the message.
         reference: what the model answers.
         candidate: what the exported file answers to the same rows.
-        tolerance: the largest absolute difference allowed, in logits.
+        tolerance: the largest absolute difference allowed.
+        padding_mask: (rows, length), where outputs run along the tokens: what stands at padding does not count.
 
     Raises:
-        ParityError: a logit differs by more, or is not a number; or the shapes differ.
+        ParityError: an output differs by more, or is not a number; or the shapes differ.
     """
-    _check_shapes(name, reference, candidate)
+    if reference.shape != candidate.shape or reference.ndim < 2 or not reference.size:
+        shapes = f"{candidate.shape} against {reference.shape}"
+        raise ParityError(f"{name} must answer (rows, ...) like its reference, got {shapes}")
     differences = np.abs(np.asarray(reference, np.float64) - np.asarray(candidate, np.float64))
     # NaN compares false with everything: it must not pass for a small difference.
     differences = np.where(np.isnan(differences), np.inf, differences)
-    row, label = np.unravel_index(int(differences.argmax()), differences.shape)
-    largest = float(differences[row, label])
+    if reference.ndim == 3 and padding_mask is not None:
+        differences = np.where(padding_mask[:, :, None] == 1, differences, 0)
+    place = np.unravel_index(int(differences.argmax()), differences.shape)
+    largest = float(differences[place])
     if largest > tolerance:
         raise ParityError(
-            f"{name} must differ by at most {tolerance} from its reference, got {largest:.6g} in row {row}: "
-            f"{candidate[row].tolist()} where {reference[row].tolist()} was expected"
+            f"{name} must differ by at most {tolerance} from its reference, got {largest:.6g} in row {place[0]}: "
+            f"{candidate[place[:-1]].tolist()} where {reference[place[:-1]].tolist()} was expected"
         )
     return largest
 
 
-def check_agreement(name: str, reference: Array, candidate: Array, minimum: float) -> float:
-    """Compares the labels that two arrays of logits (rows, labels) choose and returns the share that agrees.
+def check_agreement(name: str, agreement: Array, answers: Array, minimum: float) -> float:
+    """Checks how far a file gives its reference's answers, and returns the mean over the rows.
 
     For integer files: rounding in another order moves a value by a grid step here and there, and what
     such steps add up to depends on the model. What must not change is the answer.
 
     Args:
-        name: of the candidate, for the message.
-        reference: what the model answers.
-        candidate: what the exported file answers to the same rows.
-        minimum: the smallest share of rows on which both must agree, 0 to 1; one row may always differ.
+        name: of the file, for the message.
+        agreement: (rows,) from 0 to 1, see `Task.agreement`.
+        answers: the file's outputs (rows, ...).
+        minimum: the smallest mean, 0 to 1; one row may always differ.
 
     Raises:
-        ParityError: they agree on fewer rows, or a logit is not a number; or the shapes differ.
+        ParityError: they agree less, or an output is not a number.
     """
-    _check_shapes(name, reference, candidate)
-    if not np.isfinite(candidate).all():
-        row = int(np.flatnonzero(~np.isfinite(candidate).all(axis=1))[0])
-        raise ParityError(f"{name} must answer with finite numbers, got {candidate[row].tolist()} in row {row}")
-    agrees = reference.argmax(axis=1) == candidate.argmax(axis=1)
-    share = float(agrees.mean())
+    finite = np.isfinite(answers).reshape(len(answers), -1).all(axis=1)
+    if not finite.all():
+        row = int(np.flatnonzero(~finite)[0])
+        raise ParityError(f"{name} must answer with finite numbers, got others in row {row}")
+    share = float(agreement.mean())
     # A single row near a tie may tip over, however few the rows are.
-    if share < minimum and np.count_nonzero(~agrees) > 1:
-        row = int(np.flatnonzero(~agrees)[0])
+    if share < minimum and (1 - agreement).sum() > 1:
+        row = int(agreement.argmin())
         raise ParityError(
-            f"{name} must choose the label of its reference for at least {minimum:.4f} of the rows, got {share:.4f}; "
-            f"first in row {row}: {candidate[row].tolist()} where {reference[row].tolist()} was expected"
+            f"{name} must give the answers of its reference to at least {minimum:.4f} of the rows, got {share:.4f}; "
+            f"least in row {row}: {agreement[row]:.4f}"
         )
     return share
 
@@ -97,12 +103,6 @@ def lint_tflite(path: str | os.PathLike[str]) -> dict[str, int]:
         for operation in graph.operators
     )
     return dict(sorted(counts.items()))
-
-
-def _check_shapes(name: str, reference: Array, candidate: Array) -> None:
-    if reference.shape != candidate.shape or reference.ndim != 2 or not reference.size:
-        shapes = f"{candidate.shape} against {reference.shape}"
-        raise ParityError(f"{name} must answer (rows, labels) like its reference, got {shapes}")
 
 
 def _names(constants: type) -> dict[int, str]:

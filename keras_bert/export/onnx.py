@@ -8,21 +8,23 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_bert.export.runtimes import INPUT_NAMES
+from keras_bert.folders import INPUT_NAMES, LOGITS
 
 # The newest operator set that tf2onnx writes.
 OPSET = 18
 
 
-def export_onnx(model: keras.Model, path: str | os.PathLike[str]) -> None:
+def export_onnx(model: keras.Model, path: str | os.PathLike[str], *, output: str = LOGITS, opset: int = OPSET) -> None:
     """Writes a model with one output as `.onnx`; equal models give equal bytes.
 
-    The graph takes `token_ids`, `segment_ids` and `padding_mask`, int32 (batch, length), and answers with
-    float32 `logits` (batch, labels).
+    The graph takes `token_ids`, `segment_ids` and `padding_mask`, int32 (batch, length), and answers with float32
+    (batch, labels), (batch, length, labels) or whatever the model's output is.
 
     Args:
-        model: from `INPUT_NAMES` to logits.
+        model: from `INPUT_NAMES` to one output.
         path: the file to write.
+        output: the name of the output.
+        opset: the version of ONNX' operator set.
     """
     import onnx
     import tf2onnx
@@ -32,9 +34,9 @@ def export_onnx(model: keras.Model, path: str | os.PathLike[str]) -> None:
     @tf.function(input_signature=signature, autograph=False)
     def serve(token_ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor) -> dict[str, tf.Tensor]:
         inputs = dict(zip(INPUT_NAMES, (token_ids, segment_ids, padding_mask), strict=True))
-        return {"logits": model(inputs, training=False)}
+        return {output: model(inputs, training=False)}
 
-    proto, _ = tf2onnx.convert.from_function(serve, input_signature=signature, opset=OPSET)
+    proto, _ = tf2onnx.convert.from_function(serve, input_signature=signature, opset=opset)
     _make_canonical(proto.graph)
     onnx.checker.check_model(proto)
     Path(path).write_bytes(proto.SerializeToString(deterministic=True))
@@ -63,7 +65,7 @@ def _make_canonical(graph: Any) -> None:
     for weight in used:
         weight.name = names[weight.name]
     for value in (*graph.input, *graph.output):
-        for dimension, name in zip(value.type.tensor_type.shape.dim, ("batch", "length"), strict=True):
+        for dimension, name in zip(value.type.tensor_type.shape.dim, ("batch", "length"), strict=False):
             if not dimension.dim_value:
                 dimension.dim_param = name
     for field, content in (("node", nodes), ("initializer", used), ("value_info", [])):

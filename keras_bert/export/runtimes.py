@@ -2,18 +2,30 @@
 
 import os
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_bert.folders import INPUT_NAMES, LOGITS
+
 Array = np.ndarray[Any, Any]
 
-INPUT_NAMES = ("token_ids", "segment_ids", "padding_mask")
 SIGNATURE = "serve_{length}"
 
 
-class TFLiteClassifier:
-    """A `.tflite` classifier with one signature a length, in LiteRT.
+class Output(NamedTuple):
+    """What is known of an output before it is asked for.
+
+    Attributes:
+        shape: its axes; None or a name where any size will do.
+    """
+
+    shape: tuple[Any, ...]
+
+
+class TFLiteModel:
+    """A `.tflite` file with one signature a length, in LiteRT; in a task it stands in the place of a Keras model.
 
     Args:
         path: what `export_tflite` wrote.
@@ -21,10 +33,14 @@ class TFLiteClassifier:
 
     Attributes:
         lengths: tokens that the signatures take, shortest first.
+        max_length: the most tokens that a row may have.
+        output: the `Output` of the logits, or of outputs with other names by their names.
 
     Raises:
-        ValueError: the file has no such signatures.
+        ValueError: it is no such file, or has no such signatures.
     """
+
+    name = "LiteRT"
 
     def __init__(self, path: str | os.PathLike[str], num_threads: int = 1) -> None:
         from ai_edge_litert.interpreter import Interpreter
@@ -34,26 +50,32 @@ class TFLiteClassifier:
         if not names:
             raise ValueError(f"{path} must have signatures named {SIGNATURE}, got {interpreter.get_signature_list()}")
         self.lengths = tuple(sorted(names))
+        self.max_length = self.lengths[-1]
         self._signatures = {length: interpreter.get_signature_runner(names[length]) for length in self.lengths}
+        details = self._signatures[self.lengths[-1]].get_output_details()
+        self._shapes = {name: tuple(int(size) for size in details[name]["shape"]) for name in details}
+        self.output = _for_task({name: Output((None, *shape[1:])) for name, shape in self._shapes.items()})
 
-    @property
-    def max_length(self) -> int:
-        """The most tokens that a row may have."""
-        return self.lengths[-1]
+    def predict_on_batch(self, batch: Mapping[str, Array]) -> Any:
+        """The outputs for a batch of inputs by name, as a Keras model gives them."""
+        return self(**{name: batch[name] for name in INPUT_NAMES})
 
-    def __call__(self, token_ids: Array, segment_ids: Array, padding_mask: Array) -> Array:
-        """Three times (batch, length), any integers -> logits (batch, labels).
+    def __call__(self, token_ids: Array, segment_ids: Array, padding_mask: Array) -> Any:
+        """Three times (batch, length), any integers -> logits (batch, ...), or outputs with other names by their names.
 
-        Each row runs in the shortest signature that holds its tokens, padding not counted.
+        Each row runs in the shortest signature that holds its tokens, padding not counted. An output that runs along
+        the tokens is 0 where a row has none.
 
         Raises:
             ValueError: a row has more tokens than the longest signature.
         """
-        rows = zip(token_ids, segment_ids, padding_mask, strict=True)
-        return np.stack([self._classify(dict(zip(INPUT_NAMES, row, strict=True))) for row in rows])
+        given = zip(token_ids, segment_ids, padding_mask, strict=True)
+        rows = [self._run(dict(zip(INPUT_NAMES, row, strict=True))) for row in given]
+        width = token_ids.shape[1]
+        return _for_task({name: self._stack(name, [row[name] for row in rows], width) for name in self._shapes})
 
-    def _classify(self, row: dict[str, Array]) -> Array:
-        """Three times (length,) -> logits (labels,)."""
+    def _run(self, row: dict[str, Array]) -> dict[str, Array]:
+        """Three times (length,) -> outputs; those along the tokens as long as the row without its padding."""
         tokens = _count_tokens(row["padding_mask"])
         length = next((length for length in self.lengths if tokens <= length), None)
         if length is None:
@@ -61,35 +83,63 @@ class TFLiteClassifier:
         inputs = {name: np.zeros((1, length), np.int32) for name in INPUT_NAMES}
         for name, values in row.items():
             inputs[name][0, :tokens] = values[:tokens]
-        logits: Array = self._signatures[length](**inputs)["logits"][0]
-        return logits
+        outputs = self._signatures[length](**inputs)
+        return {name: value[0, :tokens] if self._runs_along(name) else value[0] for name, value in outputs.items()}
+
+    def _runs_along(self, name: str) -> bool:
+        return len(self._shapes[name]) == 3
+
+    def _stack(self, name: str, rows: list[Array], width: int) -> Array:
+        if not self._runs_along(name):
+            return np.stack(rows)
+        stacked = np.zeros((len(rows), width, self._shapes[name][-1]), np.float32)
+        for number, row in enumerate(rows):
+            stacked[number, : len(row)] = row
+        return stacked
 
 
-class OnnxClassifier:
-    """An `.onnx` classifier in ONNX Runtime.
+class OnnxModel:
+    """An `.onnx` file in ONNX Runtime; in a task it stands in the place of a Keras model.
 
     Args:
         path: what `export_onnx` wrote.
+        max_length: the most tokens of a row: the file's positions.
         num_threads: threads of one inference.
+
+    Attributes:
+        output: see `TFLiteModel`.
     """
 
-    def __init__(self, path: str | os.PathLike[str], num_threads: int = 1) -> None:
+    name = "ONNX Runtime"
+
+    def __init__(self, path: str | os.PathLike[str], max_length: int, num_threads: int = 1) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = num_threads
         options.inter_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
+        self._names = [output.name for output in self._session.get_outputs()]
+        self.max_length = max_length
+        self.output = _for_task({output.name: Output(tuple(output.shape)) for output in self._session.get_outputs()})
 
-    def __call__(self, token_ids: Array, segment_ids: Array, padding_mask: Array) -> Array:
-        """Three times (batch, length), any integers -> logits (batch, labels)."""
+    def predict_on_batch(self, batch: Mapping[str, Array]) -> Any:
+        """The outputs for a batch of inputs by name, as a Keras model gives them."""
+        return self(**{name: batch[name] for name in INPUT_NAMES})
+
+    def __call__(self, token_ids: Array, segment_ids: Array, padding_mask: Array) -> Any:
+        """As `TFLiteModel`; an output that runs along the tokens has a value for padding, too."""
         given = zip(INPUT_NAMES, (token_ids, segment_ids, padding_mask), strict=True)
         inputs = {name: np.asarray(values, np.int32) for name, values in given}
-        logits: Array = self._session.run(["logits"], inputs)[0]
-        return logits
+        return _for_task(dict(zip(self._names, self._session.run(self._names, inputs), strict=True)))
 
 
 _LENGTH = re.compile(SIGNATURE.format(length=r"(\d+)"))
+
+
+def _for_task(outputs: dict[str, Any]) -> Any:
+    """The logits alone, as the Keras models of most tasks give them; outputs with other names by their names."""
+    return outputs.get(LOGITS, outputs)
 
 
 def _count_tokens(padding_mask: Array) -> int:

@@ -12,7 +12,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from keras_bert.compress.ranges import fixed_ranges
 from keras_bert.export.runtimes import SIGNATURE
-from keras_bert.models.encoder import INPUT_NAMES
+from keras_bert.folders import INPUT_NAMES, LOGITS
 
 
 def export_tflite(
@@ -20,18 +20,22 @@ def export_tflite(
     path: str | os.PathLike[str],
     lengths: Sequence[int] = (32, 64, 128),
     ranges: Mapping[str, tuple[float, float]] | None = None,
+    *,
+    output: str = LOGITS,
 ) -> None:
     """Writes a model with one output as `.tflite`.
 
     The signatures `serve_32`, `serve_64`, ... take `token_ids`, `segment_ids` and `padding_mask`, int32
-    (1, length), and answer with float32 `logits` (1, labels). They share their weights.
+    (1, length), and answer with float32 (1, labels), (1, length, labels) or whatever the model's output is. They share
+    their weights.
 
     Args:
-        model: from `INPUT_NAMES` to logits.
+        model: from `INPUT_NAMES` to one output.
         path: the file to write.
         lengths: tokens of each signature.
         ranges: of the activations, what `QuantizationAware.finish` returned; kernels, token table and these
             activations become int8. None writes a float32 file.
+        output: the name of the output.
 
     Raises:
         ValueError: the lengths are none, repeat or are not positive, or a range belongs to no tap of the model.
@@ -40,7 +44,7 @@ def export_tflite(
         raise ValueError(f"lengths must be positive and differ, got {tuple(lengths)}")
     rounding = contextlib.nullcontext() if ranges is None else fixed_ranges(model, ranges)
     with rounding, tempfile.TemporaryDirectory() as folder:
-        signatures = {SIGNATURE.format(length=length): _freeze(model, length) for length in sorted(lengths)}
+        signatures = {SIGNATURE.format(length=length): _freeze(model, length, output) for length in sorted(lengths)}
         tf.saved_model.save(tf.Module(), folder, signatures=signatures)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=list(signatures))
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
@@ -50,7 +54,7 @@ def export_tflite(
         Path(path).write_bytes(converter.convert())
 
 
-def _freeze(model: keras.Model, length: int) -> tf.types.experimental.ConcreteFunction:
+def _freeze(model: keras.Model, length: int, output: str) -> tf.types.experimental.ConcreteFunction:
     """The model for one row of a fixed length, its variables turned into constants.
 
     Of a file with several signatures the converter would keep variables as such, and quantize none of them.
@@ -65,6 +69,6 @@ def _freeze(model: keras.Model, length: int) -> tf.types.experimental.ConcreteFu
 
     @tf.function(input_signature=signature, autograph=False)
     def serve(token_ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"logits": frozen(token_ids, segment_ids, padding_mask)[0]}
+        return {output: frozen(token_ids, segment_ids, padding_mask)[0]}
 
     return serve.get_concrete_function()

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
-from keras_bert.config import EncoderConfig, Pooling
+from keras_bert.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, has_layer
 from keras_bert.models.pretraining import build_pretraining
+from keras_bert.options.pooling import Pooling
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import build_classifier, pooling_of
 from keras_bert.tasks.embedding import build_embedder

@@ -18,7 +18,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.folders import staged_files
+from keras_bert.folders import TOKENIZER_FILE, staged_files
 from keras_bert.interop import hugging_face_config
 from keras_bert.interop.configs import write_json
 from keras_bert.interop.heads import Head, build_model, build_task, head_of
@@ -41,7 +41,6 @@ from keras_bert.interop.sentence_transformers import (
 )
 from keras_bert.interop.vocabularies import (
     SPECIAL_TOKENS_FILE,
-    TOKENIZER_FILE,
     Vocabulary,
     check_size,
     read_vocabulary,

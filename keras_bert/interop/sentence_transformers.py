@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keras_bert.config import Pooling
 from keras_bert.interop.configs import check_only, read_json, read_length, write_json
+from keras_bert.options.pooling import Pooling
 
 MODULES_FILE = "modules.json"
 LENGTH_FILE = "sentence_bert_config.json"

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from keras_bert.folders import TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.interop.configs import check_only, read_json, read_length, write_json
 from keras_bert.interop.tokenizer_json import SPECIAL_TOKENS, check_added, content_of, read_tokenizer
 
-VOCABULARY_FILE = "vocab.txt"
 SETTINGS_FILE = "tokenizer_config.json"
-TOKENIZER_FILE = "tokenizer.json"
 SPECIAL_TOKENS_FILE = "special_tokens_map.json"
 
 # What `Tokenizer` always does; also what these keys mean when they are absent.

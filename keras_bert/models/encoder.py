@@ -5,13 +5,12 @@ from typing import Any
 import keras
 
 from keras_bert.config import EncoderConfig
+from keras_bert.folders import INPUT_NAMES
 from keras_bert.layers.attention import AttentionBias
 from keras_bert.layers.embeddings import PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.heads import Pooler
 from keras_bert.layers.tap import Tap
-
-INPUT_NAMES = ("token_ids", "segment_ids", "padding_mask")
 
 
 def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:

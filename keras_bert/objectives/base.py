@@ -1,5 +1,7 @@
 """What a training minimizes, as sums and weights: the same on one device or many, at once or in parts."""
 
+import abc
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -27,6 +29,47 @@ class Objective(Protocol):
             model: it is called with those of the batch's entries that are its inputs.
             batch: inputs and labels.
             training: whether dropout is on.
+        """
+
+
+@dataclasses.dataclass(frozen=True)
+class PlainObjective:
+    """What objectives share whose settings are the fields of a dataclass, all plain values."""
+
+    def identity(self) -> dict[str, Any]:
+        """The name of the class and the settings."""
+        return {"class": type(self).__name__, **dataclasses.asdict(self)}
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskObjective(PlainObjective, abc.ABC):
+    """The objective of a task, whose loss is called `loss`; it also tells how far a model is from another one."""
+
+    def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
+        """See `Objective`."""
+        return self.measure(self.run(model, batch, training), batch)
+
+    def run(self, model: keras.Model, batch: Batch, training: bool) -> Any:
+        """The outputs that `measure` and `distance` take."""
+        return call_model(model, batch, training)
+
+    @abc.abstractmethod
+    def weights(self, batch: Batch) -> dict[str, Any]:
+        """The weight of `loss` in a batch."""
+
+    @abc.abstractmethod
+    def measure(self, outputs: Any, batch: Batch) -> Sums:
+        """Sums and weights of `loss` and of what else is to be known."""
+
+    @abc.abstractmethod
+    def distance(self, outputs: Any, wanted: Any, batch: Batch, temperature: float) -> Any:
+        """How far outputs are from those of a teacher, summed over the batch as `loss` is; a scalar.
+
+        Args:
+            outputs: what `run` gave for the student.
+            wanted: what it gave for the teacher.
+            batch: of both.
+            temperature: divides logits, where there are any.
         """
 
 

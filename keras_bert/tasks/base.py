@@ -5,15 +5,16 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import keras
 import numpy as np
 
-from keras_bert.config import check
-from keras_bert.folders import MODEL_FILE, TASK_FILE, staged_files
-from keras_bert.models.encoder import INPUT_NAMES, config_of, encoder_of
+from keras_bert.checks import check
+from keras_bert.folders import INPUT_NAMES, LOGITS, MODEL_FILE, TASK_FILE, staged_files
+from keras_bert.models.encoder import config_of, encoder_of
 from keras_bert.models.saving import save_model
+from keras_bert.objectives.base import TaskObjective
 from keras_bert.tasks.checks import as_texts, check_same_length
 
 if TYPE_CHECKING:
@@ -28,10 +29,28 @@ ROWS_AT_ONCE = 4096
 _LENGTH_STEP = 16
 
 
+class Runtime(Protocol):
+    """An exported file that answers in the place of a Keras model, as those of `keras_bert.export.runtimes` do.
+
+    Attributes:
+        name: of the runtime, for errors.
+        max_length: the most tokens of a row.
+        output: what is known of the outputs: something with a `shape`, or several of them by name.
+    """
+
+    name: str
+    max_length: int
+    output: Any
+
+    def predict_on_batch(self, batch: Features) -> Any:
+        """The outputs (batch, ...) for a batch of inputs."""
+
+
 class Task(abc.ABC):
     """A Keras model with a tokenizer, and the settings with which its outputs become answers.
 
-    `model` is plain Keras: compile it with `loss()` and `metrics()`, fit it on what `examples` returns.
+    `model` is plain Keras: compile it with `loss()` and `metrics()`, fit it on what `examples` returns. An exported
+    file may stand in its place, and answers alike; it cannot be trained or saved.
 
     Args:
         model: from the encoder's inputs to the task's outputs.
@@ -45,21 +64,65 @@ class Task(abc.ABC):
     name: ClassVar[str]
     """The key in `TASKS`, and what `task.json` says."""
 
-    def __init__(self, model: keras.Model, tokenizer: "Tokenizer", *, max_length: int) -> None:
-        config = config_of(model)
-        same = tokenizer.vocabulary_size == config.vocabulary_size
-        rule = f"hold as many pieces as the model's token embedding has rows, {config.vocabulary_size}"
-        check(type(self).__name__, "tokenizer", same, rule, tokenizer.vocabulary_size)
-        rule = f"be between 3 and the model's {config.max_length} positions"
-        check(type(self).__name__, "max_length", 3 <= max_length <= config.max_length, rule, max_length)
-        self.model = model
+    pools: ClassVar[bool] = False
+    """Whether the head stands on one vector for the whole text, so that `build` has a `pooling`."""
+
+    selected_by: ClassVar[str] = "validation_loss"
+    """What held-out rows decide by while a model trains. Correlations, entities and answers are no sums over batches,
+    and to decode them at every validation would cost more than they tell: the loss stands for them."""
+
+    output_name: ClassVar[str] = LOGITS
+    """What exported files call the output of `network`."""
+
+    def __init__(self, model: "keras.Model | Runtime", tokenizer: "Tokenizer", *, max_length: int) -> None:
+        self.model: Any = model
         self.tokenizer = tokenizer
+        self.positions: int = model.max_length if not isinstance(model, keras.Model) else self._check_vocabulary()
+        """The most tokens that the model can take."""
+        rule = f"be between 3 and the model's {self.positions} positions"
+        check(type(self).__name__, "max_length", 3 <= max_length <= self.positions, rule, max_length)
         self.max_length = int(max_length)
+
+    def _check_vocabulary(self) -> int:
+        config, pieces = config_of(self.model), self.tokenizer.vocabulary_size
+        rule = f"hold as many pieces as the model's token embedding has rows, {config.vocabulary_size}"
+        check(type(self).__name__, "tokenizer", pieces == config.vocabulary_size, rule, pieces)
+        return config.max_length
 
     @property
     def encoder(self) -> keras.Model:
         """The encoder inside the model, weights shared: what other tasks are built on."""
         return encoder_of(self.model)
+
+    def network(self) -> keras.Model:
+        """The model with the one output that answers are made of: what is distilled, quantized and exported."""
+        return self.model
+
+    @classmethod
+    @abc.abstractmethod
+    def build(cls, *args: Any, **kwargs: Any) -> Self:
+        """The task with a new head, of an encoder, a tokenizer, and the settings of the constructor and of the head."""
+
+    def rebuilt(self, encoder: keras.Model) -> Self:
+        """The same task on another encoder, with a new head."""
+        return type(self).build(encoder, self.tokenizer, **self.settings(), **self.head())
+
+    def head(self) -> dict[str, Any]:
+        """How the head was built: what `build` takes besides the settings."""
+        return {}
+
+    def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
+        """How far two models give the same answers, row by row: (rows,) from 0 to 1.
+
+        Args:
+            reference: outputs of `network` (rows, ...).
+            candidate: those of another one to the same rows.
+            padding_mask: of the rows (rows, length).
+        """
+        same = np.asarray(reference).argmax(axis=-1) == np.asarray(candidate).argmax(axis=-1)
+        if same.ndim == 1:
+            return same.astype("float64")
+        return (same * padding_mask).sum(axis=1) / np.maximum(padding_mask.sum(axis=1), 1)
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments but the first two, as plain values for `task.json`."""
@@ -68,6 +131,22 @@ class Task(abc.ABC):
     @abc.abstractmethod
     def loss(self) -> Any:
         """What `model.compile` takes as `loss`."""
+
+    def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
+        """What `Trainer` minimizes.
+
+        Args:
+            class_weights: how much each label weighs, in the order of the labels; None for all alike.
+
+        Raises:
+            ValueError: a weight is not positive and finite, the task has no labels, or it is pre-training.
+        """
+        self._refuse_class_weights(class_weights)
+        raise ValueError(f"{self.name} has no labelled rows to train on; see PretrainingObjective")
+
+    def _refuse_class_weights(self, class_weights: Sequence[float] | None) -> None:
+        rule = "be None where there are no labels"
+        check(type(self).__name__, "class_weights", class_weights is None, rule, class_weights)
 
     def metrics(self) -> Any:
         """What `model.compile` takes as `metrics`."""
@@ -81,12 +160,16 @@ class Task(abc.ABC):
         """Writes `model.keras`, `vocab.txt`, `tokenizer.json` and `task.json`; all of them or none."""
         with staged_files(Path(folder)) as staging:
             save_model(self.model, staging / MODEL_FILE)
-            self.tokenizer.save(staging)
-            content = {"task": self.name, **self.settings()}
-            (staging / TASK_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+            self.save_settings(staging)
+
+    def save_settings(self, folder: str | os.PathLike[str]) -> None:
+        """Writes all but the model into an existing folder: `vocab.txt`, `tokenizer.json` and `task.json`."""
+        self.tokenizer.save(folder)
+        content = {"task": self.name, **self.settings()}
+        (Path(folder) / TASK_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
     @classmethod
-    def from_settings(cls, model: keras.Model, tokenizer: "Tokenizer", settings: Mapping[str, Any]) -> Self:
+    def from_settings(cls, model: "keras.Model | Runtime", tokenizer: "Tokenizer", settings: Mapping[str, Any]) -> Self:
         """The task as `settings` described it."""
         return cls(model, tokenizer, **settings)
 
@@ -141,7 +224,7 @@ class Task(abc.ABC):
         answers: list[Any] = [None] * len(lengths)
         order = np.argsort(-lengths, kind="stable")
         for chosen in np.array_split(order, range(batch_size, len(order), batch_size)):
-            batch = _take_rows(features, chosen, int(lengths[chosen].max()), config_of(self.model).max_length)
+            batch = _take_rows(features, chosen, int(lengths[chosen].max()), self.positions)
             outputs = keep(self.model.predict_on_batch(batch))
             for place, row in enumerate(chosen):
                 answers[row] = keras.tree.map_structure(lambda output, place=place: output[place], outputs)

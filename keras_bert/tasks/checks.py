@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.config import check
+from keras_bert.checks import check
 
 Array = np.ndarray[Any, Any]
 

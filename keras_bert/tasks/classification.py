@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 import keras
 import numpy as np
 
-from keras_bert.config import Pooling, check
+from keras_bert.checks import check
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MeanPooler
 from keras_bert.models.encoder import has_layer, pooled_output, sequence_output
-from keras_bert.tasks.base import Array, Features, Task
+from keras_bert.objectives.base import TaskObjective
+from keras_bert.objectives.classification import ClassificationObjective
+from keras_bert.options.pooling import Pooling
+from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import check_labels, check_same_length, label_numbers
 
 if TYPE_CHECKING:
@@ -92,9 +95,11 @@ class Classification(Task):
     """
 
     name = "classification"
+    pools = True
+    selected_by = "validation_accuracy"
 
     def __init__(
-        self, model: keras.Model, tokenizer: "Tokenizer", *, labels: Sequence[str], max_length: int = 128
+        self, model: keras.Model | Runtime, tokenizer: "Tokenizer", *, labels: Sequence[str], max_length: int = 128
     ) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         shape: tuple[Any, ...] = getattr(model.output, "shape", ())
@@ -119,6 +124,14 @@ class Classification(Task):
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments but the first two."""
         return {**super().settings(), "labels": list(self.labels)}
+
+    def head(self) -> dict[str, Any]:
+        """How the text becomes one vector."""
+        return {"pooling": pooling_of(self.model)}
+
+    def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
+        """See `Task.objective`."""
+        return ClassificationObjective(class_weights)
 
     def loss(self) -> keras.losses.Loss:
         """Mean cross-entropy, in nats."""

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 import keras
 import numpy as np
 
-from keras_bert.config import Pooling, check
+from keras_bert.checks import check
 from keras_bert.layers.heads import FirstTokenPooler, MeanPooler
-from keras_bert.models.encoder import sequence_output
-from keras_bert.tasks.base import Array, Features, Task
+from keras_bert.models.encoder import has_layer, sequence_output
+from keras_bert.objectives.base import TaskObjective
+from keras_bert.objectives.embedding import EmbeddingObjective
+from keras_bert.options.pooling import Pooling
+from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, as_texts, check_same_length
 
 if TYPE_CHECKING:
@@ -77,8 +80,10 @@ class Embedding(Task):
     """
 
     name = "embedding"
+    pools = True
+    output_name = "embedding"
 
-    def __init__(self, model: keras.Model, tokenizer: "Tokenizer", *, max_length: int = 256) -> None:
+    def __init__(self, model: keras.Model | Runtime, tokenizer: "Tokenizer", *, max_length: int = 256) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         whole = isinstance(model.output, dict) and "embedding" in model.output
         check(type(self).__name__, "model", whole, "have an output `embedding`", model.name)
@@ -96,6 +101,10 @@ class Embedding(Task):
         """Vectors of an encoder's states, see `build_embedder`."""
         model = build_embedder(encoder, pooling=pooling, normalize=normalize)
         return cls(model, tokenizer, max_length=max_length)
+
+    def network(self) -> keras.Model:
+        """From the encoder's inputs to the vectors (batch, hidden) alone."""
+        return keras.Model(self.model.input, self.model.output["embedding"], name="embedding")
 
     @functools.cached_property
     def similarity(self) -> keras.Model:
@@ -115,6 +124,20 @@ class Embedding(Task):
     def compile(self, optimizer: keras.optimizers.Optimizer, **kwargs: Any) -> None:
         """Compiles `similarity`; `kwargs` go to Keras."""
         self.similarity.compile(optimizer=optimizer, loss=self.loss(), metrics=self.metrics(), **kwargs)
+
+    def head(self) -> dict[str, Any]:
+        """How the text becomes one vector, and whether that has length 1."""
+        pooling = "cls" if has_layer(self.model, "first_token_pooler") else "mean"
+        return {"pooling": pooling, "normalize": has_layer(self.model, "normalization")}
+
+    def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
+        """The cosines of the vectors (rows, hidden), 0 where they are negative."""
+        return np.clip(np.diag(cosine_similarity(reference, candidate)), 0, 1)
+
+    def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
+        """See `Task.objective`."""
+        self._refuse_class_weights(class_weights)
+        return EmbeddingObjective()
 
     def loss(self) -> keras.losses.Loss:
         """The mean squared error of the cosines."""

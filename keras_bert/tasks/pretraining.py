@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import keras
 import numpy as np
 
-from keras_bert.config import Masking, check
+from keras_bert.checks import check
 from keras_bert.losses import IGNORED, labelled_cross_entropy
 from keras_bert.masking.masks import describe_pieces, mask_tokens
 from keras_bert.metrics.accuracy import LabelledAccuracy
 from keras_bert.models.pretraining import build_pretraining
+from keras_bert.options.masking import Masking
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Task, pad_rows, slices
 from keras_bert.tasks.checks import as_texts
 

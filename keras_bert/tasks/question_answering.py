@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 import keras
 import numpy as np
 
-from keras_bert.config import check
+from keras_bert.checks import check
 from keras_bert.layers.dense import Dense
 from keras_bert.losses import span_hits, span_loss
 from keras_bert.models.encoder import sequence_output
+from keras_bert.objectives.base import TaskObjective
+from keras_bert.objectives.question_answering import QuestionAnsweringObjective
 from keras_bert.tasks.answer_spans import Spans, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import (
     Pieces,
@@ -23,7 +25,7 @@ from keras_bert.tasks.answer_windows import (
     widest_windows,
     window_features,
 )
-from keras_bert.tasks.base import Array, Features, Task, slices
+from keras_bert.tasks.base import Array, Features, Runtime, Task, slices
 from keras_bert.tasks.checks import as_texts, check_same_length
 
 if TYPE_CHECKING:
@@ -98,7 +100,7 @@ class QuestionAnswering(Task):
 
     def __init__(
         self,
-        model: keras.Model,
+        model: keras.Model | Runtime,
         tokenizer: "Tokenizer",
         *,
         max_length: int = 384,
@@ -161,6 +163,16 @@ class QuestionAnswering(Task):
         """The constructor's arguments but the first two."""
         names = ("stride", "max_query_length", "max_answer_length", "null_threshold")
         return {**super().settings(), **{name: getattr(self, name) for name in names}}
+
+    def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
+        """Whether the likeliest start and end (rows, length, 2) are the same."""
+        same = np.asarray(reference).argmax(axis=1) == np.asarray(candidate).argmax(axis=1)
+        return same.all(axis=1).astype("float64")
+
+    def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
+        """See `Task.objective`."""
+        self._refuse_class_weights(class_weights)
+        return QuestionAnsweringObjective()
 
     def loss(self) -> Any:
         """Mean cross-entropy of start and end, in nats."""

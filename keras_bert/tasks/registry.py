@@ -36,7 +36,7 @@ def load(folder: str | os.PathLike[str]) -> Task:
     # All else of a task runs on any Keras backend.
     from keras_bert.tokenizers.tokenizer import Tokenizer
 
-    task, settings = _read_settings(folder / TASK_FILE)
+    task, settings = read_settings(folder / TASK_FILE)
     model, tokenizer = load_model(folder / MODEL_FILE), Tokenizer.load(folder)
     try:
         return task.from_settings(model, tokenizer, settings)
@@ -46,7 +46,12 @@ def load(folder: str | os.PathLike[str]) -> Task:
         ) from None
 
 
-def _read_settings(file: Path) -> tuple[type[Task], dict[str, Any]]:
+def read_settings(file: Path) -> tuple[type[Task], dict[str, Any]]:
+    """The task that a `task.json` names, and the arguments of its `from_settings`.
+
+    Raises:
+        ValueError: it is damaged, or names no known task.
+    """
     try:
         settings = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:

@@ -4,12 +4,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import keras
+import numpy as np
 
-from keras_bert.config import Pooling, check
+from keras_bert.checks import check
 from keras_bert.layers.dense import Dense
-from keras_bert.tasks.base import Array, Features, Task
+from keras_bert.objectives.base import TaskObjective
+from keras_bert.objectives.regression import RegressionObjective
+from keras_bert.options.pooling import Pooling
+from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, check_same_length
-from keras_bert.tasks.classification import pool
+from keras_bert.tasks.classification import pool, pooling_of
 
 if TYPE_CHECKING:
     from keras_bert.tokenizers.tokenizer import Tokenizer
@@ -43,8 +47,9 @@ class Regression(Task):
     """
 
     name = "regression"
+    pools = True
 
-    def __init__(self, model: keras.Model, tokenizer: "Tokenizer", *, max_length: int = 128) -> None:
+    def __init__(self, model: keras.Model | Runtime, tokenizer: "Tokenizer", *, max_length: int = 128) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         shape: tuple[Any, ...] = getattr(model.output, "shape", ())
         check(type(self).__name__, "model", tuple(shape[1:]) == (1,), "give numbers (batch, 1)", model.name)
@@ -61,6 +66,20 @@ class Regression(Task):
     ) -> Self:
         """A new regressor on an encoder, see `build_regressor`."""
         return cls(build_regressor(encoder, pooling=pooling, dropout=dropout), tokenizer, max_length=max_length)
+
+    def head(self) -> dict[str, Any]:
+        """How the text becomes one vector."""
+        return {"pooling": pooling_of(self.model)}
+
+    def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
+        """One less the difference of the numbers (rows, 1), as a share of what the reference's span."""
+        span = max(float(np.ptp(reference)), 1e-6)
+        return np.clip(1 - np.abs(reference - candidate)[:, 0] / span, 0, 1)
+
+    def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
+        """See `Task.objective`."""
+        self._refuse_class_weights(class_weights)
+        return RegressionObjective()
 
     def loss(self) -> keras.losses.Loss:
         """The mean squared error."""

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, Self
 import keras
 import numpy as np
 
-from keras_bert.config import check
+from keras_bert.checks import check
 from keras_bert.layers.dense import Dense
 from keras_bert.losses import IGNORED, labelled_cross_entropy
 from keras_bert.metrics.accuracy import LabelledAccuracy
 from keras_bert.metrics.entities import OUTSIDE, entities_of, split_tag
 from keras_bert.models.encoder import sequence_output
-from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Task, slices
+from keras_bert.objectives.base import TaskObjective
+from keras_bert.objectives.token_classification import TokenClassificationObjective
+from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Runtime, Task, slices
 from keras_bert.tasks.checks import as_texts, check_labels, check_same_length
 from keras_bert.tasks.word_rows import WordRows, Words, pack_words
 
@@ -86,7 +88,7 @@ class TokenClassification(Task):
     name = "token_classification"
 
     def __init__(
-        self, model: keras.Model, tokenizer: "Tokenizer", *, labels: Sequence[str], max_length: int = 128
+        self, model: keras.Model | Runtime, tokenizer: "Tokenizer", *, labels: Sequence[str], max_length: int = 128
     ) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         shape: tuple[Any, ...] = getattr(model.output, "shape", ())
@@ -111,6 +113,10 @@ class TokenClassification(Task):
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments but the first two."""
         return {**super().settings(), "labels": list(self.labels)}
+
+    def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
+        """See `Task.objective`."""
+        return TokenClassificationObjective(class_weights)
 
     def loss(self) -> keras.losses.Loss:
         """Mean cross-entropy of the tagged pieces, in nats."""

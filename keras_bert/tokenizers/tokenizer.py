@@ -8,11 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_bert.folders import TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.tokenizers.texts import as_strings
 from keras_bert.tokenizers.wordpiece import build_wordpiece
-
-VOCABULARY_FILE = "vocab.txt"
-OPTIONS_FILE = "tokenizer.json"
 
 PAD, UNKNOWN, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
@@ -47,7 +45,7 @@ class Tokenizer:
             ValueError: the vocabulary or the option cannot be used.
         """
         text = (Path(folder) / VOCABULARY_FILE).read_text(encoding="utf-8")
-        file = Path(folder) / OPTIONS_FILE
+        file = Path(folder) / TOKENIZER_FILE
         options = json.loads(file.read_text())
         if not isinstance(options, dict) or not isinstance(options.get("lowercase"), bool):
             raise ValueError(f'{file} must say {{"lowercase": true}} or false, got {options!r}')
@@ -57,7 +55,7 @@ class Tokenizer:
         """Writes `vocab.txt` (one piece a line) and `tokenizer.json` into an existing folder."""
         lines = "".join(f"{piece}\n" for piece in self.vocabulary)
         (Path(folder) / VOCABULARY_FILE).write_bytes(lines.encode())
-        (Path(folder) / OPTIONS_FILE).write_text(json.dumps({"lowercase": self.lowercase}) + "\n")
+        (Path(folder) / TOKENIZER_FILE).write_text(json.dumps({"lowercase": self.lowercase}) + "\n")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Tokenizer, (self.vocabulary, self.lowercase)

@@ -12,7 +12,7 @@ import numpy as np
 import safetensors
 from safetensors.numpy import load_file, save_file
 
-from keras_bert.config import check
+from keras_bert.checks import check
 
 logger = logging.getLogger(__name__)
 

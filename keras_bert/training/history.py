@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import tensorflow as tf
@@ -15,7 +15,7 @@ _SCALAR = tf.compat.v1.SummaryMetadata(
 )
 
 
-def write_history(history: Sequence[Entry], path: Path) -> None:
+def write_history(history: Sequence[Mapping[str, float | str]], path: Path) -> None:
     """Writes one JSON object a line; no times, so that equal trainings give equal files."""
     path.write_text("".join(map(_line, history)))
 
@@ -53,5 +53,5 @@ class RunningRecord:
         self._writer.close()
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: Mapping[str, float | str]) -> str:
     return json.dumps(entry, sort_keys=True) + "\n"

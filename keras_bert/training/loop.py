@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keras_bert.config import check
+from keras_bert.checks import check
 from keras_bert.models.saving import describe_model
 from keras_bert.objectives.base import add_up, averages
 from keras_bert.training.checkpoints import Arrays, CheckpointError, Checkpoints

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import keras
 
-from keras_bert.config import Precision
+from keras_bert.options.training import Precision
 
 # Weights are float32 in all of them (Micikevicius et al. 2018, section 3.1).
 POLICIES: dict[str, str] = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}

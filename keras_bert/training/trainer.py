@@ -10,10 +10,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.config import Training
 from keras_bert.fused.training import compiled_update, fused_blocks
 from keras_bert.objectives.base import Batch, Objective, Sums, means
 from keras_bert.optimizer import adamw
+from keras_bert.options.training import Training
 from keras_bert.training.checkpoints import Arrays
 from keras_bert.training.devices import Devices
 from keras_bert.training.graph_memory import custom_gradients_forgotten

@@ -6,10 +6,12 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from components.sources.task_sources import QuestionSource, SentenceSource
-from components.sources.text import TableSource
-from components.training.tuning import Selection
-from keras_bert.config import Pooling, Training
+from components.sources.questions import QuestionSource
+from components.sources.table import TableSource
+from components.sources.tagged_words import SentenceSource
+from keras_bert.options.pooling import Pooling
+from keras_bert.options.selection import Selection
+from keras_bert.options.training import Training
 from pipeline.settings.files import TASKS, choose_task, load
 
 # Pydantic puts these marks into the place of an error, where a user has no use for them.

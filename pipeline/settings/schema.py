@@ -10,9 +10,19 @@ import pydantic
 from components.beam.engine import BeamOptions
 from components.corpus.cleaning import Cleaning
 from components.evaluate import Thresholds
-from components.sources.task_sources import QuestionSource, SentenceSource
-from components.sources.text import DocstringCorpus, DocstringTask, TableSource, TextSource
-from keras_bert.config import Distillation, EncoderShape, Masking, Pooling, PretrainingRows, Training, check
+from components.sources.docstrings import DocstringCorpus
+from components.sources.passages import DocstringTask
+from components.sources.questions import QuestionSource
+from components.sources.table import TableSource
+from components.sources.tagged_words import SentenceSource
+from components.sources.text import TextSource
+from keras_bert.checks import check
+from keras_bert.config import EncoderShape
+from keras_bert.options.distillation import Distillation
+from keras_bert.options.masking import Masking
+from keras_bert.options.pooling import Pooling
+from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.training import Training
 from pipeline.settings.files import TASKS, choose_task, load
 
 # The two kinds of data. Pydantic puts these marks into the place of an error, where a user has no use for them.

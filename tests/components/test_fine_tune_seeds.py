@@ -19,9 +19,9 @@ from components.examples.rows import predict, read_rows
 from components.fine_tune import fine_tune
 from components.fine_tune_seeds import fine_tune_seeds
 from components.scoring.tasks import metric_names, score_task
-from components.training.tuning import Selection
-from keras_bert.config import Training
 from keras_bert.data.records import read_features
+from keras_bert.options.selection import Selection
+from keras_bert.options.training import Training
 from tests.components import tuning_job
 
 TRAINING = Training(epochs=15.0, batch_size=8, learning_rate=1e-2, seed=3, xla="off")  # compiling takes longer

@@ -10,9 +10,9 @@ from components.dsl.errors import InputError
 from components.examples.held_out import hold_out
 from components.examples.splits import carve
 from components.ingest_examples import ingest_examples
-from components.sources.table import Row
-from components.sources.task_sources import QuestionSource, SentenceSource
-from components.sources.text import TableSource
+from components.sources.questions import QuestionSource
+from components.sources.table import TableSource, TextRow
+from components.sources.tagged_words import SentenceSource
 from keras_bert.data.examples import read_texts, task_batches
 from keras_bert.data.records import read_features, read_labels
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
@@ -230,7 +230,7 @@ def test_same_bytes_whatever_the_order_of_the_rows(tmp_path, vocabulary):
 
 
 def test_equal_texts_come_to_the_same_split():
-    rows = [Row(f"text {number % 50}", "ab"[number % 3 == 0]) for number in range(300)]
+    rows = [TextRow(f"text {number % 50}", "ab"[number % 3 == 0]) for number in range(300)]
     splits = carve(rows, ["validation", "test"])
     texts = {split: {row.text for row in part} for split, part in splits.items()}
     assert not texts["train"] & (texts["validation"] | texts["test"])
@@ -239,7 +239,7 @@ def test_equal_texts_come_to_the_same_split():
 
 
 def test_only_the_missing_split_is_taken():
-    rows = [Row(f"text {number}", "ab"[number % 2]) for number in range(100)]
+    rows = [TextRow(f"text {number}", "ab"[number % 2]) for number in range(100)]
     splits = carve(rows, ["test"])
     assert {split: Counter(row.label for row in part) for split, part in splits.items()} == {
         "train": {"a": 45, "b": 45},
@@ -249,16 +249,16 @@ def test_only_the_missing_split_is_taken():
 
 def test_too_few_rows():
     with pytest.raises(InputError, match=r"taking a validation part .* at least 6 different texts, got 4 texts"):
-        carve([Row(f"text {number}", "ab"[number % 2]) for number in range(4)], ["validation", "test"])
+        carve([TextRow(f"text {number}", "ab"[number % 2]) for number in range(4)], ["validation", "test"])
 
 
 def test_label_that_would_be_carved_out():
-    rows = [Row(f"text {number}", "a") for number in range(20)]
+    rows = [TextRow(f"text {number}", "a") for number in range(20)]
     held = next(iter(carve(rows, ["test"])["test"]))
     with pytest.raises(InputError, match=r"the label 'b' must keep a row for training, .* taken for test"):
-        carve([*rows, Row(held.text, "b")], ["test"])
+        carve([*rows, TextRow(held.text, "b")], ["test"])
     kept = next(iter(carve(rows, ["test"])["train"]))
-    assert Row(kept.text, "b") in carve([*rows, Row(kept.text, "b")], ["test"])["train"]
+    assert TextRow(kept.text, "b") in carve([*rows, TextRow(kept.text, "b")], ["test"])["train"]
 
 
 def test_length_without_room(tmp_path, vocabulary):

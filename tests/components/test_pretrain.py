@@ -9,8 +9,11 @@ from components.artifacts.model import Model
 from components.artifacts.pretraining_examples import PretrainingExamples
 from components.mask_examples import mask_examples
 from components.pretrain import pretrain
-from keras_bert.config import EncoderShape, Masking, PretrainingRows, Training
+from keras_bert.config import EncoderShape
 from keras_bert.models.saving import load_model
+from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.training import Training
 from tests.components.test_mask_examples import inputs
 
 __all__ = ["inputs"]

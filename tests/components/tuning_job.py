@@ -11,8 +11,9 @@ from components.artifacts.model import Model
 from components.artifacts.task_examples import TaskExamples
 from components.artifacts.vocabulary import Vocabulary
 from components.ingest_examples import ingest_examples
-from components.sources.task_sources import QuestionSource, SentenceSource
-from components.sources.text import TableSource
+from components.sources.questions import QuestionSource
+from components.sources.table import TableSource
+from components.sources.tagged_words import SentenceSource
 from keras_bert.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import Embedding

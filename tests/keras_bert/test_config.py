@@ -3,17 +3,11 @@ import math
 
 import pytest
 
-from keras_bert.config import (
-    PRESETS,
-    VOCABULARY_SIZES,
-    Distillation,
-    EncoderConfig,
-    EncoderShape,
-    Masking,
-    PretrainingRows,
-    Training,
-    preset,
-)
+from keras_bert.config import PRESETS, VOCABULARY_SIZES, EncoderConfig, EncoderShape, preset
+from keras_bert.options.distillation import Distillation
+from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.training import Training
 
 SHAPE = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16}
 

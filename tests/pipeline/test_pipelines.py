@@ -4,7 +4,7 @@ from pathlib import Path
 
 from components.artifacts.pushed import Pushed
 from components.dsl.component import Latest
-from keras_bert.config import PretrainingRows
+from keras_bert.options.pretraining_rows import PretrainingRows
 from pipeline.orchestrator.graph import sources_of
 from pipeline.pipelines import compression
 from pipeline.settings.schema import load_settings

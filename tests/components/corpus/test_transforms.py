@@ -28,7 +28,8 @@ from components.corpus.transforms import (
     build,
     find_units,
 )
-from components.sources.text import DocstringCorpus, TextSource
+from components.sources.docstrings import DocstringCorpus
+from components.sources.text import TextSource
 
 ALONE, SPREAD = Scale(processes=1, threads=1), Scale(processes=0, threads=1)
 

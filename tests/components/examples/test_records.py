@@ -8,9 +8,9 @@ import pytest
 import tensorflow as tf
 
 from components.examples.records import serialize_numbers, serialize_questions, serialize_sentences
-from components.sources.conll import Sentence
-from components.sources.squad import Question
-from components.sources.table import Row
+from components.sources.questions import Question
+from components.sources.table import TextRow
+from components.sources.tagged_words import Sentence
 from keras_bert.config import EncoderConfig
 from keras_bert.losses import IGNORED
 from keras_bert.models.encoder import build_encoder
@@ -70,7 +70,7 @@ def test_questions(encoder):
 
 
 def test_numbers(encoder):
-    rows = [Row(text, str(number / 3), "b") for number, text in enumerate(TEXTS)]
+    rows = [TextRow(text, str(number / 3), "b") for number, text in enumerate(TEXTS)]
     cut = Counter()
     records = list(serialize_numbers(rows, TOKENIZER, 12, cut))
     task = Regression.build(encoder, TOKENIZER, max_length=12)

@@ -10,8 +10,7 @@ from apache_beam.io.filesystem import CompressionTypes, FileMetadata, FileSystem
 from components.dsl.errors import InputError
 from components.files.paths import file_digest, match_files, short_name
 from components.files.text_files import read_chunks
-from components.sources.documents import read_documents
-from components.sources.text import TextSource
+from components.sources.text import TextSource, read_documents
 
 KINDS = (".txt", ".arrow")
 

@@ -23,10 +23,11 @@ from components.rows.masked_shards import (
 from components.rows.row_layout import Rows
 from components.rows.sentence_pairs import Document
 from components.rows.statistics import Tally, add
-from keras_bert.config import Masking, PretrainingRows
 from keras_bert.data.dynamic_masking import pieces_of
 from keras_bert.data.records import read_records
 from keras_bert.masking.masks import Masked
+from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
 
 # [PAD] 0, [UNK] 1, [CLS] 2, [SEP] 3, [MASK] 4, a 5, b 6, ... h 12, ##b 13

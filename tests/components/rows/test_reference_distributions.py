@@ -18,10 +18,11 @@ from benchmarks.google_bert import create, write_text
 from benchmarks.tokenizer import load, take
 from components.corpus.sentences import split_sentences
 from components.rows.masked_shards import make_rows, tokenize_shard
-from keras_bert.config import Masking, PretrainingRows
 from keras_bert.data.dynamic_masking import pieces_of
 from keras_bert.masking.masks import mask_rows
 from keras_bert.masking.row_random import row_keys
+from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining_rows import PretrainingRows
 
 DATA = Path(os.environ.get("BERT_TEST_DATA", "../shared/data")).absolute()
 NOVELS, VOCABULARY = DATA / "corpus" / "novels-20mb.txt", DATA / "vocab" / "bert-base-uncased-vocab.txt"

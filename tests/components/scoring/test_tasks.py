@@ -13,7 +13,7 @@ from components.scoring.tasks import (
     score_numbers,
     score_tags,
 )
-from components.sources.squad import Question
+from components.sources.questions import Question
 
 BIO = ["B-org", "B-per", "I-org", "I-per", "O"]
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from components.dsl.errors import InputError
 from components.files.record_files import Record
 from components.files.text_files import Lines
-from components.sources.conll import Sentence, find_bio_error, parse_columns, parse_lists
+from components.sources.tagged_words import Sentence, find_bio_error, parse_columns, parse_lists
 
 # Neither white space nor a mark of a document's start; the words of other scripts, marks and digits are all there.
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1, max_size=5)

@@ -4,7 +4,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.files.record_files import Record
-from components.sources.squad import Question, as_fields, parse_question, read_squad
+from components.sources.questions import Question, as_fields, parse_question, read_squad
 
 CONTEXT = "Ann met Bob in é Rome."
 ENTRY = {"id": "q1", "question": "Who?", "answers": [{"text": "Ann", "answer_start": 0}]}

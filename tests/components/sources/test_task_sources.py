@@ -6,9 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from components.dsl.errors import InputError
-from components.sources.conll import Sentence
-from components.sources.squad import Question
-from components.sources.task_sources import QuestionSource, SentenceSource
+from components.sources.questions import Question, QuestionSource
+from components.sources.tagged_words import Sentence, SentenceSource
 
 ROWS = [{"words": ["Ann", "ran"], "tags": ["B-per", "O"]}, {"words": ["Bob"], "tags": ["B-org"]}]
 SENTENCES = [Sentence(("Ann", "ran"), ("B-per", "O")), Sentence(("Bob",), ("B-org",))]

@@ -7,8 +7,10 @@ import sys
 import pytest
 
 from components.dsl.errors import InputError
-from components.sources.table import Row
-from components.sources.text import DocstringCorpus, DocstringTask, TableSource, TextSource
+from components.sources.docstrings import DocstringCorpus
+from components.sources.passages import DocstringTask
+from components.sources.table import TableSource, TextRow
+from components.sources.text import TextSource
 
 
 def test_text_file_is_parted_by_blank_lines(tmp_path):
@@ -86,14 +88,14 @@ def test_reads_tables(tmp_path, name, content):
     (tmp_path / name).write_text(content)
     source = TableSource(str(tmp_path / name))
     source.check()
-    assert source.splits() == {"train": [Row('a "b', "0"), Row("c, d", "1")]}
+    assert source.splits() == {"train": [TextRow('a "b', "0"), TextRow("c, d", "1")]}
 
 
 def test_reads_pairs_and_splits(tmp_path):
     (tmp_path / "a.tsv").write_text("q\tp\tsame\none\ttwo\tyes\nx\ty\tno\n")
     (tmp_path / "b.tsv").write_text("same\tq\tp\nyes\tu\tv\n")
     source = TableSource(str(tmp_path / "a.tsv"), test=str(tmp_path / "b.tsv"), text="q", second_text="p", label="same")
-    assert source.splits()["test"] == [Row("u", "yes", "v")]
+    assert source.splits()["test"] == [TextRow("u", "yes", "v")]
 
 
 def test_table_fingerprint_follows_content_and_columns(tmp_path):
@@ -189,7 +191,7 @@ def test_numbers_for_a_regression(tmp_path):
     file = tmp_path / "a.tsv"
     file.write_text("a\tb\tscore\nx\ty\t2.5\n")
     source = TableSource(str(file), text="a", second_text="b", label="score", task="regression")
-    assert source.splits() == {"train": [Row("x", "2.5", "y")]}
+    assert source.splits() == {"train": [TextRow("x", "2.5", "y")]}
     assert source.fingerprint() != dataclasses.replace(source, task="classification").fingerprint()
     for bad in ("high", "nan", "inf"):
         file.write_text(f"a\tb\tscore\nx\ty\t2.5\nx\ty\t{bad}\n")
@@ -200,7 +202,7 @@ def test_numbers_for_a_regression(tmp_path):
 def test_a_table_in_many_files(tmp_path):
     (tmp_path / "b.csv").write_text("text,label\nb,1\n")
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b'{"text": "a", "label": 0}'))
-    rows = [Row("a", "0"), Row("b", "1")]
+    rows = [TextRow("a", "0"), TextRow("b", "1")]
     assert TableSource(str(tmp_path)).splits()["train"] == rows
     assert TableSource(f"{tmp_path}/*").splits()["train"] == rows
 

@@ -3,8 +3,10 @@ import pytest
 from scipy.special import log_softmax
 from scipy.stats import entropy
 
-from keras_bert.compress.distill import DistillationObjective, divergence, initialize_from_teacher
-from keras_bert.config import Distillation
+from keras_bert.compress.students import initialize_from_teacher
+from keras_bert.objectives.distillation import DistillationObjective
+from keras_bert.objectives.divergence import divergence
+from keras_bert.options.distillation import Distillation
 from tests.keras_bert.compress import tiny
 
 

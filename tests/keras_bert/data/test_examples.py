@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.config import Masking
 from keras_bert.data.examples import pretraining_batches, read_texts, task_batches
 from keras_bert.data.records import RecordError, serialize, write_features, write_labels, write_records
+from keras_bert.options.masking import Masking
 
 MASKING = Masking(max_predictions=3)
 

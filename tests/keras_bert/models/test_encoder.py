@@ -9,8 +9,9 @@ import pytest
 from keras import ops
 
 from keras_bert.config import EncoderConfig, preset
+from keras_bert.folders import INPUT_NAMES
 from keras_bert.layers.attention import SelfAttention
-from keras_bert.models.encoder import INPUT_NAMES, build_encoder, encoder_of
+from keras_bert.models.encoder import build_encoder, encoder_of
 from keras_bert.models.pretraining import build_pretraining
 
 # The epsilon is large enough to be seen.

@@ -7,13 +7,11 @@ from scipy.special import log_softmax
 from keras_bert.config import EncoderConfig
 from keras_bert.losses import IGNORED
 from keras_bert.models.encoder import build_encoder
-from keras_bert.objectives.tasks import (
-    ClassificationObjective,
-    QuestionAnsweringObjective,
-    RegressionObjective,
-    TokenClassificationObjective,
-    balanced_class_weights,
-)
+from keras_bert.objectives.class_weights import balanced_class_weights
+from keras_bert.objectives.classification import ClassificationObjective
+from keras_bert.objectives.question_answering import QuestionAnsweringObjective
+from keras_bert.objectives.regression import RegressionObjective
+from keras_bert.objectives.token_classification import TokenClassificationObjective
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.question_answering import build_span_classifier
 from keras_bert.tasks.regression import build_regressor

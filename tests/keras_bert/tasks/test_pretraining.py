@@ -2,8 +2,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.config import Masking
 from keras_bert.losses import IGNORED
+from keras_bert.options.masking import Masking
 from keras_bert.tasks.pretraining import Pretraining
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder, make_tokenizer
 

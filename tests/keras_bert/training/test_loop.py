@@ -14,12 +14,13 @@ import pytest
 import tensorflow as tf
 
 import keras_bert.training.checkpoints
-from keras_bert.config import EncoderConfig, Training
+from keras_bert.config import EncoderConfig
 from keras_bert.data.batches import Phases
 from keras_bert.data.examples import pretraining_batches
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import PretrainingObjective, build_pretraining
-from keras_bert.objectives.tasks import ClassificationObjective
+from keras_bert.objectives.classification import ClassificationObjective
+from keras_bert.options.training import Training
 from keras_bert.training import loop as training_loop
 from keras_bert.training.checkpoints import CheckpointError
 from keras_bert.training.history import write_history

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.config import EncoderConfig, Training
+from keras_bert.config import EncoderConfig
 from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.losses import weighted
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.saving import load_model, save_model
-from keras_bert.objectives.tasks import ClassificationObjective
+from keras_bert.objectives.classification import ClassificationObjective
+from keras_bert.options.training import Training
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.training.checkpoints import CheckpointError
 from keras_bert.training.devices import Devices

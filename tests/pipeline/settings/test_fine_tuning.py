@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from components.sources.task_sources import QuestionSource, SentenceSource
-from components.sources.text import TableSource
-from components.training.tuning import Selection
-from keras_bert.config import Training
+from components.sources.questions import QuestionSource
+from components.sources.table import TableSource
+from components.sources.tagged_words import SentenceSource
+from keras_bert.options.selection import Selection
+from keras_bert.options.training import Training
 from pipeline.orchestrator.graph import sources_of
 from pipeline.pipelines import fine_tuning
 from pipeline.settings.fine_tuning import FineTuningSettings, load_fine_tuning

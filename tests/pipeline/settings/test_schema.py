@@ -7,7 +7,10 @@ import pytest
 from components.beam.engine import BeamOptions
 from components.corpus.cleaning import Cleaning
 from components.dsl.errors import InputError
-from components.sources.text import DocstringCorpus, DocstringTask, TableSource, TextSource
+from components.sources.docstrings import DocstringCorpus
+from components.sources.passages import DocstringTask
+from components.sources.table import TableSource
+from components.sources.text import TextSource
 from pipeline.settings.schema import Settings, load_settings
 
 

@@ -1,11 +1,18 @@
 """Questions with answers in a context: SQuAD's JSON (v1.1 and v2.0), or the same as rows."""
 
+import dataclasses
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from components.dsl.errors import InputError, nearest
-from components.files.record_files import Record, as_text, parse_json
-from components.files.text_files import Lines
+from components.files.paths import match_files
+from components.files.record_files import RECORD_KINDS, Record, as_text, parse_json, read_records
+from components.files.text_files import Lines, extension
+from components.sources.shared import fingerprint_source, given_splits, require
+from keras_bert.checks import check
+
+_KINDS = (".json", *RECORD_KINDS)
 
 # The columns of a row, as `datasets` (Hugging Face) names them.
 QUESTION_FIELDS = ("id", "question", "context", "answers")
@@ -26,6 +33,53 @@ class Question(NamedTuple):
     question: str
     context: str
     answers: tuple[tuple[str, int], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class QuestionSource:
+    """Questions whose answers are spans of a context.
+
+    Files are SQuAD's `.json` (v1.1 or v2.0), or hold a question a row with the fields `id`, `question`, `context` and
+    `answers`, see `components.sources.questions.parse_question`.
+
+    Attributes:
+        train: the questions of training: a file, a folder or a pattern, see `TextSource.path`.
+        validation: others, or None to take those of a tenth of the contexts of training.
+        test: likewise.
+        task: which this is.
+    """
+
+    train: str
+    validation: str | None = None
+    test: str | None = None
+    task: Literal["question_answering"] = "question_answering"
+
+    def __post_init__(self) -> None:
+        require("QuestionSource.train", self.train)
+        known = get_args(self.__annotations__["task"])
+        check("QuestionSource", "task", self.task in known, f"be one of {known}", self.task)
+
+    def check(self) -> None:
+        """Raises InputError unless the files can be read and all answers stand where they are said to."""
+        self.splits()
+
+    def fingerprint(self) -> str:
+        """The digest of the files.
+
+        Raises:
+            InputError: a file is missing.
+        """
+        return fingerprint_source(self, _KINDS)
+
+    def splits(self) -> dict[str, list[Question]]:
+        """The questions of each split that is given.
+
+        Raises:
+            InputError: a file is missing, malformed or holds no question; an answer does not stand where it is said
+                to, or two questions of a split have the same id.
+        """
+        paths = given_splits(self.train, self.validation, self.test)
+        return {split: _read_questions(path) for split, path in paths.items()}
 
 
 def read_squad(file: str) -> Iterator[Question]:
@@ -112,3 +166,18 @@ def _get_list(value: Any, field: str, where: str) -> list[Any]:
     if not isinstance(found, list):
         raise InputError(f"{where}: field {field!r} must be a list, got {str(found)[:40]}")
     return found
+
+
+def _read_questions(path: str) -> list[Question]:
+    questions: list[Question] = []
+    for file in match_files(path, _KINDS, what="the file of questions"):
+        if extension(file) == ".json":
+            questions += read_squad(file)
+        else:
+            questions += map(parse_question, read_records(file, QUESTION_FIELDS))
+    if not questions:
+        raise InputError(f"{path} must hold at least one question, got none")
+    id_, times = Counter(question.id for question in questions).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"the ids of {path} must differ, got {id_!r} {times} times")
+    return questions

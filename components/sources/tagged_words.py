@@ -1,24 +1,30 @@
-"""Labelled data that is no table of texts and labels: tagged words, and questions with answers."""
+"""Sentences of tagged words: columns as in CoNLL-2003, or rows that hold lists of words and of tags."""
 
 import dataclasses
-from collections import Counter
-from collections.abc import Iterator
-from typing import Literal, get_args
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple, get_args
 
 from components.dsl.errors import InputError
 from components.files.paths import match_files
-from components.files.record_files import RECORD_KINDS, read_records
+from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
 from components.files.text_files import Lines, extension
-from components.sources.conll import Sentence, find_bio_error, parse_columns, parse_lists
-from components.sources.shared import check_labels, fingerprint_splits, given_splits, require
-from components.sources.squad import QUESTION_FIELDS, Question, parse_question, read_squad
-from keras_bert.config import check
+from components.sources.shared import check_labels, fingerprint_source, given_splits, require
+from keras_bert.checks import check
 
 # What holds lists of words; all other files have columns, whatever they are called, and TSV files, too.
 _LIST_KINDS = tuple(kind for kind in RECORD_KINDS if kind != ".tsv")
-_SENTENCE_KINDS = (".conll", ".txt", *RECORD_KINDS)
-_QUESTION_KINDS = (".json", *RECORD_KINDS)
-_SPLITS = ("train", "validation", "test")
+_KINDS = (".conll", ".txt", *RECORD_KINDS)
+
+_DOCUMENT_START = "-DOCSTART-"
+_BLANKS = re.compile(" +")
+
+
+class Sentence(NamedTuple):
+    """The words of a sentence, and a tag for each."""
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +78,7 @@ class SentenceSource:
         Raises:
             InputError: a file is missing.
         """
-        return _fingerprint(self, _SENTENCE_KINDS)
+        return fingerprint_source(self, _KINDS)
 
     def splits(self) -> dict[str, list[Sentence]]:
         """The sentences of each split that is given.
@@ -97,7 +103,7 @@ class SentenceSource:
         return {"O"} | {f"{kind}{tag[1:]}" for tag in found if tag != "O" for kind in "BI"}
 
     def _read(self, path: str) -> list[Sentence]:
-        files = match_files(path, _SENTENCE_KINDS, what="the file of sentences")
+        files = match_files(path, _KINDS, what="the file of sentences")
         sentences = [sentence for file in files for sentence in self._read_file(file)]
         if not sentences:
             raise InputError(f"{path} must hold at least one sentence, got none")
@@ -125,69 +131,89 @@ class SentenceSource:
         return found or (0, "")
 
 
-@dataclasses.dataclass(frozen=True)
-class QuestionSource:
-    """Questions whose answers are spans of a context.
+def parse_columns(
+    lines: Lines, *, word_column: int = 0, tag_column: int = -1, prefix: str = ""
+) -> Iterator[tuple[Sentence, int]]:
+    """Sentences out of lines with a word each; a line of white space, or `-DOCSTART-`, ends a sentence.
 
-    Files are SQuAD's `.json` (v1.1 or v2.0), or hold a question a row with the fields `id`, `question`, `context` and
-    `answers`, see `components.sources.squad.parse_question`.
+    Args:
+        lines: columns are parted by tabs where a line has one, else by blanks.
+        word_column: from 0; negative ones count from the end.
+        tag_column: likewise.
+        prefix: what stands before every word and is no part of it, as `en:` in WikiANN.
 
-    Attributes:
-        train: the questions of training: a file, a folder or a pattern, see `TextSource.path`.
-        validation: others, or None to take those of a tenth of the contexts of training.
-        test: likewise.
-        task: which this is.
+    Yields:
+        Each sentence, and the line of its first word; its others stand on the lines below.
+
+    Raises:
+        InputError: a line has too few columns, an empty one, or a word without the prefix; or see `Lines`.
     """
-
-    train: str
-    validation: str | None = None
-    test: str | None = None
-    task: Literal["question_answering"] = "question_answering"
-
-    def __post_init__(self) -> None:
-        require("QuestionSource.train", self.train)
-        known = get_args(self.__annotations__["task"])
-        check("QuestionSource", "task", self.task in known, f"be one of {known}", self.task)
-
-    def check(self) -> None:
-        """Raises InputError unless the files can be read and all answers stand where they are said to."""
-        self.splits()
-
-    def fingerprint(self) -> str:
-        """The digest of the files.
-
-        Raises:
-            InputError: a file is missing.
-        """
-        return _fingerprint(self, _QUESTION_KINDS)
-
-    def splits(self) -> dict[str, list[Question]]:
-        """The questions of each split that is given.
-
-        Raises:
-            InputError: a file is missing, malformed or holds no question; an answer does not stand where it is said
-                to, or two questions of a split have the same id.
-        """
-        paths = given_splits(self.train, self.validation, self.test)
-        return {split: _read_questions(path) for split, path in paths.items()}
+    words: list[str] = []
+    tags: list[str] = []
+    for line in lines:
+        if line.strip() and not line.startswith(_DOCUMENT_START):
+            word, tag = _parse_line(line, f"{lines.file} line {lines.number}", (word_column, tag_column), prefix)
+            words.append(word)
+            tags.append(tag)
+        elif words:
+            yield Sentence(tuple(words), tuple(tags)), lines.number - len(words)
+            words, tags = [], []
+    if words:
+        yield Sentence(tuple(words), tuple(tags)), lines.number - len(words) + 1
 
 
-def _read_questions(path: str) -> list[Question]:
-    questions: list[Question] = []
-    for file in match_files(path, _QUESTION_KINDS, what="the file of questions"):
-        if extension(file) == ".json":
-            questions += read_squad(file)
-        else:
-            questions += map(parse_question, read_records(file, QUESTION_FIELDS))
-    if not questions:
-        raise InputError(f"{path} must hold at least one question, got none")
-    id_, times = Counter(question.id for question in questions).most_common(1)[0]
-    if times > 1:
-        raise InputError(f"the ids of {path} must differ, got {id_!r} {times} times")
-    return questions
+def parse_lists(record: Record, fields: tuple[str, str]) -> Sentence:
+    """The sentence of a row: two lists of strings, or two strings parted by blanks.
+
+    Args:
+        record: its values are words and tags.
+        fields: what they are called.
+
+    Raises:
+        InputError: they are neither, empty, or not equally many.
+    """
+    words, tags = (_split(value, record.where, field) for field, value in zip(fields, record.values, strict=True))
+    if len(words) != len(tags):
+        rule = f"field {fields[1]!r} must hold a tag for each of {len(words)} words"
+        raise InputError(f"{record.where}: {rule}, got {len(tags)}")
+    return Sentence(words, tags)
 
 
-def _fingerprint(source: SentenceSource | QuestionSource, kinds: tuple[str, ...]) -> str:
-    settings = {name: value for name, value in dataclasses.asdict(source).items() if name not in _SPLITS}
-    paths = given_splits(source.train, source.validation, source.test)
-    return fingerprint_splits(repr(sorted(settings.items())), paths, kinds)
+def find_bio_error(tags: Sequence[str]) -> tuple[int, str] | None:
+    """The place of the first tag that breaks the BIO scheme, and the rule that it breaks; None if all are right."""
+    before = "O"
+    for place, tag in enumerate(tags):
+        kind, dash, label = tag.partition("-")
+        if tag != "O" and (kind not in ("B", "I") or not dash or not label):
+            return place, f"the tag must be O, or B- or I- with a type, got {tag!r}"
+        if kind == "I" and before not in (f"B-{label}", f"I-{label}"):
+            return place, f"the tag {tag!r} must follow B-{label} or I-{label}, got {before!r} before it"
+        before = tag
+    return None
+
+
+def _parse_line(line: str, where: str, columns: tuple[int, int], prefix: str) -> tuple[str, str]:
+    cells = line.split("\t") if "\t" in line else _BLANKS.split(line.strip(" "))
+    # Columns are counted from either end, so the place -2 needs two of them, and the place 1, too.
+    least = max(column + 1 if column >= 0 else -column for column in columns)
+    if len(cells) < max(least, 2):
+        raise InputError(f"{where} must have at least {max(least, 2)} columns, got {len(cells)}: {line[:40]!r}")
+    word, tag = (cells[column].strip(" ") for column in columns)
+    if not word.startswith(prefix):
+        raise InputError(f"{where}: the word must start with prefix {prefix!r}, got {word!r}")
+    word = word.removeprefix(prefix)
+    for name, value in (("word", word), ("tag", tag)):
+        if not value:
+            raise InputError(f"{where}: the {name} must not be empty, got {line[:40]!r}")
+    return word, tag
+
+
+def _split(value: Any, where: str, field: str) -> tuple[str, ...]:
+    if isinstance(value, str | bytes):
+        value = as_text(value, where, field).split()
+    if not isinstance(value, list) or not value:
+        raise InputError(f"{where}: field {field!r} must be a list with at least one string, got {str(value)[:40]}")
+    parts = tuple(as_text(part, where, field).strip() for part in value)
+    if not all(parts):
+        raise InputError(f"{where}: field {field!r} must not hold an empty string, got one at {parts.index('')}")
+    return parts

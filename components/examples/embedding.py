@@ -1,0 +1,25 @@
+"""Pairs of texts with a number that says how alike they are."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from components.examples.base import Encoding
+from components.examples.regression import require_different_numbers
+from components.examples.texts import TextRows, encode_apart
+from components.sources.table import TextRow
+
+
+class EmbeddingRows(TextRows):
+    """The likeness of two texts, each of which gets a vector of its own."""
+
+    name = "embedding"
+
+    def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
+        """Raises InputError where a split to measure on has no two different numbers."""
+        require_different_numbers(splits)
+
+    def records(self, rows: Sequence[TextRow], encoding: Encoding) -> Iterator[bytes]:
+        """One record a row."""
+        from keras_bert.data.records import serialize
+
+        for row, features in encode_apart(rows, encoding):
+            yield serialize({**features, "value": float(row.label)})

@@ -1,0 +1,50 @@
+"""Texts and pairs of texts as records: what classification, regression and embedding share."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from components.examples.base import Encoding, TaskRows, parts
+from components.files.record_files import Record
+from components.sources.table import TextRow
+
+
+class TextRows(TaskRows[TextRow]):
+    """Rows of a table: a text, its label or number, and the second text of a pair."""
+
+    fields = ("text", "label", "second_text")
+    several = "texts"
+
+    def parse(self, record: Record) -> TextRow:
+        """The row of a record."""
+        return TextRow(*record.values)
+
+    def key(self, row: TextRow) -> str:
+        """Both texts."""
+        return f"{row.text}\0{row.second_text or ''}"
+
+
+def encode_texts(rows: Sequence[TextRow], encoding: Encoding) -> Iterator[tuple[TextRow, dict[str, Any]]]:
+    """Each row with `token_ids` and `segment_ids` of its text or pair."""
+    for _, part in parts(rows):
+        pairs = None if part[0].second_text is None else [row.second_text or "" for row in part]
+        yield from zip(part, _encode([row.text for row in part], pairs, encoding), strict=True)
+
+
+def encode_apart(rows: Sequence[TextRow], encoding: Encoding) -> Iterator[tuple[TextRow, dict[str, Any]]]:
+    """Each row with the features of its first text, and those of the second one as `second_...`."""
+    for _, part in parts(rows):
+        firsts = _encode([row.text for row in part], None, encoding)
+        seconds = _encode([row.second_text or "" for row in part], None, encoding)
+        for row, first, second in zip(part, firsts, seconds, strict=True):
+            yield row, {**first, **{f"second_{name}": values for name, values in second.items()}}
+
+
+def _encode(texts: list[str], pairs: list[str] | None, encoding: Encoding) -> Iterator[dict[str, Any]]:
+    tokenizer = encoding.tokenizer
+    encoded = tokenizer.encode(texts, pairs, max_length=encoding.max_length)
+    token_ids, segment_ids = (encoded[name].numpy() for name in ("token_ids", "segment_ids"))
+    whole = tokenizer.tokenize(texts).row_lengths() + (2 if pairs is None else 3)
+    whole = (whole if pairs is None else whole + tokenizer.tokenize(pairs).row_lengths()).numpy()
+    for row, length in enumerate(encoded["padding_mask"].numpy().sum(axis=1)):
+        encoding.cut[bool(whole[row] > length)] += 1
+        yield {"token_ids": token_ids[row, :length].tolist(), "segment_ids": segment_ids[row, :length].tolist()}

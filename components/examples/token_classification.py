@@ -1,0 +1,61 @@
+"""Sentences with a tag for each word."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from components.examples.base import Encoding, TaskRows, parts, serialize_padded
+from components.files.record_files import Record
+from components.sources.tagged_words import Sentence, parse_lists
+
+
+class TaggedRows(TaskRows[Sentence]):
+    """The words of a sentence and their tags."""
+
+    name = "token_classification"
+    fields = ("words", "tags")
+    several = "sentences"
+
+    def parse(self, record: Record) -> Sentence:
+        """The sentence of a record."""
+        return parse_lists(record, ("words", "tags"))
+
+    def key(self, row: Sentence) -> str:
+        """All words."""
+        return " ".join(row.words)
+
+    def labels(self, source: Any, train: Sequence[Sentence]) -> list[str]:
+        """See `SentenceSource.labels`."""
+        labels: list[str] = source.labels(train)
+        return labels
+
+    def count_labels(self, rows: Iterable[Sentence]) -> Counter[str]:
+        """How many words each tag has."""
+        return Counter(tag for row in rows for tag in row.tags)
+
+    def settings(self, encoding: Encoding, train: Sequence[Sentence]) -> dict[str, Any]:
+        """The tags and the longest input."""
+        return {**super().settings(encoding, train), "labels": list(encoding.labels)}
+
+    def records(self, rows: Sequence[Sentence], encoding: Encoding) -> Iterator[bytes]:
+        """Records as `TokenClassification.examples` has rows: a long sentence has several."""
+        import numpy as np
+
+        from keras_bert.losses import IGNORED
+        from keras_bert.tasks.word_rows import Words, pack_words
+
+        tokenizer = encoding.tokenizer
+        numbers = {label: number for number, label in enumerate(encoding.labels)}
+        for start, part in parts(rows):
+            pieces = tokenizer.tokenize([word for sentence in part for word in sentence.words])
+            splits = np.cumsum([0, *(len(sentence.words) for sentence in part)])
+            words = Words(np.asarray(pieces.flat_values), np.asarray(pieces.row_lengths()), splits)
+            packed = pack_words(words, encoding.max_length - 2)
+            inputs = packed.model_inputs(cls_id=tokenizer.cls_id, sep_id=tokenizer.sep_id, pad_id=tokenizer.pad_id)
+            tags = np.array([numbers[tag] for sentence in part for tag in sentence.tags])
+            label = np.full(inputs["token_ids"].shape, IGNORED)
+            label[packed.row, packed.column + 1] = tags[packed.word]
+            # Each record has a word with pieces, and all its words are of one sentence.
+            first = np.unique(packed.row, return_index=True)[1]
+            sentence_ids = start + np.searchsorted(splits, packed.word[first], side="right") - 1
+            yield from serialize_padded(inputs, {"label": label}, {"row": sentence_ids})

@@ -1,0 +1,65 @@
+"""Whether a model may be pushed."""
+
+import dataclasses
+from typing import Any
+
+from keras_bert.checks import check
+
+PREVIOUS = "pushed before"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """What a model must reach to be blessed; scores are points of a metric on test rows, 0 to 100.
+
+    Attributes:
+        metric: what is looked at; the main one of the task if empty.
+        min_score: of the shipped file; it must also beat the same answer to all rows, where the task has one.
+        max_export_loss: the most that the shipped file may lose against the float model it was made of.
+        max_regression: the most that the shipped file may lose against the version pushed before, where that one knows
+            the same task and labels.
+    """
+
+    metric: str = ""
+    min_score: float = 0.0
+    max_export_loss: float = 1.5
+    max_regression: float = 1.0
+
+    def __post_init__(self) -> None:
+        for field in ("min_score", "max_export_loss", "max_regression"):
+            check("Thresholds", field, 0 <= getattr(self, field) <= 100, "be between 0 and 100", getattr(self, field))
+
+
+def decide(rows: dict[str, dict[str, Any]], metric: str, shipped: str, thresholds: Thresholds) -> dict[str, Any]:
+    """Whether the shipped file may be pushed: {"blessed": ..., "reasons": [...]}; the reasons say what was compared.
+
+    Args:
+        rows: of the table, by name; `metrics` of each has a mean over seeds.
+        metric: what is looked at.
+        shipped: the row that decides.
+        thresholds: what it must reach.
+    """
+    points = {name: 100 * row["metrics"][metric]["mean"] for name, row in rows.items()}
+    score = points[shipped]
+    floors = {f"evaluation.min_score {thresholds.min_score:.2f}": thresholds.min_score}
+    source = next((name for name in ("student", "teacher") if name in points and name != shipped), None)
+    if source is not None:
+        floors[f"the {source}'s {points[source]:.2f} - {thresholds.max_export_loss}"] = (
+            points[source] - thresholds.max_export_loss
+        )
+    if PREVIOUS in points:
+        before = points[PREVIOUS]
+        floors[f"the version before's {before:.2f} - {thresholds.max_regression}"] = before - thresholds.max_regression
+    # A hair of tolerance: percentages of counts do not subtract exactly.
+    verdicts = [
+        (score >= floor - 1e-9, f"{shipped} {metric} {score:.2f} must be at least {name}")
+        for name, floor in floors.items()
+    ]
+    for name, row in rows.items():
+        if row.get("trivial"):
+            beaten = score > points[name]
+            verdicts.append((beaten, f"{shipped} {metric} {score:.2f} must be above the {name}'s {points[name]:.2f}"))
+    return {
+        "blessed": all(holds for holds, _ in verdicts),
+        "reasons": [f"{'yes' if holds else 'NO'}: {rule}" for holds, rule in verdicts],
+    }

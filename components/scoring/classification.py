@@ -1,0 +1,80 @@
+"""Labels, right or wrong."""
+
+import statistics
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from components.scoring.base import TaskScores, TaskScoring
+from components.scoring.baselines import COSINE, NGRAMS, classify_by_cosine, classify_by_ngrams
+from components.scoring.texts import ask_texts
+from components.sources.table import TextRow
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
+
+OF_LABELS = ("accuracy", "macro_f1")
+
+
+class ClassificationScoring(TaskScoring[TextRow]):
+    """Accuracy, macro F1 and, of two labels, Matthews' correlation."""
+
+    name = "classification"
+
+    def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """Accuracy first."""
+        return (*OF_LABELS, "mcc") if len(labels) == 2 else OF_LABELS
+
+    def ask(self, task: "Task", rows: Sequence[TextRow]) -> list[str]:
+        """The label of each row."""
+        return [prediction.label for prediction in ask_texts(task, rows)]
+
+    def score(self, rows: Sequence[TextRow], answers: Sequence[str], labels: Sequence[str]) -> TaskScores:
+        """See `score_labels`."""
+        return score_labels([row.label for row in rows], answers, labels)
+
+    def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[str]]:
+        """Always the commonest label of training."""
+        return "majority class", [statistics.mode(row.label for row in train)] * len(test)
+
+    def baselines(
+        self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]
+    ) -> dict[str, list[Any]]:
+        """Logistic regression on n-grams; of pairs also on the cosine of both texts."""
+        found: dict[str, list[Any]] = {NGRAMS: classify_by_ngrams(train, validation, test)}
+        if train[0].second_text is not None:
+            found[COSINE] = classify_by_cosine(train, test)
+        return found
+
+
+def score_labels(true: Sequence[str], predicted: Sequence[str], labels: Sequence[str]) -> TaskScores:
+    """Accuracy, macro F1, of two labels Matthews' correlation (1975; 0 where one label is always predicted), confusion.
+
+    Macro F1 is the mean over the labels that are true or predicted somewhere.
+    """
+    from sklearn.metrics import (
+        accuracy_score,
+        confusion_matrix,
+        f1_score,
+        matthews_corrcoef,
+        precision_recall_fscore_support,
+    )
+
+    numbers = {label: number for number, label in enumerate(labels)}
+    truth = [numbers[label] for label in true]
+    # A word without pieces is tagged O, which parts of speech do not know: as wrong as any.
+    answers = [numbers.get(label, len(labels)) for label in predicted]
+    every = list(range(len(labels)))
+    seen = [label for label in every if label in {*truth, *answers}]
+    metrics = {
+        "accuracy": float(accuracy_score(truth, answers)),
+        "macro_f1": float(f1_score(truth, answers, labels=seen, average="macro", zero_division=0.0)),
+    }
+    if len(labels) == 2:
+        metrics["mcc"] = float(matthews_corrcoef(truth, answers))
+    columns = precision_recall_fscore_support(truth, answers, labels=every, zero_division=0.0)
+    names = ("precision", "recall", "f1", "support")
+    report = {
+        label: dict(zip(names, values, strict=True))
+        for label, *values in zip(labels, *(column.tolist() for column in columns), strict=True)
+    }
+    return TaskScores(metrics, report, confusion_matrix(truth, answers, labels=every).tolist())

@@ -1,0 +1,40 @@
+"""Vectors, by how well their cosines follow the likeness of texts."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from components.scoring.base import TaskScores, TaskScoring
+from components.scoring.baselines import COSINE, cosines
+from components.scoring.regression import OF_NUMBERS, score_numbers
+from components.sources.table import TextRow
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
+
+
+class EmbeddingScoring(TaskScoring[TextRow]):
+    """Spearman's and Pearson's correlation of the cosines of pairs."""
+
+    name = "embedding"
+
+    def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """Spearman's first."""
+        return OF_NUMBERS
+
+    def ask(self, task: "Task", rows: Sequence[TextRow]) -> list[float]:
+        """The cosine of each pair."""
+        import numpy as np
+
+        firsts, seconds = (task.predict([row[side] for row in rows]) for side in (0, 2))
+        units = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (firsts, seconds)]
+        return [float(value) for value in (units[0] * units[1]).sum(axis=1)]
+
+    def score(self, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]) -> TaskScores:
+        """See `score_numbers`."""
+        return score_numbers(rows, answers)
+
+    def baselines(
+        self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]
+    ) -> dict[str, list[Any]]:
+        """The cosine of TF-IDF vectors."""
+        return {COSINE: cosines(train, test)}

@@ -1,0 +1,76 @@
+"""How long one answer takes, on one thread."""
+
+import contextlib
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import keras
+    import numpy as np
+
+    Features = Mapping[str, np.ndarray[Any, Any]]
+
+# Rows that one latency figure is the median of.
+TIMED_ROWS = 100
+
+
+def time_rows(answer: "Callable[[Features], Any]", rows: "Sequence[Features]") -> float:
+    """Median milliseconds for one row, after a first pass that is not counted.
+
+    Args:
+        answer: takes `token_ids`, `segment_ids`, `padding_mask`, each (1, length).
+        rows: the rows, without padding; the first of them are timed.
+    """
+    chosen = rows[:TIMED_ROWS]
+    with on_one_processor():
+        for row in chosen:
+            answer(row)
+        seconds = []
+        for row in chosen:
+            start = time.perf_counter()
+            answer(row)
+            seconds.append(time.perf_counter() - start)
+    return 1000 * statistics.median(seconds)
+
+
+def traced(network: "keras.Model") -> "Callable[[Features], Any]":
+    """A Keras model as one graph for rows of any length."""
+    import tensorflow as tf
+
+    from keras_bert.folders import INPUT_NAMES
+
+    signature = [tf.TensorSpec((1, None), tf.int32, name=name) for name in INPUT_NAMES]
+    graph = tf.function(lambda *inputs: network(dict(zip(INPUT_NAMES, inputs, strict=True))), signature)
+    return lambda row: graph(*(tf.constant(row[name]) for name in INPUT_NAMES)).numpy()
+
+
+@contextlib.contextmanager
+def on_one_processor() -> Iterator[None]:
+    """Keeps all threads of this process on one processor for a while, where the system can (Linux).
+
+    TensorFlow takes a number of threads only before its first operation, and scoring wants all of them.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = {}
+    first = min(os.sched_getaffinity(0))
+    for thread in map(int, os.listdir("/proc/self/task")):
+        with contextlib.suppress(ProcessLookupError):  # it has come to its end
+            before[thread] = os.sched_getaffinity(thread)
+            os.sched_setaffinity(thread, {first})
+    try:
+        yield
+    finally:
+        for thread, processors in before.items():
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(thread, processors)
+
+
+def megabytes(file: Path) -> float:
+    """The size of a file."""
+    return file.stat().st_size / 1e6

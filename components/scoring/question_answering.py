@@ -1,0 +1,45 @@
+"""Answers to questions, by the words that they share with the right ones."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from components.scoring.base import Report, TaskScores, TaskScoring
+from components.sources.questions import Question
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
+
+_NAMES = ("f1", "exact")
+
+
+class QuestionScoring(TaskScoring[Question]):
+    """SQuAD's F1 and exact match; those of v1.1 where each question has an answer, else those of v2.0."""
+
+    name = "question_answering"
+
+    def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """F1 first."""
+        return _NAMES
+
+    def ask(self, task: "Task", rows: Sequence[Question]) -> list[str]:
+        """The text of each answer, empty for none."""
+        answers = task.predict([row.question for row in rows], [row.context for row in rows])
+        return [answer.text for answer in answers]
+
+    def score(self, rows: Sequence[Question], answers: Sequence[str], labels: Sequence[str]) -> TaskScores:
+        """The scores over all questions."""
+        from keras_bert.metrics.squad import score_v1, score_v2
+
+        golds = {row.id: [text for text, _ in row.answers] for row in rows}
+        given = {row.id: text for row, text in zip(rows, answers, strict=True)}
+        if all(golds.values()):
+            found = score_v1(given, golds)
+            metrics = {name: found[name] / 100 for name in _NAMES}
+            return TaskScores(metrics, {"answer": {**metrics, "support": len(golds)}})
+        found = score_v2(given, golds)
+        report: Report = {}
+        for prefix, kind in (("HasAns_", "answer"), ("NoAns_", "no answer")):
+            if f"{prefix}total" in found:
+                own = {name: found[prefix + name] / 100 for name in _NAMES}
+                report[kind] = {**own, "support": found[f"{prefix}total"]}
+        return TaskScores({name: found[name] / 100 for name in _NAMES}, report)

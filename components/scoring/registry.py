@@ -1,0 +1,17 @@
+"""What every task is measured by."""
+
+from typing import Any
+
+from components.scoring.base import TaskScoring
+from components.scoring.classification import ClassificationScoring
+from components.scoring.embedding import EmbeddingScoring
+from components.scoring.question_answering import QuestionScoring
+from components.scoring.regression import RegressionScoring
+from components.scoring.token_classification import TaggedScoring
+
+TASK_SCORING: dict[str, TaskScoring[Any]] = {
+    scoring.name: scoring
+    for scoring in (
+        ClassificationScoring(), EmbeddingScoring(), QuestionScoring(), RegressionScoring(), TaggedScoring(),
+    )
+}  # fmt: skip

@@ -1,0 +1,62 @@
+"""Tags, by the entities that they mark."""
+
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from components.scoring.base import TaskScores, TaskScoring
+from components.scoring.classification import OF_LABELS, score_labels
+from components.sources.tagged_words import Sentence
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
+
+_OF_ENTITIES = ("f1", "precision", "recall")
+LOOKUP = "commonest tag of each word"
+
+
+class TaggedScoring(TaskScoring[Sentence]):
+    """Entities found, all types counted together; where tags mark no entities, accuracy and macro F1 over the words."""
+
+    name = "token_classification"
+
+    def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """F1 of entities first, or accuracy."""
+        return _OF_ENTITIES if _are_entities(labels) else OF_LABELS
+
+    def ask(self, task: "Task", rows: Sequence[Sentence]) -> list[list[str]]:
+        """The tags of each sentence."""
+        tags: list[list[str]] = task.predict_tags([row.words for row in rows])
+        return tags
+
+    def score(self, rows: Sequence[Sentence], answers: Sequence[Sequence[str]], labels: Sequence[str]) -> TaskScores:
+        """The scores over all sentences."""
+        from keras_bert.metrics.entities import entity_scores
+
+        true = [row.tags for row in rows]
+        if not _are_entities(labels):
+            flat = [[tag for sentence in side for tag in sentence] for side in (true, answers)]
+            found = score_labels(flat[0], flat[1], labels)
+            return TaskScores({name: found.metrics[name] for name in OF_LABELS}, found.report)
+        scores = entity_scores(true, answers)
+        metrics = {name: float(getattr(scores.micro, name)) for name in _OF_ENTITIES}
+        return TaskScores(metrics, {label: dataclasses.asdict(own) for label, own in scores.types.items()})
+
+    def baselines(
+        self, train: Sequence[Sentence], validation: Sequence[Sentence], test: Sequence[Sentence]
+    ) -> dict[str, list[Any]]:
+        """For each word the tag that it has most often in training; for an unknown one the commonest of all."""
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        for row in train:
+            for word, tag in zip(row.words, row.tags, strict=True):
+                counts[word][tag] += 1
+        commonest = sum(counts.values(), Counter()).most_common(1)[0][0]
+        known = {word: tags.most_common(1)[0][0] for word, tags in counts.items()}
+        return {LOOKUP: [[known.get(word, commonest) for word in row.words] for row in test]}
+
+
+def _are_entities(labels: Sequence[str]) -> bool:
+    from keras_bert.tasks.token_classification import are_entity_tags
+
+    return are_entity_tags(labels)

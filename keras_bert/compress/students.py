@@ -1,0 +1,73 @@
+"""Where a student starts from."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+
+from keras_bert.layers.embeddings import PositionEmbedding
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.models.encoder import blocks_of, has_layer
+
+# Layers outside the blocks that a student of the same width takes over as they are.
+_SHARED = (
+    *("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "pooler"),
+    *("classifier", "regressor", "span_classifier"),
+)
+
+
+def spread_layers(teacher: int, student: int) -> tuple[int, ...]:
+    """Which of a teacher's layers, counted from 0, a student has: the last one, and others as evenly spread as can be.
+
+    Layer i of the student is layer ceil((i + 1) x teacher / student) of the teacher, both counted from 1, as the layer
+    map of TinyBERT (Jiao et al. 2020, section 4.1) where the teacher has k times as many.
+
+    Raises:
+        ValueError: the student has more layers than the teacher, or none.
+    """
+    if not 1 <= student <= teacher:
+        raise ValueError(f"a student must have 1 to {teacher} of the teacher's layers, got {student}")
+    return tuple(-(-(index + 1) * teacher // student) - 1 for index in range(student))
+
+
+def initialize_from_teacher(student: keras.Model, teacher: keras.Model, layers: Sequence[int]) -> dict[str, str]:
+    """Starts a student as wide as its teacher from the teacher's layers (Sanh et al. 2019, section 3).
+
+    The embeddings, the pooler and the head are copied, and of the teacher's blocks those that are named.
+
+    Args:
+        student: with the teacher's head.
+        teacher: trained.
+        layers: for each block of the student a block of the teacher, counted from 0.
+
+    Returns:
+        Student's layer -> the layer of the teacher that it was copied from.
+
+    Raises:
+        ValueError: there is no such block, there are not as many as the student has, the weights of two layers differ
+            in shape, as they do when the models differ in width or vocabulary, or the blocks differ in their number of
+            heads.
+    """
+    blocks, teacher_blocks = len(blocks_of(student)), len(blocks_of(teacher))
+    if len(layers) != blocks or not all(0 <= layer < teacher_blocks for layer in layers):
+        raise ValueError(f"layers must name {blocks} of the teacher's {teacher_blocks} from 0 on, got {list(layers)}")
+    copied = {name: name for name in _SHARED if has_layer(student, name) and has_layer(teacher, name)}
+    copied |= {f"block_{index}": f"block_{layer}" for index, layer in enumerate(layers)}
+    weights = {name: _take_over(student.get_layer(name), teacher.get_layer(of)) for name, of in copied.items()}
+    for name, values in weights.items():
+        student.get_layer(name).set_weights(values)
+    return copied
+
+
+def _take_over(layer: keras.layers.Layer, source: keras.layers.Layer) -> list[Any]:
+    """The weights that the student's layer gets; of the positions only as many as it has."""
+    weights = source.get_weights()
+    if isinstance(layer, PositionEmbedding):
+        weights = [table[: layer.max_length] for table in weights]
+    shapes, wanted = [weight.shape for weight in weights], [tuple(weight.shape) for weight in layer.weights]
+    if shapes != wanted:
+        raise ValueError(f"{layer.name} must have weights like the teacher's {source.name}, {shapes}, got {wanted}")
+    if isinstance(layer, EncoderBlock) and layer.settings["num_heads"] != source.settings["num_heads"]:
+        heads = layer.settings["num_heads"]
+        raise ValueError(f"{layer.name} must have {source.settings['num_heads']} heads like the teacher's, got {heads}")
+    return weights

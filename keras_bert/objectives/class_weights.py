@@ -1,0 +1,55 @@
+"""How much the rows of each label count."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from keras import ops
+
+from keras_bert.checks import check
+from keras_bert.losses import IGNORED
+
+
+def balanced_class_weights(counts: Sequence[int]) -> list[float]:
+    """Weights with which every class counts as much as any other: n / (classes x count).
+
+    The formula is that of `compute_class_weight("balanced", ...)` in scikit-learn, where the classes are those that
+    occur. One that does not occur, which scikit-learn does not know, weighs 1: no training row has it.
+
+    Args:
+        counts: rows of each class.
+
+    Raises:
+        ValueError: a count is negative, or all are 0.
+    """
+    check("balanced_class_weights", "counts", min(counts, default=0) >= 0, "not be negative", list(counts))
+    total, classes = sum(counts), sum(count > 0 for count in counts)
+    check("balanced_class_weights", "counts", total > 0, "hold a row", list(counts))
+    return [total / (classes * count) if count else 1.0 for count in counts]
+
+
+def check_weights(owner: str, weights: Sequence[float] | None) -> None:
+    """Raises ValueError unless all weights are positive and finite."""
+    fit = all(math.isfinite(weight) and weight > 0 for weight in weights or ())
+    check(owner, "class_weights", fit, "be positive and finite", weights)
+
+
+def check_count(owner: str, weights: Sequence[float] | None, logits: Any) -> None:
+    """Raises ValueError unless there is a weight for each label: a lookup would not tell."""
+    count = logits.shape[-1]
+    fit = weights is None or len(weights) == count
+    check(owner, "class_weights", fit, f"be one for each of {count} labels", weights)
+
+
+def row_weights(labels: Any, class_weights: Sequence[float] | None = None) -> Any:
+    """The weight of each label, float32, in the shape of the labels; 1 without class weights."""
+    if class_weights is None:
+        return ops.ones_like(labels, dtype="float32")
+    return ops.take(ops.convert_to_tensor(list(class_weights), "float32"), ops.cast(labels, "int32"), axis=0)
+
+
+def token_weights(labels: Any, class_weights: Sequence[float] | None = None) -> Any:
+    """As `row_weights`, and 0 for labels that are `IGNORED`."""
+    labels = ops.cast(labels, "int32")
+    counted = ops.cast(ops.not_equal(labels, IGNORED), "float32")
+    return counted * row_weights(ops.maximum(labels, 0), class_weights)

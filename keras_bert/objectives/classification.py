@@ -1,0 +1,55 @@
+"""One label for each row."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from keras import ops
+
+from keras_bert.losses import cross_entropy, hits, weighted
+from keras_bert.objectives.base import Batch, Sums, TaskObjective
+from keras_bert.objectives.class_weights import check_count, check_weights, row_weights
+from keras_bert.objectives.divergence import divergence
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassificationObjective(TaskObjective):
+    """Cross-entropy of one label for each row.
+
+    Attributes:
+        class_weights: one for each label, in the order of the logits; None for 1. A row's loss counts as much as its
+            label weighs, and the mean is over these weights.
+
+    Raises:
+        ValueError: a weight is not positive and finite.
+    """
+
+    class_weights: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        check_weights(type(self).__name__, self.class_weights)
+
+    def weights(self, batch: Batch) -> dict[str, Any]:
+        """The weight of `loss`: the class weights of `label` (batch,) added up."""
+        return {"loss": ops.sum(row_weights(batch["label"], self.class_weights))}
+
+    def measure(self, outputs: Any, batch: Batch) -> Sums:
+        """Sums and weights of `loss` (nats) and `accuracy`, which no class weights touch.
+
+        Args:
+            outputs: logits (batch, labels).
+            batch: `label` (batch,).
+
+        Raises:
+            ValueError: there are not as many class weights as labels.
+        """
+        labels = batch["label"]
+        check_count(type(self).__name__, self.class_weights, outputs)
+        return {
+            "loss": weighted(cross_entropy(outputs, labels), row_weights(labels, self.class_weights)),
+            "accuracy": weighted(hits(outputs, labels), row_weights(labels)),
+        }
+
+    def distance(self, outputs: Any, wanted: Any, batch: Batch, temperature: float) -> Any:
+        """`divergence` of the logits (batch, labels)."""
+        return ops.sum(divergence(outputs, wanted, temperature) * row_weights(batch["label"], self.class_weights))

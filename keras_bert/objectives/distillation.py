@@ -1,0 +1,54 @@
+"""Distillation: a smaller student learns from a teacher (Hinton et al. 2015)."""
+
+import dataclasses
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.models.saving import digest_weights
+from keras_bert.objectives.base import Batch, Sums, TaskObjective
+from keras_bert.options.distillation import Distillation
+
+
+class DistillationObjective:
+    """What a student minimizes: its distance from the teacher, and its error on the true labels.
+
+    Args:
+        objective: of the task.
+        teacher: from the same inputs to the same kind of outputs; it is not trained.
+        distillation: temperature, and the share of the true labels.
+    """
+
+    def __init__(self, objective: TaskObjective, teacher: keras.Model, distillation: Distillation) -> None:
+        self._objective, self._teacher, self._distillation = objective, teacher, distillation
+
+    def weights(self, batch: Batch) -> dict[str, Any]:
+        """The weight of `loss`: that of the task's."""
+        return self._objective.weights(batch)
+
+    def identity(self) -> dict[str, Any]:
+        """The task's objective, the settings and the digest of the teacher's weights."""
+        task = {f"task.{name}": value for name, value in self._objective.identity().items()}
+        settings = dataclasses.asdict(self._distillation)
+        return {"class": type(self).__name__, **task, **settings, "teacher": digest_weights(self._teacher)}
+
+    def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
+        """Sums and weights of all that the task measures, with `loss` that of both, and of `teacher_distance`.
+
+        Args:
+            model: the student.
+            batch: the model's inputs and the task's labels.
+            training: whether the student's dropout is on.
+        """
+        outputs = self._objective.run(model, batch, training)
+        wanted = ops.stop_gradient(self._objective.run(self._teacher, batch, training=False))
+        distance = self._objective.distance(outputs, wanted, batch, self._distillation.temperature)
+        sums = self._objective.measure(outputs, batch)
+        error, weight = sums["loss"]
+        hard = self._distillation.hard_weight
+        return {
+            **sums,
+            "loss": (hard * error + (1 - hard) * distance, weight),
+            "teacher_distance": (distance, weight),
+        }

@@ -1,0 +1,47 @@
+"""The likeness of two texts as the cosine of their vectors."""
+
+import dataclasses
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.losses import weighted
+from keras_bert.objectives.base import Batch, Sums, TaskObjective
+from keras_bert.objectives.class_weights import row_weights
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbeddingObjective(TaskObjective):
+    """Squared error of the cosine of two texts' vectors (Reimers and Gurevych 2019, section 3)."""
+
+    def weights(self, batch: Batch) -> dict[str, Any]:
+        """The weight of `loss`: the pairs."""
+        return {"loss": ops.sum(row_weights(batch["value"]))}
+
+    def run(self, model: keras.Model, batch: Batch, training: bool) -> Any:
+        """The cosine of each pair (batch,), float32.
+
+        Args:
+            model: from its inputs to vectors (batch, hidden).
+            batch: the model's inputs of the first texts, and those of the second ones as `second_...`.
+            training: whether dropout is on.
+        """
+        names = [spec.name for spec in model.inputs]
+        both = {name: ops.concatenate([batch[name], batch[f"second_{name}"]]) for name in names}
+        first, second = ops.split(ops.cast(model(both, training=training), "float32"), 2)
+        return ops.sum(ops.normalize(first, axis=-1) * ops.normalize(second, axis=-1), axis=-1)
+
+    def measure(self, outputs: Any, batch: Batch) -> Sums:
+        """Sums and weights of `loss` (the squared error) and `absolute_error`.
+
+        Args:
+            outputs: cosines (batch,).
+            batch: `value` (batch,), the cosines wanted.
+        """
+        errors, ones = outputs - ops.cast(batch["value"], "float32"), row_weights(batch["value"])
+        return {"loss": weighted(ops.square(errors), ones), "absolute_error": weighted(ops.abs(errors), ones)}
+
+    def distance(self, outputs: Any, wanted: Any, batch: Batch, temperature: float) -> Any:
+        """The squared differences of the cosines (batch,), so that teacher and student may differ in width."""
+        return ops.sum(ops.square(outputs - wanted))

@@ -1,0 +1,5 @@
+"""How record files are packed."""
+
+from typing import Literal
+
+Compression = Literal["none", "gzip"]

@@ -1,0 +1,57 @@
+"""How a student differs from its teacher."""
+
+import dataclasses
+from typing import Any
+
+from keras_bert.checks import check
+from keras_bert.config import EncoderConfig
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Student:
+    """A smaller encoder. What is left out is as in the teacher.
+
+    A student as wide as its teacher starts from some of the teacher's layers, a narrower one from random weights.
+
+    Attributes:
+        num_layers: encoder blocks; which of the teacher's they start from, `spread_layers` chooses.
+        layers: in place of that, the teacher's blocks to start from, counted from 0.
+        hidden_size: width; a multiple of the number of heads.
+        num_heads: attention heads a block.
+        intermediate_size: width of the feed-forward layer.
+    """
+
+    num_layers: int | None = None
+    layers: tuple[int, ...] | None = None
+    hidden_size: int | None = None
+    num_heads: int | None = None
+    intermediate_size: int | None = None
+
+    def __post_init__(self) -> None:
+        fields = ("num_layers", "hidden_size", "num_heads", "intermediate_size")
+        given = {name: getattr(self, name) for name in fields if getattr(self, name) is not None}
+        check("Student", "num_layers", bool(given) or self.layers is not None, "be set, or layers", None)
+        for name, value in given.items():
+            check("Student", name, value >= 1, "be at least 1", value)
+        if self.layers is None:
+            return
+        rising = bool(self.layers) and all(layer >= 0 for layer in self.layers)
+        check("Student", "layers", rising, "name at least one of the teacher's layers, from 0 on", list(self.layers))
+        check("Student", "layers", not given, f"be left out where {', '.join(given)} is set", list(self.layers))
+
+    def config(self, teacher: EncoderConfig, max_length: int) -> EncoderConfig:
+        """The configuration of the student.
+
+        Args:
+            teacher: that of its teacher.
+            max_length: the most tokens that the student can take.
+
+        Raises:
+            ValueError: the two together break a rule of `EncoderConfig`.
+        """
+        given: dict[str, Any] = {
+            name: value for name, value in dataclasses.asdict(self).items() if value is not None and name != "layers"
+        }
+        if self.layers is not None:
+            given["num_layers"] = len(self.layers)
+        return dataclasses.replace(teacher, **given, max_length=max_length)
