@@ -49,7 +49,9 @@ class Candidate(NamedTuple):
     file: Path
 
 
-@component(libraries=("ai-edge-litert", "keras", "onnxruntime", "scikit-learn", "scipy", "tensorflow", "tensorflow-text"))
+@component(
+    libraries=("ai-edge-litert", "keras", "onnxruntime", "scikit-learn", "scipy", "tensorflow", "tensorflow-text")
+)
 def evaluate(
     examples: Input[TaskExamples],
     teachers: Input[list[Model]],
@@ -202,7 +204,7 @@ def _size(candidate: Candidate, features: "Sequence[Features]") -> dict[str, flo
 def _read_features(examples: TaskExamples) -> "list[Features]":
     """The first test rows as model inputs, each (1, length), without padding."""
     from components.scoring.latency import TIMED_ROWS
-    from keras_bert.data.task_batches import task_batches
+    from keras_bert.data.examples.task_batches import task_batches
     from keras_bert.folders import INPUT_NAMES
 
     rows = []
@@ -230,4 +232,3 @@ def _measure_previous(
         return f"not compared: the version before, {previous.location()}, knows another task or other labels"
     rows[PREVIOUS] = {"metrics": _spread([measure(task, test).metrics])}
     return ""
-

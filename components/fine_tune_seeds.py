@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.model import Model
-from components.artifacts.scores import Scores
 from components.artifacts.task_examples import TaskExamples
+from components.dsl.artifact.scores import Scores
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.examples.rows import read_rows
-from components.scoring.tasks import TaskScores, choose_metric, score_task
+from components.scoring.classes.tasks import TaskScores, choose_metric, score_task
 from components.training.model_folder import write_model
 from components.training.tuning import ClassWeights, task_labels, tune
 from keras_bert.checks import check

@@ -31,8 +31,9 @@ ROW = np.dtype(
 )
 Rows = NDArray[Any]
 
-_CHUNK_BITS, _ROW_BITS = 24, 20
-MOST_ROWS = 1 << _ROW_BITS
+# A place has 64 bits: 24 for 16 million files, 20 for a million chunks of each, terabytes, 20 for the rows of a chunk.
+_FILE_BITS, _CHUNK_BITS, _ROW_BITS = 24, 20, 20
+MOST_FILES, MOST_CHUNKS, MOST_ROWS = 1 << _FILE_BITS, 1 << _CHUNK_BITS, 1 << _ROW_BITS
 
 
 class Texts(NamedTuple):
@@ -48,7 +49,10 @@ def hash_text(text: str) -> bytes:
 
 
 def as_place(unit: int, chunk: int, row: int) -> int:
-    """The place of a document: the number of its file, of the chunk in the file, of the row in the chunk."""
+    """The place of a document: the number of its file, of the chunk in the file, of the row in the chunk.
+
+    They must be less than `MOST_FILES`, `MOST_CHUNKS` and `MOST_ROWS`.
+    """
     return ((unit << _CHUNK_BITS | chunk) << _ROW_BITS) | row
 
 

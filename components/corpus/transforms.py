@@ -21,7 +21,7 @@ from components.beam.engine import Scale, report_unit, spread
 from components.beam.threaded_fn import ThreadedFn
 from components.corpus.chunks import CHUNK_CHARACTERS, Chunk, clean_chunk, gather
 from components.corpus.cleaning import REASONS, Cleaning
-from components.corpus.index import Rows, Texts, TextsReader, make_line, write_gzip
+from components.corpus.index import MOST_CHUNKS, MOST_FILES, Rows, Texts, TextsReader, make_line, write_gzip
 from components.corpus.near_duplicates import Hashes, Signer, find_pairs
 from components.corpus.plan import NOBODY, Plan, describe, make_plan, pack, shard_size
 from components.dsl.errors import InputError
@@ -92,8 +92,14 @@ def _take(results: Any, kind: str) -> Any:
 
 
 def find_units(source: TextSource | DocstringCorpus) -> list[Unit]:
-    """The units of work of a source."""
+    """The units of work of a source.
+
+    Raises:
+        InputError: there are too many, or see `TextSource.files`.
+    """
     files = source.files() if isinstance(source, TextSource) else [""]
+    if len(files) > MOST_FILES:
+        raise InputError(f"the corpus must hold at most {MOST_FILES} files, got {len(files)}; join some of them")
     return [Unit(number, file) for number, file in enumerate(files)]
 
 
@@ -119,6 +125,9 @@ class ReadFn(beam.DoFn):
         began = time.monotonic()
         try:
             for number, documents in enumerate(gather(_read(unit, self.job.source), CHUNK_CHARACTERS)):
+                if number == MOST_CHUNKS:
+                    rule = f"at most {MOST_CHUNKS} chunks of {CHUNK_CHARACTERS} characters"
+                    raise InputError(f"the file {unit.file} must hold {rule}, got more; part it into several files")
                 content = documents if self.job.scale.alone else _store(documents, self.job.scratch)
                 yield Chunk(unit.number, number, content)
         except InputError as error:

@@ -1,54 +1,90 @@
 """Takes validation and test rows out of training rows."""
 
 import hashlib
+import unicodedata
 from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from components.dsl.errors import InputError
-from components.sources.table import TextRow
+
+R = TypeVar("R", bound=tuple[Any, ...])
 
 HELD_OUT = 0.1
 
 
-def carve(rows: list[TextRow], missing: list[str]) -> dict[str, list[TextRow]]:
-    """Splits rows into `train` and each missing split, a tenth of every label each, by the hash of the text.
+def fold(text: str) -> str:
+    """What nearly equal texts share: those that differ only in white space, letter case, or Unicode's ways to write it.
 
-    Equal texts come to the same split, whatever their labels, and the order of the rows does not matter.
+    These are compatibility forms, such as ligatures and full-width letters (caseless matching, definition D146 of the
+    Unicode Standard, section 3.13), and format characters (category Cf), such as soft hyphens and byte order marks.
+    """
+    if text.isascii():
+        text = text.casefold()
+    else:
+        # First of all, as one between a letter and its accent keeps the two from being put together.
+        text = "".join(character for character in text if unicodedata.category(character) != "Cf")
+        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", text).casefold())
+        text = unicodedata.normalize("NFKC", text.casefold())
+    return " ".join(text.split())
+
+
+def split_rows(
+    rows: Sequence[R],
+    missing: Sequence[str],
+    *,
+    key: Callable[[R], str],
+    stratum: Callable[[R], str] = lambda row: "",
+    several: str = "texts",
+) -> dict[str, list[R]]:
+    """Splits rows into `train` and each missing split, a tenth of the keys of every stratum each, by their hash.
+
+    Rows whose keys are equal, or nearly so (`fold`: in all but white space, letter case, compatibility forms and format
+    characters), come to the same split, whatever else they differ in; the order of the rows does not matter.
+
+    Args:
+        rows: of training.
+        missing: names of the splits to make.
+        key: what rows may not share across splits.
+        stratum: the group of rows that each split gets its part of, such as a label.
+        several: the name of many keys, for errors.
 
     Raises:
-        InputError: there are too few rows to have one of each split, or none of a label stays in train.
+        InputError: there are too few rows to have one of each split, or none of a stratum stays in train.
     """
-    groups: dict[tuple[str, str | None], list[TextRow]] = defaultdict(list)
+    groups: dict[str, list[R]] = defaultdict(list)
     for row in rows:
-        groups[row.text, row.second_text].append(row)
-    by_label: dict[str, list[tuple[str, str | None]]] = defaultdict(list)
-    for key, group in groups.items():
-        by_label[min(row.label for row in group)].append(key)
-    splits: dict[str, list[TextRow]] = {"train": [], **{split: [] for split in missing}}
-    for keys in by_label.values():
+        groups[fold(key(row))].append(row)
+    strata: dict[str, list[str]] = defaultdict(list)
+    for own, group in groups.items():
+        strata[min(map(stratum, group))].append(own)
+    chosen: dict[str, list[str]] = {"train": [], **{split: [] for split in missing}}
+    for keys in strata.values():
         keys.sort(key=_hash)
         held = round(HELD_OUT * len(keys))
         for split in missing:
-            splits[split] += [row for key in keys[:held] for row in groups[key]]
+            chosen[split] += keys[:held]
             keys = keys[held:]
-        splits["train"] += [row for key in keys for row in groups[key]]
+        chosen["train"] += keys
     for split in missing:
-        if not splits[split]:
+        if not chosen[split]:
+            one = "a label with " if any(strata) else ""
             raise InputError(
-                f"taking a {split} part out of the training rows needs a label with at least 6 different texts, "
-                f"got {len(groups)} texts in all; add rows or give a {split} table"
+                f"taking a {split} part out of the training rows needs {one}at least 6 different {several}, got "
+                f"{len(groups)} in all; add rows or give a {split} file"
             )
-    lost = {row.label for row in rows}.difference(row.label for row in splits["train"])
+    # Within a key the rows stand in an order of their own, which that of the input has no part in.
+    splits = {
+        split: [row for own in sorted(keys, key=_hash) for row in sorted(groups[own])] for split, keys in chosen.items()
+    }
+    lost = set(map(stratum, rows)).difference(map(stratum, splits["train"]))
     if lost:
         raise InputError(
-            f"the label {min(lost)!r} must keep a row for training, but all its texts also bear other labels and were "
-            f"taken for {' and '.join(missing)}; add texts of that label alone"
+            f"the label {min(lost)!r} must keep a row for training, but all its {several} also bear other labels and "
+            f"were taken for {' and '.join(missing)}; add {several} of that label alone"
         )
-    return {split: sorted(part, key=_order) for split, part in splits.items()}
+    return splits
 
 
-def _hash(key: tuple[str, str | None]) -> str:
-    return hashlib.blake2b("\0".join(part or "" for part in key).encode(), digest_size=8).hexdigest()
-
-
-def _order(row: TextRow) -> tuple[str, str]:
-    return _hash((row.text, row.second_text)), row.label
+def _hash(key: str) -> str:
+    return hashlib.blake2b(key.encode(), digest_size=8).hexdigest()

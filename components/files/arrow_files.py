@@ -31,10 +31,10 @@ def read_columns(file: str, fields: tuple[str, ...]) -> Iterator[tuple[Any, ...]
                     yield values
         except InputError:
             raise
-        # A time may lie outside of what Python can tell.
-        except (pa.ArrowException, OSError, OverflowError, ValueError) as error:
+        # A time may lie outside of what Python can tell; a damaged batch may say that it has any size.
+        except (pa.ArrowException, MemoryError, OSError, OverflowError, ValueError) as error:
             kind = extension(file)
-            reason = " ".join(str(error).split())
+            reason = " ".join(str(error).split()) or "a batch that is larger than the memory"
             raise InputError(f"{file} must be a whole {kind} file, got after row {row}: {reason}") from None
 
 
@@ -58,7 +58,41 @@ def _read_batches(file: str, stream: Any, fields: tuple[str, ...]) -> Iterator[A
     find_columns(file, fields, reader.schema.names)
     whole = reader if is_stream else (reader.get_batch(number) for number in range(reader.num_record_batches))
     for batch in whole:
-        yield batch.select(fields)
+        yield _validated(batch, fields)
+
+
+def _validated(batch: Any, fields: tuple[str, ...]) -> Any:
+    """The columns of a batch, once all that they point to lies inside of it; Arrow looks for that only if asked.
+
+    Raises:
+        ArrowInvalid: something does not, so that reading it would end the process.
+    """
+    # Without a look at values, but at all columns: they must be equally long.
+    batch.validate()
+    chosen = batch.select(fields)
+    for column in chosen.columns:
+        # Strings that are not UTF-8 are no damage here. But a view of an extension type would itself end the process.
+        extended = "extension<" in str(column.type)
+        (column if extended else column.view(_with_bytes(column.type))).validate(full=True)
+    return chosen
+
+
+def _with_bytes(kind: Any) -> Any:
+    """An Arrow type with bytes in place of strings, at any depth; memory looks the same."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_string(kind) or types.is_large_string(kind):
+        return pa.binary() if types.is_string(kind) else pa.large_binary()
+    if types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _with_bytes(kind.value_type), kind.ordered)
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_with_bytes(field.type)) for field in kind])
+    if types.is_fixed_size_list(kind):
+        return pa.list_(_with_bytes(kind.value_type), kind.list_size)
+    if types.is_list(kind):
+        return pa.list_(_with_bytes(kind.value_type))
+    return pa.large_list(_with_bytes(kind.value_type)) if types.is_large_list(kind) else kind
 
 
 def _class_names(schema: Any, field: str) -> list[str]:

@@ -4,8 +4,7 @@ import glob
 import hashlib
 import os
 import re
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from components.dsl.errors import InputError, nearest
@@ -23,13 +22,15 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
 
     Args:
         path: a file; a folder, searched to any depth for files of `kinds`; or a pattern, as `texts/*.txt` or
-            `texts/**/*.jsonl.gz`. A path with a scheme, as `gs://bucket/texts`, goes to Apache Beam.
+            `texts/**/*.jsonl.gz`. Links to folders are followed, but for those that lead back to a folder they lie in.
+            A path with a scheme, as `gs://bucket/texts`, goes to Apache Beam.
         kinds: the extensions to look for in a folder, without those of compression.
         split: the one to take of a folder that `DatasetDict.save_to_disk` of Hugging Face wrote.
         what: the path is of, for errors, as `the corpus`.
 
     Raises:
-        InputError: nothing is there, or no file of these kinds, or a split is not there or not named.
+        InputError: nothing is there, no file of these kinds, a folder that cannot be read, or a split is not there or
+            not named.
     """
     path = _normal(path)
     if is_remote(path):
@@ -87,9 +88,43 @@ def _match_local(path: str) -> tuple[list[str], bool]:
     if os.path.isfile(path):
         return [path], False
     if os.path.isdir(path):
-        found = (file for file in Path(path).rglob("*") if file.is_file())
-        return [f"{path}/{file.relative_to(path).as_posix()}" for file in found], True
-    return [file for file in glob.glob(path, recursive=True) if os.path.isfile(file)], False
+        found = (f"{folder}/{name}" for folder, names in _walk(path) for name in names)
+        return [f"{path}/{file[len(path) :].lstrip('/')}" for file in found if os.path.isfile(file)], True
+    return list({os.path.normpath(file) for file in _expand(path) if os.path.isfile(file)}), False
+
+
+def _walk(folder: str, *, hidden: bool = True) -> Iterator[tuple[str, list[str]]]:
+    """Each folder from this one down, also behind links, with the names of what it holds besides folders.
+
+    Args:
+        folder: where to begin.
+        hidden: whether to enter folders whose names begin with a dot.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise InputError(f"the folder {error.filename} must be readable, got {error.strerror}") from None
+
+    above: dict[str, frozenset[str]] = {folder: frozenset()}
+    for path, inner, names in os.walk(folder, followlinks=True, onerror=refuse):
+        # A link to one of these would go round for ever.
+        own = above.pop(path) | {os.path.realpath(path)}
+        inner[:] = [name for name in inner if hidden or not name.startswith(".")]
+        inner[:] = [name for name in inner if os.path.realpath(os.path.join(path, name)) not in own]
+        above.update((os.path.join(path, name), own) for name in inner)
+        yield path, names
+
+
+def _expand(pattern: str) -> Iterator[str]:
+    """What a pattern of `glob` matches, some of it maybe twice; `glob` itself would go round in loops of links."""
+    parts = pattern.split("/")
+    if "**" not in parts:
+        yield from glob.glob(pattern)
+        return
+    place = parts.index("**")
+    head, tail = "/".join(parts[:place]), "/".join(parts[place + 1 :]) or "*"
+    for root in filter(os.path.isdir, glob.glob(head or ("/" if place else "."))):
+        for folder, _ in _walk(root, hidden=False):
+            yield from _expand(f"{glob.escape(folder).rstrip('/')}/{tail}")
 
 
 def _match_remote(path: str) -> tuple[list[str], bool]:

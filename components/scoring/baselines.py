@@ -12,9 +12,7 @@ COSINE = "TF-IDF cosine"
 _MOST_ROWS = 50_000
 
 
-def classify_by_ngrams(
-    train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]
-) -> list[str]:
+def classify_by_ngrams(train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> list[str]:
     """The labels of a logistic regression on n-grams: of words, or of words and characters, as validation rows decide."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -28,9 +26,7 @@ def classify_by_ngrams(
     return [str(label) for label in best.predict(_join(test))]
 
 
-def estimate_by_ngrams(
-    train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]
-) -> list[float]:
+def estimate_by_ngrams(train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> list[float]:
     """The numbers of a ridge regression on n-grams, as validation rows decide; those of the pairs apart."""
     from sklearn.linear_model import Ridge
     from sklearn.pipeline import make_pipeline

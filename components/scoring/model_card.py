@@ -10,7 +10,10 @@ from keras_bert.folders import ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_F
 _ANSWERS = {
     "classification": ("BERT classifier of texts", "`logits`: float32 (batch, {labels}), one for each label"),
     "regression": ("BERT that gives a text a number", "`logits`: float32 (batch, 1), the number"),
-    "token_classification": ("BERT tagger of words", "`logits`: float32 (batch, length, {labels}), of a word's first piece"),
+    "token_classification": (
+        "BERT tagger of words",
+        "`logits`: float32 (batch, length, {labels}), of a word's first piece",
+    ),
     "question_answering": (
         "BERT that finds answers in a context",
         "`logits`: float32 (batch, length, 2), of the answer's first and last piece",
@@ -33,7 +36,11 @@ def write_model_card(folder: Path, name: str, version: int) -> None:
 
 
 def render_model_card(
-    name: str, version: int, metrics: Mapping[str, Any], task: Mapping[str, Any], recipe: Mapping[str, Mapping[str, Any]]
+    name: str,
+    version: int,
+    metrics: Mapping[str, Any],
+    task: Mapping[str, Any],
+    recipe: Mapping[str, Mapping[str, Any]],
 ) -> str:
     """The card as Markdown (sections after Mitchell et al. 2019, "Model Cards for Model Reporting")."""
     kind, output = _ANSWERS[task["task"]]

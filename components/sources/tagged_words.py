@@ -198,10 +198,11 @@ def _parse_line(line: str, where: str, columns: tuple[int, int], prefix: str) ->
     least = max(column + 1 if column >= 0 else -column for column in columns)
     if len(cells) < max(least, 2):
         raise InputError(f"{where} must have at least {max(least, 2)} columns, got {len(cells)}: {line[:40]!r}")
-    word, tag = (cells[column].strip(" ") for column in columns)
+    # White space of any kind, as `parse_lists`: rows that were read here are written, and read again there.
+    word, tag = (cells[column].strip() for column in columns)
     if not word.startswith(prefix):
         raise InputError(f"{where}: the word must start with prefix {prefix!r}, got {word!r}")
-    word = word.removeprefix(prefix)
+    word = word.removeprefix(prefix).strip()
     for name, value in (("word", word), ("tag", tag)):
         if not value:
             raise InputError(f"{where}: the {name} must not be empty, got {line[:40]!r}")

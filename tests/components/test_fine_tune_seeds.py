@@ -11,14 +11,14 @@ import pytest
 import keras_bert
 from components import fine_tune_seeds as module
 from components.artifacts.model import Model
-from components.artifacts.scores import Scores
 from components.artifacts.task_examples import TaskExamples
 from components.artifacts.vocabulary import Vocabulary
+from components.dsl.artifact.scores import Scores
 from components.dsl.errors import InputError
 from components.examples.rows import predict, read_rows
 from components.fine_tune import fine_tune
 from components.fine_tune_seeds import fine_tune_seeds
-from components.scoring.tasks import metric_names, score_task
+from components.scoring.classes.tasks import metric_names, score_task
 from keras_bert.data.records import read_features
 from keras_bert.options.selection import Selection
 from keras_bert.options.training import Training

@@ -221,7 +221,7 @@ def test_a_shard_that_is_made_twice_is_the_same(inputs, tmp_path):
         assert not list(step.process(str(next(inputs["corpus"].path.glob("corpus-*.gz")))))
         contents.append({file.name: file.read_bytes() for file in sorted(tmp_path.rglob("*")) if file.is_file()})
     assert contents[0] == contents[1]
-    assert len(contents[0]) == 4, "two files of records, one tally, and a mark that the shard is done"
+    assert len(contents[0]) == 5, "two files of records, a tally, a mark that the shard is done, and how many there are"
 
 
 def test_held_out_documents_do_not_train(inputs):

@@ -1,4 +1,5 @@
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -11,8 +12,10 @@ from components.beam.engine import (
     choose_scale,
     count_processes,
     make_options,
+    report_unit,
     run_over,
 )
+from components.dsl.workplace import set_progress_sink
 
 
 def test_as_many_processes_as_the_work_is_worth(monkeypatch):
@@ -73,6 +76,32 @@ def test_an_error_of_a_step_is_raised():
 
     with pytest.raises(Exception, match="division by zero"):
         run_over([0], lambda work: work | beam.Map(lambda number: 1 / number))
+
+
+@pytest.fixture
+def told():
+    seen = []
+    set_progress_sink(lambda done, total, note: seen.append((done, total, note)))
+    yield seen
+    set_progress_sink(lambda done, total, note: None)
+
+
+def test_a_unit_that_is_done_twice_counts_once(tmp_path, told):
+    (tmp_path / "other.json").touch()
+    for name in ("a", "b", "a", "c"):
+        report_unit(str(tmp_path), name, 3, "writing")
+    assert told == [(1, 3, "writing"), (2, 3, "writing"), (3, 3, "writing")]
+
+
+def test_units_are_counted_without_a_look_at_all_of_them(tmp_path, told, monkeypatch):
+    def listing(*_):
+        raise AssertionError("the folder was listed")
+
+    monkeypatch.setattr(os, "scandir", listing)
+    monkeypatch.setattr(os, "listdir", listing)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: report_unit(str(tmp_path), str(number), 300, ""), range(300)))
+    assert sorted(done for done, _, _ in told) == list(range(1, 301))
 
 
 @pytest.mark.parametrize(

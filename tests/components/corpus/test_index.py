@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.corpus.index import (
+    MOST_CHUNKS,
+    MOST_FILES,
     MOST_ROWS,
     ROW,
     Texts,
@@ -42,12 +44,21 @@ def test_the_hash_of_a_text_is_that_of_its_bytes() -> None:
 
 
 def test_places_by_hand() -> None:
-    assert [as_place(0, 0, 0), as_place(0, 0, 5), as_place(0, 1, 0), as_place(1, 0, 0)] == [0, 5, 1 << 20, 1 << 44]
+    assert [as_place(0, 0, 0), as_place(0, 0, 5), as_place(0, 1, 0), as_place(1, 0, 0)] == [0, 5, 1 << 20, 1 << 40]
     assert as_place(0, 0, MOST_ROWS - 1) + 1 == as_place(0, 1, 0)
-    assert as_place((1 << 20) - 1, (1 << 24) - 1, MOST_ROWS - 1) == np.iinfo(ROW["place"]).max
+    assert as_place(0, MOST_CHUNKS - 1, MOST_ROWS - 1) + 1 == as_place(1, 0, 0)
+    assert as_place(MOST_FILES - 1, MOST_CHUNKS - 1, MOST_ROWS - 1) == np.iinfo(ROW["place"]).max
 
 
-PLACES = st.tuples(st.integers(0, (1 << 20) - 1), st.integers(0, (1 << 24) - 1), st.integers(0, MOST_ROWS - 1))
+def test_a_document_of_the_last_of_millions_of_files_has_a_place(tmp_path: Path) -> None:
+    writer = TextsWriter(str(tmp_path))
+    digest = hash_text("x")
+    for unit in (1 << 20, MOST_FILES - 1):
+        writer.add(None, "x", (digest, digest), {}, [1], **FIELDS | {"place": as_place(unit, 0, 0)})
+    assert writer.close().rows["place"].tolist() == [1 << 60, ((1 << 24) - 1) << 40]
+
+
+PLACES = st.tuples(st.integers(0, MOST_FILES - 1), st.integers(0, MOST_CHUNKS - 1), st.integers(0, MOST_ROWS - 1))
 
 
 @settings(max_examples=50, deadline=None)

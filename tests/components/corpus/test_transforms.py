@@ -28,6 +28,7 @@ from components.corpus.transforms import (
     build,
     find_units,
 )
+from components.dsl.errors import InputError
 from components.sources.docstrings import DocstringCorpus
 from components.sources.text import TextSource
 
@@ -94,6 +95,22 @@ def test_what_the_user_has_to_mend_comes_behind_what_could_be_read(
     assert list(ReadFn(job_of(folder)).process(Unit(0, str(folder / "no.txt")))) == [
         (0, f"the file {folder / 'no.txt'} must exist, found nothing there")
     ]
+
+
+def test_more_files_or_chunks_than_a_place_can_number(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("components.corpus.transforms.MOST_FILES", 2)
+    monkeypatch.setattr("components.corpus.transforms.MOST_CHUNKS", 2)
+    monkeypatch.setattr("components.corpus.transforms.CHUNK_CHARACTERS", 1)
+    file = write(folder, "a.txt", "a\n\nb\n\nc")
+    found = list(ReadFn(job_of(folder)).process(Unit(0, file)))
+    assert [type(each) for each in found] == [Chunk, Chunk, Problem]
+    rule = "must hold at most 2 chunks of 1 characters, got more; part it into several files"
+    assert found[-1].text == f"the file {file} {rule}"
+    write(folder, "b.txt", "d")
+    assert len(find_units(TextSource(str(folder / "source")))) == 2
+    write(folder, "c.txt", "e")
+    with pytest.raises(InputError, match=r"^the corpus must hold at most 2 files, got 3; join some of them$"):
+        find_units(TextSource(str(folder / "source")))
 
 
 def test_a_problem_passes_the_cleaning(folder: Path) -> None:

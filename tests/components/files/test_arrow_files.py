@@ -1,7 +1,11 @@
 import json
+import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -101,6 +105,73 @@ def test_rows_before_the_place_where_a_stream_ends_too_early_are_given(tmp_path:
         next(rows)
     assert str(error.value).startswith(f"{file} must be a whole .arrow file, got after row 2: ")
     assert "\n" not in str(error.value)
+
+
+# Reads a file once for each planted damage: (place, byte) on a line each; prints what became of it.
+READ_DAMAGED = """
+import json, pathlib, resource, sys
+from components.files.arrow_files import read_columns
+from components.dsl.component import InputError
+# A damaged batch may say that it takes exabytes; with a limit it does not depend on the machine which are too many.
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+whole, file = (pathlib.Path(name) for name in sys.argv[1:3])
+for place, byte in json.load(sys.stdin):
+    content = bytearray(whole.read_bytes())
+    content[place] = byte
+    file.write_bytes(content)
+    try:
+        print(json.dumps(len(list(read_columns(str(file), ("text", "kind", "words", "answers"))))))
+    except InputError as error:
+        print(json.dumps(str(error)))
+"""
+
+
+@pytest.mark.parametrize("kind", ["stream", "file"])
+def test_a_file_with_a_damaged_byte_is_read_or_refused_in_one_line(tmp_path: Path, kind: str) -> None:
+    words = [["a", "bc", "d"], [], ["e"], ["f", "gh"]] * 4
+    texts = pa.array([" ".join(each) for each in words])
+    answers = [{"text": each, "answer_start": [0] * len(each)} for each in words]
+    columns = {"text": texts, "kind": texts.dictionary_encode(), "words": words, "answers": answers}
+    whole = Path(write(tmp_path, pa.table(columns), kind, rows=8))
+    generator = random.Random(0)
+    content = whole.read_bytes()
+    damages = [(place, content[place] ^ generator.randrange(1, 256)) for place in range(0, len(content), 3)]
+    file = tmp_path / "damaged.arrow"
+    # In a process of its own, as a crash is one of the things that must not happen.
+    child = subprocess.run(
+        [sys.executable, "-c", READ_DAMAGED, str(whole), str(file)],
+        input=json.dumps(damages),
+        capture_output=True,
+        text=True,
+    )
+    assert child.returncode == 0, child.stderr[-2000:]
+    found = [json.loads(line) for line in child.stdout.splitlines()]
+    assert len(found) == len(damages)
+    refused = [each for each in found if isinstance(each, str)]
+    assert len(refused) > 100
+    assert len(found) - len(refused) > 100
+    for message in refused:
+        assert message.startswith((f"{file} must be a whole .arrow file, got after row ", f"the table {file} "))
+        assert "\n" not in message
+
+
+def test_damage_in_a_column_that_nobody_asks_for_is_no_damage(tmp_path: Path) -> None:
+    # The offsets go back, so that the second string would have a negative length.
+    offsets = pa.py_buffer(np.array([0, 3, 1], np.int32))
+    table = pa.table({"text": pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"abc")), "n": [1, 2]})
+    file = write(tmp_path, table, "stream")
+    assert list(read_columns(file, ("n",))) == [(1,), (2,)]
+    with pytest.raises(InputError) as error:
+        list(read_columns(file, ("n", "text")))
+    assert str(error.value).startswith(f"{file} must be a whole .arrow file, got after row 0: ")
+
+
+def test_an_extension_type_is_read_as_any_other(tmp_path: Path) -> None:
+    kind = pa.fixed_shape_tensor(pa.int32(), [2])
+    column = pa.ExtensionArray.from_storage(kind, pa.array([[1, 2], [3, 4]], pa.list_(pa.int32(), 2)))
+    file = write(tmp_path, pa.table({"x": column, "s": pa.StructArray.from_arrays([column], ["t"])}), "stream")
+    assert list(read_columns(file, ("x",))) == [([1, 2],), ([3, 4],)]
+    assert [row for (row,) in read_columns(file, ("s",))] == [{"t": [1, 2]}, {"t": [3, 4]}]
 
 
 @pytest.mark.parametrize("unit", ["s", "ns"])

@@ -1,5 +1,7 @@
+import errno
 import io
 import json
+import os
 import subprocess
 import sys
 from typing import ClassVar
@@ -80,6 +82,52 @@ def test_a_file_a_folder_and_patterns(tmp_path):
     assert match(tmp_path, "/a.md") == ["a.md"]
     assert match(tmp_path, "/*.*") == ["a.md", "b.txt"]
     assert match(tmp_path, "/**/*.txt*") == ["a/b/c.txt", "a/z.txt.gz", "b.txt"]
+
+
+def test_links_to_folders_are_followed_and_loops_of_them_end(tmp_path):
+    make(tmp_path, "data/a/x.txt", "elsewhere/y.txt", "elsewhere/deep/z.txt")
+    (tmp_path / "data" / "b").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "data" / "none").symlink_to(tmp_path / "nothing")
+    # Two ways round, so that to go on until the system gives up would take 2^40 steps.
+    for name in ("up", "again"):
+        (tmp_path / "data" / "a" / name).symlink_to(tmp_path / "data")
+    (tmp_path / "elsewhere" / "self").symlink_to("self")
+    found = ["data/a/x.txt", "data/b/deep/z.txt", "data/b/y.txt"]
+    assert match(tmp_path, "/data") == found
+    for pattern in ("/data/**/*.txt", "/data/**", "/*/**/[xyz].txt", "/**/data/**/*.txt"):
+        assert [file for file in match(tmp_path, pattern) if file.startswith("data/")] == found
+    assert match(tmp_path, "/data/*/*.txt") == ["data/a/x.txt", "data/b/y.txt"]
+
+
+def test_a_folder_that_is_a_link_and_one_beside_it(tmp_path):
+    make(tmp_path, "a/x.txt")
+    (tmp_path / "b").symlink_to("a")
+    assert match(tmp_path, "") == match(tmp_path, "/**/*.txt") == ["a/x.txt", "b/x.txt"]
+    assert match(tmp_path, "/b") == ["b/x.txt"]
+
+
+def test_patterns_from_the_working_folder(tmp_path, monkeypatch):
+    make(tmp_path, "a.txt", "b/c[1].txt", "b[2]/d.txt", ".hidden/e.txt")
+    monkeypatch.chdir(tmp_path)
+    found = ["a.txt", "b/c[1].txt", "b[2]/d.txt"]
+    assert match_files("**/*.txt", KINDS, what="the data") == found
+    assert match_files("**", KINDS, what="the data") == found
+    assert match_files("b*/**", KINDS, what="the data") == found[1:]
+    assert match_files(".", KINDS, what="the data") == ["./.hidden/e.txt", *(f"./{file}" for file in found)]
+
+
+def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch):
+    make(tmp_path, "a/x.txt", "b/y.txt")
+
+    def scandir(path, scan=os.scandir):
+        if str(path) == f"{tmp_path}/b":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return scan(path)
+
+    # Not by its mode, which does not hold back the superuser.
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(InputError, match=r"^the folder .*/b must be readable, got Permission denied$"):
+        match(tmp_path, "")
 
 
 def test_a_file_whose_name_looks_like_a_pattern(tmp_path):

@@ -39,6 +39,17 @@ def test_columns_and_prefix(tmp_path):
     assert parse(tmp_path, "1\ten:New York\tO\tx\n2\ten:en:\tO\tx\n", **columns)[0][0].words == ("New York", "en:")
 
 
+@given(st.text(st.sampled_from("a\u00a0\u3000\u2003\u200b"), min_size=1, max_size=4), st.sampled_from(["\t", " "]))
+def test_what_is_read_from_columns_can_be_written_as_lists_and_read_again(tmp_path_factory, word, between):
+    try:
+        ((sentence, _),) = parse(tmp_path_factory.mktemp("conll"), f"{word}{between}O\n")
+    except InputError:
+        assert not word.strip()
+        return
+    values = (list(sentence.words), list(sentence.tags))
+    assert parse_lists(Record("f", "row 1", values, None), ("words", "tags")) == sentence
+
+
 @pytest.mark.parametrize(
     ("content", "columns", "message"),
     [
@@ -49,6 +60,10 @@ def test_columns_and_prefix(tmp_path):
         ("a\t\n", {}, r"line 1: the tag must not be empty"),
         ("en:a O\nb O\n", {"prefix": "en:"}, r"line 2: the word must start with prefix 'en:', got 'b'"),
         ("en: O\n", {"prefix": "en:"}, r"line 1: the word must not be empty"),
+        ("a O\n\u00a0 O\n", {}, r"a\.conll line 2: the word must not be empty, got '\\xa0 O'"),
+        ("a\tO\n\u3000\tO\n", {}, r"a\.conll line 2: the word must not be empty, got '\\u3000\\tO'"),
+        ("a\t\u2003\n", {}, r"line 1: the tag must not be empty"),
+        ("en:\u00a0\tO\n", {"prefix": "en:"}, r"line 1: the word must not be empty"),
     ],
 )
 def test_malformed_lines(tmp_path, content, columns, message):

@@ -7,7 +7,7 @@ import pytest
 from components.dsl.canonical import canonical
 from components.dsl.errors import InputError
 from components.training.tuning import ClassWeights, find_class_weights, make_objective
-from keras_bert.objectives import tasks as objectives
+from keras_bert.objectives.base import tasks as objectives
 from keras_bert.options.selection import Selection
 
 COUNTS = {"train": {"B-x": 1, "O": 5}, "validation": {"I-x": 9}, "test": {"B-x": 7}}
