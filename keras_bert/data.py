@@ -1,7 +1,8 @@
 """Folders of TFRecords -> batches: what the records of pre-training and of each task hold, checked and padded."""
 
+import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +76,12 @@ def pretraining_batches(
     if len(records) != written:
         raise RecordError(f"the {split}-{longest} files of {folder} must hold {written} records, found {len(records)}")
     parse = _parse_rows(content, masking)
+    reading = {"objective": content["objective"], "masking": dataclasses.asdict(masking)}
     if content["dynamic"]:
-        parse = _hide(parse, DynamicMasking(folder, masking, seed))
+        hiding = DynamicMasking(folder, masking, seed)
+        parse, reading = _hide(parse, hiding), reading | hiding.identity()
     order = {"shuffle": shuffle, "seed": seed, "drop_remainder": drop_remainder}
-    return _plan(records, f"{split} of {folder}", parse, batch_size, longest, bucket_boundaries, **order)
+    return _plan(records, f"{split} of {folder}", parse, batch_size, longest, bucket_boundaries, reading, **order)
 
 
 def _parse_rows(content: dict[str, Any], masking: Masking) -> Parse:
@@ -165,8 +168,8 @@ def task_batches(
     if "positions" in labels:
         _check_labels(records, f"{split}.tfrecord of {folder}", 0, content["max_length"], "positions")
     order = {"shuffle": shuffle, "seed": seed, "drop_remainder": drop_remainder}
-    where, longest = f"{split} of {folder}", content["max_length"]
-    return _plan(records, where, parse, batch_size, longest, bucket_boundaries, tokens=tokens, **order)
+    where, longest, reading = f"{split} of {folder}", content["max_length"], {"task": content["task"]}
+    return _plan(records, where, parse, batch_size, longest, bucket_boundaries, reading, tokens=tokens, **order)
 
 
 def read_texts(folder: str | os.PathLike[str], split: str) -> list[tuple[str, str, str]]:
@@ -195,13 +198,14 @@ def _plan(
     batch_size: int,
     longest: int,
     boundaries: Sequence[int],
+    reading: Mapping[str, Any],
     **order: Any,
 ) -> Batches:
     check("dataset", "split", len(records) > 0, "hold a row", where)
     is_one = not any(boundary < longest for boundary in boundaries)
     lengths = None if is_one else records.values("token_ids").lengths
     plan = BatchPlan(len(records), batch_size, longest=longest, lengths=lengths, boundaries=boundaries, **order)
-    return Batches(records, plan, parse, longest if is_one else None)
+    return Batches(records, plan, parse, longest if is_one else None, reading)
 
 
 def _check_labels(records: RecordStore, where: str, least: int, count: int, feature: str = "label") -> None:

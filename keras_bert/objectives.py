@@ -1,5 +1,6 @@
 """What a training minimizes, as sums and weights: the same on one device or many, at once or in parts."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -28,6 +29,18 @@ class Objective(Protocol):
             batch: inputs and labels.
             training: whether dropout is on.
         """
+
+    def identity(self) -> dict[str, Any]:
+        """What tells it from other objectives, as plain values: the same in any process."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PlainObjective:
+    """What objectives share whose settings are the fields of a dataclass, all plain values."""
+
+    def identity(self) -> dict[str, Any]:
+        """The name of the class and the settings."""
+        return {"class": type(self).__name__, **dataclasses.asdict(self)}
 
 
 def call_model(model: keras.Model, batch: Batch, training: bool) -> Any:

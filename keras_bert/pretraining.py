@@ -10,7 +10,7 @@ from keras_bert.encoder import config_of, pooled_output, sequence_output
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MaskedTokenTransform, OutputBias
 from keras_bert.losses import cross_entropy, hits, weighted
-from keras_bert.objectives import Batch, Sums, call_model
+from keras_bert.objectives import Batch, PlainObjective, Sums, call_model
 
 
 def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True) -> keras.Model:
@@ -41,7 +41,7 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True) -> ke
 
 
 @dataclasses.dataclass(frozen=True)
-class PretrainingObjective:
+class PretrainingObjective(PlainObjective):
     """Mean loss of the masked tokens plus, where rows are pairs, mean loss of the next sentences.
 
     Batches have the model's inputs, `mask_ids` and `mask_weights` (batch, predictions) and, for the second head,

@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from keras_bert.digests import digest
 from keras_bert.layers.attention import AttentionBias, SelfAttention
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import PositionEmbedding, SegmentEmbedding, TokenEmbedding
@@ -74,6 +75,12 @@ def load_model(path: Path) -> keras.Model:
 def describe_model(model: keras.Model) -> bytes:
     """The architecture of a model: equal ones give equal bytes, whatever their weights."""
     return _without_addresses(model.to_json().encode())
+
+
+def digest_weights(model: keras.Model) -> str:
+    """Tells models apart by the shapes and values of their weights, whatever their layers are called."""
+    arrays = model.get_weights()
+    return digest(part for array in arrays for part in (f"{array.dtype}{array.shape}".encode(), array.tobytes()))
 
 
 def _without_date(content: bytes) -> bytes:

@@ -1,5 +1,6 @@
 """Distillation: a smaller student learns from a teacher (Hinton et al. 2015)."""
 
+import dataclasses
 from typing import Any
 
 import keras
@@ -11,6 +12,7 @@ from keras_bert.layers.embeddings import PositionEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.losses import cross_entropy, hits, weighted
 from keras_bert.objectives import Batch, Sums, call_model
+from keras_bert.saving import digest_weights
 
 # Layers outside the blocks that a student of the same width takes over as they are.
 _SHARED = ("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "pooler", "classifier")
@@ -41,6 +43,11 @@ class DistillationObjective:
     def weights(self, batch: Batch) -> dict[str, Any]:
         """The weight of `loss`: the rows."""
         return {"loss": ops.sum(ops.ones_like(batch["label"], dtype="float32"))}
+
+    def identity(self) -> dict[str, Any]:
+        """The name of the class, the settings and the digest of the teacher's weights."""
+        settings = dataclasses.asdict(self._distillation)
+        return {"class": type(self).__name__, **settings, "teacher": digest_weights(self._teacher)}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """Sums and weights of `loss`, `accuracy` and `teacher_divergence`.

@@ -10,11 +10,11 @@ from keras import ops
 
 from keras_bert.config import check
 from keras_bert.losses import IGNORED, cross_entropy, hits, span_hits, span_loss, weighted
-from keras_bert.objectives import Batch, Sums, call_model
+from keras_bert.objectives import Batch, PlainObjective, Sums, call_model
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassificationObjective:
+class ClassificationObjective(PlainObjective):
     """Cross-entropy of one label for each row.
 
     Attributes:
@@ -54,7 +54,7 @@ class ClassificationObjective:
 
 
 @dataclasses.dataclass(frozen=True)
-class RegressionObjective:
+class RegressionObjective(PlainObjective):
     """Squared error of one number for each row; correlations are no sums over rows, see `keras_bert.metrics`."""
 
     def weights(self, batch: Batch) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class RegressionObjective:
 
 
 @dataclasses.dataclass(frozen=True)
-class TokenClassificationObjective:
+class TokenClassificationObjective(PlainObjective):
     """Cross-entropy of the labelled tokens; those that are `IGNORED` weigh nothing.
 
     Attributes:
@@ -115,7 +115,7 @@ class TokenClassificationObjective:
 
 
 @dataclasses.dataclass(frozen=True)
-class QuestionAnsweringObjective:
+class QuestionAnsweringObjective(PlainObjective):
     """Mean of the cross-entropies of the answer's start and end."""
 
     def weights(self, batch: Batch) -> dict[str, Any]:

@@ -127,6 +127,7 @@ def test_transforms_are_honoured():
 
 def test_objective_belongs_to_a_model():
     objective = FusedPretrainingObjective(make_model())
+    assert objective.identity() == {"class": "FusedPretrainingObjective", "next_sentence": True}
     with pytest.raises(ValueError, match="model must be the one"):
         objective(make_model(), BATCH, True)
 

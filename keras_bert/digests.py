@@ -1,0 +1,15 @@
+"""Short digests, to tell contents apart."""
+
+import hashlib
+from collections.abc import Iterable
+
+# Hexadecimal digits, 64 bits: enough where nobody looks for two contents with one digest.
+_DIGITS = 16
+
+
+def digest(parts: Iterable[bytes]) -> str:
+    """The first 16 hexadecimal digits of SHA-256 of the bytes, one part after the other."""
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+    return found.hexdigest()[:_DIGITS]
