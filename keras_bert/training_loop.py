@@ -114,6 +114,7 @@ class Loop:
 
     def run(self, folder: Path | None, checkpoint_seconds: float, record: Path | None) -> list[Entry]:
         """Runs to the end."""
+        check("fit", "checkpoint_seconds", checkpoint_seconds >= 0, "not be negative", checkpoint_seconds)
         checkpoints = Checkpoints(folder) if folder else None
         if checkpoints:
             # Once, and before the first step: a teacher's weights take their time, and what has no identity shows now.

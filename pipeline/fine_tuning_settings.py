@@ -23,7 +23,7 @@ def _choose_weights(value: Any) -> str:
 class FineTuningSettings(pydantic.BaseModel):
     """All settings of the fine-tuning pipeline; there is no default for the checkpoint and the examples."""
 
-    model_config = pydantic.ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = pydantic.ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "fine_tuning"
     checkpoint: Annotated[str, pydantic.Field(min_length=1)]

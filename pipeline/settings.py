@@ -112,7 +112,7 @@ def _check_task(source: Any) -> Any:
 class Settings(pydantic.BaseModel):
     """All settings of the compression pipeline; the defaults are the default job."""
 
-    model_config = pydantic.ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = pydantic.ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "docstrings"
     max_length: Annotated[int, pydantic.Field(ge=8, le=512)] = 128

@@ -1,5 +1,6 @@
 import errno
 import json
+import math
 import os
 import signal
 import subprocess
@@ -270,6 +271,8 @@ def test_patience_ends_what_gets_no_better():
         ({"select": "validation_loss", "patience": 0}, "fit.patience must be at least 1, got 0"),
         ({"log_every": 0}, "fit.log_every must be at least 1, got 0"),
         ({"validations": -1}, "fit.validations must not be negative, got -1"),
+        ({"checkpoint_seconds": -1.0}, "fit.checkpoint_seconds must not be negative, got -1.0"),
+        ({"checkpoint_seconds": math.inf}, "fit.checkpoint_seconds must be a finite number, got inf"),
     ],
 )
 def test_bad_arguments(options, message):
