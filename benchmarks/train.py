@@ -180,7 +180,8 @@ def our_step(mode: str, shape: Shape) -> Callable[[], Any]:
     from keras_bert.config import EncoderConfig
     from keras_bert.fused.pretraining import FusedPretrainingObjective
     from keras_bert.models.encoder import build_encoder
-    from keras_bert.models.pretraining import PretrainingObjective, build_pretraining
+    from keras_bert.models.pretraining import build_pretraining
+    from keras_bert.objectives.pretraining import PretrainingObjective
     from keras_bert.options.training import Training
     from keras_bert.training.trainer import Trainer
 

@@ -169,7 +169,9 @@ def _baselines(
     """The rows of the table for which nobody needs a language model; the first is the same answer to all."""
     trivial = scoring.trivial(train, test)
     answers = ({} if trivial is None else dict([trivial])) | scoring.baselines(train, validation, test)
-    rows = {name: {"metrics": _spread([scoring.score(test, own, labels).metrics])} for name, own in answers.items()}
+    rows: dict[str, dict[str, Any]] = {
+        name: {"metrics": _spread([scoring.score(test, own, labels).metrics])} for name, own in answers.items()
+    }
     if trivial is not None:
         rows[trivial[0]]["trivial"] = True
     return rows
@@ -190,21 +192,21 @@ def _spread(values: Sequence[dict[str, float]]) -> dict[str, dict[str, Any]]:
 
 def _size(candidate: Candidate, features: "Sequence[Features]") -> dict[str, float]:
     """Megabytes of a file, and milliseconds for one row on one thread."""
-    from components.scoring.latency import megabytes, time_rows, traced
+    from components.scoring.latency import time_rows, traced
     from keras_bert.export.bundle import open_file
 
     if candidate.file.name == MODEL_FILE:
-        answer = traced(candidate.open().network())
+        milliseconds = time_rows(traced(candidate.open().network()), features)
     else:
         longest = max(row["token_ids"].shape[1] for row in features)
-        answer = open_file(candidate.file, longest).predict_on_batch
-    return {"megabytes": megabytes(candidate.file), "milliseconds": time_rows(answer, features)}
+        milliseconds = time_rows(open_file(candidate.file, longest).predict_on_batch, features)
+    return {"megabytes": candidate.file.stat().st_size / 1e6, "milliseconds": milliseconds}
 
 
 def _read_features(examples: TaskExamples) -> "list[Features]":
     """The first test rows as model inputs, each (1, length), without padding."""
     from components.scoring.latency import TIMED_ROWS
-    from keras_bert.data.examples.task_batches import task_batches
+    from keras_bert.data.task_batches import task_batches
     from keras_bert.folders import INPUT_NAMES
 
     rows = []
@@ -221,7 +223,7 @@ def _measure_previous(
     measure: "Callable[[Task, Sequence[Any]], TaskScores]",
     test: Sequence[Any],
 ) -> str:
-    """Adds the version pushed before, with its own vocabulary, on the same rows; says why where it cannot be compared."""
+    """Adds the version pushed before, with its own vocabulary, on the same rows; else tells why it cannot be."""
     from keras_bert.export.bundle import load_exported
 
     if previous is None:

@@ -100,7 +100,7 @@ def _write(task: "Task", ranges: "Ranges | None", edge: EdgeModel, export: Expor
 
 def _read_rows(examples: TaskExamples, rows: int) -> "Features":
     """The first validation rows as model inputs (rows, longest)."""
-    from keras_bert.data.examples.task_batches import task_batches
+    from keras_bert.data.task_batches import task_batches
     from keras_bert.folders import INPUT_NAMES
 
     batch = next(iter(task_batches(examples.path, "validation", rows).epoch()))

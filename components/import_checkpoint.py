@@ -14,19 +14,24 @@ if TYPE_CHECKING:
 
 
 @component(libraries=("keras", "numpy", "safetensors", "tensorflow", "tensorflow-text"))
-def import_checkpoint(source: Checkpoint, model: Output[Model], vocabulary: Output[Vocabulary]) -> None:
+def import_checkpoint(
+    source: Checkpoint, model: Output[Model], vocabulary: Output[Vocabulary], max_length: int = 8
+) -> None:
     """Reads a checkpoint into the forms that the other steps know.
 
     Args:
         source: the folder.
         model: the checkpoint with its head, as `Task.save` writes it.
         vocabulary: that of the checkpoint, to make examples with.
+        max_length: the most tokens that the model is to take, for the steps that follow.
 
     Raises:
-        InputError: the folder holds no checkpoint, or one that this library cannot read.
+        InputError: the folder holds no checkpoint, one that this library cannot read, or one with fewer positions.
     """
     source.check()
     task = _read(source)
+    if task.positions < max_length:
+        raise InputError(f"max_length must be at most {task.positions}, the checkpoint's positions, got {max_length}")
     task.save(model.path)
     task.tokenizer.save(vocabulary.path)
     model.counts = {"parameters": task.model.count_params()}
@@ -37,7 +42,8 @@ def _read(source: Checkpoint) -> "Task":
     from keras_bert.interop.hugging_face import from_hugging_face
     from keras_bert.tasks.registry import load
 
+    folder = source.folder()
     try:
-        return load(source.path) if source.is_own else from_hugging_face(source.path)
+        return load(folder) if source.is_own else from_hugging_face(folder)
     except (FileNotFoundError, ValueError) as error:
-        raise InputError(f"the checkpoint {source.path} cannot be used: {' '.join(str(error).split())}") from None
+        raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None

@@ -1,43 +1,23 @@
 """Labelled rows and Vocabulary -> TaskExamples."""
 
-import gzip
-import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from components.artifacts.task_examples import TaskExamples
 from components.artifacts.vocabulary import Vocabulary
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
-from components.examples.held_out import hold_out
-from components.examples.records import (
-    FEATURES,
-    serialize_labelled,
-    serialize_numbers,
-    serialize_questions,
-    serialize_sentences,
-)
-from components.examples.splits import carve
+from components.examples.base import Encoding, TaskRows
+from components.examples.registry import TASK_ROWS, write_rows
+from components.examples.splits import split_rows
 from components.sources.passages import DocstringTask
-from components.sources.questions import Question, QuestionSource, as_fields
-from components.sources.shared import check_numbers
+from components.sources.questions import QuestionSource
+from components.sources.shared import SPLITS
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from keras_bert.checks import check
 
-if TYPE_CHECKING:
-    from keras_bert.tokenizers.tokenizer import Tokenizer
-
-SPLITS = ("train", "validation", "test")
-
-# Tasks of which a row may give several records, or none: the rows are kept as they were, to evaluate on.
-_SEVERAL_RECORDS = ("token_classification", "question_answering")
-
 Splits = dict[str, list[Any]]
-Serializer = Callable[[list[Any], Counter[bool]], Iterator[bytes]]
 
 
 @component(libraries=("tensorflow-text", "datasketch"))
@@ -51,9 +31,9 @@ def ingest_examples(
 ) -> None:
     """Tokenizes labelled rows into `train.tfrecord`, `validation.tfrecord` and `test.tfrecord`.
 
-    `features.json` says what the records hold. A split that the source does not have is taken out of training: a
-    tenth, of each label where there are labels. Tagged sentences and questions also stand as they were read in
-    `train.jsonl.gz`, `validation.jsonl.gz` and `test.jsonl.gz`, which the same sources can read again.
+    `features.json` says what the records hold and what is made of them. A split that the source does not have is taken
+    out of training: a tenth, of each label where there are labels. The rows also stand as they were read in
+    `train.jsonl.gz`, `validation.jsonl.gz` and `test.jsonl.gz`.
 
     Args:
         vocabulary: of the model.
@@ -65,36 +45,44 @@ def ingest_examples(
 
     Raises:
         ValueError: `max_length` is too small, or the windows of a context have no room or leave gaps.
-        InputError: the rows cannot be used, are too few for three splits, or those of a regression hold one number
-            only where they are to be scored on.
+        InputError: the rows cannot be used, or are too few for three splits.
     """
     check("ingest_examples", "max_length", max_length >= 8, "be at least 8", max_length)
     windows = _size_windows(max_length, stride, max_query_length)
-    given = source.splits()
+    task, given = TASK_ROWS[source.task], source.splits()
     # Of all rows that are there: a rare tag may be in none of those that stay in training.
-    labels = _find_labels(source, given["train"])
-    splits = _complete(given, source.task)
+    labels = task.labels(source, given["train"])
+    splits = _complete(given, task)
+    task.check(splits)
     from keras_bert.data.records import write_features, write_labels, write_records
     from keras_bert.tokenizers.tokenizer import Tokenizer
 
-    serialize = _choose_serializer(source.task, labels, Tokenizer.load(vocabulary.path), windows)
-    counts: dict[str, int] = {}
-    cut: dict[str, Counter[bool]] = {split: Counter() for split in SPLITS}
+    tokenizer = Tokenizer.load(vocabulary.path)
+    counts, cut = {}, {}
     for number, split in enumerate(SPLITS):
         report_progress(number, len(SPLITS), f"tokenizing {split}")
-        counts[split] = write_records(examples.file(f"{split}.tfrecord"), serialize(splits[split], cut[split]))
-        if source.task in _SEVERAL_RECORDS:
-            _write_rows(examples.file(f"{split}.jsonl.gz"), splits[split])
-    description = {"features": FEATURES[source.task], "task": source.task, "counts": counts, "max_length": max_length}
-    write_features(examples.path, {**description, **_describe(source.task, splits, cut, windows)})
+        encoding = Encoding(tokenizer, labels, max_length, *windows)
+        counts[split] = write_records(examples.file(f"{split}.tfrecord"), task.records(splits[split], encoding))
+        cut[split] = round(encoding.cut[True] / len(splits[split]), 4)
+        write_rows(examples.file(f"{split}.jsonl.gz"), task, splits[split])
+    content = {
+        "task": source.task,
+        "settings": task.settings(encoding, splits["train"]),
+        "max_length": max_length,
+        "counts": counts,
+        "rows": {split: len(splits[split]) for split in SPLITS},
+        "labels": {split: _count(task, splits[split]) for split in SPLITS} if labels else {},
+        "truncated_share": cut,
+    }
+    write_features(examples.path, content)
     examples.counts = dict(counts)
     if labels:
         write_labels(examples.path, labels)
         examples.counts["labels"] = len(labels)
 
 
-def _size_windows(max_length: int, stride: int | None, max_query_length: int | None) -> dict[str, int]:
-    """The arguments of `cut_windows`."""
+def _size_windows(max_length: int, stride: int | None, max_query_length: int | None) -> tuple[int, int]:
+    """The stride of windows, and the most pieces of a question."""
     max_query_length = max_length // 6 if max_query_length is None else max_query_length
     stride = max_length // 3 if stride is None else stride
     room = max_length - 3 - max_query_length
@@ -102,72 +90,17 @@ def _size_windows(max_length: int, stride: int | None, max_query_length: int | N
     check("ingest_examples", "max_query_length", max_query_length >= 1 and room > 1, rule, max_query_length)
     rule = f"be at least 1 and less than the {room} pieces of a context that a window shows beside a long question"
     check("ingest_examples", "stride", 1 <= stride < room, rule, stride)
-    return {"max_length": max_length, "stride": stride, "max_query_length": max_query_length}
+    return stride, max_query_length
 
 
-def _complete(splits: Splits, task: str) -> Splits:
+def _complete(splits: Splits, task: TaskRows[Any]) -> Splits:
     """The splits, with those that are missing taken out of training."""
     missing = [split for split in SPLITS if split not in splits]
     if not missing:
         return splits
-    train = splits["train"]
-    parts: Splits
-    if task == "classification":
-        parts = carve(train, missing)
-    elif task == "regression":
-        parts = hold_out(train, missing, lambda row: f"{row.text}\0{row.second_text}", "texts")
-        numbers = {split: [row.label for row in parts[split]] for split in missing}
-        check_numbers(numbers, " in the rows taken out of training; add rows or give a table")
-    elif task == "token_classification":
-        parts = hold_out(train, missing, lambda row: "\0".join(row.words), "sentences")
-    else:
-        parts = hold_out(train, missing, lambda row: row.context, "contexts")
+    parts = split_rows(splits["train"], missing, key=task.key, stratum=task.stratum, several=task.several)
     return {**splits, **parts}
 
 
-def _find_labels(source: Any, train: list[Any]) -> list[str]:
-    """What the labels of the records are places in; none where they are none."""
-    if isinstance(source, SentenceSource):
-        return source.labels(train)
-    return sorted({row.label for row in train}) if source.task == "classification" else []
-
-
-def _choose_serializer(task: str, labels: list[str], tokenizer: "Tokenizer", windows: dict[str, int]) -> Serializer:
-    """What makes records of the rows of a task, and counts which were too long for one."""
-    longest = windows["max_length"]
-    serializers: dict[str, Serializer] = {
-        "classification": lambda rows, cut: serialize_labelled(rows, labels, tokenizer, longest, cut),
-        "regression": lambda rows, cut: serialize_numbers(rows, tokenizer, longest, cut),
-        "token_classification": lambda rows, _: serialize_sentences(rows, labels, tokenizer, longest),
-        "question_answering": lambda rows, _: serialize_questions(rows, tokenizer, **windows),
-    }
-    return serializers[task]
-
-
-def _describe(task: str, splits: Splits, cut: dict[str, Counter[bool]], windows: dict[str, int]) -> dict[str, Any]:
-    """What `features.json` says of a task's rows."""
-    description: dict[str, Any] = {}
-    if task == "classification":
-        description["labels"] = {split: _count(row.label for row in splits[split]) for split in SPLITS}
-    elif task == "token_classification":
-        tags = {split: (tag for row in splits[split] for tag in row.tags) for split in SPLITS}
-        description["labels"] = {split: _count(tags[split]) for split in SPLITS}
-    elif task == "question_answering":
-        description |= windows
-    if task in _SEVERAL_RECORDS:
-        return {**description, "rows": {split: len(splits[split]) for split in SPLITS}}
-    pairs = splits["train"][0].second_text is not None
-    truncated = {split: round(cut[split][True] / len(splits[split]), 4) for split in SPLITS}
-    return {**description, "pairs": pairs, "truncated_share": truncated}
-
-
-def _count(values: Iterable[str]) -> dict[str, int]:
-    return dict(sorted(Counter(values).items()))
-
-
-def _write_rows(file: Path, rows: list[Any]) -> None:
-    """Writes rows as they were read; the same rows give the same bytes."""
-    with file.open("wb") as stream, gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0) as packed:
-        for row in rows:
-            fields = as_fields(row) if isinstance(row, Question) else row._asdict()
-            packed.write(f"{json.dumps(fields, ensure_ascii=False)}\n".encode())
+def _count(task: TaskRows[Any], rows: list[Any]) -> dict[str, int]:
+    return dict(sorted((task.count_labels(rows) or {}).items()))

@@ -8,9 +8,10 @@ from components.artifacts.model import Model
 from components.artifacts.pretraining_examples import PretrainingExamples
 from components.artifacts.vocabulary import Vocabulary
 from components.dsl.component import component
+from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
-from components.training.model_folder import write_model
+from components.training.model_folder import read_model, write_model
 from components.training.on_rows import training_folders
 from keras_bert.checks import check
 from keras_bert.config import EncoderShape
@@ -19,6 +20,7 @@ from keras_bert.options.training import Training
 if TYPE_CHECKING:
     from keras_bert.data.batches import Batches, Phases
     from keras_bert.objectives.base import Objective
+    from keras_bert.tasks.base import Task
 
 logger = logging.getLogger(__name__)
 
@@ -26,16 +28,20 @@ logger = logging.getLogger(__name__)
 _LARGEST = 700.0
 
 
-@component(libraries=("keras", "numpy", "tensorflow"))
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"))
 def pretrain(
     examples: Input[PretrainingExamples],
     vocabulary: Input[Vocabulary],
     model: Output[Model],
-    encoder: EncoderShape,
+    start: Input[Model] | None = None,
+    encoder: EncoderShape | None = None,
     training: Training = Training(learning_rate=1e-4),
     short_steps: float = 0.9,
 ) -> None:
     """Trains an encoder to predict masked tokens and next sentences; reports perplexity on held-out documents.
+
+    An encoder that was trained before goes on from there (domain adaptation: Beltagy et al. 2019; Lee et al. 2020),
+    with the heads that it brings, else with new ones whose masked-token weights are the embedding's.
 
     Where the examples have two lengths, the first steps are on the short rows; validation is on the long ones. An epoch
     is as many rows as both lengths have.
@@ -44,20 +50,21 @@ def pretrain(
         examples: what `mask_examples` writes, masked or to be masked anew each epoch.
         vocabulary: the pieces that their ids stand for.
         model: the encoder with its pre-training heads.
-        encoder: its shape.
+        start: what to go on from; its vocabulary is that of the examples. None begins with random weights.
+        encoder: the shape of an encoder that begins with random weights.
         training: how long and how to train.
         short_steps: share of the steps that are on short rows, if there are any (Devlin et al. 2019, appendix A.2).
 
     Raises:
-        ValueError: `short_steps` is out of range.
+        ValueError: `short_steps` is out of range, or there is neither `start` nor `encoder`, or both.
+        InputError: what to go on from has fewer positions than the rows, or no pooler for pairs.
     """
     check("pretrain", "short_steps", 0 < short_steps < 1, "be in (0, 1)", short_steps)
-    from keras_bert.data.examples import pretraining_batches
+    check("pretrain", "encoder", (start is None) != (encoder is None), "be set where there is no start", encoder)
+    from keras_bert.data.pretraining_batches import pretraining_batches
     from keras_bert.data.records import read_features
     from keras_bert.fused.pretraining import FusedPretrainingObjective
-    from keras_bert.models.encoder import build_encoder
-    from keras_bert.models.pretraining import PretrainingObjective, build_pretraining
-    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.objectives.pretraining import PretrainingObjective
     from keras_bert.training.strategies import find_strategy
     from keras_bert.training.trainer import VALIDATION_BATCH, Trainer, make_deterministic
 
@@ -65,16 +72,14 @@ def pretrain(
     strategy = find_strategy()
     features = read_features(examples.path)
     lengths = {entry["max_length"]: entry["counts"]["train"] for entry in features["lengths"]}
-    config = encoder.encoder_config(Tokenizer.load(vocabulary.path).vocabulary_size, max(lengths))
     has_pairs = features["objective"] != "none"
     steps = training.count_steps(sum(lengths.values()))
     with strategy.scope():
-        network = build_pretraining(build_encoder(config), next_sentence=has_pairs)
+        task = _build(vocabulary, start, encoder, max(lengths), has_pairs)
+    objective: Objective = PretrainingObjective(next_sentence=has_pairs)
     if training.xla == "parts":
-        objective: Objective = FusedPretrainingObjective(network, next_sentence=has_pairs)
-    else:
-        objective = PretrainingObjective(next_sentence=has_pairs)
-    trainer = Trainer(network, objective, training, steps, strategy)
+        objective = FusedPretrainingObjective(task.model, next_sentence=has_pairs)
+    trainer = Trainer(task.model, objective, training, steps, strategy)
     history = trainer.fit(
         _batches(examples, training, sorted(lengths), round(short_steps * steps)),
         validation=pretraining_batches(examples.path, "validation", VALIDATION_BATCH),
@@ -85,13 +90,35 @@ def pretrain(
         if "validation_masked_loss" in entry:
             entry["validation_perplexity"] = math.exp(min(entry["validation_masked_loss"], _LARGEST))
             logger.info("step %d: held-out perplexity %.1f", entry["step"], entry["validation_perplexity"])
-    write_model(model, network, vocabulary, {"task": "pretraining", "max_length": max(lengths)}, history)
+    write_model(model, task, history, training.precision)
+
+
+def _build(
+    vocabulary: Vocabulary, start: Model | None, encoder: EncoderShape | None, length: int, has_pairs: bool
+) -> "Task":
+    """The encoder with the heads to train."""
+    from keras_bert.models.encoder import build_encoder, has_layer
+    from keras_bert.tasks.pretraining import Pretraining
+    from keras_bert.tokenizers.tokenizer import Tokenizer
+
+    if start is None:
+        assert encoder is not None
+        tokenizer = Tokenizer.load(vocabulary.path)
+        blank = build_encoder(encoder.encoder_config(tokenizer.vocabulary_size, length))
+        return Pretraining.build(blank, tokenizer, max_length=length, next_sentence=has_pairs)
+    task = read_model(start)
+    if isinstance(task, Pretraining) and has_layer(task.model, "next_sentence") == has_pairs:
+        return task
+    try:
+        return Pretraining.build(task.encoder, task.tokenizer, max_length=length, next_sentence=has_pairs)
+    except ValueError as error:
+        raise InputError(f"the checkpoint cannot go on pre-training on these rows: {error}") from None
 
 
 def _batches(examples: PretrainingExamples, training: Training, lengths: list[int], short: int) -> "Batches | Phases":
     """Training batches without end, those of the first `short` steps of short rows, if there are any."""
     from keras_bert.data.batches import Phases
-    from keras_bert.data.examples import pretraining_batches
+    from keras_bert.data.pretraining_batches import pretraining_batches
 
     first, *rest = (
         pretraining_batches(examples.path, "train", training.part_size, length=length, seed=training.seed, shuffle=True)

@@ -14,16 +14,19 @@ from rich.console import Console
 from rich.table import Table
 
 from components.dsl.errors import InputError
-from components.sources.checkpoint import Checkpoint
 from pipeline.orchestrator.fingerprint import FingerprintError
 from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.orchestrator.store import Store
-from pipeline.pipelines import compression, fine_tuning
-from pipeline.settings.fine_tuning import FineTuningSettings, load_fine_tuning
-from pipeline.settings.schema import Settings, load_settings
-from pipeline.views.fine_tuning import Outcome, read_outcome, show_outcomes
+from pipeline.pipelines import fine_tuning, whole
+from pipeline.settings.files import load_settings
+from pipeline.settings.rules import check_data
+from pipeline.settings.schema import Settings
+from pipeline.views.answers import answer_lines
+from pipeline.views.models import TaskResult, show_models, show_tasks
 from pipeline.views.statistics import read_statistics, show_statistics
-from pipeline.views.terminal import cells, format_seconds, write
+from pipeline.views.terminal import Terminal, cells, format_seconds, write
+
+PROGRAM = "keras-bert-edge"
 
 DONE, FAILED, BAD_INPUT, REFUSED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -43,33 +46,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m pipeline",
-        description="From text to a small, fast, measured BERT classifier.",
+        prog=PROGRAM,
+        description="From text, or a checkpoint, to a small, fast, measured BERT on a device.",
         epilog="exit status: 0 done, 1 a step failed, 2 bad input, 3 the model was not blessed, 130 interrupted",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    run = commands.add_parser("run", help="run the pipeline; what is finished and unchanged is not run again")
+
+    def add(name: str, purpose: str, example: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=purpose, description=purpose, epilog=f"example: {PROGRAM} {example}")
+
+    run = add("run", "run the pipeline; what is finished and unchanged is not run again", "run reviews.toml --seeds 3")
     run.add_argument("settings", nargs="?", type=_path, help="a TOML file; the default job without it")
-    run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override one setting")
     run.set_defaults(command=_run)
-    tune = commands.add_parser("fine-tune", help="fine-tune a checkpoint over several seeds, on one task or on many")
-    tune.add_argument("settings", nargs="+", type=_path, help="a TOML file for each task")
-    tune.add_argument("--seeds", type=int, metavar="N", help="how many seeds (short for --set seeds=N)")
-    tune.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="override one setting of all files"
+    tune = add(
+        "fine-tune",
+        "fine-tune and measure, without a student or files, on one task or on many",
+        "fine-tune sentiment.toml entities.toml --seeds 3",
     )
+    tune.add_argument("settings", nargs="+", type=_path, help="a TOML file for each task")
     tune.set_defaults(command=_fine_tune)
-    status = commands.add_parser("status", help="show runs and artifacts")
+    for command in (run, tune):
+        command.add_argument("--seeds", type=int, metavar="N", help="how many seeds (short for --set seeds=N)")
+        command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override one setting")
+    status = add("status", "show runs and artifacts", "status --root runs")
     status.set_defaults(command=_status)
     for command in (run, tune, status):
         command.add_argument("--root", type=_path, default="runs", help="where artifacts live (default: runs)")
-    inspect = commands.add_parser("inspect", help="show the statistics of an artifact")
+    inspect = add(
+        "inspect", "show the statistics of an artifact", "inspect runs/artifacts/ingest_corpus/corpus-0123456789ab"
+    )
     inspect.add_argument("folder", type=_path, help="an artifact, such as runs/artifacts/mask_examples/examples-...")
     inspect.set_defaults(command=_inspect)
-    predict = commands.add_parser("predict", help="ask a pushed model")
-    predict.add_argument("folder", type=_path, help="a pushed version, such as runs/pushed/docstrings/1")
-    predict.add_argument("texts", nargs="+", metavar="TEXT")
-    predict.add_argument("--second", action="append", metavar="TEXT", help="the second text of each pair")
+    predict = add("predict", "ask a pushed model", 'predict runs/pushed/reviews/1 "A film to remember."')
+    predict.add_argument("folder", type=_path, help="a pushed version, such as runs/pushed/reviews/1")
+    predict.add_argument("texts", nargs="+", metavar="TEXT", help="a text, or a question")
+    predict.add_argument(
+        "--second",
+        action="append",
+        metavar="TEXT",
+        help="a pair's second text, or a question's context",
+    )
     predict.set_defaults(command=_predict)
     return parser
 
@@ -79,40 +95,68 @@ def _path(text: str) -> Path:
     return Path(text).expanduser().absolute()
 
 
+def _load(path: Path | None, options: argparse.Namespace) -> Settings:
+    """Settings with what the command line overrides, checked together with the data that they name."""
+    overrides = [*options.set, *([] if options.seeds is None else [f"seeds={options.seeds}"])]
+    settings = load_settings(path, overrides)
+    check_data(settings)
+    return settings
+
+
 def _run(options: argparse.Namespace, console: Console) -> int:
-    settings = load_settings(options.settings, options.set)
-    _check_sources(settings)
-    result = run_pipeline(compression(settings, options.root), options.root, console=console)
-    _show_models(result, console)
-    if result.state == "done":
+    settings = _load(options.settings, options)
+    result = run_pipeline(whole(settings, options.root), options.root, observer=Terminal(console))
+    measured = _read_metrics(result)
+    if measured is not None:
+        show_models(measured, console)
+    if result.state != "done":
+        write(Console(stderr=True), f"error: {result.message}")
+        return REFUSED if result.state == "refused" else FAILED
+    if settings.examples is None:
+        write(console, f"pre-trained: {result.step('pretrain').outputs['model'].path}")
+    else:
         pushed = json.loads(result.step("push").outputs["pushed"].file("pushed.json").read_text())
         write(console, f"pushed: {pushed['path']}")
-        return DONE
-    write(Console(stderr=True), f"error: {result.message}")
-    return REFUSED if result.state == "refused" else FAILED
+    return DONE
 
 
 def _fine_tune(options: argparse.Namespace, console: Console) -> int:
-    overrides = [*options.set, *([] if options.seeds is None else [f"seeds={options.seeds}"])]
-    tasks: dict[Path, FineTuningSettings] = {}
+    tasks: dict[Path, Settings] = {}
     # All files before the first training: a slip in the last one shows at once.
     for path in options.settings:
         with _errors_named(path, options.settings):
-            tasks[path] = load_fine_tuning(path, overrides)
-            Checkpoint(tasks[path].checkpoint).check()
-            tasks[path].examples.check()
-    outcomes: list[Outcome] = []
+            tasks[path] = _load(path, options)
+            if tasks[path].examples is None:
+                raise InputError("examples must be set: there is nothing to fine-tune on")
+    results: list[TaskResult] = []
     try:
         for path, settings in tasks.items():
             with _errors_named(path, options.settings):
-                result = run_pipeline(fine_tuning(settings), options.root, console=console)
+                result = run_pipeline(fine_tuning(settings), options.root, observer=Terminal(console))
             if result.state != "done":
                 write(Console(stderr=True), f"error: {result.message}")
                 return FAILED
-            outcomes.append(read_outcome(path.stem, result))
+            results.append(_summarize(path.stem, result))
     finally:
-        show_outcomes(outcomes, len(tasks), console)
+        show_tasks(results, len(tasks), console)
     return DONE
+
+
+def _summarize(name: str, result: RunResult) -> TaskResult:
+    measured = _read_metrics(result)
+    assert measured is not None
+    teachers = [step for step in result.steps if step.name.partition("-")[0] == "fine_tune"]
+    model = teachers[measured["kept"]].outputs["model"].path
+    return TaskResult(name, measured, str(model), sum(step.seconds for step in result.steps))
+
+
+def _read_metrics(result: RunResult) -> dict[str, Any] | None:
+    """What was measured, if the run came that far."""
+    steps = [step for step in result.steps if step.name == "evaluate" and step.outputs]
+    if not steps:
+        return None
+    metrics: dict[str, Any] = json.loads(steps[0].outputs["evaluation"].file("metrics.json").read_text())
+    return metrics
 
 
 @contextlib.contextmanager
@@ -122,32 +166,6 @@ def _errors_named(path: Path, among: Sequence[Path]) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"{path.name}: {error}" if len(among) > 1 else str(error)) from None
-
-
-def _check_sources(settings: Settings) -> None:
-    """Looks at the user's data before anything starts."""
-    settings.corpus.check()
-    settings.examples.check()
-
-
-def _show_models(result: RunResult, console: Console) -> None:
-    """The table of what was measured, if the run came that far."""
-    measured = result.step("evaluate").outputs
-    if not measured:
-        return
-    metrics = json.loads(measured["evaluation"].file("metrics.json").read_text())
-    table = Table("model")
-    for heading in ("accuracy", "macro F1", "MB", "ms"):
-        table.add_column(heading, justify="right")
-    for name, row in metrics["models"].items():
-        table.add_row(*cells(name, *_figures(row)))
-    console.print(table)
-    write(console, f"on {metrics['test_rows']} test rows; ms: the median for one passage on one thread")
-
-
-def _figures(row: dict[str, Any]) -> list[str]:
-    sizes = [f"{row[key]:.2f}" if key in row else "" for key in ("megabytes", "milliseconds")]
-    return [f"{100 * row['accuracy']:.2f}", f"{row['macro_f1']:.4f}", *sizes]
 
 
 def _status(options: argparse.Namespace, console: Console) -> int:
@@ -180,13 +198,12 @@ def _format_time(seconds: float) -> str:
 def _predict(options: argparse.Namespace, _: Console) -> int:
     try:
         with _native_logs_hidden():
-            from keras_bert.export.bundle import Bundle
+            from keras_bert.export.bundle import load_exported
 
-            predictions = Bundle(options.folder).predict(options.texts, options.second)
+            lines = list(answer_lines(load_exported(options.folder), options.texts, options.second))
     except (FileNotFoundError, ValueError) as error:
         raise InputError(str(error)) from None
-    for text, prediction in zip(options.texts, predictions, strict=True):
-        sys.stdout.write(f"{prediction.label}\t{prediction.probability:.4f}\t{text}\n")
+    sys.stdout.writelines(f"{line}\n" for line in lines)
     return DONE
 
 

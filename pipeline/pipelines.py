@@ -1,15 +1,15 @@
-"""The wiring: one function a pipeline."""
+"""The wiring: settings -> the steps that they ask for."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 from components.artifacts.pushed import Pushed
 from components.build_vocabulary import build_vocabulary
 from components.distill import distill
-from components.dsl.component import Latest
+from components.dsl.component import Handle, Latest, Node
 from components.evaluate import evaluate
 from components.export_model import export_model
 from components.fine_tune import fine_tune
-from components.fine_tune_seeds import fine_tune_seeds
 from components.import_checkpoint import import_checkpoint
 from components.ingest_corpus import ingest_corpus
 from components.ingest_examples import ingest_examples
@@ -17,68 +17,52 @@ from components.mask_examples import mask_examples
 from components.pretrain import pretrain
 from components.push import push
 from components.quantize import quantize
-from components.sources.checkpoint import Checkpoint
 from keras_bert.options.distillation import Distillation
+from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.selection import Selection
+from keras_bert.options.training import Training
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.settings.fine_tuning import FineTuningSettings
-from pipeline.settings.schema import Settings
+from pipeline.settings.schema import DistillationSettings, PretrainingSettings, Settings, part
 
 
-def compression(settings: Settings, root: Path) -> Pipeline:
-    """From text and labelled rows to a pushed int8 `.tflite` and a float32 `.onnx`."""
-    corpus = ingest_corpus(source=settings.corpus, cleaning=settings.cleaning, beam=settings.beam)
-    vocabulary = build_vocabulary(
-        corpus=corpus.corpus,
-        size=settings.vocabulary.size,
-        lowercase=settings.vocabulary.lowercase,
-        beam=settings.beam,
-    )
-    rows = ingest_examples(vocabulary=vocabulary.vocabulary, source=settings.examples, max_length=settings.max_length)
-    masked = mask_examples(
-        corpus=corpus.corpus,
-        vocabulary=vocabulary.vocabulary,
-        masking=settings.masking,
-        rows=settings.pretraining_rows.rows(),
-        max_length=settings.max_length,
-        beam=settings.beam,
-    )
-    pretrained = pretrain(
-        examples=masked.examples,
-        vocabulary=vocabulary.vocabulary,
-        encoder=settings.teacher,
-        training=settings.training,
-        short_steps=settings.pretraining_rows.short_steps,
-    )
-    teacher = fine_tune(
-        pretrained=pretrained.model,
-        examples=rows.examples,
-        pooling=settings.pooling,
-        training=settings.fine_tuning,
-    )
-    distillation = Distillation(
-        temperature=settings.distillation.temperature, hard_weight=settings.distillation.hard_weight
-    )
-    student = distill(
-        teacher=teacher.model,
-        examples=rows.examples,
-        encoder=settings.student,
-        distillation=distillation,
-        training=settings.distillation.training,
-    )
-    quantized = quantize(
-        student=student.student, examples=rows.examples, distillation=distillation, training=settings.quantization
-    )
-    exported = export_model(student=quantized.quantized, examples=rows.examples)
+class Start(NamedTuple):
+    """What fine-tuning begins with: a model, and the vocabulary that rows are tokenized with."""
+
+    model: Handle
+    vocabulary: Handle
+
+
+class Trained(NamedTuple):
+    """What one seed makes: the teacher, the student if there is one, and the exported files."""
+
+    teacher: Handle
+    student: Handle | None
+    edge: Handle
+
+
+def whole(settings: Settings, root: Path) -> Pipeline:
+    """From a start to pushed files, or to a pre-trained model where there are no examples.
+
+    Args:
+        settings: checked.
+        root: `pushed` in it is where models go, unless the settings say where.
+    """
+    start = _start(settings)
+    if settings.examples is None:
+        return Pipeline(settings.name, [start.model.node])
+    rows = _rows(settings, start)
+    seeds = [_train(settings, start, rows, seed) for seed in range(settings.seeds)]
+    edges = [trained.edge for trained in seeds]
     measured = evaluate(
-        teacher=teacher.model,
-        student=student.student,
-        edge=exported.edge,
-        examples=rows.examples,
-        previous=Latest(Pushed, besides=exported.edge),
+        examples=rows,
+        teachers=[trained.teacher for trained in seeds],
+        students=[trained.student for trained in seeds if trained.student is not None],
+        edges=edges,
+        previous=Latest(Pushed, besides=edges[0]),
         thresholds=settings.evaluation,
     )
     pushed = push(
-        edge=exported.edge,
+        edges=edges,
         evaluation=measured.evaluation,
         blessing=measured.blessing,
         folder=settings.push.folder or str(root / "pushed" / settings.name),
@@ -87,24 +71,111 @@ def compression(settings: Settings, root: Path) -> Pipeline:
     return Pipeline(settings.name, [pushed])
 
 
-def fine_tuning(settings: FineTuningSettings) -> Pipeline:
-    """From a checkpoint and labelled rows of any task to a model, and to its scores over several seeds."""
-    imported = import_checkpoint(source=Checkpoint(settings.checkpoint))
-    rows = ingest_examples(
-        vocabulary=imported.vocabulary,
+def fine_tuning(settings: Settings) -> Pipeline:
+    """From a start to fine-tuned models, measured: the first steps of `whole`, to compare tasks by."""
+    start = _start(settings)
+    rows = _rows(settings, start)
+    teachers = [_fine_tune(settings, start, rows, seed).model for seed in range(settings.seeds)]
+    return Pipeline(
+        settings.name,
+        [evaluate(examples=rows, teachers=teachers, students=[], edges=[], thresholds=settings.evaluation)],
+    )
+
+
+def _start(settings: Settings) -> Start:
+    """The checkpoint, the corpus, or the one trained on with the other."""
+    imported = None
+    if settings.checkpoint is not None:
+        imported = import_checkpoint(source=settings.checkpoint, max_length=settings.max_length)
+        if settings.corpus is None:
+            return Start(imported.model, imported.vocabulary)
+    corpus = ingest_corpus(source=settings.corpus, cleaning=settings.cleaning, beam=settings.beam).corpus
+    if imported is None:
+        learnt = settings.vocabulary
+        vocabulary = build_vocabulary(
+            corpus=corpus, size=learnt.size, lowercase=learnt.lowercase, beam=settings.beam
+        ).vocabulary
+    else:
+        vocabulary = imported.vocabulary
+    masked = mask_examples(
+        corpus=corpus,
+        vocabulary=vocabulary,
+        masking=settings.masking,
+        rows=part(settings.pretraining_rows, PretrainingRows),
+        max_length=settings.max_length,
+        beam=settings.beam,
+    )
+    trained = pretrain(
+        examples=masked.examples,
+        vocabulary=vocabulary,
+        start=imported and imported.model,
+        encoder=None if imported else settings.encoder,
+        training=_training(settings.pretraining, 0),
+        short_steps=settings.pretraining_rows.short_steps,
+    )
+    return Start(trained.model, vocabulary)
+
+
+def _rows(settings: Settings, start: Start) -> Handle:
+    ingested = ingest_examples(
+        vocabulary=start.vocabulary,
         source=settings.examples,
         max_length=settings.max_length,
         stride=settings.stride,
         max_query_length=settings.max_query_length,
     )
-    tuned = fine_tune_seeds(
-        pretrained=imported.model,
-        examples=rows.examples,
+    return ingested.examples
+
+
+def _train(settings: Settings, start: Start, rows: Handle, seed: int) -> Trained:
+    """All steps of one seed."""
+    teacher = _fine_tune(settings, start, rows, seed).model
+    last, student = teacher, None
+    if settings.student is not None:
+        student = last = _of_seed(
+            settings,
+            seed,
+            distill(
+                teacher=teacher,
+                examples=rows,
+                shape=settings.student,
+                distillation=part(settings.distillation, Distillation),
+                training=_training(settings.distillation, seed),
+            ),
+        ).student
+    if settings.quantization is not None:
+        quantized = quantize(
+            student=last,
+            examples=rows,
+            distillation=part(settings.quantization, Distillation),
+            training=_training(settings.quantization, seed),
+        )
+        last = _of_seed(settings, seed, quantized).quantized
+    exported = _of_seed(settings, seed, export_model(model=last, examples=rows, export=settings.export))
+    return Trained(teacher, student, exported.edge)
+
+
+def _fine_tune(settings: Settings, start: Start, rows: Handle, seed: int) -> Node:
+    own = settings.fine_tuning
+    node: Node = fine_tune(
+        pretrained=start.model,
+        examples=rows,
         pooling=settings.pooling,
-        class_weights=settings.class_weights,
-        training=settings.training,
-        selection=settings.selection,
-        seeds=settings.seeds,
-        metric=settings.metric,
+        class_weights=own.class_weights,
+        training=_training(own, seed),
+        selection=part(own, Selection),
     )
-    return Pipeline(settings.name, [tuned])
+    return _of_seed(settings, seed, node)
+
+
+def _training(settings: Training | DistillationSettings | PretrainingSettings, seed: int) -> Training:
+    """How a step trains with the seed of this number, counted from 0."""
+    fields = vars(part(settings, Training))
+    return Training(**{**fields, "seed": settings.seed + seed})
+
+
+def _of_seed(settings: Settings, seed: int, node: Node) -> Node:
+    """The node, named after its seed where there are several."""
+    if settings.seeds > 1:
+        node.name = f"{node.name}-{seed}"
+    return node

@@ -1,6 +1,6 @@
 """What anybody gets without a language model: n-grams of words and characters, and their cosines."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from components.sources.table import TextRow
@@ -13,7 +13,7 @@ _MOST_ROWS = 50_000
 
 
 def classify_by_ngrams(train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> list[str]:
-    """The labels of a logistic regression on n-grams: of words, or of words and characters, as validation rows decide."""
+    """The labels of a logistic regression on n-grams, of words or of words and characters: validation rows decide."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
@@ -66,8 +66,9 @@ def _vectorizers() -> list[Any]:
     from sklearn.pipeline import make_union
 
     characters = {"analyzer": "char_wb", "ngram_range": (2, 4), "max_features": 50_000, "sublinear_tf": True}
-    words: Callable[[], Any] = lambda: TfidfVectorizer(ngram_range=(1, 2), max_features=200_000, sublinear_tf=True)
-    return [CountVectorizer(), words(), make_union(words(), TfidfVectorizer(**characters))]
+    words = {"ngram_range": (1, 2), "max_features": 200_000, "sublinear_tf": True}
+    both = make_union(TfidfVectorizer(**words), TfidfVectorizer(**characters))
+    return [CountVectorizer(), TfidfVectorizer(**words), both]
 
 
 def _join(rows: Sequence[TextRow]) -> list[str]:

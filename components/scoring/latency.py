@@ -4,15 +4,14 @@ import contextlib
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import keras
     import numpy as np
 
-    Features = Mapping[str, np.ndarray[Any, Any]]
+    Features = dict[str, np.ndarray[Any, Any]]
 
 # Rows that one latency figure is the median of.
 TIMED_ROWS = 100
@@ -69,8 +68,3 @@ def on_one_processor() -> Iterator[None]:
         for thread, processors in before.items():
             with contextlib.suppress(ProcessLookupError):
                 os.sched_setaffinity(thread, processors)
-
-
-def megabytes(file: Path) -> float:
-    """The size of a file."""
-    return file.stat().st_size / 1e6

@@ -27,8 +27,10 @@ class TaggedScoring(TaskScoring[Sentence]):
 
     def ask(self, task: "Task", rows: Sequence[Sentence]) -> list[list[str]]:
         """The tags of each sentence."""
-        tags: list[list[str]] = task.predict_tags([row.words for row in rows])
-        return tags
+        from keras_bert.tasks.token_classification import TokenClassification
+
+        assert isinstance(task, TokenClassification)
+        return task.predict_tags([row.words for row in rows])
 
     def score(self, rows: Sequence[Sentence], answers: Sequence[Sequence[str]], labels: Sequence[str]) -> TaskScores:
         """The scores over all sentences."""

@@ -1,6 +1,7 @@
 """A checkpoint of the user's: a folder in Hugging Face's format, or one that this library saved."""
 
 import dataclasses
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -8,14 +9,20 @@ from typing import Any
 from components.dsl.errors import InputError
 from components.files.paths import file_digest
 from components.sources.shared import digest, require
-from keras_bert.folders import MODEL_FILE, TASK_FILE
+from keras_bert.folders import MODEL_FILE, TASK_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 
+# What comes before a folder inside an installed package, as `package:name/folder`.
+PACKAGE = "package:"
 CONFIG_FILE = "config.json"
 _OF_HUGGING_FACE = {
     "the weights": ("model.safetensors", "model.safetensors.index.json"),
-    "the vocabulary": ("vocab.txt", "tokenizer.json"),
+    "the vocabulary": (VOCABULARY_FILE, TOKENIZER_FILE),
 }
-_OWN = {"the task": (TASK_FILE,), "the vocabulary": ("vocab.txt",), "the tokenizer's settings": ("tokenizer.json",)}
+_OWN = {
+    "the task": (TASK_FILE,),
+    "the vocabulary": (VOCABULARY_FILE,),
+    "the tokenizer's settings": (TOKENIZER_FILE,),
+}
 # What is read of either kind; the weights of other libraries that lie beside are not.
 _READ = (".json", ".keras", ".safetensors", ".txt")
 
@@ -26,7 +33,8 @@ class Checkpoint:
 
     Attributes:
         path: a folder with `config.json`, `model.safetensors` and a vocabulary, as Hugging Face's `save_pretrained`
-            writes; or with `model.keras` and `task.json`, as `Task.save` and the training steps write.
+            writes; or with `model.keras` and `task.json`, as `Task.save` and the training steps write. `package:name`
+            or `package:name/folder` is a folder of an installed Python package, which is not imported.
     """
 
     path: str
@@ -37,7 +45,28 @@ class Checkpoint:
     @property
     def is_own(self) -> bool:
         """Whether this library saved it."""
-        return (Path(self.path) / MODEL_FILE).is_file()
+        return (self.folder() / MODEL_FILE).is_file()
+
+    def folder(self) -> Path:
+        """Where the files are.
+
+        Raises:
+            InputError: there is no such package.
+        """
+        if not self.path.startswith(PACKAGE):
+            return Path(self.path)
+        name, _, inside = self.path.removeprefix(PACKAGE).partition("/")
+        spec = importlib.util.find_spec(name) if name.isidentifier() else None
+        if spec is None or not spec.submodule_search_locations:
+            raise InputError(f"checkpoint needs the Python package {name!r}, which is not installed")
+        return Path(spec.submodule_search_locations[0]) / inside
+
+    def num_layers(self) -> int | None:
+        """How many layers the encoder has, where that can be told without reading the weights."""
+        if self.is_own:
+            return None
+        layers = _read_config(self.folder() / CONFIG_FILE).get("num_hidden_layers")
+        return layers if isinstance(layers, int) else None
 
     def check(self) -> None:
         """Looks whether the files are there; what is in them shows when they are read.
@@ -45,7 +74,7 @@ class Checkpoint:
         Raises:
             InputError: the folder or a file is missing, or it holds another model than BERT.
         """
-        folder = Path(self.path)
+        folder = self.folder()
         if not folder.is_dir():
             raise InputError(f"checkpoint must be a folder that exists, got {folder}; checkpoints are not downloaded")
         if not self.is_own and not (folder / CONFIG_FILE).is_file():
@@ -65,7 +94,7 @@ class Checkpoint:
             InputError: see `check`; or a file cannot be read.
         """
         self.check()
-        folder = Path(self.path)
+        folder = self.folder()
         files = sorted(file for file in folder.rglob("*") if file.suffix in _READ and file.is_file())
         return digest((file.relative_to(folder).as_posix(), file_digest(str(file)).encode()) for file in files)
 

@@ -32,7 +32,9 @@ class TableSource:
         text: the column of the text.
         label: the column of the label; labels are strings, those of a regression finite numbers.
         second_text: the column of a second text, for pairs.
-        task: what the labels are, names of classes or numbers.
+        task: what the labels are: names of classes, numbers, or for `embedding` numbers that say how alike the two
+            texts of a pair are.
+        scale: for `embedding`, the number that says that both texts mean the same; labels are divided by it.
     """
 
     train: str
@@ -41,7 +43,8 @@ class TableSource:
     text: str = "text"
     label: str = "label"
     second_text: str | None = None
-    task: Literal["classification", "regression"] = "classification"
+    task: Literal["classification", "regression", "embedding"] = "classification"
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         for field in ("train", "text", "label"):
@@ -51,6 +54,10 @@ class TableSource:
             raise ValueError(f"TableSource.text, label and second_text must be different columns, got {columns}")
         known = get_args(self.__annotations__["task"])
         check("TableSource", "task", self.task in known, f"be one of {known}", self.task)
+        check("TableSource", "scale", self.scale > 0, "be positive", self.scale)
+        own = self.task == "embedding"
+        check("TableSource", "second_text", not own or self.second_text is not None, "be set for embedding", None)
+        check("TableSource", "scale", own or self.scale == 1.0, "be left out but for embedding", self.scale)
 
     def check(self) -> None:
         """Raises InputError unless the tables can be read, have their columns and fit together, see `splits`."""
@@ -62,7 +69,7 @@ class TableSource:
         Raises:
             InputError: a table is missing.
         """
-        names = "|".join(map(repr, [self.task, *self._columns()]))
+        names = "|".join(map(repr, [self.task, self.scale, *self._columns()]))
         return fingerprint_splits(names, self._paths(), RECORD_KINDS)
 
     def splits(self) -> dict[str, list[TextRow]]:
@@ -73,7 +80,7 @@ class TableSource:
                 or a validation or test label that training never saw; or, for a regression, what is no number, or
                 only one number in validation or test.
         """
-        numbers = self.task == "regression"
+        numbers = self.task != "classification"
         tables = {
             split: read_table(path, self.text, self.label, self.second_text, numbers=numbers)
             for split, path in self._paths().items()
@@ -83,7 +90,19 @@ class TableSource:
             check_numbers({split: own for split, own in labels.items() if split != "train"})
         else:
             check_labels(labels, f"column {self.label!r} of {self.train}")
-        return tables
+        return self._scaled(tables) if self.task == "embedding" else tables
+
+    def _scaled(self, tables: dict[str, list[TextRow]]) -> dict[str, list[TextRow]]:
+        """The tables with labels that are cosines."""
+        for split, rows in tables.items():
+            for row in rows:
+                if abs(float(row.label)) > self.scale:
+                    rule = f"be at most {self.scale:g}, examples.scale"
+                    raise InputError(f"{split}: the label of {row.text[:40]!r} must {rule}, got {row.label}")
+        return {
+            split: [row._replace(label=str(float(row.label) / self.scale)) for row in rows]
+            for split, rows in tables.items()
+        }
 
     def _columns(self) -> list[str]:
         return [column for column in (self.text, self.label, self.second_text) if column is not None]

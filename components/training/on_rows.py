@@ -49,8 +49,8 @@ def train_on_rows(
     Returns:
         The history.
     """
-    from keras_bert.data.examples import task_batches
     from keras_bert.data.records import read_features
+    from keras_bert.data.task_batches import task_batches
     from keras_bert.training.trainer import VALIDATION_BATCH, Trainer
 
     steps = training.count_steps(read_features(examples.path)["counts"]["train"])
@@ -67,7 +67,7 @@ def train_on_rows(
 
 def training_rows(examples: TaskExamples, training: Training) -> "Batches":
     """Shuffled batches of training rows."""
-    from keras_bert.data.examples import task_batches
+    from keras_bert.data.task_batches import task_batches
 
     return task_batches(
         examples.path,

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,16 @@ class BatchPlan:
         self.per_epoch = len(self._plan_epoch(0))
         self.is_even = drop_remainder and len(set(self._sizes.tolist())) == 1
         check("BatchPlan", "batch_size", self.per_epoch >= 1, f"leave a batch of {total} rows", batch_size)
+
+    def identity(self) -> dict[str, Any]:
+        """What batches of the same rows depend on, as plain values."""
+        return {
+            "batch_sizes": self._sizes.tolist(),
+            "widths": self._widths.tolist(),
+            "shuffle": self._shuffle,
+            "seed": self._seed,
+            "drop_remainder": self._drop_remainder,
+        }
 
     def batch(self, number: int) -> PlannedBatch:
         """The batch with a number, counted from 0 over all epochs."""

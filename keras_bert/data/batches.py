@@ -1,6 +1,6 @@
 """Rows -> `tf.data`: batches by number, in the same order for the same seed, from any batch on."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,14 +25,21 @@ class Batches:
         plan: which of them stand in which batch.
         parse: makes a batch of them.
         width: tokens that all batches are padded to, None where they differ.
+        reading: what else `parse` depends on, as plain values.
 
     Attributes:
         per_epoch: batches of an epoch.
     """
 
-    def __init__(self, records: RecordStore, plan: BatchPlan, parse: Parse, width: int | None) -> None:
-        self._records, self._plan, self._parse, self._width = records, plan, parse, width
+    def __init__(
+        self, records: RecordStore, plan: BatchPlan, parse: Parse, width: int | None, reading: Mapping[str, Any]
+    ) -> None:
+        self._records, self._plan, self._parse, self._width, self._reading = records, plan, parse, width, reading
         self.per_epoch = plan.per_epoch
+
+    def identity(self) -> dict[str, Any]:
+        """What tells these batches from others, as plain values: the same in any process and for copies elsewhere."""
+        return {"records": self._records.digest, **self._plan.identity(), **self._reading}
 
     def epoch(self, number: int = 0, *, shares: Sequence[int] = (0,), of: int = 1) -> tf.data.Dataset:
         """All batches of one epoch; `shares` and `of` as for `after`."""
@@ -104,6 +111,12 @@ class Phases:
     def __init__(self, first: Batches, count: int, then: Batches) -> None:
         self._first, self._count, self._then = first, count, then
         self.per_epoch = then.per_epoch
+
+    def identity(self) -> dict[str, Any]:
+        """As `Batches.identity`, of both kinds."""
+        kinds = {"first": self._first.identity(), "then": self._then.identity()}
+        parts = {f"{kind}.{name}": value for kind, found in kinds.items() for name, value in found.items()}
+        return {"count": self._count, **parts}
 
     def after(self, done: int, *, shares: Sequence[int] = (0,), of: int = 1) -> tf.data.Dataset:
         """The batches from number `done` on, as `Batches.after` gives them."""

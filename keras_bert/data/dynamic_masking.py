@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from keras_bert.digests import digest
 from keras_bert.folders import VOCABULARY_FILE
 from keras_bert.masking.masks import Pieces, describe_pieces, mask_rows
 from keras_bert.masking.row_random import row_keys
@@ -36,9 +37,14 @@ class DynamicMasking:
     """
 
     def __init__(self, folder: str | os.PathLike[str], masking: Masking, seed: int) -> None:
-        lines = (Path(folder) / VOCABULARY_FILE).read_text(encoding="utf-8").removesuffix("\n").split("\n")
-        self._pieces = pieces_of(lines)
+        content = (Path(folder) / VOCABULARY_FILE).read_text(encoding="utf-8")
+        self._pieces = pieces_of(content.removesuffix("\n").split("\n"))
+        self._vocabulary = digest([content.encode()])
         self._masking, self._seed = masking, seed
+
+    def identity(self) -> dict[str, Any]:
+        """What its choices depend on, besides epoch and row, as plain values."""
+        return {"masking_seed": self._seed, "vocabulary": self._vocabulary}
 
     def __call__(self, batch: Batch, epochs: tf.Tensor, indices: tf.Tensor) -> Batch:
         """A batch with tokens hidden.

@@ -1,5 +1,6 @@
 """Records by number, in any order: what a training needs that goes on where it stopped."""
 
+import functools
 import gzip
 import mmap
 import shutil
@@ -13,6 +14,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from keras_bert.data.records import count_records
+from keras_bert.digests import digest
 from keras_bert.options.compression import Compression
 
 # A record is 8 bytes of length, 4 of checksum, the data, and 4 of checksum (tensorflow, `record_writer.h`).
@@ -48,6 +50,23 @@ class RecordStore:
         """The serialized examples with these numbers."""
         places = zip(self._file[numbers].tolist(), self._spans[numbers].tolist(), strict=True)
         return [self._data[file][start:end] for file, (start, end) in places]
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Tells these records, in this order, from others; the files may have other names and lie elsewhere.
+
+        It is made of the records' lengths and of the checksums behind them, so that no record is read for it.
+        """
+        checksums = [np.zeros((0, _TAIL), np.uint8)]
+        for number, data in enumerate(self._data):
+            ends = self._spans[self._file == number, 1]
+            if len(ends):
+                checksums.append(np.frombuffer(data, np.uint8)[ends[:, None] + np.arange(_TAIL)])
+        return digest([np.diff(self._spans, axis=1).tobytes(), np.concatenate(checksums).tobytes()])
+
+    def longest(self, features: Sequence[str]) -> NDArray[np.int64]:
+        """(records,), how many numbers the longest of these features has."""
+        return np.max([self.values(feature).lengths for feature in features], axis=0)
 
     def values(self, feature: str) -> "Values":
         """The whole numbers of a feature, of all records."""

@@ -130,6 +130,18 @@ def _first_bad_record(file: str, compression: Compression) -> int:
     return number
 
 
+def find_records(folder: str | os.PathLike[str], pattern: str) -> list[str]:
+    """The record files of a folder that match a pattern, sorted.
+
+    Raises:
+        FileNotFoundError: there are none.
+    """
+    files = sorted(str(file) for file in Path(folder).glob(pattern))
+    if not files:
+        raise FileNotFoundError(f"{folder} must hold {pattern}, found none")
+    return files
+
+
 def write_features(folder: str | os.PathLike[str], description: dict[str, Any]) -> None:
     """Writes `features.json`, which describes the records of a folder."""
     (Path(folder) / FEATURES_FILE).write_text(json.dumps(description, indent=1, sort_keys=True) + "\n")

@@ -32,7 +32,7 @@ def load_exported(folder: str | os.PathLike[str], file: str = "", *, num_threads
 
     Args:
         folder: holds the file, `task.json`, `vocab.txt` and `tokenizer.json`.
-        file: a `.tflite` or `.onnx` file in it; if empty the int8 one, else the first of those for LiteRT and ONNX Runtime.
+        file: a `.tflite` or `.onnx` file in it; if empty the int8 one, else the one for LiteRT or ONNX Runtime.
         num_threads: threads of the runtime.
 
     Raises:

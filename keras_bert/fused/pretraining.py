@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from keras_bert.fused.masked_tokens import masked_token_loss
 from keras_bert.losses import cross_entropy, hits, weighted
-from keras_bert.models.pretraining import PretrainingObjective
 from keras_bert.objectives.base import Batch, Sums, call_model
+from keras_bert.objectives.pretraining import PretrainingObjective
 
 
 class FusedPretrainingObjective:
@@ -30,6 +30,10 @@ class FusedPretrainingObjective:
     def weights(self, batch: Batch) -> dict[str, Any]:
         """As `PretrainingObjective.weights`."""
         return self._plain.weights(batch)
+
+    def identity(self) -> dict[str, Any]:
+        """As `PlainObjective.identity`: it rounds otherwise than what it stands for."""
+        return {**self._plain.identity(), "class": type(self).__name__}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """As `PretrainingObjective`.

@@ -31,6 +31,9 @@ class Objective(Protocol):
             training: whether dropout is on.
         """
 
+    def identity(self) -> dict[str, Any]:
+        """What tells it from other objectives, as plain values: the same in any process."""
+
 
 @dataclasses.dataclass(frozen=True)
 class PlainObjective:

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.models.saving import digest_weights
+from keras_bert.digests import digest_weights
 from keras_bert.objectives.base import Batch, Sums, TaskObjective
 from keras_bert.options.distillation import Distillation
 

@@ -4,9 +4,10 @@ import dataclasses
 from typing import Literal, get_args
 
 from keras_bert.checks import check
+from keras_bert.processor import native_precision
 
 Decay = Literal["linear", "cosine", "polynomial"]
-Precision = Literal["float32", "bfloat16", "float16"]
+Precision = Literal["auto", "float32", "bfloat16", "float16"]
 Xla = Literal["off", "parts", "whole"]
 
 
@@ -27,7 +28,8 @@ class Training:
         layer_decay: what the rate of a block is multiplied with to get that of the block below; 1 for one rate.
         clip_norm: the largest norm of all gradients together.
         precision: of the arithmetic; weights are float32 always. With float16 the loss is scaled (Micikevicius et al.
-            2018, section 3.2).
+            2018, section 3.2). `auto` becomes what `native_precision` tells of this machine's processor, at once: what
+            was chosen is what the record says, and what cache keys hold.
         xla: what of the step XLA compiles: nothing (`off`), what stands between matrix products (`parts`), or all of it
             (`whole`). What each is worth, `benchmarks/train.py` shows.
         ema: the decay of the running mean of the weights that is kept instead of the last ones; 0 for none.
@@ -51,6 +53,8 @@ class Training:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if self.precision == "auto":
+            object.__setattr__(self, "precision", native_precision())
         if self.steps is not None:
             check("Training", "steps", self.steps >= 1, "be at least 1", self.steps)
         for field in ("batch_size", "accumulation"):

@@ -156,6 +156,10 @@ class Task(abc.ABC):
         """Compiles the model with the task's loss and metrics; `kwargs` go to Keras."""
         self.model.compile(optimizer=optimizer, loss=self.loss(), metrics=self.metrics(), **kwargs)
 
+    @abc.abstractmethod
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        """What a user gets who asks about texts, or about pairs of them."""
+
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes `model.keras`, `vocab.txt`, `tokenizer.json` and `task.json`; all of them or none."""
         with staged_files(Path(folder)) as staging:

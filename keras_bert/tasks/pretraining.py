@@ -91,7 +91,7 @@ class Pretraining(Task):
             mask_id=pieces.mask_id,
             replacement_ids=pieces.replacement_ids,
             rng=np.random.default_rng(seed),
-            continues=pieces.continues,
+            continues=pieces.continues[features["token_ids"]],
         )
         inputs = {**features, "token_ids": masked.token_ids, "mask_positions": masked.mask_positions}
         labels = {"masked_tokens": np.where(masked.mask_weights == 1, masked.mask_ids, IGNORED)}

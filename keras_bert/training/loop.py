@@ -1,7 +1,6 @@
 """The steps of a training in turn: history, validation, the best weights, checkpoints, and a good end in any case."""
 
 import dataclasses
-import hashlib
 import json
 import logging
 import math
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_bert.checks import check
+from keras_bert.digests import digest
 from keras_bert.models.saving import describe_model
 from keras_bert.objectives.base import add_up, averages
 from keras_bert.training.checkpoints import Arrays, CheckpointError, Checkpoints
@@ -110,11 +110,15 @@ class Loop:
         self._select, self._patience = select, patience
         self._validate_at = {round(trainer.steps * (index + 1) / validations) for index in range(validations)}
         self._progress, self._best, self._clock = Progress(), Arrays(), Clock()
-        self._note = ""
+        self._note, self._identity = "", dict[str, Any]()
 
     def run(self, folder: Path | None, checkpoint_seconds: float, record: Path | None) -> list[Entry]:
         """Runs to the end."""
+        check("fit", "checkpoint_seconds", checkpoint_seconds >= 0, "not be negative", checkpoint_seconds)
         checkpoints = Checkpoints(folder) if folder else None
+        if checkpoints:
+            # Once, and before the first step: a teacher's weights take their time, and what has no identity shows now.
+            self._identity = self._identify()
         self._resume(checkpoints)
         recorded = RunningRecord(record, self._progress.history) if record and self._trainer.devices.is_chief else None
         try:
@@ -255,20 +259,23 @@ class Loop:
             return f"{where}: there is no folder for checkpoints, so it begins anew"
         return f"{where}: start the same training again, and it goes on from {self._save(checkpoints)}"
 
-    def _identity(self) -> dict[str, Any]:
-        """What must be the same for a checkpoint to be of use."""
+    def _identify(self) -> dict[str, Any]:
+        """What must be the same for a checkpoint to be of use, as JSON gives it back."""
         trainer = self._trainer
         identity = {f"Training.{name}": value for name, value in dataclasses.asdict(trainer.training).items()}
-        model = hashlib.sha256(describe_model(trainer.model)).hexdigest()[:16]
+        model = digest([describe_model(trainer.model)])
         loop = {"log_every": self._log_every, "validations": sorted(self._validate_at)}
         chosen = {"select": self._select, "patience": self._patience}
-        data = {"batches an epoch": self._batches.per_epoch}
-        return {**identity, "steps": trainer.steps, "the model's digest": model, **loop, **chosen, **data}
+        data = {"batches": self._batches.identity(), "validation": self._validation.identity()}
+        parts = {"objective": trainer.objective.identity(), **data}
+        told = {f"{part}.{name}": value for part, found in parts.items() for name, value in found.items()}
+        whole = {**identity, "steps": trainer.steps, "the model's digest": model, **loop, **chosen, **told}
+        return json.loads(json.dumps(whole))
 
     def _save(self, checkpoints: Checkpoints) -> Path:
         best = {f"{_BEST}{name}": array for name, array in self._best.items()}
         scale = self._trainer.loss_scale and dataclasses.asdict(self._trainer.loss_scale)
-        state = {"identity": self._identity(), "progress": dataclasses.asdict(self._progress), "loss_scale": scale}
+        state = {"identity": self._identity, "progress": dataclasses.asdict(self._progress), "loss_scale": scale}
         file = checkpoints.save(self._progress.step, {**self._trainer.arrays(), **best}, state)
         logger.info("wrote the checkpoint %s", file)
         return file
@@ -287,12 +294,13 @@ class Loop:
             raise CheckpointError(f"all workers must have the checkpoint of one step, but here it is that of {step}")
         if checkpoints is None or found is None:
             return
-        ours = json.loads(json.dumps(self._identity()))
-        for name, theirs in found.state["identity"].items():
-            if ours.get(name) != theirs:
+        stored = found.state["identity"]
+        for name in self._identity | stored:
+            was, now = (of.get(name, "unknown") for of in (stored, self._identity))
+            if was != now:
                 raise CheckpointError(
-                    f"{checkpoints.folder} must hold checkpoints of this training, but {name} was {theirs} and is "
-                    f"{ours.get(name)}; take another folder, or delete it to begin anew"
+                    f"{checkpoints.folder} must hold checkpoints of this training, but {name} was {was} and is {now}; "
+                    "take another folder, or delete it to begin anew"
                 )
         self._best = {name.removeprefix(_BEST): array for name, array in found.arrays.items() if name.startswith(_BEST)}
         self._trainer.set_arrays(found.arrays)

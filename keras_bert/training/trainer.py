@@ -38,6 +38,9 @@ class Batches(Protocol):
     def epoch(self, number: int = 0, *, shares: Sequence[int] = (0,), of: int = 1) -> Iterable[Batch]:
         """All batches of one epoch, likewise."""
 
+    def identity(self) -> dict[str, Any]:
+        """What tells them from other batches, as plain values; asked for where there are checkpoints."""
+
 
 def make_deterministic(seed: int) -> None:
     """Fixes every source of chance in this process; call it before a model is built."""
@@ -259,7 +262,8 @@ class Trainer:
                 with `loss`, `error` or `perplexity` is better when it is smaller. None for the last weights.
             patience: validations without a better value after which to stop; None for all steps.
             checkpoints: a folder for what is needed to go on after an interruption: the weights, bit for bit, are those
-                of a training that nothing interrupted. None for no checkpoints.
+                of a training that nothing interrupted. It is for one training: of another model, other data, settings
+                or objective none goes on. None for no checkpoints.
             checkpoint_seconds: the least time from one checkpoint to the next; longer where to save one takes more
                 than a twentieth of that. 0 for one after every step.
             record: a folder for what can be watched meanwhile, see `RunningRecord`; None for none.
@@ -271,7 +275,8 @@ class Trainer:
         Raises:
             NonFiniteLossError: a metric is not a finite number.
             StoppedError: a signal asked to stop; there is a checkpoint, if there is a place for one.
-            CheckpointError: there are checkpoints, but of another training, or damaged ones only.
+            CheckpointError: there are checkpoints, but of another training, or damaged ones only; tells which part of
+                it is another.
             ValueError: there are no batches to validate on, or no such metric to select by.
         """
         loop = Loop(self, batches, validation, on_progress, log_every, validations, select, patience)

@@ -26,6 +26,7 @@ from components.dsl.errors import InputError, Refusal
 from components.dsl.signature import Role
 from components.dsl.workplace import Workplace, set_progress_sink, set_workplace
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
+from pipeline.orchestrator.observer import Watcher
 
 Kind = Literal["done", "input_error", "refusal", "disk_full", "crash"]
 
@@ -41,16 +42,6 @@ class Outcome(NamedTuple):
 
     kind: Kind
     message: str
-
-
-class Watcher:
-    """What is told about a running step; this one draws nothing."""
-
-    def progress(self, done: float, total: float, note: str) -> None:
-        """The step has reported how far it is."""
-
-    def tick(self) -> None:
-        """Some time has passed; comes several times a second."""
 
 
 def execute(

@@ -16,8 +16,9 @@ from components.dsl.component import Handle, Latest, Node
 from components.dsl.errors import InputError, Refusal
 from components.dsl.signature import Role
 from components.dsl.workplace import Workplace
-from pipeline.orchestrator.executor import PRELOAD, Outcome, Watcher, execute, is_disk_full
+from pipeline.orchestrator.executor import PRELOAD, Outcome, execute, is_disk_full
 from pipeline.orchestrator.fingerprint import FIRST_PARTY, code_fingerprint, execution_key
+from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.root import ARTIFACTS, LOGS, STAGING, UNFINISHED
 from pipeline.orchestrator.store import Execution, NewArtifact, Store, StoredArtifact
 

@@ -9,9 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
-
-from rich.console import Console
+from typing import Any
 
 from components.dsl.artifact import Artifact
 from components.dsl.component import Node
@@ -20,11 +18,9 @@ from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.launcher import Launcher, StepError, check_node
+from pipeline.orchestrator.observer import Observer, StepState
 from pipeline.orchestrator.root import STAGING, Root, locked_root
 from pipeline.orchestrator.store import RunState, Store, StoredArtifact
-from pipeline.views.terminal import Terminal, format_seconds
-
-StepState = Literal["cached", "ran", "failed", "refused", "skipped"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +77,7 @@ def run_pipeline(
     pipeline: Pipeline,
     root: str | os.PathLike[str],
     *,
-    console: Console | None = None,
+    observer: Observer | None = None,
     preload: Sequence[str] = PRELOAD,
     first_party: Sequence[str] = FIRST_PARTY,
 ) -> RunResult:
@@ -93,7 +89,7 @@ def run_pipeline(
     Args:
         pipeline: what to run.
         root: the folder for artifacts, metadata and logs; made if need be.
-        console: where progress is shown; None shows nothing.
+        observer: is told how the run goes.
         preload: modules that the fork server imports once, before the first step that has to run.
         first_party: top-level packages whose code goes into the cache keys.
 
@@ -104,13 +100,14 @@ def run_pipeline(
         FingerprintError: the code of a component cannot be followed.
     """
     parameters = {node.name: check_node(node, first_party) for node in pipeline.nodes}
-    terminal = Terminal(console, [node.name for node in pipeline.nodes])
+    observer = observer or Observer()
+    observer.begin([node.name for node in pipeline.nodes])
     with _termination_interrupts(), locked_root(Path(root)) as place, _opened(place) as store:
         place.sweep(store)
         run = store.start_run(pipeline.name)
         launcher = Launcher(place.path, store, run, preload=preload, first_party=first_party)
-        with _recorded_end(store, run, terminal, place):
-            steps = _run_nodes(pipeline.nodes, parameters, launcher, store, terminal)
+        with _recorded_end(store, run, observer, place):
+            steps = _run_nodes(pipeline.nodes, parameters, launcher, store, observer)
         state = _state_of(steps)
         store.finish_run(run, state)
     return RunResult(run, place.path, state, tuple(steps))
@@ -121,16 +118,16 @@ def _run_nodes(
     parameters: dict[str, dict[str, Any]],
     launcher: Launcher,
     store: Store,
-    terminal: Terminal,
+    observer: Observer,
 ) -> list[StepResult]:
     made: dict[str, dict[str, StoredArtifact]] = {}
     steps: list[StepResult] = []
     for node in nodes:
         if len(made) < len(steps):
             steps.append(StepResult(node.name, "skipped", 0.0, {}))
-            terminal.finished(node.name, "skipped")
+            observer.finished(node.name, "skipped", 0.0)
             continue
-        step, outputs = _run_node(node, parameters[node.name], made, launcher, store, terminal)
+        step, outputs = _run_node(node, parameters[node.name], made, launcher, store, observer)
         steps.append(step)
         if outputs is not None:
             made[node.name] = outputs
@@ -143,25 +140,25 @@ def _run_node(
     made: dict[str, dict[str, StoredArtifact]],
     launcher: Launcher,
     store: Store,
-    terminal: Terminal,
+    observer: Observer,
 ) -> tuple[StepResult, dict[str, StoredArtifact] | None]:
     """One node: its result, and what it published or found; None if it broke or was refused."""
     began = time.monotonic()
     plan = launcher.plan(node, parameters, made)
     if plan.note:
-        terminal.say(f"{node.name}: {plan.note}; it runs again")
+        observer.say(f"{node.name}: {plan.note}; it runs again")
     if plan.hit is not None:
         outputs = launcher.reuse(plan)
-        terminal.finished(node.name, "cached")
+        observer.finished(node.name, "cached", time.monotonic() - began)
         return _result(launcher, node, "cached", began, outputs), outputs
     try:
-        with terminal.step(node.name, store.last_seconds(node.component.name)) as line:
+        with observer.step(node.name, store.last_seconds(node.component.name)) as line:
             outputs = launcher.execute(plan, line)
     except (Refusal, StepError) as end:
         state: StepState = "refused" if isinstance(end, Refusal) else "failed"
-        terminal.finished(node.name, f"{state} after {format_seconds(time.monotonic() - began)}")
+        observer.finished(node.name, state, time.monotonic() - began)
         return StepResult(node.name, state, time.monotonic() - began, {}, str(end)), None
-    terminal.finished(node.name, format_seconds(time.monotonic() - began))
+    observer.finished(node.name, "ran", time.monotonic() - began)
     return _result(launcher, node, "ran", began, outputs), outputs
 
 
@@ -192,13 +189,13 @@ def _opened(place: Root) -> Iterator[Store]:
 
 
 @contextlib.contextmanager
-def _recorded_end(store: Store, run: int, terminal: Terminal, place: Root) -> Iterator[None]:
+def _recorded_end(store: Store, run: int, observer: Observer, place: Root) -> Iterator[None]:
     """Records how a run ended that did not come to its end."""
     try:
         yield
     except KeyboardInterrupt:
         store.finish_run(run, "interrupted")
-        terminal.say("Interrupted. The same command goes on: finished steps are kept, trainings have checkpoints.")
+        observer.say("Interrupted. The same command goes on: finished steps are kept, trainings have checkpoints.")
         raise
     except InputError:
         store.finish_run(run, "failed")

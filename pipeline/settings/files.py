@@ -5,49 +5,44 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 import pydantic
 
 from components.dsl.errors import InputError, nearest
 from components.files.text_files import is_remote
+from components.sources.checkpoint import PACKAGE
+from pipeline.settings.rules import check_tables
+from pipeline.settings.schema import TASKS, Settings
 
-M = TypeVar("M", bound=pydantic.BaseModel)
+# The job that needs no settings file.
+DEFAULT_JOB = Path(__file__).with_name("default_job.toml")
 
 # Values of a settings file that are paths, relative to the folder of the file.
 _SPLITS = (("examples", "train"), ("examples", "validation"), ("examples", "test"))
-PATHS = (("checkpoint",), ("corpus", "path"), *_SPLITS, ("push", "folder"))
-
-# The user's own labelled data is told apart by its task. Pydantic puts these marks into the place of an error, where a
-# user has no use for them.
-TASKS = {task: f"<{task}>" for task in ("classification", "regression", "token_classification", "question_answering")}
+PATHS = (("checkpoint", "path"), ("corpus", "path"), *_SPLITS, ("push", "folder"))
 
 
-def choose_task(value: Any) -> str:
-    """The mark of the task that a table of labelled data names; classification if it names none."""
-    task = value.get("task", "classification") if isinstance(value, dict) else "classification"
-    return TASKS.get(task, task) if isinstance(task, str) else repr(task)
-
-
-def load(model: type[M], path: Path | None, overrides: Iterable[str] = ()) -> M:
-    """Reads a TOML file and `key=value` overrides; without a file, the defaults.
+def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
+    """Reads a TOML file and `key=value` overrides; without a file, the default job.
 
     Args:
-        model: what a user may set.
         path: the file.
-        overrides: the newest word on single keys, such as `training.steps=7`.
+        overrides: the newest word on single keys, such as `pretraining.steps=7`.
 
     Raises:
-        InputError: the file is missing or not TOML, a key is unknown or a value breaks a rule. The message
-            names the key, the rule and the value, and for an unknown key the nearest known one.
+        InputError: the file is missing or not TOML, a key is unknown, a value breaks a rule, or tables do not go
+            together. The message names the key, the rule and the value, and for an unknown key the nearest known one.
     """
-    raw = _read_toml(path) if path else {}
+    raw = _read_toml(path or DEFAULT_JOB)
     for override in overrides:
         _set(raw, override)
     try:
-        return model.model_validate_json(json.dumps(_complete(model, raw), default=str))
+        settings = Settings.model_validate_json(json.dumps(raw, default=str))
     except pydantic.ValidationError as error:
-        raise InputError("; ".join(_explain(model, problem) for problem in error.errors())) from None
+        raise InputError("; ".join(dict.fromkeys(_explain(problem) for problem in error.errors()))) from None
+    check_tables(settings)
+    return settings
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -67,28 +62,8 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _resolve(folder: Path, value: str) -> str:
-    """A path as the settings file means it; one with a scheme, as `gs://bucket/texts`, stays as it is."""
-    return value if is_remote(value) else str(folder / Path(value).expanduser())
-
-
-def _complete(model: type[M], raw: dict[str, Any]) -> dict[str, Any]:
-    """The tables of the user on top of the default ones: who sets one key of a table keeps the others."""
-    tables = {
-        name: dataclasses.asdict(field.default)
-        for name, field in model.model_fields.items()
-        # Of a union the user's own kind may have other keys than the default.
-        if name in raw and dataclasses.is_dataclass(field.annotation) and not field.is_required()
-    }
-    return raw | {name: _overlay(table, raw[name]) for name, table in tables.items()}
-
-
-def _overlay(default: Any, given: Any) -> Any:
-    if not (isinstance(default, dict) and isinstance(given, dict)):
-        return given
-    merged = default | {key: _overlay(default.get(key), value) for key, value in given.items()}
-    if "epochs" in given and given.get("steps") is None:
-        merged["steps"] = None  # the user counts in epochs; steps would overrule them
-    return merged
+    """A path as the settings file means it; one with a scheme, or inside a package, stays as it is."""
+    return value if is_remote(value) or value.startswith(PACKAGE) else str(folder / Path(value).expanduser())
 
 
 def _set(raw: dict[str, Any], override: str) -> None:
@@ -109,12 +84,12 @@ def _set(raw: dict[str, Any], override: str) -> None:
         raw.pop("steps", None)  # the newest word counts: steps would overrule epochs
 
 
-def _explain(model: type[M], problem: Mapping[str, Any]) -> str:
+def _explain(problem: Mapping[str, Any]) -> str:
     """One pydantic error as `section.key must ..., got ...`."""
     place = [str(part) for part in problem["loc"] if not str(part).startswith("<")]
     key = ".".join(place)
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        return f"there is no setting {key!r}{nearest(place[-1], _known_keys(model, place[:-1]))}"
+        return f"there is no setting {key!r}{nearest(place[-1], _known_keys(place[:-1]))}"
     if problem["type"] == "value_error":
         # The dataclass says `Training.steps must ...`; the user knows it as `fine_tuning.steps`.
         owner, _, rest = str(problem["ctx"]["error"]).partition(".")
@@ -127,9 +102,9 @@ def _explain(model: type[M], problem: Mapping[str, Any]) -> str:
     return f"{key} must {rule}, got {problem['input']!r}"
 
 
-def _known_keys(model: type[M], sections: list[str]) -> list[str]:
+def _known_keys(sections: list[str]) -> list[str]:
     """The keys that a table of the settings may have."""
-    known: dict[str, Any] = {name: field.annotation for name, field in model.model_fields.items()}
+    known: dict[str, Any] = {name: field.annotation for name, field in Settings.model_fields.items()}
     for section in sections:
         kinds = [kind for kind in _kinds(known[section]) if dataclasses.is_dataclass(kind)]
         known = {field.name: field.type for kind in kinds for field in dataclasses.fields(kind)}

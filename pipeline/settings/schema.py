@@ -1,15 +1,14 @@
-"""What a user may set: strict models, read from TOML, checked before anything starts."""
+"""What a user may set: strict models, checked before anything starts. A table that is present switches its steps on."""
 
 import dataclasses
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeVar
 
 import pydantic
 
 from components.beam.engine import BeamOptions
 from components.corpus.cleaning import Cleaning
-from components.evaluate import Thresholds
+from components.scoring.blessing import Thresholds
+from components.sources.checkpoint import Checkpoint
 from components.sources.docstrings import DocstringCorpus
 from components.sources.passages import DocstringTask
 from components.sources.questions import QuestionSource
@@ -19,19 +18,28 @@ from components.sources.text import TextSource
 from keras_bert.checks import check
 from keras_bert.config import EncoderShape
 from keras_bert.options.distillation import Distillation
+from keras_bert.options.export import Export
 from keras_bert.options.masking import Masking
 from keras_bert.options.pooling import Pooling
 from keras_bert.options.pretraining_rows import PretrainingRows
-from keras_bert.options.training import Training
-from pipeline.settings.files import TASKS, choose_task, load
+from keras_bert.options.selection import Selection
+from keras_bert.options.student import Student
+from keras_bert.options.training import Precision, Training
 
-# The two kinds of data. Pydantic puts these marks into the place of an error, where a user has no use for them.
+T = TypeVar("T")
+
+# The kinds of data. Pydantic puts these marks into the place of an error, where a user has no use for them.
 OWN, BUILT_IN = "<own>", "<built in>"
+_NAMED, _TABLE = "<named>", "<table>"
+TASKS = {
+    task: f"<{task}>"
+    for task in ("classification", "regression", "token_classification", "question_answering", "embedding")
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularySettings:
-    """The WordPiece vocabulary.
+    """The WordPiece vocabulary that is learnt where there is no checkpoint.
 
     Attributes:
         size: pieces, special tokens included.
@@ -43,13 +51,6 @@ class VocabularySettings:
 
     def __post_init__(self) -> None:
         check("VocabularySettings", "size", self.size >= 100, "be at least 100", self.size)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DistillationSettings(Distillation):
-    """Distillation, and how the student trains meanwhile."""
-
-    training: Training = Training(epochs=2.0, learning_rate=1e-3)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -66,10 +67,54 @@ class PretrainingRowsSettings(PretrainingRows):
         super().__post_init__()
         check("PretrainingRowsSettings", "short_steps", 0 < self.short_steps < 1, "be in (0, 1)", self.short_steps)
 
-    def rows(self) -> PretrainingRows:
-        """What the step that makes the rows needs to know; more would run it again without need."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(PretrainingRows)}
-        return PretrainingRows(**fields)
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PretrainingSettings(Training):
+    """How an encoder is pre-trained."""
+
+    epochs: float = 1.0
+    learning_rate: float = 1e-4
+    precision: Precision = "auto"
+
+
+def _choose_weights(value: Any) -> str:
+    return _TABLE if isinstance(value, dict) else _NAMED
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FineTuningSettings(Training, Selection):
+    """How a teacher is fine-tuned, which of its weights are kept, and how much each label weighs."""
+
+    precision: Precision = "auto"
+    class_weights: Annotated[
+        Annotated[Literal["none", "balanced"], pydantic.Tag(_NAMED)]
+        | Annotated[dict[str, float], pydantic.Tag(_TABLE)],
+        pydantic.Discriminator(_choose_weights),
+    ] = "none"
+
+    def __post_init__(self) -> None:
+        Training.__post_init__(self)
+        Selection.__post_init__(self)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DistillationSettings(Training, Distillation):
+    """What a student listens to, and how it trains meanwhile."""
+
+    learning_rate: float = 1e-4
+    precision: Precision = "auto"
+
+    def __post_init__(self) -> None:
+        Training.__post_init__(self)
+        Distillation.__post_init__(self)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class QuantizationSettings(DistillationSettings):
+    """How a model trains on while its weights and activations are rounded; its teacher is its float self."""
+
+    epochs: float = 1.0
+    learning_rate: float = 2e-5
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,76 +139,65 @@ def _own_if_not(built_in: type) -> pydantic.Discriminator:
 
 
 def _choose_examples(value: Any) -> str:
-    """As `_own_if_not`, and the user's own table as that of the task it names."""
-    known = {field.name for field in dataclasses.fields(DocstringTask)}
-    return choose_task(value) if not isinstance(value, dict) or value.keys() - known else BUILT_IN
-
-
-def _small(num_layers: int) -> EncoderShape:
-    """An encoder that two cores pre-train in minutes: as wide as BERT-Tiny (Turc et al. 2019)."""
-    return EncoderShape(
-        num_layers=num_layers,
-        hidden_size=128,
-        num_heads=2,
-        intermediate_size=512,
-        attention_dropout=0.0,
-        initializer_range=0.06,
-    )
-
-
-def _check_task(source: Any) -> Any:
-    """Raises ValueError unless all steps of the pipeline know the task."""
-    if source.task != "classification":
-        rule = "be 'classification': the later steps of the pipeline know no other"
-        check(type(source).__name__, "task", False, rule, source.task)
-    return source
+    """The built-in task where a table has its keys only, else the user's own rows by the task that they name."""
+    if isinstance(value, dict) and not value.keys() - {field.name for field in dataclasses.fields(DocstringTask)}:
+        return BUILT_IN
+    task = value.get("task", "classification") if isinstance(value, dict) else "classification"
+    return TASKS.get(task, task) if isinstance(task, str) else repr(task)
 
 
 class Settings(pydantic.BaseModel):
-    """All settings of the compression pipeline; the defaults are the default job."""
+    """All settings.
+
+    There is a start, a corpus or a checkpoint or both; examples of a task, without which there is but pre-training; and
+    a student, a quantization, or neither.
+    """
 
     model_config = pydantic.ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "docstrings"
+    name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "model"
     max_length: Annotated[int, pydantic.Field(ge=8, le=512)] = 128
+    stride: Annotated[int, pydantic.Field(ge=1)] | None = None
+    max_query_length: Annotated[int, pydantic.Field(ge=1)] | None = None
     pooling: Pooling = "mean"
-    corpus: Annotated[
-        Annotated[TextSource, pydantic.Tag(OWN)] | Annotated[DocstringCorpus, pydantic.Tag(BUILT_IN)],
-        _own_if_not(DocstringCorpus),
-    ] = DocstringCorpus()
-    examples: Annotated[
-        Annotated[TableSource, pydantic.Tag(TASKS["classification"])]
-        | Annotated[TableSource, pydantic.Tag(TASKS["regression"])]
-        | Annotated[SentenceSource, pydantic.Tag(TASKS["token_classification"])]
-        | Annotated[QuestionSource, pydantic.Tag(TASKS["question_answering"])]
-        | Annotated[DocstringTask, pydantic.Tag(BUILT_IN)],
-        pydantic.Discriminator(_choose_examples),
-        pydantic.AfterValidator(_check_task),
-    ] = DocstringTask()
+    seeds: Annotated[int, pydantic.Field(ge=1, le=100)] = 1
+    corpus: (
+        Annotated[
+            Annotated[TextSource, pydantic.Tag(OWN)] | Annotated[DocstringCorpus, pydantic.Tag(BUILT_IN)],
+            _own_if_not(DocstringCorpus),
+        ]
+        | None
+    ) = None
     cleaning: Cleaning = Cleaning()
-    beam: BeamOptions = BeamOptions()
     vocabulary: VocabularySettings = VocabularySettings()
     masking: Masking = Masking()
     pretraining_rows: PretrainingRowsSettings = PretrainingRowsSettings()
-    teacher: EncoderShape = _small(num_layers=2)
-    training: Training = Training(steps=4000, batch_size=8, learning_rate=1.5e-3)
-    fine_tuning: Training = Training(epochs=2.0, learning_rate=1e-3)
-    student: EncoderShape = _small(num_layers=1)
+    encoder: EncoderShape | None = None
+    pretraining: PretrainingSettings = PretrainingSettings()
+    checkpoint: Checkpoint | None = None
+    examples: (
+        Annotated[
+            Annotated[TableSource, pydantic.Tag(TASKS["classification"])]
+            | Annotated[TableSource, pydantic.Tag(TASKS["regression"])]
+            | Annotated[TableSource, pydantic.Tag(TASKS["embedding"])]
+            | Annotated[SentenceSource, pydantic.Tag(TASKS["token_classification"])]
+            | Annotated[QuestionSource, pydantic.Tag(TASKS["question_answering"])]
+            | Annotated[DocstringTask, pydantic.Tag(BUILT_IN)],
+            pydantic.Discriminator(_choose_examples),
+        ]
+        | None
+    ) = None
+    fine_tuning: FineTuningSettings = FineTuningSettings()
+    student: Student | None = None
     distillation: DistillationSettings = DistillationSettings()
-    quantization: Training = Training(epochs=0.5, learning_rate=1e-4)
+    quantization: QuantizationSettings | None = None
+    export: Export = Export()
     evaluation: Thresholds = Thresholds()
     push: PushSettings = PushSettings()
-
-    @pydantic.field_validator("pretraining_rows")
-    @classmethod
-    def _check_pooler(cls, rows: PretrainingRowsSettings, others: pydantic.ValidationInfo) -> PretrainingRowsSettings:
-        """Raises ValueError if fine-tuning would look in vain for a pooler: only what is asked of pairs trains one."""
-        holds = rows.objective != "none" or others.data.get("pooling") != "cls"
-        rule = "be one of pairs where pooling is 'cls', as these train the pooler"
-        check("PretrainingRows", "objective", holds, rule, rows.objective)
-        return rows
+    beam: BeamOptions = BeamOptions()
 
 
-def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
-    """Settings of the compression pipeline, see `pipeline.settings.files.load`; without a file, the defaults."""
-    return load(Settings, path, overrides)
+def part(settings: Any, kind: type[T]) -> T:
+    """Of a table that is made of several records the fields of one: a step that reads more would run again for it."""
+    fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    return kind(**fields)

@@ -1,12 +1,13 @@
 """What a person sees of a run: one line a step, and a live line with the time left while a step is long."""
 
 import time
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from pipeline.orchestrator.executor import Watcher
+from pipeline.orchestrator.observer import Observer, StepState, Watcher
 
 PLAIN_AFTER_SECONDS = 5.0
 PLAIN_EVERY_SECONDS = 10.0
@@ -83,16 +84,18 @@ class StepLine(Watcher):
         return None
 
 
-class Terminal:
+class Terminal(Observer):
     """The lines of one run.
 
     Args:
-        console: where to draw; None draws nothing.
-        names: the steps, in order.
+        console: where to draw.
     """
 
-    def __init__(self, console: Console | None, names: list[str]) -> None:
-        self._console = Console(quiet=True) if console is None else console
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def begin(self, names: Sequence[str]) -> None:
+        """Numbers the steps."""
         self._numbers = {name: number for number, name in enumerate(names, start=1)}
         self._width = max(map(len, names))
 
@@ -100,9 +103,11 @@ class Terminal:
         """The line of a step that is about to run."""
         return StepLine(self._console, self._title(name), expected)
 
-    def finished(self, name: str, result: str) -> None:
+    def finished(self, name: str, state: StepState, seconds: float) -> None:
         """The last line of a step: `cached`, or how long it took."""
-        self.say(f"{self._title(name)}  {result}")
+        took = format_seconds(seconds)
+        results = {"ran": took, "failed": f"failed after {took}", "refused": f"refused after {took}"}
+        self.say(f"{self._title(name)}  {results.get(state, state)}")
 
     def say(self, text: str) -> None:
         """A line of its own."""

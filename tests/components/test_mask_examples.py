@@ -16,7 +16,7 @@ from components.ingest_corpus import ingest_corpus, read_sentences
 from components.mask_examples import mask_examples
 from components.rows.masked_shards import MaskShardFn, ShardJob, tokenize_shard
 from components.sources.text import TextSource
-from keras_bert.data.examples import pretraining_batches
+from keras_bert.data.pretraining_batches import pretraining_batches
 from keras_bert.data.records import read_features, read_records
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows

@@ -3,6 +3,8 @@ import math
 
 import pytest
 
+from keras_bert import config
+from keras_bert.checks import check
 from keras_bert.config import PRESETS, VOCABULARY_SIZES, EncoderConfig, EncoderShape, preset
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.masking import Masking
@@ -50,6 +52,29 @@ SHAPE = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size":
 def test_out_of_range(kind, settings, message):
     with pytest.raises(ValueError, match=message):
         kind(**settings)
+
+
+KINDS = [kind for kind in vars(config).values() if dataclasses.is_dataclass(kind)]
+FLOATS = [(kind, field.name) for kind in KINDS for field in dataclasses.fields(kind) if field.type is float]
+
+
+@pytest.mark.parametrize(("kind", "field"), FLOATS, ids=lambda value: getattr(value, "__name__", value))
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_every_number_is_finite(kind, field, value):
+    least = {**SHAPE, "vocabulary_size": 9} if issubclass(kind, EncoderShape) else {}
+    known = {name: setting for name, setting in least.items() if name in kind.__dataclass_fields__}
+    with pytest.raises(ValueError, match=rf"^[A-Za-z]+\.{field} must .*, got {value}$"):
+        kind(**known, **{field: value})
+
+
+@pytest.mark.parametrize("field", ["epochs", "learning_rate", "power", "weight_decay", "clip_norm"])
+def test_infinity_is_told_as_such(field):
+    with pytest.raises(ValueError, match=rf"Training\.{field} must be a finite number, got inf"):
+        Training(**{field: math.inf})
+
+
+def test_whole_numbers_may_be_larger_than_floats():
+    check("owner", "field", True, "be at least 1", 10**400)
 
 
 def test_frozen():

@@ -1,3 +1,5 @@
+import math
+
 import keras
 import numpy as np
 import pytest
@@ -112,6 +114,8 @@ def test_what_decays_in_a_model():
         ({"warmup": 1.5}, "adamw.warmup must be between 0 and 1, got 1.5"),
         ({"weight_decay": -0.1}, "adamw.weight_decay must not be negative, got -0.1"),
         ({"clip_norm": 0.0}, "adamw.clip_norm must be positive, got 0.0"),
+        ({"clip_norm": math.inf}, "adamw.clip_norm must be a finite number, got inf"),
+        ({"weight_decay": math.inf}, "adamw.weight_decay must be a finite number, got inf"),
     ],
 )
 def test_bad_arguments(arguments, message):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pyarrow import ipc
 
 from components.dsl.errors import InputError
-from components.sources.documents import match_files
 from components.sources.text import Document, TextSource, Undecodable, read_documents
+from components.sources.text.documents import match_files
 
 
 def read(folder, name, content=None, **settings):

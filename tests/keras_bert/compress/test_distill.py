@@ -43,6 +43,18 @@ def test_the_objective_mixes_both_losses():
     assert losses[1.0] == pytest.approx(-log_softmax(np.asarray(logits), axis=1)[np.arange(8), labels].mean(), rel=1e-5)
 
 
+def test_another_teacher_or_setting_is_another_objective():
+    teacher, other = tiny.build(), tiny.build()
+    other.set_weights(teacher.get_weights())
+    known = DistillationObjective(teacher, Distillation()).identity()
+    assert known["class"] == "DistillationObjective"
+    assert DistillationObjective(other, Distillation()).identity() == known
+    changed = DistillationObjective(other, Distillation(temperature=3.0)).identity()
+    assert changed == {**known, "temperature": 3.0}
+    other.get_layer("classifier").bias.assign([2.0, -1.0])
+    assert DistillationObjective(other, Distillation()).identity()["teacher"] != known["teacher"]
+
+
 def test_a_student_takes_every_kth_block():
     teacher, student = tiny.build(num_layers=4), tiny.build(num_layers=2, max_length=8)
     for weight in teacher.weights:

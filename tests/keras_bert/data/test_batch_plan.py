@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -74,6 +76,16 @@ def test_a_batch_of_tokens():
     assert [len(batch.rows) for batch in epoch(plan, 0)] == [4, 4]
     assert plan.batch_size == 4
     assert not plan.is_even
+
+
+def test_the_identity_of_a_plan_is_its_arguments():
+    arguments = {"longest": 8, "lengths": np.array([2, 8, 3, 5]), "boundaries": (4,), "seed": 1}
+    known = BatchPlan(4, 2, **arguments).identity()
+    assert known == json.loads(json.dumps(BatchPlan(4, 2, **arguments).identity()))
+    for change in ({"longest": 9}, {"boundaries": (3,)}, {"tokens": 8}, {"shuffle": True}, {"seed": 2}):
+        assert BatchPlan(4, 2, **{**arguments, **change}).identity() != known
+    assert BatchPlan(4, 2, drop_remainder=True, **arguments).identity() != known
+    assert BatchPlan(4, 3, **arguments).identity() != known
 
 
 def test_drop_remainder():

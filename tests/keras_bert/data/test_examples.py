@@ -1,11 +1,15 @@
 import dataclasses
+import json
+import shutil
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.data.examples import pretraining_batches, read_texts, task_batches
+from keras_bert.data.examples import read_texts
+from keras_bert.data.pretraining_batches import pretraining_batches
 from keras_bert.data.records import RecordError, serialize, write_features, write_labels, write_records
+from keras_bert.data.task_batches import task_batches
 from keras_bert.options.masking import Masking
 
 MASKING = Masking(max_predictions=3)
@@ -202,6 +206,31 @@ def test_shares_of_a_batch(pretraining):
     for shares in ((0, 1), (2,)):
         parts = firsts(batches.after(0, shares=shares, of=3, stop=5))
         assert parts == [rows[share::3] for rows in whole for share in shares]
+
+
+def test_the_identity_of_batches(dynamic, tmp_path_factory):
+    def identity(folder, batch_size=4, **options):
+        return pretraining_batches(folder, "train", batch_size, **options).identity()
+
+    known = identity(dynamic)
+    assert json.loads(json.dumps(known)) == known
+    copied = tmp_path_factory.mktemp("copied")
+    shutil.copytree(dynamic, copied, dirs_exist_ok=True)
+    assert identity(copied) == known
+    differing = {"batch_size": 8}, {"seed": 1}, {"shuffle": True}, {"bucket_boundaries": (12,)}
+    assert len({json.dumps(identity(dynamic, **change)) for change in ({}, *differing)}) == 5
+    (copied / "vocab.txt").write_text((dynamic / "vocab.txt").read_text().replace("a7\n", "##7\n"))
+    assert identity(copied) == {**known, "vocabulary": identity(copied)["vocabulary"]} != known
+    write_dynamic_rows(copied, seed=1)
+    assert identity(copied) == {**known, "records": identity(copied)["records"]} != known
+    describe(copied, objective="none", dynamic=True, compression="gzip", masking=Masking(rate=0.3, max_predictions=3))
+    assert identity(copied)["masking"] != known["masking"]
+
+
+def test_the_identity_of_a_tasks_batches(task):
+    known = task_batches(task, "train", 4).identity()
+    assert task_batches(task, "train", 4, tokens=24).identity() != known
+    assert known["task"] == "classification"
 
 
 def test_an_unknown_length(dynamic):

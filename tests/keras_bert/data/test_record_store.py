@@ -19,6 +19,19 @@ def test_records_by_number(tmp_path, compression):
     assert values.tolist() == [value for number in range(7) for value in range(number)]
 
 
+def test_the_digest_tells_records_apart(tmp_path):
+    def digest(*parts, compression="none"):
+        files = [str(tmp_path / f"{number}") for number in range(len(parts))]
+        for file, part in zip(files, parts, strict=True):
+            write_records(file, part, compression=compression)
+        return RecordStore(files, compression).digest
+
+    known = digest([b"one", b"two"], [], [b"three"])
+    assert digest([b"one"], [b"two", b"three"]) == digest([b"one", b"two", b"three"], compression="gzip") == known
+    others = ([b"two", b"one", b"three"], [b"one", b"two"], [b"one", b"two", b"threE"], [b"one", b"tw", b"othree"], [])
+    assert len({known, *map(digest, others)}) == 6
+
+
 def test_no_records(tmp_path):
     write_records(tmp_path / "a", [])
     store = RecordStore([str(tmp_path / "a")])

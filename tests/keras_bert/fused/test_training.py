@@ -7,7 +7,8 @@ from keras_bert.config import EncoderConfig
 from keras_bert.fused.pretraining import FusedPretrainingObjective
 from keras_bert.fused.training import compiled_update, fused_blocks
 from keras_bert.models.encoder import blocks_of, build_encoder
-from keras_bert.models.pretraining import PretrainingObjective, build_pretraining
+from keras_bert.models.pretraining import build_pretraining
+from keras_bert.objectives.pretraining import PretrainingObjective
 from keras_bert.optimizer import adamw
 from keras_bert.training.precision import computing_in
 from tests.keras_bert.models.test_encoder import make_inputs, randomize
@@ -127,6 +128,7 @@ def test_transforms_are_honoured():
 
 def test_objective_belongs_to_a_model():
     objective = FusedPretrainingObjective(make_model())
+    assert objective.identity() == {"class": "FusedPretrainingObjective", "next_sentence": True}
     with pytest.raises(ValueError, match="model must be the one"):
         objective(make_model(), BATCH, True)
 

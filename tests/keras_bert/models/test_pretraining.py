@@ -4,7 +4,8 @@ import pytest
 from keras_bert.config import EncoderConfig
 from keras_bert.losses import cross_entropy
 from keras_bert.models.encoder import build_encoder, encoder_of
-from keras_bert.models.pretraining import PretrainingObjective, build_pretraining
+from keras_bert.models.pretraining import build_pretraining
+from keras_bert.objectives.pretraining import PretrainingObjective
 from tests.keras_bert.models.test_encoder import ACTIVATIONS, dense, layer_norm, make_inputs, randomize, weights_of
 
 CONFIG = EncoderConfig(

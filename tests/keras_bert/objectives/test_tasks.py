@@ -86,6 +86,14 @@ def test_question_answering():
     assert sums["accuracy"] == [(logits.argmax(axis=1) == positions).all(axis=1).sum(), 3]
 
 
+def test_the_identity_of_an_objective_is_its_class_and_settings():
+    assert ClassificationObjective((0.5, 2.0)).identity() == {
+        "class": "ClassificationObjective",
+        "class_weights": (0.5, 2.0),
+    }
+    assert RegressionObjective().identity() == {"class": "RegressionObjective"}
+
+
 def test_balanced_weights_are_those_of_scikit_learn():
     # The example in the documentation of `sklearn.utils.class_weight.compute_class_weight`, and one by hand.
     assert balanced_class_weights([2, 4]) == [1.5, 0.75]

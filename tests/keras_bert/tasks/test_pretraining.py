@@ -5,6 +5,7 @@ import pytest
 from keras_bert.losses import IGNORED
 from keras_bert.options.masking import Masking
 from keras_bert.tasks.pretraining import Pretraining
+from tests.keras_bert.tasks.plain_tokenizer import PlainTokenizer
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder, make_tokenizer
 
 TEXTS = ["a good film .", "very bad"]
@@ -27,6 +28,24 @@ def test_examples_hide_tokens_and_keep_them_as_labels():
     again, other = (make_task().examples(TEXTS * 10, masking=MASKING, seed=seed)[0] for seed in (1, 2))
     np.testing.assert_array_equal(inputs["token_ids"], again["token_ids"])
     assert (inputs["token_ids"] != other["token_ids"]).any()
+
+
+@pytest.mark.parametrize("strategy", ["whole_words", "spans"])
+def test_examples_hide_whole_words(strategy):
+    tokenizer = PlainTokenizer(["un", "##believ", "##able", "film", "good", "bad"])
+    # Of eight pieces four are hidden: one of the long words, and one of the short ones.
+    texts = ["un ##believ ##able film un ##believ ##able good"] * 50
+    task = Pretraining.build(make_encoder(vocabulary_size=tokenizer.vocabulary_size), tokenizer, max_length=20)
+    masking = Masking(strategy=strategy, rate=0.5, max_predictions=6)
+    inputs, labels = task.examples(texts, masking=masking, seed=2)
+    hidden = np.zeros_like(inputs["token_ids"], bool)
+    rows, slots = np.nonzero(labels["masked_tokens"] != IGNORED)
+    hidden[rows, inputs["mask_positions"][rows, slots]] = True
+    for word in ([1, 2, 3], [5, 6, 7]):
+        assert 5 < hidden[:, word].all(axis=1).sum() < 45
+        np.testing.assert_array_equal(hidden[:, word].any(axis=1), hidden[:, word].all(axis=1))
+    assert not hidden[:, [0, 9]].any()
+    np.testing.assert_array_equal(labels["masked_tokens"][rows, slots], task.encode(texts)["token_ids"][hidden])
 
 
 @pytest.mark.parametrize("next_sentence", [False, True])

@@ -1,5 +1,6 @@
 import errno
 import json
+import math
 import os
 import signal
 import subprocess
@@ -14,12 +15,15 @@ import pytest
 import tensorflow as tf
 
 import keras_bert.training.checkpoints
+from keras_bert import training_loop
 from keras_bert.config import EncoderConfig
 from keras_bert.data.batches import Phases
-from keras_bert.data.examples import pretraining_batches
+from keras_bert.data.pretraining_batches import pretraining_batches
 from keras_bert.models.encoder import build_encoder
-from keras_bert.models.pretraining import PretrainingObjective, build_pretraining
+from keras_bert.models.pretraining import build_pretraining
 from keras_bert.objectives.classification import ClassificationObjective
+from keras_bert.objectives.regression import RegressionObjective
+from keras_bert.objectives.pretraining import PretrainingObjective
 from keras_bert.options.training import Training
 from keras_bert.training import loop as training_loop
 from keras_bert.training.checkpoints import CheckpointError
@@ -27,7 +31,7 @@ from keras_bert.training.history import write_history
 from keras_bert.training.loop import StoppedError
 from keras_bert.training.trainer import Trainer, make_deterministic
 from tests.keras_bert.data.test_examples import write_dynamic_rows
-from tests.keras_bert.training.test_trainer import fit, rows, small_classifier
+from tests.keras_bert.training.test_trainer import Rows, fit, rows, small_classifier
 
 STEPS = 12
 EVERY_STEP = {"log_every": 1, "checkpoint_seconds": 0.0}
@@ -154,6 +158,10 @@ def test_what_takes_long_to_save_is_saved_less_often(tmp_path, monkeypatch, seco
         ({"training": Training(learning_rate=1e-5, xla="off")}, "Training.learning_rate was 0.003 and is 1e-05"),
         ({"steps": 7}, "steps was 12 and is 7"),
         ({"log_every": 2}, "log_every was 1 and is 2"),
+        ({"seed": 5}, "batches.columns was [0-9a-f]{16} and is [0-9a-f]{16}"),
+        ({"validation": rows(33, seed=2)}, "validation.columns was [0-9a-f]{16} and is [0-9a-f]{16}"),
+        ({"objective": RegressionObjective()}, "objective.class was ClassificationObjective and is RegressionObj"),
+        ({"objective": ClassificationObjective((1.0, 5.0))}, r"objective.class_weights was None and is \[1.0, 5.0\]"),
     ],
 )
 def test_a_checkpoint_of_another_training(tmp_path, change, message):
@@ -162,6 +170,46 @@ def test_a_checkpoint_of_another_training(tmp_path, change, message):
     arguments = {"steps": STEPS, **EVERY_STEP, **change}
     with pytest.raises(CheckpointError, match=f"must hold checkpoints of this training, but {message}"):
         fit(**arguments, checkpoints=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "message"),
+    [({}, {"records": 7}, "records was unknown and is 7"), ({"records": 7}, {}, "records was 7 and is unknown")],
+)
+def test_a_checkpoint_that_tells_less_or_more(tmp_path, monkeypatch, then, now, message):
+    monkeypatch.setattr(Rows, "identity", lambda _: then)
+    with pytest.raises(Killed):
+        fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(6, kill), **EVERY_STEP)
+    monkeypatch.setattr(Rows, "identity", lambda _: now)
+    with pytest.raises(CheckpointError, match=f"but batches.{message}; take another folder"):
+        fit(STEPS, checkpoints=tmp_path, **EVERY_STEP)
+
+
+def test_a_finished_training_on_other_records_is_another(tmp_path):
+    def train(folder):
+        keras.utils.set_random_seed(0)
+        config = EncoderConfig(
+            vocabulary_size=65, max_length=16, num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32
+        )
+        model = build_pretraining(build_encoder(config), next_sentence=False)
+        batches = pretraining_batches(folder, "train", 8, seed=3, shuffle=True)
+        trainer = Trainer(model, PretrainingObjective(next_sentence=False), Training(batch_size=8, xla="off"), 2)
+        trainer.fit(
+            Phases(batches, 1, batches),
+            validation=batches,
+            on_progress=lambda *_: None,
+            checkpoints=tmp_path / "checkpoints",
+        )
+        return model.get_weights()[0]
+
+    for seed, name in enumerate(("one", "other")):
+        (tmp_path / name).mkdir()
+        write_dynamic_rows(tmp_path / name, seed=seed)
+    weights = train(tmp_path / "one")
+    (tmp_path / "one").rename(tmp_path / "moved")
+    np.testing.assert_array_equal(train(tmp_path / "moved"), weights)
+    with pytest.raises(CheckpointError, match=r"but batches\.first\.records was [0-9a-f]{16} and is"):
+        train(tmp_path / "other")
 
 
 def test_a_checkpoint_of_another_model(tmp_path):
@@ -227,6 +275,8 @@ def test_patience_ends_what_gets_no_better():
         ({"select": "validation_loss", "patience": 0}, "fit.patience must be at least 1, got 0"),
         ({"log_every": 0}, "fit.log_every must be at least 1, got 0"),
         ({"validations": -1}, "fit.validations must not be negative, got -1"),
+        ({"checkpoint_seconds": -1.0}, "fit.checkpoint_seconds must not be negative, got -1.0"),
+        ({"checkpoint_seconds": math.inf}, "fit.checkpoint_seconds must be a finite number, got inf"),
     ],
 )
 def test_bad_arguments(options, message):

@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.config import EncoderConfig
+from keras_bert.digests import digest
 from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.losses import weighted
 from keras_bert.models.encoder import build_encoder
@@ -51,6 +52,10 @@ class Rows:
         specs = {name: tf.TensorSpec((None, *column.shape[1:]), column.dtype) for name, column in self.columns.items()}
         return tf.data.Dataset.from_generator(batches, output_signature=specs)
 
+    def identity(self):
+        columns = {name: column.tolist() for name, column in self.columns.items()}
+        return {"columns": digest([json.dumps(columns).encode()]), "batch_size": self.batch_size}
+
     def epoch(self, number=0, **shares):
         return self.after(number * self.per_epoch, stop=(number + 1) * self.per_epoch, **shares)
 
@@ -87,7 +92,7 @@ class LinearObjective:
         return {"loss": weighted(tf.cast(model(batch["token_ids"]), tf.float32), tf.ones((2, 4, 2)))}
 
 
-def fit(steps, *, dropout=0.0, strategy=None, training=None, objective=None, **options):
+def fit(steps, *, dropout=0.0, strategy=None, training=None, objective=None, seed=0, **options):
     keras.utils.set_random_seed(7)
     with (strategy or tf.distribute.get_strategy()).scope():
         model = small_classifier(dropout)
@@ -95,7 +100,7 @@ def fit(steps, *, dropout=0.0, strategy=None, training=None, objective=None, **o
     training = training or Training(learning_rate=3e-3, xla="off")
     trainer = Trainer(model, objective or ClassificationObjective(), training, steps, strategy)
     options = {"validation": rows(33, seed=1), "on_progress": lambda *_: None, "validations": 1, **options}
-    return model, trainer.fit(rows(batch_size=16 // training.accumulation), **options)
+    return model, trainer.fit(rows(seed=seed, batch_size=16 // training.accumulation), **options)
 
 
 def train_in_a_fresh_process(folder: str) -> None:

@@ -77,6 +77,8 @@ def test_class_weights_are_a_word_or_a_table(tmp_path: Path) -> None:
         ),
         (LEAST, ("class_weights=balance",), "class_weights must be 'none' or 'balanced', got 'balance'"),
         (LEAST, ("class_weights.yes=much",), "class_weights.yes must be a valid number, got 'much'"),
+        (LEAST, ("class_weights.yes=inf",), "class_weights.yes must be a finite number, got inf"),
+        (LEAST, ("training.clip_norm=inf",), "training.clip_norm must be a finite number, got inf"),
         (LEAST, ("examples.task=tagging",), "examples.task must be one of ['classification', 'regression', "),
         (LEAST, ("examples.labels=a",), "there is no setting 'examples.labels'; did you mean 'label'?"),
         (LEAST, ("corpus.path=a",), "there is no setting 'corpus'; known: checkpoint, class_weights, "),

@@ -1,7 +1,11 @@
 """Settings: what is accepted, and that every refusal names key, rule, value and the nearest known key."""
 
+import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, get_args
 
+import pydantic
 import pytest
 
 from components.beam.engine import BeamOptions
@@ -137,6 +141,32 @@ def test_a_refusal_names_key_rule_and_value(tmp_path: Path, text: str, message: 
     with pytest.raises(InputError) as caught:
         load(tmp_path, text)
     assert str(caught.value).startswith(message)
+
+
+def float_keys(kind: Any, place: str = "") -> Iterator[str]:
+    """The keys of all numbers that need not be whole, in tables and tables in them."""
+    if dataclasses.is_dataclass(kind):
+        for field in dataclasses.fields(kind):
+            yield from float_keys(field.type, f"{place}.{field.name}")
+    elif kind is float:
+        yield place.removeprefix(".")
+    elif isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
+        for name, field in kind.model_fields.items():
+            yield from float_keys(field.annotation, f"{place}.{name}")
+    else:
+        for inner in get_args(kind):
+            yield from float_keys(inner, place)
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
+def test_every_number_is_finite(tmp_path: Path, value: str) -> None:
+    keys = sorted(set(float_keys(Settings)) - {"beam.options"})
+    assert {"corpus.megabytes", "distillation.training.clip_norm", "training.epochs", "student.dropout"} <= set(keys)
+    for key in keys:
+        with pytest.raises(InputError, match=rf"^{key} must be a finite number, got {value}$"):
+            load_settings(None, [f"{key}={value}"])
+    with pytest.raises(InputError, match=rf"beam.options.x.float must be a finite number, got {value}"):
+        load_settings(None, [f"beam.options.x={value}"])
 
 
 def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:

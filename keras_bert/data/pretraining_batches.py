@@ -1,0 +1,103 @@
+"""Rows to pre-train on -> batches: with hidden tokens as they were written, or hidden anew each epoch."""
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from keras_bert.checks import check
+from keras_bert.data.batches import Batch, Batches, Parse
+from keras_bert.data.dynamic_masking import DynamicMasking
+from keras_bert.data.padding import INTEGER, INTEGERS, PAIR, pad, pad_pair, plan_batches
+from keras_bert.data.record_store import RecordStore
+from keras_bert.data.records import RecordError, find_records, read_features
+from keras_bert.options.masking import Masking
+
+
+def pretraining_batches(
+    folder: str | os.PathLike[str],
+    split: str,
+    batch_size: int,
+    *,
+    length: int | None = None,
+    seed: int = 0,
+    shuffle: bool = False,
+    drop_remainder: bool = False,
+    bucket_boundaries: Sequence[int] = (),
+) -> Batches:
+    """Rows with hidden tokens, as `mask_examples` writes them.
+
+    Each batch has token_ids, segment_ids, padding_mask (batch, length), mask_positions, mask_ids, mask_weights (batch,
+    max_predictions) and, where rows are pairs, next_sentence_label (batch,); mask_weights are float32, all others
+    int32.
+
+    Rows that were written without hidden tokens get them here, others in each epoch; which ones depends on the seed,
+    the epoch and the row alone.
+
+    Args:
+        folder: holds `features.json` and `{split}-{length}-*.tfrecord`.
+        split: `train` or `validation`.
+        batch_size: rows a batch.
+        length: the most tokens of the rows to read, where there are several lengths; None for the longest.
+        seed: of the order, and of the tokens hidden here.
+        shuffle: in a new order each epoch.
+        drop_remainder: leave out the last batch of an epoch where it is not full.
+        bucket_boundaries: lengths; a row stands beside others that fit under the same one and is padded to it.
+            Without them rows are padded to the longest length there is.
+
+    Raises:
+        FileNotFoundError: the folder has no records of this split.
+        RecordError: a record is cut off or changed, or records are missing.
+        ValueError: an argument is out of range.
+    """
+    content = read_features(folder)
+    known = {entry["max_length"]: entry for entry in content["lengths"]}
+    longest = max(known) if length is None else length
+    check("dataset", "length", longest in known, f"be one of {list(known)}", length)
+    masking = Masking(**known[longest]["masking"])
+    records = RecordStore(find_records(folder, f"{split}-{longest}-*.tfrecord"), content["compression"])
+    written = known[longest]["counts"][split]
+    if len(records) != written:
+        raise RecordError(f"the {split}-{longest} files of {folder} must hold {written} records, found {len(records)}")
+    parse = _parse_rows(content, masking)
+    reading = {"objective": content["objective"], "masking": dataclasses.asdict(masking)}
+    if content["dynamic"]:
+        hiding = DynamicMasking(folder, masking, seed)
+        parse, reading = _hide(parse, hiding), reading | hiding.identity()
+    order: dict[str, Any] = {"shuffle": shuffle, "seed": seed, "drop_remainder": drop_remainder}
+    return plan_batches(
+        records, f"{split} of {folder}", parse, batch_size, longest, bucket_boundaries, reading, **order
+    )
+
+
+def _parse_rows(content: dict[str, Any], masking: Masking) -> Parse:
+    """From records to batches, as `features.json` describes them."""
+    is_labelled = content["objective"] != "none"
+    features = PAIR | ({"next_sentence_label": INTEGER} if is_labelled else {})
+    if not content["dynamic"]:
+        features |= {"mask_positions": INTEGERS, "mask_ids": INTEGERS}
+
+    def parse(records: tf.Tensor, _: tf.Tensor, __: tf.Tensor, width: tf.Tensor | int) -> Batch:
+        rows = tf.io.parse_example(records, features)
+        batch = pad_pair(rows, width)
+        if not content["dynamic"]:
+            for name in ("mask_positions", "mask_ids"):
+                batch[name] = pad(rows[name], masking.max_predictions)
+            is_prediction = pad(tf.ones_like(rows["mask_ids"]), masking.max_predictions)
+            batch["mask_weights"] = tf.cast(is_prediction, tf.float32)
+        if is_labelled:
+            batch["next_sentence_label"] = tf.cast(rows["next_sentence_label"], tf.int32)
+        return batch
+
+    return parse
+
+
+def _hide(parse: Parse, masking: DynamicMasking) -> Parse:
+    """As `parse`, and with tokens hidden."""
+
+    def parse_and_hide(records: tf.Tensor, rows: tf.Tensor, epochs: tf.Tensor, width: tf.Tensor | int) -> Batch:
+        return masking(parse(records, rows, epochs, width), epochs, rows)
+
+    return parse_and_hide

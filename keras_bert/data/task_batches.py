@@ -1,0 +1,115 @@
+"""Labelled rows -> batches: of each task the features that its schema names, checked and padded."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.data.batches import Batch, Batches, Parse
+from keras_bert.data.padding import INTEGER, INTEGERS, pad, pad_pair, plan_batches
+from keras_bert.data.record_store import RecordStore
+from keras_bert.data.records import RecordError, find_records, read_features, read_labels
+from keras_bert.data.schemas import SCHEMAS, Feature, Kind
+from keras_bert.losses import IGNORED
+
+_PARSED: dict[Kind, Any] = {
+    "tokens": INTEGERS,
+    "labels": INTEGERS,
+    "integer": INTEGER,
+    "pair": tf.io.FixedLenFeature([2], tf.int64),
+    "number": tf.io.FixedLenFeature([], tf.float32),
+}
+
+
+def task_batches(
+    folder: str | os.PathLike[str],
+    split: str,
+    batch_size: int,
+    *,
+    seed: int = 0,
+    shuffle: bool = False,
+    drop_remainder: bool = False,
+    bucket_boundaries: Sequence[int] = (),
+    tokens: int | None = None,
+) -> Batches:
+    """Labelled rows, as `ingest_examples` writes them.
+
+    Each batch has token_ids, segment_ids, padding_mask (batch, length) int32 and, by the task that `features.json`
+    names: for classification `label` (batch,) int32, for regression `value` (batch,) float32, for token classification
+    `label` (batch, length) int32 with `IGNORED` where nothing is to be said, for question answering `positions`
+    (batch, 2) int32, for embedding `value` and the inputs of the second text as `second_...`. Without shuffling and
+    buckets the rows stand in the order of the files.
+
+    Args:
+        folder: holds `features.json`, `{split}.tfrecord` and, where there are labels, `labels.json`.
+        split: `train`, `validation` or `test`.
+        batch_size: see `pretraining_batches`, as are the next four.
+        seed: of the order.
+        shuffle: see there.
+        drop_remainder: see there.
+        bucket_boundaries: see there.
+        tokens: of a batch, padding included, in place of `batch_size`; see `BatchPlan`.
+
+    Raises:
+        FileNotFoundError: the folder has no records of this split.
+        RecordError: a record is cut off or changed, or has a label that there is not.
+        ValueError: an argument is out of range.
+    """
+    content = read_features(folder)
+    schema = {name: feature for name, feature in SCHEMAS[content["task"]].items() if feature.is_read}
+    records = RecordStore(find_records(folder, f"{split}.tfrecord"))
+    where, longest = f"{split}.tfrecord of {folder}", content["max_length"]
+    for name, feature in schema.items():
+        if feature.kind in ("integer", "labels"):
+            least = IGNORED if feature.kind == "labels" else 0
+            _check_range(records, where, name, least, len(read_labels(folder)))
+        elif feature.kind == "pair":
+            _check_range(records, where, name, 0, longest)
+    order = {"shuffle": shuffle, "seed": seed, "drop_remainder": drop_remainder}
+    along = [name for name, feature in schema.items() if name.endswith("token_ids")]
+    reading = {"task": content["task"]}
+    parse = _parser(schema)
+    return plan_batches(
+        records,
+        f"{split} of {folder}",
+        parse,
+        batch_size,
+        longest,
+        bucket_boundaries,
+        reading,
+        along=along,
+        tokens=tokens,
+        **order,
+    )
+
+
+def _parser(schema: Mapping[str, Feature]) -> Parse:
+    """From records to batches."""
+    prefixes = [name.removesuffix("token_ids") for name in schema if name.endswith("token_ids")]
+    features = {name: _PARSED[feature.kind] for name, feature in schema.items()}
+
+    def parse(records: tf.Tensor, _: tf.Tensor, __: tf.Tensor, width: tf.Tensor | int) -> Batch:
+        rows = tf.io.parse_example(records, features)
+        batch: Batch = {}
+        for prefix in prefixes:
+            batch |= pad_pair(rows, width, prefix)
+        for name, feature in schema.items():
+            if feature.kind == "labels":
+                batch[name] = pad(rows[name], width, IGNORED)
+            elif feature.kind != "tokens":
+                batch[name] = rows[name] if feature.kind == "number" else tf.cast(rows[name], tf.int32)
+        return batch
+
+    return parse
+
+
+def _check_range(records: RecordStore, where: str, feature: str, least: int, count: int) -> None:
+    """Raises RecordError for a label that there is not: on some devices it only makes the loss no number."""
+    labels = records.values(feature)
+    bad = np.flatnonzero((labels.values < least) | (labels.values >= count))
+    if len(bad):
+        number = int(np.searchsorted(np.cumsum(labels.lengths), bad[0], side="right"))
+        rule = f"have {feature} from {least} to {count - 1}"
+        raise RecordError(f"{where} must {rule}, but record {number} has {labels.values[bad[0]]}")

@@ -1,0 +1,78 @@
+"""What tables of the settings need of one another, and of the data: checked before anything starts."""
+
+from collections.abc import Sequence
+
+from components.dsl.errors import InputError
+from pipeline.settings.schema import Settings
+
+# Table -> the one without which it would be read by no step.
+_NEEDS = {
+    "cleaning": "corpus",
+    "masking": "corpus",
+    "pretraining_rows": "corpus",
+    "pretraining": "corpus",
+    "vocabulary": "corpus",
+    "encoder": "corpus",
+    "fine_tuning": "examples",
+    "student": "examples",
+    "distillation": "student",
+    "quantization": "examples",
+    "export": "examples",
+    "evaluation": "examples",
+    "push": "examples",
+    "seeds": "examples",
+}
+_NOT_BESIDE_A_CHECKPOINT = ("vocabulary", "encoder")
+
+
+def check_tables(settings: Settings) -> None:
+    """Raises InputError where a table is missing, or one is there that no step would read."""
+    given = settings.model_fields_set
+    for name, needed in _NEEDS.items():
+        if name in given and getattr(settings, needed) is None:
+            raise InputError(f"{name} must be left out where there is no [{needed}], as no step would read it")
+    if settings.checkpoint is not None:
+        for name in _NOT_BESIDE_A_CHECKPOINT:
+            if name in given:
+                raise InputError(f"{name} must be left out where there is a [checkpoint], which has its own")
+    elif settings.corpus is None:
+        raise InputError("there must be a start: a [corpus] to pre-train on, a [checkpoint], or both")
+    elif settings.encoder is None:
+        raise InputError("encoder must be set where there is no [checkpoint]: the shape of the encoder to pre-train")
+    elif settings.pooling == "cls" and settings.pretraining_rows.objective == "none":
+        rule = "be one of pairs where pooling is 'cls', as these train the pooler"
+        raise InputError(f"pretraining_rows.objective must {rule}, got 'none'")
+    _check_last_seed(settings)
+
+
+def check_data(settings: Settings) -> None:
+    """Looks at all of the user's data.
+
+    Raises:
+        InputError: some is missing or cannot be used, or the student wants layers that the teacher does not have.
+    """
+    if settings.checkpoint is not None:
+        settings.checkpoint.check()
+    _check_layers(settings)
+    for source in (settings.corpus, settings.examples):
+        if source is not None:
+            source.check()
+
+
+def _check_layers(settings: Settings) -> None:
+    student = settings.student
+    layers = settings.checkpoint.num_layers() if settings.checkpoint else getattr(settings.encoder, "num_layers", None)
+    if student is None or layers is None:
+        return
+    wanted: Sequence[int] = student.layers or ()
+    if any(layer >= layers for layer in wanted):
+        raise InputError(f"student.layers must be from 0 to {layers - 1}, the teacher's, got {list(wanted)}")
+    if student.num_layers is not None and student.num_layers > layers and student.hidden_size is None:
+        raise InputError(f"student.num_layers must be at most {layers}, the teacher's, got {student.num_layers}")
+
+
+def _check_last_seed(settings: Settings) -> None:
+    for name in ("fine_tuning", "distillation", "quantization"):
+        table = getattr(settings, name)
+        if table is not None and table.seed + settings.seeds > 2**32:
+            raise InputError(f"{name}.seed must leave room for {settings.seeds} seeds below 2^32, got {table.seed}")
