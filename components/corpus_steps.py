@@ -22,7 +22,7 @@ from components.beam_runner import Scale, report_unit, spread
 from components.cleaning import REASONS, Cleaning
 from components.corpus_chunks import CHUNK_CHARACTERS, Chunk, clean_chunk, gather
 from components.corpus_index import MOST_CHUNKS, MOST_FILES, Rows, Texts, TextsReader, make_line, write_gzip
-from components.corpus_plan import NOBODY, Plan, describe, make_plan, pack, shard_size
+from components.corpus_plan import NOBODY, Plan, count_parts, describe, make_plan, pack, shard_size
 from components.document_files import Document, Undecodable, read_documents
 from components.near_duplicates import Hashes, Signer, find_pairs
 from components.sources import DocstringCorpus, TextSource
@@ -206,7 +206,7 @@ def _plan(_: bytes, reports: Sequence[Texts | Problem], pairs: Sequence[Hashes],
     dropped = np.flatnonzero(plan.rows["reason"])
     total = int(plan.rows["bytes"][kept].sum())
     orders = list(_make_orders("corpus", plan, kept, shard_size(total, job.shard_bytes)))
-    _leave(job, {"statistics": describe(plan, len(orders))})
+    _leave(job, {"statistics": describe(plan, len(orders)), "cut_documents": count_parts(plan)})
     yield from orders
     yield from _make_orders("dropped", plan, dropped, 4 * job.shard_bytes)
 

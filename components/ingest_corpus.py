@@ -5,7 +5,7 @@ import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from components.artifacts import Corpus
 from components.base import InputError, Local, Output, component
@@ -15,6 +15,8 @@ from components.sentences import cut_sentences, split_sentences
 from components.sources import DocstringCorpus, TextSource
 from components.workplace import report_progress
 
+# Not there where no document was cut.
+CUT_DOCUMENTS = "cut_documents.json"
 # Of a small corpus; from 64 MB on, shards grow to four times as much (`corpus_plan.shard_size`).
 SHARD_BYTES = 1_000_000
 
@@ -31,7 +33,8 @@ def ingest_corpus(
     `sentences` are the numbers of characters that each takes in the text, see `measure_sentences`. The id is the one
     that the source names, else the hash of the text. Documents stand in the order of the hashes of their ids:
     neighbours come from anywhere in the source, and the bytes depend neither on how folders are listed nor on the
-    engine. Documents of more than 64 KiB are cut.
+    engine. Documents of more than 64 KiB are cut; `whole` in the line of a part is the same for all parts of a
+    document, and `cut_documents.json` says how many there are of each.
 
     What is left out goes to `dropped-*.jsonl.gz`, with id, source, reason, detail and text, and is counted in
     `statistics.json`.
@@ -62,6 +65,8 @@ def ingest_corpus(
         raise InputError("the corpus must hold at least one document, got only blank text")
     _require_documents(statistics)
     corpus.file("statistics.json").write_text(json.dumps(statistics, indent=1) + "\n")
+    if plan["cut_documents"]:
+        corpus.file(CUT_DOCUMENTS).write_text(json.dumps(plan["cut_documents"], indent=1) + "\n")
     corpus.counts = {
         "documents": statistics["documents"]["kept"],
         "dropped": statistics["dropped"],
@@ -90,14 +95,38 @@ def read_shard(content: bytes) -> list[tuple[str, str]]:
     return [(record["id"], record["text"]) for record in _read_records(content)]
 
 
-def read_sentences(content: bytes) -> list[tuple[str, list[str]]]:
-    """(id, sentences) of the documents of one shard; texts that come without their sentences are split here."""
+class ShardDocument(NamedTuple):
+    """A document of a shard.
+
+    Attributes:
+        id: its own.
+        sentences: of its text, without white space around them.
+        whole: the same for all parts of a document that was cut, the hash of its text; None of any other.
+    """
+
+    id: str
+    sentences: list[str]
+    whole: str | None = None
+
+
+def read_sentences(content: bytes) -> list[ShardDocument]:
+    """The documents of one shard; texts that come without their sentences are split here."""
     return [
-        (record["id"], cut_sentences(record["text"], record["sentences"]))
-        if "sentences" in record
-        else (record["id"], split_sentences(record["text"]))
+        ShardDocument(
+            record["id"],
+            cut_sentences(record["text"], record["sentences"])
+            if "sentences" in record
+            else split_sentences(record["text"]),
+            record.get("whole"),
+        )
         for record in _read_records(content)
     ]
+
+
+def read_cut_documents(corpus: Corpus) -> dict[str, int]:
+    """How many parts there are of each document that was cut, by `ShardDocument.whole`."""
+    file = corpus.file(CUT_DOCUMENTS)
+    return dict(json.loads(file.read_text())) if file.exists() else {}
 
 
 def _read_records(content: bytes) -> Iterator[dict[str, Any]]:

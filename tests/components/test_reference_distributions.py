@@ -16,6 +16,7 @@ from scipy import stats
 
 from benchmarks.google_bert import create, write_text
 from benchmarks.tokenizer import load, take
+from components.ingest_corpus import ShardDocument
 from components.masked_shards import make_rows, tokenize_shard
 from components.sentences import split_sentences
 from keras_bert.config import Masking, PretrainingRows
@@ -105,7 +106,7 @@ def make_ours(documents, tokenizer, short_share):
     pieces = pieces_of(tokenizer.vocabulary)
     options = PretrainingRows(short_share=short_share)
     texts = tokenize_shard(
-        [(str(number), split_sentences(text)) for number, text in enumerate(documents)], tokenizer, 0.0
+        [ShardDocument(str(number), split_sentences(text)) for number, text in enumerate(documents)], tokenizer, 0.0
     )
     made = list(make_rows(texts, "train", LENGTH, tokenizer, options, np.random.default_rng(0)))
     token_ids, segment_ids, lengths, labels = (np.concatenate(part) for part in zip(*made, strict=True))
