@@ -1,7 +1,7 @@
 """Sentences of tagged words: columns as in CoNLL-2003, or rows that hold lists of words and of tags."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from components.base import InputError
@@ -65,19 +65,6 @@ def parse_lists(record: Record, fields: tuple[str, str]) -> Sentence:
         rule = f"field {fields[1]!r} must hold a tag for each of {len(words)} words"
         raise InputError(f"{record.where}: {rule}, got {len(tags)}")
     return Sentence(words, tags)
-
-
-def find_bio_error(tags: Sequence[str]) -> tuple[int, str] | None:
-    """The place of the first tag that breaks the BIO scheme, and the rule that it breaks; None if all are right."""
-    before = "O"
-    for place, tag in enumerate(tags):
-        kind, dash, label = tag.partition("-")
-        if tag != "O" and (kind not in ("B", "I") or not dash or not label):
-            return place, f"the tag must be O, or B- or I- with a type, got {tag!r}"
-        if kind == "I" and before not in (f"B-{label}", f"I-{label}"):
-            return place, f"the tag {tag!r} must follow B-{label} or I-{label}, got {before!r} before it"
-        before = tag
-    return None
 
 
 def _parse_line(line: str, where: str, columns: tuple[int, int], prefix: str) -> tuple[str, str]:

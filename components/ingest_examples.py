@@ -48,8 +48,8 @@ def ingest_examples(
     """Tokenizes labelled rows into `train.tfrecord`, `validation.tfrecord` and `test.tfrecord`.
 
     `features.json` says what the records hold. A split that the source does not have is taken out of training: a
-    tenth, of each label where there are labels. Tagged sentences and questions also stand as they were read in
-    `train.jsonl.gz`, `validation.jsonl.gz` and `test.jsonl.gz`, which the same sources can read again.
+    tenth, of each label where there are labels. Tagged sentences (entities in BIO) and questions also stand as they
+    were read in `train.jsonl.gz`, `validation.jsonl.gz` and `test.jsonl.gz`, which sources can read again.
 
     Args:
         vocabulary: of the model.

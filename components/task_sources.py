@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import Literal, get_args
 
 from components.base import InputError
-from components.conll import Sentence, find_bio_error, parse_columns, parse_lists
+from components.conll import Sentence, parse_columns, parse_lists
 from components.file_names import match_files
 from components.record_files import RECORD_KINDS, read_records
 from components.source_parts import check_labels, fingerprint_splits, given_splits, require
 from components.squad import QUESTION_FIELDS, Question, parse_question, read_squad
+from components.tag_schemes import find_tag_error, suggest_scheme, to_bio
 from components.text_files import Lines, extension
 from keras_bert.config import check
 
@@ -37,7 +38,9 @@ class SentenceSource:
         prefix: what stands before every word and is no part of it, as `en:` in WikiANN.
         words: the field of the words in a row.
         tags: that of the tags.
-        scheme: `BIO` checks that tags are entities', each begun by a `B-`; `any` takes other tags, as parts of speech.
+        scheme: how tags mark entities: `BIO`, each begun by a `B-`; `IOB1`, only where another one of its type comes
+            right before it, as CoNLL-2003 is distributed; `IOBES` or `BILOU`, with tags of their own for the last word
+            and the only one. All become BIO. `any` takes other tags, as parts of speech.
         task: which this is.
     """
 
@@ -49,7 +52,7 @@ class SentenceSource:
     prefix: str = ""
     words: str = "words"
     tags: str = "tags"
-    scheme: Literal["BIO", "any"] = "BIO"
+    scheme: Literal["BIO", "IOB1", "IOBES", "BILOU", "any"] = "BIO"
     task: Literal["token_classification"] = "token_classification"
 
     def __post_init__(self) -> None:
@@ -75,7 +78,7 @@ class SentenceSource:
         return _fingerprint(self, _SENTENCE_KINDS)
 
     def splits(self) -> dict[str, list[Sentence]]:
-        """The sentences of each split that is given.
+        """The sentences of each split that is given, their entities in BIO.
 
         Raises:
             InputError: a file is missing, malformed or holds no sentence; a tag breaks the scheme, there are fewer
@@ -103,26 +106,27 @@ class SentenceSource:
             raise InputError(f"{path} must hold at least one sentence, got none")
         return sentences
 
-    def _read_file(self, file: str) -> Iterator[Sentence]:
+    def _read_file(self, file: str) -> list[Sentence]:
+        parsed = list(self._parse_file(file))
+        sentences = [sentence for sentence, _, _ in parsed]
+        if self.scheme == "any":
+            return sentences
+        for sentence, where, first in parsed:
+            found = find_tag_error(sentence.tags, self.scheme)
+            if found:
+                hint = suggest_scheme([each.tags for each in sentences], self.scheme)
+                raise InputError(f"{where} {first + found[0]}: {found[1]}{hint}")
+        return [sentence._replace(tags=to_bio(sentence.tags)) for sentence in sentences]
+
+    def _parse_file(self, file: str) -> Iterator[tuple[Sentence, str, int]]:
+        """Each sentence, the start of an error message about a word of it, and the number of the first word there."""
         if extension(file) in _LIST_KINDS:
             for record in read_records(file, (self.words, self.tags)):
-                sentence = parse_lists(record, (self.words, self.tags))
-                place, rule = self._find_error(sentence)
-                if rule:
-                    raise InputError(f"{record.where}, word {place + 1}: {rule}")
-                yield sentence
+                yield parse_lists(record, (self.words, self.tags)), f"{record.where}, word", 1
             return
         columns = {"word_column": self.word_column, "tag_column": self.tag_column}
         for sentence, line in parse_columns(Lines(file), prefix=self.prefix, **columns):
-            place, rule = self._find_error(sentence)
-            if rule:
-                raise InputError(f"{file} line {line + place}: {rule}")
-            yield sentence
-
-    def _find_error(self, sentence: Sentence) -> tuple[int, str]:
-        """The place of a tag that breaks the scheme, and the rule; no rule if there is none."""
-        found = find_bio_error(sentence.tags) if self.scheme == "BIO" else None
-        return found or (0, "")
+            yield sentence, f"{file} line", line
 
 
 @dataclasses.dataclass(frozen=True)
