@@ -35,7 +35,8 @@ from rich.table import Table
 from benchmarks.google_bert import create, write_text
 from benchmarks.processes import Watched, watch
 from components.artifacts.corpus import Corpus
-from components.ingest_corpus import ingest_corpus, read_shard
+from components.corpus.shards import read_shard
+from components.ingest_corpus import ingest_corpus
 from components.sources.text import TextSource
 from keras_bert.data.records import count_records
 

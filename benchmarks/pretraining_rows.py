@@ -15,7 +15,8 @@ from components.artifacts.corpus import Corpus
 from components.artifacts.pretraining_examples import PretrainingExamples
 from components.artifacts.vocabulary import Vocabulary
 from components.build_vocabulary import build_vocabulary
-from components.ingest_corpus import ingest_corpus, read_shard
+from components.corpus.shards import read_shard
+from components.ingest_corpus import ingest_corpus
 from components.mask_examples import mask_examples
 from components.rows.masked_shards import MaskShardFn, ShardJob, write_shard
 from components.sources.text import TextSource

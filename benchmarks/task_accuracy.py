@@ -26,7 +26,7 @@ from rich.console import Console
 
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import fine_tuning
-from pipeline.settings.fine_tuning import FineTuningSettings
+from pipeline.settings.schema.fine_tuning import FineTuningSettings
 from pipeline.views.fine_tuning import read_outcome
 
 

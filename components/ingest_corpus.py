@@ -1,16 +1,13 @@
 """First step: a source of text -> Corpus, cleaned and without duplicates, made with Beam."""
 
-import gzip
 import json
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from components.artifacts.corpus import Corpus
 from components.beam.engine import BeamOptions, choose_scale, run_over
 from components.corpus.cleaning import Cleaning
-from components.corpus.sentences import cut_sentences, split_sentences
+from components.corpus.shards import CUT_DOCUMENTS
 from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Local, Output
@@ -34,7 +31,8 @@ def ingest_corpus(
     `sentences` are the numbers of characters that each takes in the text, see `measure_sentences`. The id is the one
     that the source names, else the hash of the text. Documents stand in the order of the hashes of their ids:
     neighbours come from anywhere in the source, and the bytes depend neither on how folders are listed nor on the
-    engine. Documents of more than 64 KiB are cut.
+    engine. Documents of more than 64 KiB are cut; `whole` in the line of a part is the same for all parts of a
+    document, and `cut_documents.json` says how many there are of each.
 
     What is left out goes to `dropped-*.jsonl.gz`, with id, source, reason, detail and text, and is counted in
     `statistics.json`.
@@ -65,6 +63,8 @@ def ingest_corpus(
         raise InputError("the corpus must hold at least one document, got only blank text")
     _require_documents(statistics)
     corpus.file("statistics.json").write_text(json.dumps(statistics, indent=1) + "\n")
+    if plan["cut_documents"]:
+        corpus.file(CUT_DOCUMENTS).write_text(json.dumps(plan["cut_documents"], indent=1) + "\n")
     corpus.counts = {
         "documents": statistics["documents"]["kept"],
         "dropped": statistics["dropped"],
@@ -86,23 +86,3 @@ def _size(source: TextSource | DocstringCorpus, files: list[str]) -> int:
         # Read in one piece: other processes would wait.
         return 0
     return sum(Path(file).stat().st_size if Path(file).is_file() else 1 << 30 for file in files)
-
-
-def read_shard(content: bytes) -> list[tuple[str, str]]:
-    """(id, text) of the documents of one shard."""
-    return [(record["id"], record["text"]) for record in _read_records(content)]
-
-
-def read_sentences(content: bytes) -> list[tuple[str, list[str]]]:
-    """(id, sentences) of the documents of one shard; texts that come without their sentences are split here."""
-    return [
-        (record["id"], cut_sentences(record["text"], record["sentences"]))
-        if "sentences" in record
-        else (record["id"], split_sentences(record["text"]))
-        for record in _read_records(content)
-    ]
-
-
-def _read_records(content: bytes) -> Iterator[dict[str, Any]]:
-    # Not splitlines: it also splits at characters that JSON leaves inside a string.
-    return map(json.loads, gzip.decompress(content).decode().removesuffix("\n").split("\n"))

@@ -11,10 +11,12 @@ from components.artifacts.corpus import Corpus
 from components.artifacts.pretraining_examples import PretrainingExamples
 from components.artifacts.vocabulary import Vocabulary
 from components.beam.engine import BeamOptions, choose_scale, run_over
+from components.corpus.shards import read_cut_documents
 from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress
+from components.rows.held_out_documents import choose_cut_documents
 from keras_bert.checks import check
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
@@ -59,7 +61,7 @@ def mask_examples(
 
     Raises:
         ValueError: a parameter is out of range.
-        InputError: the corpus has too few documents, or gives a split no row.
+        InputError: the corpus has too few documents, is a single one, or gives a split no row.
     """
     check("mask_examples", "max_length", max_length >= 8, "be at least 8", max_length)
     lengths = [max_length] if rows.short_length is None else [rows.short_length, max_length]
@@ -74,13 +76,14 @@ def mask_examples(
 
     from components.rows.masked_shards import MaskShardFn, ShardJob
 
+    held_out = choose_cut_documents(read_cut_documents(corpus), rows.held_out, documents)
     shards = sorted(str(path) for path in corpus.path.glob("corpus-*.jsonl.gz"))
     report_progress(0, len(shards), "masking shards")
     with tempfile.TemporaryDirectory(dir=examples.path) as scratch:
         folders = str(vocabulary.path), str(examples.path), scratch
         maskings = {length: masking.scaled(length, max_length) for length in lengths}
         scale = choose_scale(beam, corpus.manifest()["counts"]["bytes"], threaded=True)
-        job = ShardJob(*folders, maskings, rows, seed, len(shards), scale.threads)
+        job = ShardJob(*folders, maskings, rows, seed, len(shards), scale.threads, held_out)
         run_over(shards, lambda paths: paths | "Mask" >> ParDo(MaskShardFn(job)), beam, scale=scale)
         tallies = _add_shards(Path(scratch))
     counts = {name: tally.get("rows", 0) for name, tally in tallies.items()}

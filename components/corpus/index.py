@@ -89,7 +89,9 @@ class TextsWriter:
         """
         digest, whole = hashes
         key = digest if id_ is None else hash_text(id_)
-        line = make_line({"id": digest.hex() if id_ is None else id_, "text": text, "sentences": sentences})
+        part_of = {} if whole == digest else {"whole": whole[:8].hex()}
+        record = {"id": digest.hex() if id_ is None else id_, "text": text, "sentences": sentences}
+        line = make_line(record | part_of)
         tail = make_line(note)
         known = {
             "key": int.from_bytes(key[:8], "big"),

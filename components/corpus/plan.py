@@ -120,6 +120,13 @@ def shard_size(total: int, least: int) -> int:
     return min(max(least, total // _MANY_SHARDS), _GROWTH * least)
 
 
+def count_parts(plan: Plan) -> dict[str, int]:
+    """How many parts of each document that was cut stay in the corpus, by the hash of its text in hexadecimal."""
+    kept = plan.rows[plan.rows["reason"] == 0]
+    wholes, counts = np.unique(kept["whole"][kept["whole"] != kept["high"]], return_counts=True)
+    return {f"{whole:016x}": count for whole, count in zip(wholes.tolist(), counts.tolist(), strict=True)}
+
+
 def describe(plan: Plan, shards: int) -> dict[str, dict[str, Any]]:
     """The statistics of a corpus, {title: {label: value}}; only what follows from the data."""
     kept = plan.rows[plan.rows["reason"] == 0]

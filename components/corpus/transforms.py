@@ -23,7 +23,7 @@ from components.corpus.chunks import CHUNK_CHARACTERS, Chunk, clean_chunk, gathe
 from components.corpus.cleaning import REASONS, Cleaning
 from components.corpus.index import MOST_CHUNKS, MOST_FILES, Rows, Texts, TextsReader, make_line, write_gzip
 from components.corpus.near_duplicates import Hashes, Signer, find_pairs
-from components.corpus.plan import NOBODY, Plan, describe, make_plan, pack, shard_size
+from components.corpus.plan import NOBODY, Plan, count_parts, describe, make_plan, pack, shard_size
 from components.dsl.errors import InputError
 from components.sources.docstrings import DocstringCorpus
 from components.sources.text import Document, TextSource, Undecodable, read_documents
@@ -206,7 +206,7 @@ def _plan(_: bytes, reports: Sequence[Texts | Problem], pairs: Sequence[Hashes],
     dropped = np.flatnonzero(plan.rows["reason"])
     total = int(plan.rows["bytes"][kept].sum())
     orders = list(_make_orders("corpus", plan, kept, shard_size(total, job.shard_bytes)))
-    _leave(job, {"statistics": describe(plan, len(orders))})
+    _leave(job, {"statistics": describe(plan, len(orders)), "cut_documents": count_parts(plan)})
     yield from orders
     yield from _make_orders("dropped", plan, dropped, 4 * job.shard_bytes)
 

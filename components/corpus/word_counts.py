@@ -12,7 +12,7 @@ from apache_beam import CombinePerKey, FlatMap, Map
 from tensorflow_text.python.ops.bert_tokenizer import BasicTokenizer
 
 from components.beam.engine import BeamOptions, report_unit, run_over
-from components.ingest_corpus import read_shard
+from components.corpus.shards import read_shard
 
 # A dictionary of counts travels as one element: Beam's cost is by the element, and there are many words.
 _BUCKETS = 32

@@ -1,9 +1,7 @@
 """One shard of a corpus -> one shard of rows for pre-training for each length and split."""
 
 import dataclasses
-import hashlib
 import json
-import math
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +13,8 @@ from numpy.typing import NDArray
 
 from components.beam.engine import report_unit
 from components.beam.threaded_fn import ThreadedFn
-from components.ingest_corpus import read_sentences
+from components.corpus.shards import ShardDocument, read_sentences
+from components.rows.held_out_documents import hash_key, hold_out_documents
 from components.rows.packing import join_documents, pack_rows
 from components.rows.row_layout import Marks, Rows, lay_out_pairs, lay_out_stretches
 from components.rows.sentence_order import make_ordered_pairs
@@ -47,6 +46,7 @@ class ShardJob:
         seed: of every choice, together with the name of the shard.
         shards: how many there are.
         threads: of each worker process.
+        held_out: the cut documents that are held out, see `choose_cut_documents`.
     """
 
     tokenizer: str
@@ -57,6 +57,7 @@ class ShardJob:
     seed: int
     shards: int
     threads: int = 1
+    held_out: frozenset[str] = frozenset()
 
 
 class Texts(NamedTuple):
@@ -93,7 +94,7 @@ class MaskShardFn(ThreadedFn):
 
 def write_shard(path: Path, tokenizer: Tokenizer, pieces: Pieces, job: ShardJob) -> None:
     """Writes the records of a corpus shard, `{split}-{length}-*`, and what was counted to the scratch folder."""
-    texts = tokenize_shard(read_sentences(path.read_bytes()), tokenizer, job.rows.held_out)
+    texts = tokenize_shard(read_sentences(path.read_bytes()), tokenizer, job.rows.held_out, job.held_out)
     place = path.name.split(".")[0].removeprefix("corpus-")
     tallies: dict[str, Tally] = {}
     for length in job.maskings:
@@ -111,24 +112,23 @@ def write_shard(path: Path, tokenizer: Tokenizer, pieces: Pieces, job: ShardJob)
     temporary.rename(Path(job.scratch) / f"{place}.json")
 
 
-def tokenize_shard(documents: list[tuple[str, list[str]]], tokenizer: Tokenizer, held_out: float) -> Texts:
+def tokenize_shard(
+    documents: list[ShardDocument], tokenizer: Tokenizer, held_out: float, wholes: frozenset[str] = frozenset()
+) -> Texts:
     """A shard in tokens.
 
-    Held out are the documents with the smallest hashes of their ids, but at least two stay for training.
-
     Args:
-        documents: (id, sentences) of each.
+        documents: of the shard.
         tokenizer: of the sentences.
-        held_out: the share of the documents that go to `validation`.
+        held_out: the share of the documents that go to `validation`, see `hold_out_documents`.
+        wholes: the cut documents that do.
     """
-    sentences = [part for _, part in documents]
+    sentences = [document.sentences for document in documents]
     flat_sentences = [sentence for part in sentences for sentence in part]
     # As a tensor: the tokenizer would look at the sentences of a list one by one.
     pieces = tokenizer.tokenize(tf.constant(flat_sentences, tf.string))
     bounds = pieces.row_splits.numpy().astype(np.int64)
-    held = min(math.ceil(held_out * len(documents)), max(0, len(documents) - 2))
-    ranked = sorted(range(len(documents)), key=lambda number: _seed(documents[number][0]))
-    validation = set(ranked[:held])
+    validation = hold_out_documents(documents, held_out, wholes)
     splits: dict[str, list[Document]] = {"train": [], "validation": []}
     start = 0
     for number, part in enumerate(sentences):
@@ -163,7 +163,7 @@ def make_records(
         counted: gets a tally a batch.
     """
     for copy in range(job.rows.duplication if split == "train" else 1):
-        seed = _seed(f"{job.seed}/{place}/{split}/{length}/{copy}")
+        seed = hash_key(f"{job.seed}/{place}/{split}/{length}/{copy}")
         done = 0
         for rows in make_rows(texts, split, length, tokenizer, job.rows, np.random.default_rng(seed)):
             candidates = (np.arange(length) < rows.lengths[:, None]) & ~pieces.is_special[rows.token_ids]
@@ -220,7 +220,3 @@ def columns_of(rows: Rows, masked: Masked | None) -> dict[str, Column]:
     if rows.labels is not None:
         columns["next_sentence_label"] = Column(rows.labels[:, None], np.ones(len(rows.labels), np.int64))
     return columns
-
-
-def _seed(key: str) -> int:
-    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, get_args
 
 from components.dsl.errors import InputError
@@ -10,6 +10,7 @@ from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
 from components.files.text_files import Lines, extension
 from components.sources.shared import check_labels, fingerprint_source, given_splits, require
+from components.sources.tag_schemes import find_tag_error, suggest_scheme, to_bio
 from keras_bert.checks import check
 
 # What holds lists of words; all other files have columns, whatever they are called, and TSV files, too.
@@ -43,7 +44,9 @@ class SentenceSource:
         prefix: what stands before every word and is no part of it, as `en:` in WikiANN.
         words: the field of the words in a row.
         tags: that of the tags.
-        scheme: `BIO` checks that tags are entities', each begun by a `B-`; `any` takes other tags, as parts of speech.
+        scheme: how tags mark entities: `BIO`, each begun by a `B-`; `IOB1`, only where another one of its type comes
+            right before it, as CoNLL-2003 is distributed; `IOBES` or `BILOU`, with tags of their own for the last word
+            and the only one. All become BIO. `any` takes other tags, as parts of speech.
         task: which this is.
     """
 
@@ -55,7 +58,7 @@ class SentenceSource:
     prefix: str = ""
     words: str = "words"
     tags: str = "tags"
-    scheme: Literal["BIO", "any"] = "BIO"
+    scheme: Literal["BIO", "IOB1", "IOBES", "BILOU", "any"] = "BIO"
     task: Literal["token_classification"] = "token_classification"
 
     def __post_init__(self) -> None:
@@ -81,7 +84,7 @@ class SentenceSource:
         return fingerprint_source(self, _KINDS)
 
     def splits(self) -> dict[str, list[Sentence]]:
-        """The sentences of each split that is given.
+        """The sentences of each split that is given, their entities in BIO.
 
         Raises:
             InputError: a file is missing, malformed or holds no sentence; a tag breaks the scheme, there are fewer
@@ -109,26 +112,27 @@ class SentenceSource:
             raise InputError(f"{path} must hold at least one sentence, got none")
         return sentences
 
-    def _read_file(self, file: str) -> Iterator[Sentence]:
+    def _read_file(self, file: str) -> list[Sentence]:
+        parsed = list(self._parse_file(file))
+        sentences = [sentence for sentence, _, _ in parsed]
+        if self.scheme == "any":
+            return sentences
+        for sentence, where, first in parsed:
+            found = find_tag_error(sentence.tags, self.scheme)
+            if found:
+                hint = suggest_scheme([each.tags for each in sentences], self.scheme)
+                raise InputError(f"{where} {first + found[0]}: {found[1]}{hint}")
+        return [sentence._replace(tags=to_bio(sentence.tags)) for sentence in sentences]
+
+    def _parse_file(self, file: str) -> Iterator[tuple[Sentence, str, int]]:
+        """Each sentence, the start of an error message about a word of it, and the number of the first word there."""
         if extension(file) in _LIST_KINDS:
             for record in read_records(file, (self.words, self.tags)):
-                sentence = parse_lists(record, (self.words, self.tags))
-                place, rule = self._find_error(sentence)
-                if rule:
-                    raise InputError(f"{record.where}, word {place + 1}: {rule}")
-                yield sentence
+                yield parse_lists(record, (self.words, self.tags)), f"{record.where}, word", 1
             return
         columns = {"word_column": self.word_column, "tag_column": self.tag_column}
         for sentence, line in parse_columns(Lines(file), prefix=self.prefix, **columns):
-            place, rule = self._find_error(sentence)
-            if rule:
-                raise InputError(f"{file} line {line + place}: {rule}")
-            yield sentence
-
-    def _find_error(self, sentence: Sentence) -> tuple[int, str]:
-        """The place of a tag that breaks the scheme, and the rule; no rule if there is none."""
-        found = find_bio_error(sentence.tags) if self.scheme == "BIO" else None
-        return found or (0, "")
+            yield sentence, f"{file} line", line
 
 
 def parse_columns(
@@ -177,19 +181,6 @@ def parse_lists(record: Record, fields: tuple[str, str]) -> Sentence:
         rule = f"field {fields[1]!r} must hold a tag for each of {len(words)} words"
         raise InputError(f"{record.where}: {rule}, got {len(tags)}")
     return Sentence(words, tags)
-
-
-def find_bio_error(tags: Sequence[str]) -> tuple[int, str] | None:
-    """The place of the first tag that breaks the BIO scheme, and the rule that it breaks; None if all are right."""
-    before = "O"
-    for place, tag in enumerate(tags):
-        kind, dash, label = tag.partition("-")
-        if tag != "O" and (kind not in ("B", "I") or not dash or not label):
-            return place, f"the tag must be O, or B- or I- with a type, got {tag!r}"
-        if kind == "I" and before not in (f"B-{label}", f"I-{label}"):
-            return place, f"the tag {tag!r} must follow B-{label} or I-{label}, got {before!r} before it"
-        before = tag
-    return None
 
 
 def _parse_line(line: str, where: str, columns: tuple[int, int], prefix: str) -> tuple[str, str]:

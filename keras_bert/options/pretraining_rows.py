@@ -26,7 +26,8 @@ class PretrainingRows:
             section 4.1); otherwise tokens are hidden once.
         duplication: how often the training documents are paired and masked anew (`dupe_factor` of
             google-research/bert).
-        held_out: share of each shard's documents, by the hash of their ids, that goes to validation.
+        held_out: share of each shard's documents, by the hash of their ids, that goes to validation. The parts of a
+            document that was cut go there all or none, by the hash of its text.
         compression: of the record files.
     """
 

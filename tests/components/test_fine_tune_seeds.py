@@ -18,7 +18,7 @@ from components.dsl.errors import InputError
 from components.examples.rows import predict, read_rows
 from components.fine_tune import fine_tune
 from components.fine_tune_seeds import fine_tune_seeds
-from components.scoring.classes.classes.tasks import metric_names, score_task
+from components.scoring.classes.classes.classes.tasks import metric_names, score_task
 from keras_bert.data.records import read_features
 from keras_bert.options.selection import Selection
 from keras_bert.options.training import Training

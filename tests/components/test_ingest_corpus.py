@@ -8,8 +8,10 @@ import pytest
 from components.artifacts.corpus import Corpus
 from components.beam.engine import BeamOptions
 from components.corpus.cleaning import Cleaning
+from components.corpus.index import hash_text
+from components.corpus.shards import read_cut_documents, read_sentences, read_shard
 from components.dsl.errors import InputError
-from components.ingest_corpus import ingest_corpus, read_sentences, read_shard
+from components.ingest_corpus import ingest_corpus
 from components.sources.text import TextSource
 
 
@@ -22,6 +24,11 @@ def ingest(folder, source, name="corpus", **cleaning):
 def documents_of(corpus):
     files = sorted(corpus.path.glob("corpus-*.gz"))
     return [document for file in files for document in read_shard(file.read_bytes())]
+
+
+def wholes_of(corpus):
+    files = sorted(corpus.path.glob("corpus-*.gz"))
+    return [document.whole for file in files for document in read_sentences(file.read_bytes())]
 
 
 def dropped_of(corpus):
@@ -169,8 +176,27 @@ def test_long_documents_are_cut_and_shards_hold_all(tmp_path, monkeypatch):
     assert statistics["documents"]["in the source"] == 1
     texts = [text for _, text in documents_of(corpus)]
     assert len(texts) >= 10
+    (whole,) = {
+        document.whole for file in corpus.path.glob("corpus-*") for document in read_sentences(file.read_bytes())
+    }
+    assert whole == hash_text("\n".join(lines)).hex()[:16]
+    assert read_cut_documents(corpus) == {whole: len(texts)}
     assert sorted(line for text in texts for line in text.split("\n")) == sorted(lines)
     assert len(list(corpus.path.glob("corpus-*"))) == corpus.manifest()["counts"]["shards"] >= 4
+
+
+def test_parts_that_are_dropped_do_not_count_and_short_documents_do_not_either(tmp_path):
+    lines = [f"Line {number} of a long book, {number * 7919 % 1000}." for number in range(5000)]
+    long, other = "\n".join(lines), "\n".join([*lines, "And an end."])
+    source = write_jsonl(tmp_path / "a.jsonl", [{"text": text} for text in (long, long, other, "Short.")])
+    corpus = ingest(tmp_path, source, near_duplicates=False)
+    parts = read_cut_documents(corpus)
+    wholes = wholes_of(corpus)
+    # All three parts of the second are duplicates, and all of the third but the last.
+    assert sorted(parts.values()) == [1, 3]
+    assert wholes.count(None) == 1
+    assert {whole: wholes.count(whole) for whole in parts} == parts
+    assert set(parts) == {hash_text(text).hex()[:16] for text in (long, other)}
 
 
 def test_sentences_stand_beside_the_text(tmp_path):
@@ -182,11 +208,11 @@ def test_sentences_stand_beside_the_text(tmp_path):
         ("Another text.", [13]),
         ("One. Two ends.\nThree", [5, 9, 6]),
     ]
-    found = dict(read_sentences(file.read_bytes()))
-    assert sorted(found.values()) == [["Another text."], ["One.", "Two ends.", "Three"]]
+    found = read_sentences(file.read_bytes())
+    assert sorted(document.sentences for document in found) == [["Another text."], ["One.", "Two ends.", "Three"]]
     # A corpus by hand may have none.
     bare = "".join(json.dumps({"id": record["id"], "text": record["text"]}) + "\n" for record in records)
-    assert dict(read_sentences(gzip.compress(bare.encode()))) == found
+    assert read_sentences(gzip.compress(bare.encode())) == found
 
 
 def test_small_chunks_give_the_same_bytes(tmp_path, monkeypatch):

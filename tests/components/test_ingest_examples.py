@@ -13,7 +13,7 @@ from components.ingest_examples import ingest_examples
 from components.sources.questions import QuestionSource
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
-from keras_bert.data.examples import read_texts
+from keras_bert.data.examples.examples import read_texts
 from keras_bert.data.records import read_features, read_labels
 from keras_bert.data.task_batches import task_batches
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer

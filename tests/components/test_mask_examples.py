@@ -1,6 +1,7 @@
 import gzip
 import itertools
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from components.artifacts.pretraining_examples import PretrainingExamples
 from components.artifacts.vocabulary import Vocabulary
 from components.beam.engine import BeamOptions
 from components.build_vocabulary import build_vocabulary
+from components.corpus.shards import read_cut_documents, read_sentences
 from components.dsl.errors import InputError
-from components.ingest_corpus import ingest_corpus, read_sentences
+from components.ingest_corpus import ingest_corpus
 from components.mask_examples import mask_examples
 from components.rows.masked_shards import MaskShardFn, ShardJob, tokenize_shard
 from components.sources.text import TextSource
@@ -237,6 +239,40 @@ def test_held_out_documents_do_not_train(inputs):
     assert all(before[1] == after[0] for before, after in itertools.pairwise(ranges))
     assert len(tokenize_shard(documents[:2], tokenizer, 0.5).splits["train"]) == 2
     assert not tokenize_shard(documents, tokenizer, 0.0).splits["validation"]
+
+
+def test_all_of_a_long_document_is_on_one_side(tmp_path, monkeypatch, inputs):
+    monkeypatch.setattr("components.ingest_corpus.SHARD_BYTES", 75_000)
+    rng = np.random.default_rng(0)
+    documents = ["\n".join(" ".join(rng.choice(WORDS, 12)) + f" {word}." for _ in range(1000)) for word in WORDS[:10]]
+    short = [f"{' '.join(rng.choice(WORDS, 12))}." for _ in range(30)]
+    corpus = Corpus(tmp_path / "corpus")
+    (tmp_path / "a.txt").write_text("\n\n".join([*documents, *short]))
+    ingest_corpus(corpus=corpus, source=TextSource(str(tmp_path / "a.txt")))
+    assert corpus.manifest()["counts"]["shards"] > 5
+    assert {*read_cut_documents(corpus).values()} == {2}
+    examples = PretrainingExamples(tmp_path / "examples")
+    rows = PretrainingRows(objective="none", dynamic=True, held_out=0.2)
+    mask_examples(**inputs | {"corpus": corpus}, examples=examples, rows=rows, max_length=512)
+    tokenizer = Tokenizer.load(inputs["vocabulary"].path)
+    ends = tokenizer.tokenize([f"{word}." for word in WORDS[:10]]).to_list()
+    found = {split: read_ends(examples.path, split, ends) for split in ("train", "validation")}
+    assert (len(found["train"]), len(found["validation"])) == (8, 2)
+    assert found["train"].isdisjoint(found["validation"])
+    counts = examples.manifest()["counts"]
+    assert 0.15 < counts["validation"] / sum(counts.values()) < 0.25
+
+
+def read_ends(folder, split, ends):
+    """Which of the words that end the sentences of a document end many."""
+    counts = Counter(
+        place
+        for row in read(folder, split)
+        for place, end in enumerate(ends)
+        for start in range(len(row["token_ids"]) - len(end) + 1)
+        if row["token_ids"][start : start + len(end)].tolist() == end
+    )
+    return {place for place, count in counts.items() if count > 500}
 
 
 def corpus_of(folder, *shards):

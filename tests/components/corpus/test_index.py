@@ -94,7 +94,7 @@ def test_what_is_known_of_a_document_by_hand(tmp_path: Path) -> None:
     writer.add("x/1", "äb. c", (piece, whole), {"source": "s"}, [4, 1], place=9, reason=0, first=False)
     writer.add(None, "", (hash_text(""), hash_text("")), {}, [], place=10, reason=2, first=True)
     file, rows = writer.close()
-    named = '{"id":"x/1","text":"äb. c","sentences":[4,1]}\n'.encode()
+    named = f'{{"id":"x/1","text":"äb. c","sentences":[4,1],"whole":"{whole.hex()[:16]}"}}\n'.encode()
     unnamed = b'{"id":"cae66941d9efbd404e4d88758ea67670","text":"","sentences":[]}\n'
     assert Path(file).read_bytes() == named + b'{"source":"s"}\n' + unnamed + b"{}\n"
     assert Path(file).parent == tmp_path

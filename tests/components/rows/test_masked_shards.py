@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from components.corpus.shards import ShardDocument
 from components.rows import masked_shards
 from components.rows.masked_shards import (
     ShardJob,
@@ -79,14 +80,14 @@ def parse(record: bytes) -> dict[str, list[int]]:
 def test_a_shard_in_tokens_by_hand(tokenizer: Tokenizer) -> None:
     # Neither a sentence nor a document of nothing but a character that is dropped is there.
     documents = [("x", ["A b.", "cb"]), ("y", ["d", "\x00", "é e"]), ("z", ["\x00"]), ("ü", [])]
-    texts = tokenize_shard(documents, tokenizer, 0.1)
+    texts = tokenize_shard([ShardDocument(*document) for document in documents], tokenizer, 0.1)
     assert texts.flat.tolist() == [5, 6, 1, 7, 13, 8, 9, 9]
     found = ranges_of(texts)
     assert sorted(found["train"] + found["validation"]) == [[0, 3, 5], [5, 6, 8]]
 
 
 def test_a_shard_without_text(tokenizer: Tokenizer) -> None:
-    for documents in ([], [("x", [])], [("x", ["\x00"])]):
+    for documents in ([], [ShardDocument("x", [])], [ShardDocument("x", ["\x00"])]):
         texts = tokenize_shard(documents, tokenizer, 0.5)
         assert texts.flat.tolist() == []
         assert texts.splits == {"train": [], "validation": []}
@@ -102,7 +103,7 @@ def test_documents_with_the_smallest_hashes_are_held_out_wherever_they_stand(
     hashes = {name: hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names}
     wanted = sorted(names, key=hashes.__getitem__)[:held]
     for ordered in (names, names[::-1]):
-        found = ranges_of(tokenize_shard([(name, ["a"]) for name in ordered], tokenizer, share))
+        found = ranges_of(tokenize_shard([ShardDocument(name, ["a"]) for name in ordered], tokenizer, share))
         assert [ordered[start] for start, _ in found["validation"]] == [name for name in ordered if name in wanted]
         assert [ordered[start] for start, _ in found["train"]] == [name for name in ordered if name not in wanted]
 

@@ -17,6 +17,7 @@ from scipy import stats
 from benchmarks.google_bert import create, write_text
 from benchmarks.tokenizer import load, take
 from components.corpus.sentences import split_sentences
+from components.corpus.shards import ShardDocument
 from components.rows.masked_shards import make_rows, tokenize_shard
 from keras_bert.data.dynamic_masking import pieces_of
 from keras_bert.masking.masks import mask_rows
@@ -106,7 +107,7 @@ def make_ours(documents, tokenizer, short_share):
     pieces = pieces_of(tokenizer.vocabulary)
     options = PretrainingRows(short_share=short_share)
     texts = tokenize_shard(
-        [(str(number), split_sentences(text)) for number, text in enumerate(documents)], tokenizer, 0.0
+        [ShardDocument(str(number), split_sentences(text)) for number, text in enumerate(documents)], tokenizer, 0.0
     )
     made = list(make_rows(texts, "train", LENGTH, tokenizer, options, np.random.default_rng(0)))
     token_ids, segment_ids, lengths, labels = (np.concatenate(part) for part in zip(*made, strict=True))

@@ -3,7 +3,13 @@
 import pytest
 from sklearn.metrics import f1_score
 
-from components.scoring.classes.classes.classes import Row, score, score_bag_of_words, score_majority, time_passages
+from components.scoring.classes.classes.classes.classes import (
+    Row,
+    score,
+    score_bag_of_words,
+    score_majority,
+    time_passages,
+)
 
 
 def test_scores_of_a_case_counted_by_hand() -> None:

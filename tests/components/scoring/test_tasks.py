@@ -5,7 +5,7 @@ import math
 import pytest
 
 from components.dsl.errors import InputError
-from components.scoring.classes.classes.tasks import (
+from components.scoring.classes.classes.classes.tasks import (
     choose_metric,
     metric_names,
     score_answers,

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from components.dsl.errors import InputError
 from components.files.record_files import Record
 from components.files.text_files import Lines
-from components.sources.tagged_words import Sentence, find_bio_error, parse_columns, parse_lists
+from components.sources.tagged_words import Sentence, parse_columns, parse_lists
 
 # Neither white space nor a mark of a document's start; the words of other scripts, marks and digits are all there.
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1, max_size=5)
@@ -69,22 +69,6 @@ def test_what_is_read_from_columns_can_be_written_as_lists_and_read_again(tmp_pa
 def test_malformed_lines(tmp_path, content, columns, message):
     with pytest.raises(InputError, match=message):
         parse(tmp_path, content, **columns)
-
-
-@pytest.mark.parametrize(
-    ("tags", "error"),
-    [
-        ("O B-x I-x I-x B-x B-y O", None),
-        ("I-x", (0, "the tag 'I-x' must follow B-x or I-x, got 'O' before it")),
-        ("B-x O I-x", (2, "the tag 'I-x' must follow B-x or I-x, got 'O' before it")),
-        ("B-x I-y", (1, "the tag 'I-y' must follow B-y or I-y, got 'B-x' before it")),
-        ("O NOUN", (1, "the tag must be O, or B- or I- with a type, got 'NOUN'")),
-        ("B-", (0, "the tag must be O, or B- or I- with a type, got 'B-'")),
-        ("B", (0, "the tag must be O, or B- or I- with a type, got 'B'")),
-    ],
-)
-def test_the_bio_scheme(tags, error):
-    assert find_bio_error(tags.split()) == error
 
 
 @pytest.mark.parametrize("values", [(["a", "b"], ["O", "O"]), ("a  b", "O O"), ([b"a", b"b"], "O O")])

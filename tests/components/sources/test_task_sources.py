@@ -39,6 +39,58 @@ def test_fields_may_have_other_names(tmp_path):
     assert source.labels(source.splits()["train"]) == [".", "VB"]
 
 
+# As CoNLL-2003 is distributed: "B-" only where an entity comes right behind another one of its type.
+IOB1 = (
+    "-DOCSTART- -X- -X- O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n\n"
+    "Ann NNP I-NP I-PER\nLee NNP I-NP I-PER\nBob NNP B-NP B-PER\n"
+)
+BIO = [Sentence(("EU", "rejects"), ("B-ORG", "O")), Sentence(("Ann", "Lee", "Bob"), ("B-PER", "I-PER", "B-PER"))]
+
+
+def test_tags_in_another_scheme_are_read_as_bio(tmp_path):
+    source = SentenceSource(write(tmp_path, "a.txt", IOB1), scheme="IOB1")
+    assert source.splits() == {"train": BIO}
+    assert source.labels(BIO) == ["B-ORG", "B-PER", "I-ORG", "I-PER", "O"]
+    lists = [{"words": "EU rejects", "tags": "U-ORG O"}, {"words": "Ann Lee Bob", "tags": "B-PER L-PER U-PER"}]
+    file = write(tmp_path, "a.jsonl", "\n".join(map(json.dumps, lists)))
+    for scheme in ("BILOU", "IOBES"):
+        assert SentenceSource(file, scheme=scheme).splits() == {"train": BIO}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "scheme", "message"),
+    [
+        (
+            *("a.txt", IOB1, "BIO"),
+            "a.txt line 3: the tag 'I-ORG' must follow B-ORG or I-ORG, got 'O' before it; "
+            'the tags look like IOB1: set scheme = "IOB1"',
+        ),
+        (
+            *("a.jsonl", '{"words": "a b", "tags": "O O"}\n{"words": "a b", "tags": "O S-x"}', "BIO"),
+            "a.jsonl line 2, word 2: the tag must be O, or B- or I- with a type, got 'S-x'; "
+            'the tags look like IOBES: set scheme = "IOBES"',
+        ),
+        (
+            *("a.txt", "a DET\nb NN\n", "BIO"),
+            "a.txt line 1: the tag must be O, or B- or I- with a type, got 'DET'; "
+            'the tags look like no entities: set scheme = "any"',
+        ),
+        (
+            *("a.txt", "a I-x\nb O\n\nc O\nd B-x\n", "IOB1"),
+            "a.txt line 5: the tag 'B-x' must follow B-x or I-x, got 'O' before it",
+        ),
+        (
+            *("a.txt", "a S-x\n\nb O\nc B-x\n", "IOBES"),
+            "a.txt line 4: the tag 'B-x' must be followed by I-x or E-x or L-x, got the end of the sentence",
+        ),
+    ],
+)
+def test_tags_that_break_the_scheme_are_named_with_the_likely_one(tmp_path, name, content, scheme, message):
+    with pytest.raises(InputError) as error:
+        SentenceSource(write(tmp_path, name, content), scheme=scheme).check()
+    assert str(error.value) == f"{tmp_path}/{message}"
+
+
 def test_labels_hold_both_tags_of_each_type():
     assert SentenceSource("a").labels(SENTENCES) == ["B-org", "B-per", "I-org", "I-per", "O"]
 
@@ -107,7 +159,10 @@ def test_fingerprints_follow_settings_and_content(tmp_path):
         (lambda: SentenceSource(""), r"SentenceSource\.train must not be empty"),
         (lambda: SentenceSource("a", word_column=-1), r"SentenceSource\.tag_column must be another than word_column"),
         (lambda: SentenceSource("a", tags="words"), r"SentenceSource\.tags must be another than words, got 'words'"),
-        (lambda: SentenceSource("a", scheme="IOB"), r"SentenceSource\.scheme must be one of \('BIO', 'any'\)"),
+        (
+            lambda: SentenceSource("a", scheme="IOB"),
+            r"SentenceSource\.scheme must be one of \('BIO', 'IOB1', 'IOBES', 'BILOU', 'any'\)",
+        ),
         (lambda: QuestionSource(""), r"QuestionSource\.train must not be empty"),
         (lambda: QuestionSource("a", task="answers"), r"QuestionSource\.task must be one of"),
     ],

@@ -2,7 +2,7 @@
 
 import math
 
-from components.scoring.classes.classes.tasks import score_answers
+from components.scoring.classes.classes.classes.tasks import score_answers
 from components.sources.questions import Question
 from components.training.null_thresholds import find_threshold
 from keras_bert.tasks.question_answering import Answer

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from components.fine_tune_seeds import Trial, choose, spread, summarize
-from components.scoring.classes.classes.tasks import TaskScores
+from components.scoring.classes.classes.classes.tasks import TaskScores
 
 VALIDATION = (0.5, 0.75, 0.75)
 TEST = (0.9, 0.1, 0.8)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.data.examples import read_texts
+from keras_bert.data.examples.examples import read_texts
 from keras_bert.data.pretraining_batches import pretraining_batches
 from keras_bert.data.records import RecordError, serialize, write_features, write_labels, write_records
 from keras_bert.data.task_batches import task_batches

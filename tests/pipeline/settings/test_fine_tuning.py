@@ -12,7 +12,7 @@ from keras_bert.options.selection import Selection
 from keras_bert.options.training import Training
 from pipeline.orchestrator.graph import sources_of
 from pipeline.pipelines import fine_tuning
-from pipeline.settings.fine_tuning import FineTuningSettings, load_fine_tuning
+from pipeline.settings.schema.fine_tuning import FineTuningSettings, load_fine_tuning
 
 LEAST = "checkpoint = 'bert'\n[examples]\ntrain = 'rows.tsv'\n"
 

@@ -1,0 +1,88 @@
+"""How tags mark entities: BIO, which all other code speaks, and the schemes that are converted to it when read."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from keras_bert.metrics.entities import OUTSIDE, entities_of
+
+
+class _Rules(NamedTuple):
+    """What is right in a scheme.
+
+    Attributes:
+        letters: of its tags besides O.
+        joining: those of them that must follow B or I of the same type.
+        closed: whether a last word is marked, so that B and I must be followed by what joins them.
+    """
+
+    letters: tuple[str, ...]
+    joining: tuple[str, ...]
+    closed: bool
+
+
+_CLOSED = _Rules(("B", "I", "E", "S", "L", "U"), ("I", "E", "L"), closed=True)
+# BIO: each entity begins with B (IOB2 in Tjong Kim Sang and Veenstra 1999). IOB1: only one that comes right behind
+# another one of its type does (Ramshaw and Marcus 1995; CoNLL-2003). IOBES: B, I, E for the last word, S for the only
+# one; in BILOU these two are called L and U (Ratinov and Roth 2009). Each name takes the letters of both.
+_RULES = {
+    "BIO": _Rules(("B", "I"), ("I",), closed=False),
+    "IOB1": _Rules(("B", "I"), ("B",), closed=False),
+    "IOBES": _CLOSED,
+    "BILOU": _CLOSED,
+}
+_OF_BILOU = {"L": "E", "U": "S"}
+
+
+def find_tag_error(tags: Sequence[str], scheme: str) -> tuple[int, str] | None:
+    """The place of the first tag that breaks a scheme, and the rule that it breaks; None if all are right.
+
+    Args:
+        tags: of one sentence.
+        scheme: BIO, IOB1, IOBES or BILOU.
+    """
+    rules = _RULES[scheme]
+    # The tag before, and the type of the entity that it may leave open.
+    before, begun = OUTSIDE, ""
+    for place, tag in enumerate(tags):
+        kind, _, label = tag.partition("-")
+        if tag != OUTSIDE and (kind not in rules.letters or not label):
+            *most, last = (f"{letter}-" for letter in rules.letters)
+            return place, f"the tag must be O, or {', '.join(most)} or {last} with a type, got {tag!r}"
+        if kind in rules.joining and label != begun:
+            return place, f"the tag {tag!r} must follow B-{label} or I-{label}, got {before!r} before it"
+        if rules.closed and begun and kind not in rules.joining:
+            return place - 1, f"the tag {before!r} must be followed by {_joining(rules, begun)}, got {tag!r} behind it"
+        before, begun = tag, label if kind in ("B", "I") else ""
+    if rules.closed and begun:
+        rule = f"the tag {before!r} must be followed by {_joining(rules, begun)}, got the end of the sentence"
+        return len(tags) - 1, rule
+    return None
+
+
+def to_bio(tags: Sequence[str]) -> tuple[str, ...]:
+    """The tags of a sentence in BIO, given those of any scheme that `find_tag_error` finds right."""
+    bio = [OUTSIDE] * len(tags)
+    for label, start, end in entities_of([_OF_BILOU.get(tag[0], tag[0]) + tag[1:] for tag in tags]):
+        bio[start:end] = [f"B-{label}", *[f"I-{label}"] * (end - start - 1)]
+    return tuple(bio)
+
+
+def suggest_scheme(sentences: Sequence[Sequence[str]], scheme: str) -> str:
+    """The end of an error message about tags that break a scheme: the one in which all are right, if there is one.
+
+    Args:
+        sentences: the tags of each.
+        scheme: which they break.
+    """
+    found = {tag for tags in sentences for tag in tags}
+    prefixes = {tag.partition("-")[0] if "-" in tag or tag == OUTSIDE else "" for tag in found}
+    if prefixes.isdisjoint((OUTSIDE, *_CLOSED.letters)):
+        return '; the tags look like no entities: set scheme = "any"'
+    for name in ("BIO", "IOB1", "BILOU" if prefixes & _OF_BILOU.keys() else "IOBES"):
+        if name != scheme and not any(find_tag_error(tags, name) for tags in sentences):
+            return f'; the tags look like {name}: set scheme = "{name}"'
+    return ""
+
+
+def _joining(rules: _Rules, label: str) -> str:
+    return " or ".join(f"{letter}-{label}" for letter in rules.joining)
