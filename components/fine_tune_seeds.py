@@ -14,7 +14,8 @@ from components.fine_tuning import ClassWeights, Selection, task_labels, tune
 from components.model_folder import write_model
 from components.task_rows import read_rows
 from components.task_scores import TaskScores, choose_metric, score_task
-from components.workplace import report_progress
+from components.training_progress import forward_work, training_work
+from components.workplace import ProgressSink, Stages
 from keras_bert.config import Pooling, Training, check
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def fine_tune_seeds(
     features, labels = read_features(examples.path), task_labels(examples)
     metric = choose_metric(metric, features["task"], labels)
     rows = _count_rows(features)
+    stages = _stages(features["counts"], training, selection, seeds)
     # Beside the output, on the same disk: the models of all seeds wait for their test.
     with tempfile.TemporaryDirectory(dir=model.path.parent) as folder:
         trials: list[Trial] = []
@@ -88,7 +90,7 @@ def fine_tune_seeds(
             task, trial = _try_seed(
                 dataclasses.replace(training, seed=training.seed + number),
                 Path(folder),
-                (number, seeds),
+                (stages.sink(2 * number), stages.sink(2 * number + 1)),
                 pretrained=pretrained,
                 examples=examples,
                 pooling=pooling,
@@ -97,7 +99,7 @@ def fine_tune_seeds(
             )
             trials.append(trial)
         kept = choose(trials, metric)
-        tested = _test(task, trials, examples)
+        tested = _test(task, trials, examples, [stages.sink(2 * seeds + number) for number in range(seeds)])
         content = summarize(features["task"], metric, rows, trials, kept, tested)
         scores.file("scores.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
         scores.counts = {"seeds": seeds, **{name: value["mean"] for name, value in content["test"].items()}}
@@ -171,28 +173,39 @@ def _count_rows(features: Mapping[str, Any]) -> dict[str, int]:
     return rows
 
 
-def _try_seed(training: Training, folder: Path, place: tuple[int, int], **arguments: Any) -> tuple["Task", Trial]:
+def _stages(counts: Mapping[str, int], training: Training, selection: Selection, seeds: int) -> Stages:
+    """Of each seed its training and its validation rows, and then of each seed the test rows."""
+    trial = training_work(counts, training, selection.validations), forward_work(counts["validation"], training)
+    return Stages([*trial * seeds, *[forward_work(counts["test"], training)] * seeds])
+
+
+def _try_seed(
+    training: Training, folder: Path, sinks: tuple[ProgressSink, ProgressSink], **arguments: Any
+) -> tuple["Task", Trial]:
     """Trains with one seed, saves the model and scores it on the validation split."""
     from keras_bert.saving import save_model
 
-    number, seeds = place
+    tuning, scoring = sinks
 
     def on_progress(done: float, total: float, note: str) -> None:
-        report_progress(number * total + done, seeds * total, f"seed {training.seed}: {note}")
+        tuning(done, total, f"seed {training.seed}: {note}")
 
     task, history = tune(training=training, on_progress=on_progress, **arguments)
+    scoring(0, 1, f"seed {training.seed}: scoring validation rows")
     file = folder / f"{training.seed}.keras"
     save_model(task.model, file)
     found = score_task(task, read_rows(arguments["examples"], "validation"))
     return task, Trial(training.seed, file, task.settings(), history, found.metrics)
 
 
-def _test(task: "Task", trials: Sequence[Trial], examples: TaskExamples) -> list[TaskScores]:
+def _test(
+    task: "Task", trials: Sequence[Trial], examples: TaskExamples, sinks: Sequence[ProgressSink]
+) -> list[TaskScores]:
     """The scores of every trial's model on the test split, which is read here and nowhere else."""
     rows = read_rows(examples, "test")
     found = []
-    for number, trial in enumerate(trials):
-        report_progress(number, len(trials), f"testing seed {trial.seed}")
+    for trial, report in zip(trials, sinks, strict=True):
+        report(0, 1, f"testing seed {trial.seed}")
         found.append(score_task(_load(task, trial), rows))
     return found
 

@@ -1,7 +1,7 @@
 """Fine-tuning for any task: what one training and a training of several seeds share."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from components.artifacts import Model, TaskExamples
@@ -11,6 +11,8 @@ from components.null_thresholds import tune_threshold
 from components.squad import Question
 from components.task_rows import read_rows
 from components.task_training import train_on_rows
+from components.training_progress import forward_work, training_work
+from components.workplace import ProgressSink, Stages
 from keras_bert.config import Pooling, Training, check
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from keras_bert.objectives import Objective
     from keras_bert.tasks.base import Task
+    from keras_bert.tasks.question_answering import QuestionAnswering
     from keras_bert.tokenizer import Tokenizer
 
 ClassWeights = Literal["none", "balanced"] | dict[str, float]
@@ -65,7 +68,7 @@ def tune(
     class_weights: ClassWeights,
     training: Training,
     selection: Selection,
-    on_progress: Callable[[float, float, str], None],
+    on_progress: ProgressSink,
 ) -> tuple["Task", list[dict[str, float]]]:
     """Trains the whole encoder with a new head on top; the same arguments give the same weights.
 
@@ -76,7 +79,7 @@ def tune(
         class_weights: see `find_class_weights`.
         training: how long and how to train.
         selection: which weights to keep.
-        on_progress: told steps done, steps in all and a few words.
+        on_progress: see `TrainingProgress`; what is learnt after the training counts, too.
 
     Returns:
         The task and the history of its training. Where some questions have no answer, when to give none is found on
@@ -100,6 +103,9 @@ def tune(
     with strategy.scope():
         encoder = encoder_of(read_model(pretrained)[0])
         task = _build(examples, features, labels, encoder, tokenizer, pooling)
+        scored = features["counts"]["validation"] if _asked_for_no_answer(task) else 0
+        works = training_work(features["counts"], training, selection.validations), forward_work(scored, training)
+        stages = Stages(works, on_progress)
         history = train_on_rows(
             task.model,
             objective,
@@ -108,9 +114,9 @@ def tune(
             select=SELECTED_BY[task.name] if selection.keep == "best" else None,
             patience=selection.patience,
             validations=selection.validations,
-            on_progress=on_progress,
+            on_progress=stages.sink(0),
         )
-    _finish(task, examples)
+    _finish(task, examples, stages.sink(1))
     return task, history
 
 
@@ -215,10 +221,17 @@ def _null_threshold(examples: TaskExamples) -> float | None:
     return 0.0 if any(not row[-1] for row in read_rows(examples, "train")) else None
 
 
-def _finish(task: "Task", examples: TaskExamples) -> None:
-    """Sets what is no weight of the model and yet learnt."""
+def _asked_for_no_answer(task: "Task") -> "QuestionAnswering | None":
+    """The task, if it is one that may give no answer."""
     from keras_bert.tasks.question_answering import QuestionAnswering
 
-    if isinstance(task, QuestionAnswering) and task.null_threshold is not None:
+    return task if isinstance(task, QuestionAnswering) and task.null_threshold is not None else None
+
+
+def _finish(task: "Task", examples: TaskExamples, on_progress: ProgressSink) -> None:
+    """Sets what is no weight of the model and yet learnt."""
+    asked = _asked_for_no_answer(task)
+    if asked:
+        on_progress(0, 1, "finding when to give no answer")
         rows = read_rows(examples, "validation")
-        tune_threshold(task, [row for row in rows if isinstance(row, Question)])
+        tune_threshold(asked, [row for row in rows if isinstance(row, Question)])

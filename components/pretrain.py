@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from components.artifacts import Model, PretrainingExamples, Vocabulary
 from components.base import Input, Output, component
 from components.model_folder import write_model
-from components.task_training import training_folders
+from components.task_training import VALIDATIONS, training_folders
+from components.training_progress import TrainingProgress
 from components.workplace import report_progress
 from keras_bert.config import EncoderShape, Training, check
 
@@ -59,10 +60,10 @@ def pretrain(
     make_deterministic(training.seed)
     strategy = find_strategy()
     features = read_features(examples.path)
-    lengths = {entry["max_length"]: entry["counts"]["train"] for entry in features["lengths"]}
+    lengths = {entry["max_length"]: entry["counts"] for entry in features["lengths"]}
     config = encoder.encoder_config(Tokenizer.load(vocabulary.path).vocabulary_size, max(lengths))
     has_pairs = features["objective"] != "none"
-    steps = training.count_steps(sum(lengths.values()))
+    steps = training.count_steps(sum(counts["train"] for counts in lengths.values()))
     with strategy.scope():
         network = build_pretraining(build_encoder(config), next_sentence=has_pairs)
     if training.xla == "parts":
@@ -73,7 +74,8 @@ def pretrain(
     history = trainer.fit(
         _batches(examples, training, sorted(lengths), round(short_steps * steps)),
         validation=pretraining_batches(examples.path, "validation", VALIDATION_BATCH),
-        on_progress=report_progress,
+        on_progress=TrainingProgress(trainer, lengths[max(lengths)]["validation"], VALIDATIONS, report_progress),
+        validations=VALIDATIONS,
         **training_folders(training),
     )
     for entry in history:

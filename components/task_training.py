@@ -1,10 +1,11 @@
 """Training on the labelled rows: what fine-tuning, distillation and quantization share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts import TaskExamples
-from components.workplace import report_progress, workplace
+from components.training_progress import TrainingProgress
+from components.workplace import ProgressSink, report_progress, workplace
 from keras_bert.config import Training
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 # compiled for by itself, which takes seconds.
 LENGTH_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384)
 
+# Validations of a training where nobody chooses.
+VALIDATIONS = 4
+
 
 def train_on_rows(
     network: "keras.Model",
@@ -27,8 +31,8 @@ def train_on_rows(
     *,
     select: str | None = None,
     patience: int | None = None,
-    validations: int = 4,
-    on_progress: Callable[[float, float, str], None] = report_progress,
+    validations: int = VALIDATIONS,
+    on_progress: ProgressSink = report_progress,
     variables: "Sequence[tf.Variable]" = (),
 ) -> list[dict[str, float]]:
     """Trains on the training split and validates on the validation split; goes on where it was interrupted.
@@ -43,7 +47,7 @@ def train_on_rows(
         select: see `Trainer.fit`, as are the next two.
         patience: see there.
         validations: see there.
-        on_progress: told steps done, steps in all and a few words.
+        on_progress: see `TrainingProgress`.
         variables: see `Trainer`.
 
     Returns:
@@ -53,11 +57,12 @@ def train_on_rows(
     from keras_bert.records import read_features
     from keras_bert.trainer import VALIDATION_BATCH, Trainer
 
-    steps = training.count_steps(read_features(examples.path)["counts"]["train"])
-    return Trainer(network, objective, training, steps, variables=variables).fit(
+    counts = read_features(examples.path)["counts"]
+    trainer = Trainer(network, objective, training, training.count_steps(counts["train"]), variables=variables)
+    return trainer.fit(
         training_rows(examples, training),
         validation=task_batches(examples.path, "validation", VALIDATION_BATCH, bucket_boundaries=LENGTH_BUCKETS),
-        on_progress=on_progress,
+        on_progress=TrainingProgress(trainer, counts["validation"], validations, on_progress),
         select=select,
         patience=patience,
         validations=validations,

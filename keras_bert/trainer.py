@@ -65,6 +65,8 @@ class Trainer:
     Attributes:
         devices: where it runs.
         loss_scale: for float16, else None.
+        fresh_step: the last step with a batch of a new shape, which TensorFlow or XLA compiles before it runs; 0 before
+            the first step.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Trainer:
         self.loss_scale = LossScale() if training.precision == "float16" else None
         self._variables = variables
         self._used: list[int] = []
+        self.fresh_step, self._shapes = 0, set[tuple[Any, ...]]()
         with self.strategy.scope():
             # Clipping is done here, where the whole gradient is.
             self._optimizer = adamw(
@@ -213,6 +216,9 @@ class Trainer:
             The sums of each part, and the norm of the gradient before it is clipped. With float16 a step whose norm is
             not finite changes nothing but the loss scale.
         """
+        shapes = {tuple(tuple(value.shape) for value in tf.nest.flatten(part, True)) for part in parts}
+        if not shapes <= self._shapes:
+            self.fresh_step, self._shapes = number, self._shapes | shapes
         if self._in_parts:
             sums, norm = self._step_in_parts(parts)
         else:

@@ -17,6 +17,7 @@ from components.fine_tune_seeds import fine_tune_seeds
 from components.fine_tuning import Selection
 from components.task_rows import predict, read_rows
 from components.task_scores import metric_names, score_task
+from components.workplace import set_progress_sink
 from keras_bert.config import Training
 from keras_bert.records import read_features
 from tests.components import tuning_job
@@ -130,6 +131,29 @@ def test_answers_are_always_given_where_training_has_one_to_each_question(job: d
     assert task.settings()["null_threshold"] is None
     assert task.settings()["stride"] == read_features(examples.path)["stride"]
     assert all(answer.text for answer in predict(task, read_rows(examples, "test")))
+
+
+def test_progress_covers_all_that_is_scored(job: dict[str, Any], checkpoint: Path, tmp_path: Path) -> None:
+    seen: list[tuple[float, float, str]] = []
+    set_progress_sink(lambda *report: seen.append(report))
+    try:
+        run(tmp_path, checkpoint, job["classification"][0])
+    finally:
+        set_progress_sink(lambda *_: None)
+    told = [(done / total, note) for done, total, note in seen if total]
+    assert [share for share, _ in told] == sorted(share for share, _ in told)
+    assert all(share < 1 for share, _ in told)
+    # 60 steps on 32 rows; to score the 4 rows of validation and of test takes a sixth of a step each time.
+    whole = 2 * (60 + (2 + 1 + 1) / 6)
+    expected = {
+        "seed 3: scoring validation rows": 60 + 2 / 6,
+        "seed 4: scoring validation rows": 2 * (60 + 2 / 6) + 1 / 6,
+        "testing seed 3": whole - 2 / 6,
+        "testing seed 4": whole - 1 / 6,
+    }
+    found = {note: share for share, note in told if note in expected}
+    assert found == {note: pytest.approx(done / whole) for note, done in expected.items()}
+    assert {"seed 3: compiling", "seed 4: compiling"} <= {note for _, total, note in seen if not total}
 
 
 def test_class_weights_and_another_metric(job: dict[str, Any], checkpoint: Path, tmp_path: Path) -> None:
