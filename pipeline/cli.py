@@ -182,9 +182,15 @@ def _predict(options: argparse.Namespace, _: Console) -> int:
         with _native_logs_hidden():
             from keras_bert.export.bundle import Bundle
 
-            predictions = Bundle(options.folder).predict(options.texts, options.second)
+            bundle = Bundle(options.folder)
+            predictions = bundle.predict(options.texts, options.second)
+            lengths, most = bundle.count_tokens(options.texts, options.second), bundle.classifier.max_length
     except (FileNotFoundError, ValueError) as error:
         raise InputError(str(error)) from None
+    errors = Console(stderr=True)
+    for number, length in enumerate(lengths, start=1):
+        if length > most:
+            write(errors, f"text {number}: {length - most} of {length} tokens were cut, the model reads {most}")
     for text, prediction in zip(options.texts, predictions, strict=True):
         sys.stdout.write(f"{prediction.label}\t{prediction.probability:.4f}\t{text}\n")
     return DONE

@@ -23,7 +23,8 @@ class Bundle:
 
     Attributes:
         labels: names of the classes, in the order of the logits.
-        classifier: from `token_ids`, `segment_ids`, `padding_mask` (batch, length) to logits (batch, labels).
+        classifier: from `token_ids`, `segment_ids`, `padding_mask` (batch, length) to logits (batch, labels); at most
+            `classifier.max_length` tokens of a text or pair.
 
     Raises:
         FileNotFoundError: the folder lacks one of the files.
@@ -56,8 +57,27 @@ class Bundle:
             TypeError: a text is no string.
             ValueError: there are no texts, or not as many second texts.
         """
-        texts = as_texts("texts", texts)
-        seconds = [None] * len(texts) if second_texts is None else second_texts
-        check_same_length("texts", texts, "second_texts", seconds)
-        rows = zip(texts, seconds, strict=True)
+        rows = _as_rows(texts, second_texts)
         return [decode(self.classifier(**self.encode(*row))[0], self.labels) for row in rows]
+
+    def count_tokens(self, texts: Sequence[str], second_texts: Sequence[str] | None = None) -> list[int]:
+        """The tokens of every text or pair, special ones included, before anything is cut.
+
+        Args:
+            texts: see `predict`.
+            second_texts: see there.
+
+        Raises:
+            TypeError: see there.
+            ValueError: see there.
+        """
+        rows = [[text for text in row if text is not None] for row in _as_rows(texts, second_texts)]
+        # One special token in front, and one behind each text.
+        return [int(self._tokenizer.tokenize(row).flat_values.shape[0]) + len(row) + 1 for row in rows]
+
+
+def _as_rows(texts: Sequence[str], second_texts: Sequence[str] | None) -> list[tuple[str, str | None]]:
+    firsts = as_texts("texts", texts)
+    seconds = [None] * len(firsts) if second_texts is None else second_texts
+    check_same_length("texts", firsts, "second_texts", seconds)
+    return list(zip(firsts, seconds, strict=True))

@@ -5,9 +5,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from keras_bert.tasks.classification import Prediction
 from pipeline.cli import main
 from tests.tiny_job import write_job
 
@@ -102,6 +104,32 @@ def test_folders_that_are_not_what_they_should_be(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     assert str(tmp_path) in refused(capfd, *(argument.format(folder=tmp_path) for argument in arguments))
+
+
+def test_predict_tells_of_long_texts(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    class FakeBundle:
+        """Eight tokens are read, each letter is one."""
+
+        classifier = SimpleNamespace(max_length=8)
+
+        def __init__(self, folder: Path) -> None:
+            pass
+
+        def predict(self, texts: list[str], _: object) -> list[Prediction]:
+            return [Prediction("sea", 0.5)] * len(texts)
+
+        def count_tokens(self, texts: list[str], _: object) -> list[int]:
+            return [len(text) for text in texts]
+
+    monkeypatch.setattr("keras_bert.export.bundle.Bundle", FakeBundle)
+    texts = ["a" * 20, "a" * 8, "a" * 9]
+    assert main(["predict", "folder", *texts]) == 0
+    printed = capfd.readouterr()
+    assert printed.err.splitlines() == [
+        "text 1: 12 of 20 tokens were cut, the model reads 8",
+        "text 3: 1 of 9 tokens were cut, the model reads 8",
+    ]
+    assert printed.out.splitlines() == [f"sea\t0.5000\t{text}" for text in texts]
 
 
 def test_the_command_line_loads_nothing_heavy() -> None:
