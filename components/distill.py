@@ -10,7 +10,7 @@ from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import train_on_rows
-from components.training.tuning import finish
+from components.training.tuning import finish, rows_to_finish
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.student import Student
 from keras_bert.options.training import Training
@@ -55,7 +55,8 @@ def distill(
         master = read_model(teacher)
         pupil, copied = make_student(master, shape)
         objective = DistillationObjective(pupil.objective(), master.network(), distillation)
-        history = train_on_rows(pupil.network(), objective, examples, training)
+        scored = rows_to_finish(pupil, examples)
+        history = train_on_rows(pupil.network(), objective, examples, training, scored_after=scored)
     finish(pupil, examples)
     write_model(student, pupil, history, training.precision)
     student.counts["layers_from_teacher"] = copied

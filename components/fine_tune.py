@@ -6,7 +6,7 @@ from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import train_on_rows
-from components.training.tuning import ClassWeights, build_task, find_class_weights, finish
+from components.training.tuning import ClassWeights, build_task, find_class_weights, finish, rows_to_finish
 from keras_bert.options.pooling import Pooling
 from keras_bert.options.selection import Selection
 from keras_bert.options.training import Training
@@ -56,6 +56,7 @@ def fine_tune(
             select=task.selected_by if selection.keep == "best" else None,
             patience=selection.patience,
             validations=selection.validations,
+            scored_after=rows_to_finish(task, examples),
         )
     finish(task, examples)
     write_model(model, task, history, training.precision)

@@ -12,7 +12,8 @@ from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.training.model_folder import read_model, write_model
-from components.training.on_rows import training_folders
+from components.training.on_rows import VALIDATIONS, training_folders
+from components.training.progress import TrainingProgress
 from keras_bert.checks import check
 from keras_bert.config import EncoderShape
 from keras_bert.options.training import Training
@@ -71,9 +72,9 @@ def pretrain(
     make_deterministic(training.seed)
     strategy = find_strategy()
     features = read_features(examples.path)
-    lengths = {entry["max_length"]: entry["counts"]["train"] for entry in features["lengths"]}
+    lengths = {entry["max_length"]: entry["counts"] for entry in features["lengths"]}
     has_pairs = features["objective"] != "none"
-    steps = training.count_steps(sum(lengths.values()))
+    steps = training.count_steps(sum(counts["train"] for counts in lengths.values()))
     with strategy.scope():
         task = _build(vocabulary, start, encoder, max(lengths), has_pairs)
     objective: Objective = PretrainingObjective(next_sentence=has_pairs)
@@ -83,7 +84,8 @@ def pretrain(
     history = trainer.fit(
         _batches(examples, training, sorted(lengths), round(short_steps * steps)),
         validation=pretraining_batches(examples.path, "validation", VALIDATION_BATCH),
-        on_progress=report_progress,
+        on_progress=TrainingProgress(trainer, lengths[max(lengths)]["validation"], VALIDATIONS, report_progress),
+        validations=VALIDATIONS,
         **training_folders(training),
     )
     for entry in history:

@@ -6,7 +6,7 @@ from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import train_on_rows, training_rows
-from components.training.tuning import finish
+from components.training.tuning import finish, rows_to_finish
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.training import Training
 
@@ -45,7 +45,14 @@ def quantize(
         batches = training_rows(examples, training).after(0, stop=CALIBRATION_BATCHES)
         rounded = QuantizationAware(network, [{name: batch[name] for name in INPUT_NAMES} for batch in batches])
         objective = DistillationObjective(task.objective(), read_model(student).network(), distillation)
-        history = train_on_rows(network, objective, examples, training, variables=rounded.variables())
+        history = train_on_rows(
+            network,
+            objective,
+            examples,
+            training,
+            scored_after=rows_to_finish(task, examples),
+            variables=rounded.variables(),
+        )
     ranges = rounded.finish()
     with fixed_ranges(network, ranges):
         finish(task, examples)

@@ -21,7 +21,7 @@ from pipeline.pipelines import fine_tuning, whole
 from pipeline.settings.files import load_settings
 from pipeline.settings.rules import check_data
 from pipeline.settings.schema import Settings
-from pipeline.views.answers import answer_lines
+from pipeline.views.answers import answer_lines, cut_lines
 from pipeline.views.models import TaskResult, show_models, show_tasks
 from pipeline.views.statistics import read_statistics, show_statistics
 from pipeline.views.terminal import Terminal, cells, format_seconds, write
@@ -200,9 +200,13 @@ def _predict(options: argparse.Namespace, _: Console) -> int:
         with _native_logs_hidden():
             from keras_bert.export.bundle import load_exported
 
-            lines = list(answer_lines(load_exported(options.folder), options.texts, options.second))
+            task = load_exported(options.folder)
+            lines = list(answer_lines(task, options.texts, options.second))
+            cuts = list(cut_lines(task, options.texts, options.second))
     except (FileNotFoundError, ValueError) as error:
         raise InputError(str(error)) from None
+    for line in cuts:
+        write(Console(stderr=True), line)
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return DONE
 

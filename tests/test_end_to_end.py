@@ -68,7 +68,9 @@ def test_the_pushed_folder_is_complete(job: Path) -> None:
 def test_predict_answers_from_the_pushed_file(job: Path, capfd: pytest.CaptureFixture[str]) -> None:
     texts = ["the ship stood near the harbour until the tide came back .", "a cow is worth more than a fence"]
     assert main(["predict", str(job / "root" / "pushed" / "tiny" / "1"), *texts]) == 0
-    lines = [line.split("\t") for line in capfd.readouterr().out.splitlines()]
+    printed = capfd.readouterr()
+    assert printed.err == ""
+    lines = [line.split("\t") for line in printed.out.splitlines()]
     assert [(label, text) for label, _, text in lines] == [("sea", texts[0]), ("farm", texts[1])]
     assert all(0.5 < float(score) <= 1 for _, score, _ in lines)
 

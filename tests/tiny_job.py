@@ -23,32 +23,35 @@ path = "texts"
 train = "rows.tsv"
 [vocabulary]
 size = 110
-[teacher]
+[encoder]
 num_layers = 2
 hidden_size = 32
 num_heads = 2
 intermediate_size = 64
-[training]
+attention_dropout = 0.0
+initializer_range = 0.06
+[pretraining]
 steps = 8
+precision = "float32"
 [fine_tuning]
 xla = "off"
 epochs = 6.0
 learning_rate = 5e-3
+precision = "float32"
 [student]
 num_layers = 1
-hidden_size = 32
-num_heads = 2
-intermediate_size = 64
-[distillation.training]
+[distillation]
 xla = "off"
 epochs = 6.0
 learning_rate = 5e-3
+precision = "float32"
 [quantization]
 xla = "off"
 epochs = 2.0
 learning_rate = 1e-3
+precision = "float32"
 [evaluation]
-max_int8_loss = 10.0
+max_export_loss = 10.0
 """
 
 

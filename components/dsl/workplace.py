@@ -1,7 +1,7 @@
 """What a step may use while it runs: a line of progress, and folders for what is no output."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ProgressSink = Callable[[float, float, str], None]
@@ -15,7 +15,10 @@ _sink: ProgressSink = _no_progress
 
 
 def report_progress(done: float, total: float, note: str = "") -> None:
-    """Tells the runtime how far a step is: `done` of `total`, in any unit; `note` is a few words for a person."""
+    """Tells the runtime how far a step is: `done` of `total`, in any unit; `note` is a few words for a person.
+
+    A `total` of 0 says that the pace is not known yet, or no longer: the next report begins a new estimate.
+    """
     _sink(done, total, note)
 
 
@@ -23,6 +26,29 @@ def set_progress_sink(sink: ProgressSink) -> None:
     """Where `report_progress` goes from now on in this process."""
     global _sink
     _sink = sink
+
+
+class Stages:
+    """Parts of a step's work, one after the other, as one progress.
+
+    Args:
+        works: how much each of them is, in any unit.
+        sink: takes the progress of the whole.
+    """
+
+    def __init__(self, works: Sequence[float], sink: ProgressSink = report_progress) -> None:
+        self._works, self._sink = works, sink
+
+    def sink(self, number: int) -> ProgressSink:
+        """What takes the progress of one part, counted from 0, in a unit of its own."""
+        before, work, whole = sum(self._works[:number]), self._works[number], sum(self._works)
+
+        def report(done: float, total: float, note: str) -> None:
+            if total > 0:
+                done, total = before + work * done / total, whole
+            self._sink(done, total, note)
+
+        return report
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """Training on the labelled rows: what fine-tuning, distillation and quantization share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.task_examples import TaskExamples
-from components.dsl.workplace import report_progress, workplace
+from components.dsl.workplace import Stages, workplace
+from components.training.progress import TrainingProgress, forward_work, training_work
 from keras_bert.options.training import Training
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 LENGTH_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384)
 
 
+# Validations of a training where nobody chooses.
+VALIDATIONS = 4
+
+
 def train_on_rows(
     network: "keras.Model",
     objective: "Objective",
@@ -27,8 +32,8 @@ def train_on_rows(
     *,
     select: str | None = None,
     patience: int | None = None,
-    validations: int = 4,
-    on_progress: Callable[[float, float, str], None] = report_progress,
+    validations: int = VALIDATIONS,
+    scored_after: int = 0,
     variables: "Sequence[tf.Variable]" = (),
 ) -> list[dict[str, float]]:
     """Trains on the training split and validates on the validation split; goes on where it was interrupted.
@@ -43,7 +48,7 @@ def train_on_rows(
         select: see `Trainer.fit`, as are the next two.
         patience: see there.
         validations: see there.
-        on_progress: told steps done, steps in all and a few words.
+        scored_after: rows that the step scores when the training is over: work that is still to come.
         variables: see `Trainer`.
 
     Returns:
@@ -53,11 +58,13 @@ def train_on_rows(
     from keras_bert.data.task_batches import task_batches
     from keras_bert.training.trainer import VALIDATION_BATCH, Trainer
 
-    steps = training.count_steps(read_features(examples.path)["counts"]["train"])
-    return Trainer(network, objective, training, steps, variables=variables).fit(
+    counts = read_features(examples.path)["counts"]
+    stages = Stages([training_work(counts, training, validations), forward_work(scored_after, training)])
+    trainer = Trainer(network, objective, training, training.count_steps(counts["train"]), variables=variables)
+    return trainer.fit(
         training_rows(examples, training),
         validation=task_batches(examples.path, "validation", VALIDATION_BATCH, bucket_boundaries=LENGTH_BUCKETS),
-        on_progress=on_progress,
+        on_progress=TrainingProgress(trainer, counts["validation"], validations, stages.sink(0)),
         select=select,
         patience=patience,
         validations=validations,

@@ -50,6 +50,14 @@ def finish(task: "Task", examples: TaskExamples) -> None:
         tune_threshold(task, read_rows(examples, "validation"))
 
 
+def rows_to_finish(task: "Task", examples: TaskExamples) -> int:
+    """How many rows `finish` will score."""
+    from keras_bert.data.records import read_features
+
+    asks = getattr(task, "null_threshold", None) is not None
+    return int(read_features(examples.path)["counts"]["validation"]) if asks else 0
+
+
 def find_class_weights(
     description: Mapping[str, Any], labels: Sequence[str], wanted: ClassWeights
 ) -> tuple[float, ...] | None:

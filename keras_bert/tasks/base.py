@@ -67,6 +67,9 @@ class Task(abc.ABC):
     pools: ClassVar[bool] = False
     """Whether the head stands on one vector for the whole text, so that `build` has a `pooling`."""
 
+    cuts: ClassVar[bool] = True
+    """Whether a text with more tokens than `max_length` loses its end; else it is read in several rows."""
+
     selected_by: ClassVar[str] = "validation_loss"
     """What held-out rows decide by while a model trains. Correlations, entities and answers are no sums over batches,
     and to decode them at every validation would cost more than they tell: the loss stands for them."""
@@ -189,6 +192,19 @@ class Task(abc.ABC):
     def _encode(self, texts: list[str], pairs: list[str] | None) -> Features:
         encoded = self.tokenizer.encode(texts, pairs, max_length=self.max_length, pad_to_longest=True)
         return {name: np.asarray(value) for name, value in encoded.items()}
+
+    def count_tokens(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[int]:
+        """The tokens of each text or pair, special ones included, before any are cut.
+
+        Raises:
+            TypeError: a text is no string.
+            ValueError: there are no texts, or not as many pairs as texts.
+        """
+        firsts, seconds = _as_rows(texts, pairs)
+        sides = [firsts] if seconds is None else [firsts, seconds]
+        pieces = [np.asarray(self.tokenizer.tokenize(side).row_lengths()) for side in sides]
+        # One special token in front, and one behind each text.
+        return [int(count) + len(sides) + 1 for count in np.sum(pieces, axis=0)]
 
     def outputs(
         self,

@@ -97,6 +97,7 @@ class QuestionAnswering(Task):
     """
 
     name = "question_answering"
+    cuts = False
 
     def __init__(
         self,

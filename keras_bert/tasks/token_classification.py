@@ -86,6 +86,7 @@ class TokenClassification(Task):
     """
 
     name = "token_classification"
+    cuts = False
 
     def __init__(
         self, model: keras.Model | Runtime, tokenizer: "Tokenizer", *, labels: Sequence[str], max_length: int = 128

@@ -20,7 +20,7 @@ from keras_bert.training.stop_request import StopRequest, stop_requests
 
 if TYPE_CHECKING:
     from keras_bert.objectives.base import Batch
-    from keras_bert.training.trainer import Batches, Trainer
+    from keras_bert.training.step import Batches, TrainingStep
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +83,11 @@ class Clock:
         return {"tokens_per_second": self.tokens / seconds, "waiting_share": self.waiting / seconds}
 
 
+def validation_steps(steps: int, validations: int) -> set[int]:
+    """The steps of a training after which it validates: evenly spread, and the last one."""
+    return {round(steps * (index + 1) / validations) for index in range(validations)}
+
+
 class Loop:
     """One call of `Trainer.fit`, whose arguments these are.
 
@@ -92,7 +97,7 @@ class Loop:
 
     def __init__(
         self,
-        trainer: "Trainer",
+        trainer: "TrainingStep",
         batches: "Batches",
         validation: "Batches",
         on_progress: OnProgress,
@@ -108,7 +113,7 @@ class Loop:
         self._trainer, self._batches, self._validation = trainer, batches, validation
         self._on_progress, self._log_every = on_progress, log_every
         self._select, self._patience = select, patience
-        self._validate_at = {round(trainer.steps * (index + 1) / validations) for index in range(validations)}
+        self._validate_at = validation_steps(trainer.steps, validations)
         self._progress, self._best, self._clock = Progress(), Arrays(), Clock()
         self._note, self._identity = "", dict[str, Any]()
 

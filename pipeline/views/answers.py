@@ -50,6 +50,21 @@ def answer_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | No
         yield from _tags(task, texts)
 
 
+def cut_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None) -> Iterator[str]:
+    """A line for each text or pair that is longer than the model can read."""
+    if not task.cuts:
+        return
+    # The vector of each side is made by itself.
+    apart = task.name == "embedding"
+    longest = task.count_tokens(texts, None if apart else seconds)
+    if apart and seconds is not None:
+        longest = [max(pair) for pair in zip(longest, task.count_tokens(seconds), strict=True)]
+    for number, length in enumerate(longest, start=1):
+        if length > task.max_length:
+            cut = length - task.max_length
+            yield f"text {number}: {cut} of {length} tokens were cut, the model reads {task.max_length}"
+
+
 def _vectors(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None) -> Iterator[str]:
     from keras_bert.tasks.checks import check_same_length
     from keras_bert.tasks.embedding import Embedding, cosine_similarity

@@ -1,5 +1,6 @@
 """What a person sees of a run: one line a step, and a live line with the time left while a step is long."""
 
+import math
 import time
 from collections.abc import Sequence
 
@@ -41,10 +42,13 @@ class StepLine(Watcher):
             self._live.stop()
 
     def progress(self, done: float, total: float, note: str) -> None:
-        """Takes a report of the step; a share that falls begins a new estimate."""
-        share = min(max(done / total, 0.0), 1.0) if total > 0 else 0.0
-        begins = self._reached is None or share < self._reached[1]
+        """Takes a report of the step; after a share that falls, or a total of 0, the estimate begins anew."""
         self._note = note
+        if total <= 0:
+            self._baseline = None
+            return
+        share = min(max(done / total, 0.0), 1.0)
+        begins = self._baseline is None or self._reached is None or share < self._reached[1]
         self._reached = (time.monotonic(), share)
         if begins:
             self._baseline = self._reached
@@ -66,7 +70,8 @@ class StepLine(Watcher):
         """The line as it stands at a time of the monotonic clock."""
         parts = [f"{self._title}  {format_seconds(now - self._began)}"]
         if self._reached is not None:
-            parts.append(f"{self._reached[1]:.0%}")
+            # Rounded down, but for what a float lacks: 100 % is the end.
+            parts.append(f"{math.floor(100 * self._reached[1] + 1e-9)}%")
         left = self._seconds_left(now)
         if left is not None:
             parts.append(f"about {format_seconds(left)} left")

@@ -7,6 +7,7 @@ import pytest
 
 from components.artifacts.model import Model
 from components.artifacts.pretraining_examples import PretrainingExamples
+from components.dsl.workplace import set_progress_sink
 from components.mask_examples import mask_examples
 from components.pretrain import pretrain
 from keras_bert.config import EncoderShape
@@ -68,6 +69,30 @@ def test_short_rows_come_first(inputs, tmp_path, monkeypatch):
     monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", record)
     train(inputs, tmp_path, steps=10, short_steps=0.9, short_length=16)
     assert seen == [16] * 9 + [32]
+
+
+def test_validations_are_part_of_the_progress(inputs, tmp_path, monkeypatch):
+    seen = []
+
+    def jump(self, batches, *, on_progress, validations, **_):
+        on_progress(self.steps // 2, self.steps, "")
+        on_progress(self.steps, self.steps, "")
+        return [{"step": self.steps}]
+
+    monkeypatch.setattr("keras_bert.trainer.Trainer.fit", jump)
+    set_progress_sink(lambda *report: seen.append(report))
+    try:
+        train(inputs, tmp_path, steps=40, short_length=16)
+    finally:
+        set_progress_sink(lambda *_: None)
+    (long,) = (
+        entry["counts"]["validation"]
+        for entry in json.loads((tmp_path / "examples" / "features.json").read_text())["lengths"]
+        if entry["max_length"] == 32
+    )
+    whole = 40 + 4 * long / (3 * 4)
+    assert long
+    assert seen[-2:] == [(pytest.approx(done), pytest.approx(whole), "") for done in (whole / 2, whole)]
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])

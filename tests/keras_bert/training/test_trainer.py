@@ -157,6 +157,18 @@ def test_steps_progress_and_history():
     assert history[0].keys() == {"step", "learning_rate", "loss", "accuracy", "gradient_norm"}
 
 
+@pytest.mark.parametrize(("accumulation", "fresh"), [(1, [1, 1, 3, 3, 3, 3]), (2, [1, 2, 2, 2, 2, 2])])
+def test_the_last_step_of_a_new_shape(accumulation, fresh):
+    # Batches of 16, 16 and 8 rows.
+    training, found = Training(batch_size=16 * accumulation, accumulation=accumulation, xla="off"), []
+    trainer = Trainer(small_classifier(), ClassificationObjective(), training, 6)
+    assert trainer.fresh_step == 0
+    trainer.fit(
+        rows(40), validation=rows(33, seed=1), on_progress=lambda *_: found.append(trainer.fresh_step), validations=0
+    )
+    assert found == fresh
+
+
 def test_the_last_step_is_in_the_history_without_validation():
     _, history = fit(3, validations=0)
     assert [(entry["step"], "validation_loss" in entry) for entry in history] == [(3, False)]

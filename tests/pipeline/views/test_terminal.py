@@ -46,6 +46,31 @@ def test_time_left_begins_again_with_a_new_phase(clock: Callable[[float], None])
     assert line.text(4) == "t  4.0 s, 50%, about 2.0 s left"
 
 
+def test_a_report_without_a_total_begins_the_time_left_anew(clock: Callable[[float], None]) -> None:
+    line = StepLine(plain(), "t", None)
+    line.progress(0, 0, "compiling")
+    clock(90)
+    line.progress(1, 1000, "")
+    assert line.text(90) == "t  1 min 30 s, 0%", "compiling says nothing of the pace"
+    clock(91)
+    line.progress(11, 1000, "")
+    assert line.text(91) == "t  1 min 31 s, 1%, about 1 min 39 s left"
+    line.progress(0, 0, "compiling again")
+    assert line.text(92) == "t  1 min 32 s, 1%, compiling again"
+    clock(180)
+    line.progress(12, 1000, "")
+    clock(190)
+    line.progress(506, 1000, "")
+    assert line.text(190) == "t  3 min 10 s, 50%, about 10 s left"
+
+
+def test_only_the_end_is_a_hundred_percent(clock: Callable[[float], None]) -> None:
+    line = StepLine(plain(), "t", None)
+    for done, shown in ((1999, "99%"), (2000, "100%"), (2000 * 0.29, "29%")):
+        line.progress(done, 2000, "")
+        assert line.text(1) == f"t  1.0 s, {shown}"
+
+
 def test_before_the_first_report_the_last_duration_counts(clock: Callable[[float], None]) -> None:
     assert StepLine(plain(), "t", 30.0).text(10) == "t  10 s, about 20 s left"
     assert StepLine(plain(), "t", 30.0).text(40) == "t  40 s"
