@@ -15,7 +15,6 @@ import pytest
 import tensorflow as tf
 
 import keras_bert.training.checkpoints
-from keras_bert import training_loop
 from keras_bert.config import EncoderConfig
 from keras_bert.data.batches import Phases
 from keras_bert.data.pretraining_batches import pretraining_batches
