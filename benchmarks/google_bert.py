@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.processes import Watched, tree_memory, watch
-from components.corpus.sentences import split_sentences
+from components.text.sentences import split_sentences
 
 
 def create(

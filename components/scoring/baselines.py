@@ -65,10 +65,16 @@ def _vectorizers() -> list[Any]:
     from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
     from sklearn.pipeline import make_union
 
+    # All that stands between blanks is a word, as what is one letter long or a mark may tell, too.
+    words = {"token_pattern": r"\S+", "max_features": 200_000, "sublinear_tf": True}
     characters = {"analyzer": "char_wb", "ngram_range": (2, 4), "max_features": 50_000, "sublinear_tf": True}
-    words = {"ngram_range": (1, 2), "max_features": 200_000, "sublinear_tf": True}
-    both = make_union(TfidfVectorizer(**words), TfidfVectorizer(**characters))
-    return [CountVectorizer(), TfidfVectorizer(**words), both]
+    both = make_union(TfidfVectorizer(ngram_range=(1, 2), **words), TfidfVectorizer(**characters))
+    return [
+        CountVectorizer(),
+        TfidfVectorizer(ngram_range=(1, 2), **words),
+        CountVectorizer(ngram_range=(1, 3), token_pattern=r"\S+", max_features=200_000),
+        both,
+    ]
 
 
 def _join(rows: Sequence[TextRow]) -> list[str]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from components.sources import docstrings, passages
 from components.sources.docstrings import LIBRARIES, Library, clean, find_sources, read_docstrings, split_of
-from components.sources.passages import blank_names, drop_duplicates, make_passages
+from components.sources.word_order import blank_names, drop_duplicates, make_passages
 
 NUMPY_STYLE = """\
 Return the sum of the given array elements.

@@ -8,9 +8,9 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.sources.docstrings import DocstringCorpus
-from components.sources.passages import DocstringTask
 from components.sources.table import TableSource, TextRow
 from components.sources.text import TextSource
+from components.sources.word_order import DocstringTask
 
 
 def test_text_file_is_parted_by_blank_lines(tmp_path):
