@@ -37,6 +37,9 @@ _ORDER = ("test", "validation", "train")
 # A fourth of the training rows, as long as there are so many: the standard error of a share is then below one point.
 _HELD_OUT_SHARE = 0.25
 
+# What is read of each library's share of the training rows: some have less, and duplicates are still to go.
+_SPARE = 2.0
+
 # Sentences are short: from a Jaccard similarity of about a half of their runs of three words on they are the same.
 _THRESHOLD, _PERMUTATIONS, _SHINGLE = 0.5, 64, 3
 
@@ -70,18 +73,22 @@ class DocstringTask:
 
     def splits(self) -> dict[str, list[TextRow]]:
         """Train, validation and test rows."""
-        found = harvest_sentences()
+        found = harvest_sentences(self.rows)
         most = {split: self.rows if split == "train" else round(_HELD_OUT_SHARE * self.rows) for split in _ORDER}
         rows = {split: list(make_rows(found[split]))[: most[split]] for split in ("train", "validation", "test")}
         return {split: [TextRow(text, label) for text, label in own] for split, own in rows.items()}
 
 
-def harvest_sentences() -> dict[str, list[str]]:
-    """Split -> plain sentences in the order of a hash, none nearly the same as another one of any split."""
+def harvest_sentences(rows: int) -> dict[str, list[str]]:
+    """Split -> plain sentences in the order of a hash, none nearly the same as another one of any split.
+
+    Args:
+        rows: how many are wanted for training; parsing takes the time, and most libraries hold more than their share.
+    """
     unique: dict[str, dict[str, str]] = {split: {} for split in _ORDER}
     for number, library in enumerate(LIBRARIES):
         report_progress(number, len(LIBRARIES) + 1, f"reading {library.label}")
-        for split, sentence in _read_library(library):
+        for split, sentence in _read_library(library, round(_SPARE * rows / len(LIBRARIES))):
             unique[split].setdefault(" ".join(_WORD.findall(sentence.lower())), sentence)
     report_progress(len(LIBRARIES), len(LIBRARIES) + 1, "removing near duplicates")
     ordered = [(split, text) for split in _ORDER for text in sorted(unique[split].values(), key=_key)]
@@ -92,15 +99,20 @@ def harvest_sentences() -> dict[str, list[str]]:
     }
 
 
-def _read_library(library: Library) -> Iterator[tuple[str, str]]:
-    """(split, sentence) of the plain sentences of a library."""
+def _read_library(library: Library, most: int) -> Iterator[tuple[str, str]]:
+    """(split, sentence) of the plain sentences of a library; `most` of training, to the end of a file."""
     from components.text.sentences import split_sentences
 
+    taken = 0
     for relative, path in find_sources(library):
         split = split_of(library.label, relative)
+        if split == "train" and taken >= most:
+            continue
         for docstring in read_docstrings(path.read_bytes()):
             for paragraph in clean(docstring):
-                yield from ((split, sentence) for sentence in split_sentences(paragraph) if is_plain(sentence))
+                for sentence in filter(is_plain, split_sentences(paragraph)):
+                    taken += split == "train"
+                    yield split, sentence
 
 
 def is_plain(sentence: str) -> bool:

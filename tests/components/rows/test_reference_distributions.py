@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 from scipy import stats
 
-from benchmarks.google_bert import create, write_text
+from benchmarks.peers.google_bert import create, write_text
 from benchmarks.tokenizer import load, take
 from components.corpus.shards import ShardDocument
 from components.rows.masked_shards import make_rows, tokenize_shard
