@@ -1,0 +1,28 @@
+import pytest
+
+from keras_bert.options.export import Export
+from tests.keras_bert.options.refusals import check_refusal
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"lengths": (32, 2)}, "lengths must differ and be at least 3, got [32, 2]"),
+        ({"lengths": (32, 32)}, "lengths must differ and be at least 3, got [32, 32]"),
+        ({"runtimes": ()}, "runtimes must be of ('tflite', 'onnx'), got []"),
+        ({"runtimes": ("tflite", "torch")}, "runtimes must be of ('tflite', 'onnx'), got ['tflite', 'torch']"),
+        ({"runtimes": ("onnx", "onnx")}, "runtimes must be of ('tflite', 'onnx'), got ['onnx', 'onnx']"),
+        ({"opset": 13}, "opset must be between 14 and 18, got 13"),
+        ({"opset": 19}, "opset must be between 14 and 18, got 19"),
+    ],
+)
+def test_out_of_range(settings, message):
+    check_refusal(Export, settings, message)
+
+
+def test_the_longest_input_has_a_signature_and_none_is_longer():
+    export = Export(lengths=(64, 32, 128))
+    assert export.choose_lengths(128) == [32, 64, 128]
+    assert export.choose_lengths(100) == [32, 64, 100]
+    assert export.choose_lengths(384) == [32, 64, 128, 384]
+    assert export.choose_lengths(16) == Export(lengths=()).choose_lengths(16) == [16]

@@ -1,0 +1,47 @@
+import dataclasses
+import importlib
+import math
+import pkgutil
+
+import pytest
+
+from keras_bert import config, options
+from keras_bert.checks import check
+from keras_bert.config import EncoderConfig, EncoderShape
+from keras_bert.options.distillation import Distillation
+from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.training import Training
+
+# What cannot be left out of a record of settings.
+NEEDED = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 9}
+
+OPTIONS = [
+    importlib.import_module(f"{options.__name__}.{file.name}") for file in pkgutil.iter_modules(options.__path__)
+]
+THINGS = [thing for file in (config, *OPTIONS) for thing in vars(file).values() if isinstance(thing, type)]
+KINDS = sorted({thing for thing in THINGS if dataclasses.is_dataclass(thing)}, key=lambda kind: kind.__name__)
+FLOATS = [(kind, field.name) for kind in KINDS for field in dataclasses.fields(kind) if field.type is float]
+
+
+def test_the_kinds_are_found_that_have_floats():
+    assert {kind for kind, _ in FLOATS} == {
+        Distillation, EncoderConfig, EncoderShape, Masking, PretrainingRows, Training,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "field"), FLOATS, ids=lambda value: getattr(value, "__name__", value))
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_every_number_is_finite(kind, field, value):
+    known = {name: setting for name, setting in NEEDED.items() if name in kind.__dataclass_fields__}
+    with pytest.raises(ValueError, match=rf"^[A-Za-z]+\.{field} must .*, got {value}$"):
+        kind(**known, **{field: value})
+
+
+def test_whole_numbers_may_be_larger_than_floats():
+    check("owner", "field", True, "be at least 1", 10**400)
+
+
+def test_the_error_names_owner_field_rule_and_value():
+    with pytest.raises(ValueError, match=r"^Masking\.rate must be between 0 and 1, got '7'$"):
+        check("Masking", "rate", False, "be between 0 and 1", "7")

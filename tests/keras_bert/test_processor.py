@@ -1,0 +1,46 @@
+import pytest
+
+from keras_bert import processor
+from keras_bert.processor import native_precision
+
+X86 = "processor\t: 0\nflags\t\t: fpu {}\n\nprocessor\t: 1\nflags\t\t: fpu {}\n"
+ARM = "processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd {}\n"
+
+
+@pytest.fixture
+def info(tmp_path, monkeypatch):
+    """The file that the system tells of its processor in; nobody has asked before."""
+    monkeypatch.setattr(processor, "_INFO", tmp_path / "cpuinfo")
+    native_precision.cache_clear()
+    yield tmp_path / "cpuinfo"
+    native_precision.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("told", "precision"),
+    [
+        (X86.format("avx512f avx512_bf16", "avx512f avx512_bf16"), "bfloat16"),
+        (X86.format("avx2 amx_bf16 amx_tile", "avx2 amx_bf16 amx_tile"), "bfloat16"),
+        (X86.format("avx2 fma", "avx2 fma"), "float32"),
+        (X86.format("avx512f avx512_bf16_not", "avx512f"), "float32"),
+        (ARM.format("i8mm bf16"), "bfloat16"),
+        (ARM.format("ebf16x svebf16"), "float32"),
+        ("model name\t: avx512_bf16\n", "float32"),
+        ("", "float32"),
+    ],
+)
+def test_flags_decide(info, told, precision):
+    info.write_text(told)
+    assert native_precision() == precision
+
+
+def test_a_system_that_does_not_tell(info):
+    assert not info.exists()
+    assert native_precision() == "float32"
+
+
+def test_the_processor_is_asked_once(info):
+    info.write_text(ARM.format("bf16"))
+    assert native_precision() == "bfloat16"
+    info.unlink()
+    assert native_precision() == "bfloat16"
