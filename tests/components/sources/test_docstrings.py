@@ -5,8 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.sources import docstrings, passages
-from components.sources.docstrings import LIBRARIES, Library, clean, find_sources, read_docstrings, split_of
-from components.sources.passages import blank_names, drop_duplicates, make_passages
+from components.sources.docstrings import (
+    LIBRARIES,
+    DocstringCorpus,
+    Library,
+    clean,
+    find_sources,
+    read_docstrings,
+    split_of,
+)
+from components.sources.passages import DocstringTask, blank_names, drop_duplicates, make_passages
 
 NUMPY_STYLE = """\
 Return the sum of the given array elements.
@@ -218,3 +226,23 @@ def test_repeated_passages_do_not_count_towards_the_limit(tmp_path, monkeypatch)
     last.write_text("".join(functions) + own)
     rows = passages._read_library(Library("x", None, None), 8)
     assert [passage[:5] for _, _, passage in rows] == ["word ", "other"]
+
+
+@pytest.mark.parametrize(("make", "other"), [(DocstringCorpus, 1.0), (DocstringTask, 100)])
+def test_fingerprints_follow_the_option(make, other):
+    make().check()
+    assert make().fingerprint() == make().fingerprint()
+    assert make(other).fingerprint() != make().fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: DocstringCorpus(megabytes=0), r"DocstringCorpus\.megabytes must be positive and finite, got 0"),
+        (lambda: DocstringCorpus(megabytes=float("inf")), r"DocstringCorpus\.megabytes must be positive and finite"),
+        (lambda: DocstringTask(rows_per_label=1), r"DocstringTask\.rows_per_label must be at least 8, got 1"),
+    ],
+)
+def test_options_are_checked_on_creation(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
