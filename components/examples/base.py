@@ -59,8 +59,8 @@ class TaskRows(abc.ABC, Generic[R]):
         return dict(zip(self.fields, row, strict=True))
 
     @abc.abstractmethod
-    def key(self, row: R) -> str:
-        """The text that no two splits may share."""
+    def key(self, row: R) -> tuple[str, ...]:
+        """The texts that, all together, no two splits may share."""
 
     def stratum(self, row: R) -> str:
         """The group of rows that every split gets its part of; one for all unless there are labels."""
