@@ -55,6 +55,7 @@ def ingest_examples(
     splits = _complete(given, task)
     task.check(splits)
     from keras_bert.data.records import write_features, write_labels, write_records
+    from keras_bert.data.schemas import SCHEMAS
     from keras_bert.tokenizers.tokenizer import Tokenizer
 
     tokenizer = Tokenizer.load(vocabulary.path)
@@ -67,6 +68,7 @@ def ingest_examples(
         write_rows(examples.file(f"{split}.jsonl.gz"), task, splits[split])
     content = {
         "task": source.task,
+        "features": {name: feature.meaning for name, feature in SCHEMAS[source.task].items()},
         "settings": task.settings(encoding, splits["train"]),
         "max_length": max_length,
         "counts": counts,
