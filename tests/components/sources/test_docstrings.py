@@ -14,7 +14,7 @@ from components.sources.docstrings import (
     read_docstrings,
     split_of,
 )
-from components.sources.passages import DocstringTask, blank_names, drop_duplicates, make_passages
+from components.sources.passages import blank_names, drop_duplicates, make_passages
 
 NUMPY_STYLE = """\
 Return the sum of the given array elements.
@@ -228,21 +228,14 @@ def test_repeated_passages_do_not_count_towards_the_limit(tmp_path, monkeypatch)
     assert [passage[:5] for _, _, passage in rows] == ["word ", "other"]
 
 
-@pytest.mark.parametrize(("make", "other"), [(DocstringCorpus, 1.0), (DocstringTask, 100)])
-def test_fingerprints_follow_the_option(make, other):
-    make().check()
-    assert make().fingerprint() == make().fingerprint()
-    assert make(other).fingerprint() != make().fingerprint()
+def test_fingerprints_follow_the_option():
+    DocstringCorpus().check()
+    assert DocstringCorpus().fingerprint() == DocstringCorpus().fingerprint()
+    assert DocstringCorpus(1.0).fingerprint() != DocstringCorpus().fingerprint()
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: DocstringCorpus(megabytes=0), r"DocstringCorpus\.megabytes must be positive and finite, got 0"),
-        (lambda: DocstringCorpus(megabytes=float("inf")), r"DocstringCorpus\.megabytes must be positive and finite"),
-        (lambda: DocstringTask(rows_per_label=1), r"DocstringTask\.rows_per_label must be at least 8, got 1"),
-    ],
-)
-def test_options_are_checked_on_creation(make, message):
+@pytest.mark.parametrize("megabytes", [0, float("inf")])
+def test_the_size_is_checked_on_creation(megabytes):
+    message = rf"DocstringCorpus\.megabytes must be positive and finite, got {megabytes}"
     with pytest.raises(ValueError, match=message):
-        make()
+        DocstringCorpus(megabytes)

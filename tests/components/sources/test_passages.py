@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.sources.passages import NEUTRAL, blank_names, drop_duplicates, make_passages
+from components.sources.passages import NEUTRAL, DocstringTask, blank_names, drop_duplicates, make_passages
 
 NAMES = ["numpy", "NumPy", "Keras", "TensorFlow", "tensor-flow", "SciPy", "Python", "CPython", "np", "tf", "TF", "beam"]
 OTHERS = ["spam", "hyperparameters", "input", "inputs", "Straße", "npy", "beaming", "stiff", "1", "library"]
@@ -109,3 +109,14 @@ def test_a_passage_with_two_labels_is_dropped_with_all_its_copies() -> None:
     other = ("train", "b", "nothing of that kind is said here about anything else at all")
     assert drop_duplicates([*rows, other]) == [other]
     assert drop_duplicates([]) == []
+
+
+def test_fingerprints_follow_the_option() -> None:
+    DocstringTask().check()
+    assert DocstringTask().fingerprint() == DocstringTask().fingerprint()
+    assert DocstringTask(100).fingerprint() != DocstringTask().fingerprint()
+
+
+def test_the_number_of_rows_is_checked_on_creation() -> None:
+    with pytest.raises(ValueError, match=r"DocstringTask\.rows_per_label must be at least 8, got 1"):
+        DocstringTask(rows_per_label=1)
