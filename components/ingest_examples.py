@@ -64,7 +64,8 @@ def ingest_examples(
         report_progress(number, len(SPLITS), f"tokenizing {split}")
         encoding = Encoding(tokenizer, labels, max_length, *windows)
         counts[split] = write_records(examples.file(f"{split}.tfrecord"), task.records(splits[split], encoding))
-        cut[split] = round(encoding.cut[True] / len(splits[split]), 4)
+        # Where rows are not cut but read in parts, nothing is counted.
+        cut[split] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)
         write_rows(examples.file(f"{split}.jsonl.gz"), task, splits[split])
     content = {
         "task": source.task,

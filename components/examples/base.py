@@ -27,7 +27,7 @@ class Encoding:
         max_length: the most tokens of a record.
         stride: for questions, pieces of a context from one window to the next.
         max_query_length: for questions, the most pieces of one.
-        cut: counts the rows that were too long for a record and lost their end.
+        cut: counts the texts, or pairs where these are one input, that were too long for a record and lost their end.
     """
 
     tokenizer: "Tokenizer"

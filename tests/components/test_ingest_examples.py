@@ -109,7 +109,7 @@ def test_a_regression(tmp_path, vocabulary):
 
 
 def test_pairs_for_vectors(tmp_path, vocabulary):
-    rows = [("a b", "c", "5"), ("d", "e " * 9, "-2.5")]
+    rows = [("a b", "c", "5"), ("d " * 9, "e " * 9, "-2.5")]
     file = table(tmp_path / "a.tsv", rows, "text\tother\tlabel")
     source = TableSource(file, file, file, second_text="other", task="embedding", scale=5.0)
     examples = ingest(tmp_path, vocabulary, source)
@@ -123,8 +123,8 @@ def test_pairs_for_vectors(tmp_path, vocabulary):
             "value": [1.0],
         },
         {
-            "token_ids": [2, 8, 3],
-            "segment_ids": [0] * 3,
+            "token_ids": [2, *[8] * 6, 3],
+            "segment_ids": [0] * 8,
             "second_token_ids": [2, *[9] * 6, 3],
             "second_segment_ids": [0] * 8,
             "value": [-0.5],
