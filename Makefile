@@ -1,9 +1,13 @@
 # Everything runs in .venv, made from requirements.lock with its hashes checked; `make help` lists the targets.
 
 PYTHON ?= python3.11
+WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
+LIBRARIES := $(VENV)/.libraries
 READY := $(VENV)/.ready
+CHECKPOINT := $(VENV)/.checkpoint
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 JAX_VENV := .venv-jax
 JAX_READY := $(JAX_VENV)/.ready
@@ -20,16 +24,26 @@ help: ## this list
 
 setup: $(READY) ## make the environment from the lock
 
-$(READY): requirements.lock
+$(LIBRARIES): requirements.lock
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
+	$(PIP) --require-hashes -r requirements.lock
 	touch $@
 
-run: $(READY) ## the default job: from text to blessed .tflite and .onnx
-	$(BIN)/python -m pipeline run
+# The project itself, so that its command runs from any folder.
+$(READY): $(LIBRARIES) pyproject.toml
+	$(PIP) --no-build-isolation --editable .
+	touch $@
+
+# What the default job starts from, 84 MB.
+$(CHECKPOINT): $(LIBRARIES) requirements-checkpoint.lock
+	$(PIP) --require-hashes -r requirements-checkpoint.lock
+	touch $@
+
+run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to blessed .tflite and .onnx
+	$(BIN)/keras-bert-edge run
 
 test: $(READY) ## the whole test suite but what is marked slow
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" --numprocesses $(WORKERS) --dist loadscope
 
 test-backends: $(JAX_READY) ## the tests of all that needs no TensorFlow, on JAX, where TensorFlow is not installed
 	KERAS_BACKEND=jax $(JAX_VENV)/bin/python -m pytest -m "not slow" $(BACKEND_TESTS)

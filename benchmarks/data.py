@@ -32,8 +32,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.google_bert import create, write_text
-from benchmarks.processes import Watched, watch
+from benchmarks.harness.processes import Watched, watch
+from benchmarks.peers.google_bert import create, write_text
 from components.artifacts.corpus import Corpus
 from components.corpus.shards import read_shard
 from components.ingest_corpus import ingest_corpus
@@ -123,7 +123,7 @@ def ours(text: Path, vocabulary: Path, workers: int | None) -> Watched:
         arguments = ["--text", str(text.absolute()), "--vocabulary", str(vocabulary), "--folder", folder]
         if workers is not None:
             arguments += ["--workers", str(workers)]
-        return watch("benchmarks.masked_records", arguments)
+        return watch("benchmarks.harness.masked_records", arguments)
 
 
 def compared(speed: float, peer: float) -> list[str]:

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contestants import Contestant, answer, questions
+from benchmarks.harness.contestants import Contestant, answer, questions
 from components.artifacts.model import Model
 from components.artifacts.task_examples import TaskExamples
 from components.artifacts.vocabulary import Vocabulary
@@ -87,10 +87,10 @@ def start(folder: str, precision: str, options: argparse.Namespace) -> Contestan
 def serve(folder: Path, precision: Any, batch_size: int, steps: int) -> None:
     """Answers each question with the rate of so many steps."""
     from components.training.on_rows import training_rows
-    from components.training.tuning import make_objective
-    from keras_bert.data.records import read_features, read_labels
+    from keras_bert.data.records import read_labels
     from keras_bert.models.encoder import encoder_of
     from keras_bert.models.saving import load_model
+    from keras_bert.objectives.classification import ClassificationObjective
     from keras_bert.options.training import Training
     from keras_bert.tasks.classification import build_classifier
     from keras_bert.training.trainer import Trainer
@@ -99,8 +99,7 @@ def serve(folder: Path, precision: Any, batch_size: int, steps: int) -> None:
     labels = read_labels(examples.path)
     model = build_classifier(encoder_of(load_model(folder / "model" / "model.keras")), len(labels))
     training = Training(batch_size=batch_size, precision=precision)
-    objective = make_objective(read_features(examples.path), labels, "none")
-    trainer = Trainer(model, objective, training, 10_000)
+    trainer = Trainer(model, ClassificationObjective(), training, 10_000)
     batches = iter(training_rows(examples, training).after(0))
     for number in range(WARM_UP):
         trainer.step([next(batches)], number + 1)
@@ -117,7 +116,13 @@ def serve(folder: Path, precision: Any, batch_size: int, steps: int) -> None:
 
 def time_peer(precision: str, options: argparse.Namespace) -> float:
     """Sentences a second of a round of the peer."""
-    command = [options.peers_python, "benchmarks/hugging_face_loop.py", options.checkpoint, options.train, options.dev]
+    command = [
+        options.peers_python,
+        "benchmarks/peers/hugging_face_loop.py",
+        options.checkpoint,
+        options.train,
+        options.dev,
+    ]
     flags = ["--bfloat16"] if precision == "bfloat16" else []
     sizes = ["--batch-size", str(options.batch_size), "--max-steps", str(options.steps)]
     sizes += ["--text", options.text, "--label", options.label]

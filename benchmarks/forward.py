@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.contestants import Contestant, answer, questions
+from benchmarks.harness.contestants import Contestant, answer, questions
 
 MODELS = {
     "MiniLM": {"layers": 6, "hidden": 384, "heads": 12, "intermediate": 1536},

@@ -53,7 +53,7 @@ def export(layers: int, hidden: int, folder: Path) -> dict[str, Callable[..., An
 
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.export.onnx import export_onnx
-    from keras_bert.export.runtimes import OnnxClassifier, TFLiteClassifier
+    from keras_bert.export.runtimes import OnnxModel, TFLiteModel
     from keras_bert.export.tflite import export_tflite
     from keras_bert.models.encoder import build_encoder
     from keras_bert.tasks.classification import build_classifier
@@ -73,10 +73,10 @@ def export(layers: int, hidden: int, folder: Path) -> dict[str, Callable[..., An
     ranges = QuantizationAware(model, [make_passage(length) for length in LENGTHS]).finish()
     export_tflite(model, folder / "int8.tflite", LENGTHS, ranges)
     return {
-        "ours, tflite int8": TFLiteClassifier(folder / "int8.tflite"),
-        "ours, tflite float32": TFLiteClassifier(folder / "float.tflite"),
-        "onnxruntime float32": OnnxClassifier(folder / "model.onnx"),
-        "onnxruntime dynamic int8": OnnxClassifier(folder / "int8.onnx"),
+        "ours, tflite int8": TFLiteModel(folder / "int8.tflite"),
+        "ours, tflite float32": TFLiteModel(folder / "float.tflite"),
+        "onnxruntime float32": OnnxModel(folder / "model.onnx", max(LENGTHS)),
+        "onnxruntime dynamic int8": OnnxModel(folder / "int8.onnx", max(LENGTHS)),
     }
 
 

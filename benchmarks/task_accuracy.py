@@ -4,10 +4,10 @@
 
 `--checkpoint` is all-MiniLM-L6-v2 in Hugging Face's format, `--data` holds the folders sst2 (GLUE), stsb, banking77,
 wnut17 and squad; `--peers-python` is an interpreter with torch and transformers. Ours is what
-`python -m pipeline fine-tune` does, over several seeds; the peer trains with the same checkpoint, rows and settings.
+`keras-bert-edge fine-tune` does, over several seeds; the peer trains with the same checkpoint, rows and settings.
 
 Nothing is tuned on the test split. Where the peer is asked, too, there is no validation split to choose by: ours then
-keeps the last weights (`selection.keep = "last"`), as the peer does, and the file of test rows stands in for it, so
+keeps the last weights (`fine_tuning.keep = "last"`), as the peer does, and the file of test rows stands in for it, so
 that both train on all rows; it decides nothing but whose seed's model is kept, which is no figure of this table.
 The settings were fixed before any figure was seen; those of `sst2-electra` are Clark et al.'s (2020, ELECTRA, table 7)
 for their small model: learning rate 3e-4, a layer-wise decay of 0.8, warm-up of a tenth.
@@ -26,8 +26,8 @@ from rich.console import Console
 
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import fine_tuning
-from pipeline.settings.schema.fine_tuning import FineTuningSettings
-from pipeline.views.fine_tuning import read_outcome
+from pipeline.settings.schema import Settings
+from pipeline.views.terminal import Terminal
 
 
 class Task(NamedTuple):
@@ -35,7 +35,7 @@ class Task(NamedTuple):
 
     Attributes:
         examples: the table `examples` of the settings, files relative to `--data`.
-        training: their table `training`, without what all share.
+        training: their table `fine_tuning`, without what all share.
         peer: what the peer's loop is told besides checkpoint, files and training; None where it has no such task.
         published: a figure to stand beside, with its source.
         max_length: longest input in tokens.
@@ -118,16 +118,16 @@ def main() -> None:
 
 def row(name: str, options: argparse.Namespace, root: Path) -> str:
     """Trains for a line of the table; minutes are those of this run, also where it goes on from a checkpoint."""
-    task, console = TASKS[name], Console(stderr=True)
+    task = TASKS[name]
     settings = make_settings(name, options)
-    result = run_pipeline(fine_tuning(settings), root, console=console)
+    result = run_pipeline(fine_tuning(settings), root, observer=Terminal(Console(stderr=True)))
     if result.state != "done":
         raise SystemExit(result.message)
-    scores = read_outcome(name, result).scores
-    ours = [seed["test"][scores["metric"]] for seed in scores["seeds"]]
-    tuned = result.step("fine_tune_seeds")
-    minutes = "cached" if tuned.state == "cached" else f"{tuned.seconds / 60 / len(ours):.1f}"
-    cells = [name, scores["metric"], spread([100 * value for value in ours]), minutes]
+    measured = json.loads(result.step("evaluate").outputs["evaluation"].file("metrics.json").read_text())
+    ours = measured["models"]["teacher"]["metrics"][measured["metric"]]["seeds"]
+    tuned = [step for step in result.steps if step.name.startswith("fine_tune") and step.state == "ran"]
+    minutes = f"{sum(step.seconds for step in tuned) / 60 / len(tuned):.1f}" if tuned else "cached"
+    cells = [name, measured["metric"], spread([100 * value for value in ours]), minutes]
     if task.peer is None or not options.peers_python:
         return f"| {' | '.join([*cells, '', '', task.published])} |"
     peer = train_peer(task, settings, options)
@@ -135,7 +135,7 @@ def row(name: str, options: argparse.Namespace, root: Path) -> str:
     return f"| {' | '.join([*cells, *scored, task.published])} |"
 
 
-def make_settings(name: str, options: argparse.Namespace) -> FineTuningSettings:
+def make_settings(name: str, options: argparse.Namespace) -> Settings:
     """What the settings file of a user would say."""
     task = TASKS[name]
     split = ("train", "validation", "test")
@@ -144,22 +144,25 @@ def make_settings(name: str, options: argparse.Namespace) -> FineTuningSettings:
     classifies = task.examples.get("task", "classification") in ("classification", "regression")
     content = {
         "name": name,
-        "checkpoint": str(options.checkpoint),
+        "checkpoint": {"path": str(options.checkpoint)},
         "seeds": options.seeds,
         "max_length": task.max_length,
-        "training": {"precision": "bfloat16", **task.training},
-        "selection": {"keep": "last", "validations": 1} if alike else {"keep": "best", "validations": 5},
+        "fine_tuning": {
+            "precision": "bfloat16",
+            **({"keep": "last", "validations": 1} if alike else {"keep": "best", "validations": 5}),
+            **task.training,
+        },
         "examples": examples,
         **({"pooling": "cls"} if classifies else {}),
     }
-    return FineTuningSettings.model_validate_json(json.dumps(content))
+    return Settings.model_validate_json(json.dumps(content))
 
 
-def train_peer(task: Task, settings: FineTuningSettings, options: argparse.Namespace) -> list[dict[str, float]]:
+def train_peer(task: Task, settings: Settings, options: argparse.Namespace) -> list[dict[str, float]]:
     """What the peer reports of each seed, trained as our settings say."""
     assert task.peer is not None
     seeds = [str(seed) for seed in range(options.peers_seeds)]
-    training = settings.training
+    training = settings.fine_tuning
     sizes = ["--epochs", str(training.epochs), "--batch-size", str(training.batch_size)]
     sizes += ["--learning-rate", str(training.learning_rate), "--max-length", str(settings.max_length)]
     files = [
@@ -167,7 +170,7 @@ def train_peer(task: Task, settings: FineTuningSettings, options: argparse.Names
         str(options.data / task.examples["train"]),
         str(options.data / task.examples["test"]),
     ]
-    command = [options.peers_python, "benchmarks/hugging_face_loop.py", *files, "--bfloat16", *sizes, *task.peer]
+    command = [options.peers_python, "benchmarks/peers/hugging_face_loop.py", *files, "--bfloat16", *sizes, *task.peer]
     done = subprocess.run([*command, "--seeds", *seeds], check=True, stdout=subprocess.PIPE, text=True)
     sys.stderr.write(done.stdout)
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.contestants import Contestant, answer, questions
+from benchmarks.harness.contestants import Contestant, answer, questions
 
 VOCABULARY, POSITIONS, PREDICTIONS = 30522, 512, 20
 OURS, KERAS_HUB = "ours", "keras-hub"

@@ -3,7 +3,7 @@
 import json
 import os
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -82,51 +82,32 @@ def evaluate(
     """
     from keras_bert.data.records import read_features
 
-    description = read_features(examples.path)
     check("evaluate", "teachers", bool(teachers), "be at least one", len(teachers))
-    scoring, labels = TASK_SCORING[description["task"]], description["settings"].get("labels", [])
-    metric = choose_metric(thresholds.metric, scoring, labels)
+    description = read_features(examples.path)
     candidates = _candidates(teachers, students, edges)
+    bench = _Bench(description, sum(map(len, candidates.values())) + len(teachers) + 2)
+    metric = choose_metric(thresholds.metric, bench.scoring, bench.labels)
     shipped = next(name for name in SHIPPED if name in candidates)
     train, validation = (read_rows(examples, split) for split in ("train", "validation"))
-
-    def measure(task: "Task", rows: Sequence[Any]) -> TaskScores:
-        return scoring.score(rows, scoring.ask(task, rows), labels)
-
-    total = sum(map(len, candidates.values())) + len(teachers) + 2
-    done = 0
-
-    def tell(what: str) -> None:
-        nonlocal done
-        report_progress(done, total, what)
-        done += 1
-
-    chosen_by = []
-    for seed, candidate in enumerate(candidates[shipped]):
-        tell(f"{shipped} on validation rows, {seed + 1} of {len(teachers)}")
-        chosen_by.append(measure(candidate.open(), validation).metrics)
+    chosen_by = [
+        scores.metrics for scores in bench.score_all(f"{shipped} on validation rows", candidates[shipped], validation)
+    ]
     kept = max(range(len(chosen_by)), key=lambda seed: chosen_by[seed][metric])
-
+    # Nothing is decided from here on.
     test = read_rows(examples, "test")
-    tell("baselines")
-    rows = _baselines(scoring, train, validation, test, labels)
+    rows = bench.baselines(train, validation, test)
+    found = {name: bench.score_all(name, seeds, test) for name, seeds in candidates.items()}
     features = _read_features(examples)
-    found: dict[str, list[TaskScores]] = {}
     for name, seeds in candidates.items():
-        found[name] = []
-        for seed, candidate in enumerate(seeds):
-            tell(f"{name}, {seed + 1} of {len(seeds)}")
-            found[name].append(measure(candidate.open(), test))
         rows[name] = {"metrics": _spread([scores.metrics for scores in found[name]]), **_size(seeds[kept], features)}
-    tell(PREVIOUS)
-    missing = _measure_previous(previous, description, rows, measure, test)
+    missing = bench.add_previous(previous, rows, test)
     decision = decide(rows, metric, shipped, thresholds)
     decision["reasons"] += [missing] if missing else []
     content = {
         "task": description["task"],
         "metric": metric,
         "rows": description["rows"],
-        "labels": labels,
+        "labels": bench.labels,
         "shipped": shipped,
         "kept": kept,
         "models": rows,
@@ -138,6 +119,63 @@ def evaluate(
     blessing.file("blessing.json").write_text(json.dumps(decision, indent=1, ensure_ascii=False) + "\n")
     evaluation.counts = {"test_rows": len(test), metric: rows[shipped]["metrics"][metric]["mean"]}
     blessing.counts = {"blessed": decision["blessed"]}
+
+
+class _Bench:
+    """Asks tasks about rows, and tells how far it is.
+
+    Args:
+        description: what `features.json` says.
+        total: how often it will tell.
+    """
+
+    def __init__(self, description: Mapping[str, Any], total: int) -> None:
+        self.scoring = TASK_SCORING[description["task"]]
+        self.labels: list[str] = description["settings"].get("labels", [])
+        self._done, self._total = 0, total
+
+    def _tell(self, note: str) -> None:
+        report_progress(self._done, self._total, note)
+        self._done += 1
+
+    def _score(self, task: "Task", rows: Sequence[Any]) -> TaskScores:
+        return self.scoring.score(rows, self.scoring.ask(task, rows), self.labels)
+
+    def score_all(self, name: str, seeds: Sequence[Candidate], rows: Sequence[Any]) -> list[TaskScores]:
+        """The scores of each seed's model, one in memory at a time."""
+        found = []
+        for number, candidate in enumerate(seeds, start=1):
+            self._tell(name if len(seeds) == 1 else f"{name}, {number} of {len(seeds)}")
+            found.append(self._score(candidate.open(), rows))
+        return found
+
+    def baselines(
+        self, train: Sequence[Any], validation: Sequence[Any], test: Sequence[Any]
+    ) -> dict[str, dict[str, Any]]:
+        """The rows of the table for which nobody needs a language model; the first is the same answer to all."""
+        self._tell("baselines")
+        trivial = self.scoring.trivial(train, test)
+        answers = ({} if trivial is None else dict([trivial])) | self.scoring.baselines(train, validation, test)
+        rows: dict[str, dict[str, Any]] = {
+            name: {"metrics": _spread([self.scoring.score(test, own, self.labels).metrics])}
+            for name, own in answers.items()
+        }
+        if trivial is not None:
+            rows[trivial[0]]["trivial"] = True
+        return rows
+
+    def add_previous(self, previous: Pushed | None, rows: dict[str, dict[str, Any]], test: Sequence[Any]) -> str:
+        """Adds the version pushed before, with its own vocabulary, on the same rows; else tells why it cannot be."""
+        from keras_bert.export.bundle import load_exported
+
+        self._tell(PREVIOUS)
+        if previous is None:
+            return ""
+        task = load_exported(previous.location(), num_threads=_threads())
+        if (task.name, list(getattr(task, "labels", ()))) != (self.scoring.name, self.labels):
+            return f"not compared: the version before, {previous.location()}, knows another task or other labels"
+        rows[PREVIOUS] = {"metrics": _spread([self._score(task, test).metrics])}
+        return ""
 
 
 def _candidates(
@@ -161,20 +199,6 @@ def _candidates(
 
 def _threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _baselines(
-    scoring: Any, train: Sequence[Any], validation: Sequence[Any], test: Sequence[Any], labels: Sequence[str]
-) -> dict[str, dict[str, Any]]:
-    """The rows of the table for which nobody needs a language model; the first is the same answer to all."""
-    trivial = scoring.trivial(train, test)
-    answers = ({} if trivial is None else dict([trivial])) | scoring.baselines(train, validation, test)
-    rows: dict[str, dict[str, Any]] = {
-        name: {"metrics": _spread([scoring.score(test, own, labels).metrics])} for name, own in answers.items()
-    }
-    if trivial is not None:
-        rows[trivial[0]]["trivial"] = True
-    return rows
 
 
 def _spread(values: Sequence[dict[str, float]]) -> dict[str, dict[str, Any]]:
@@ -214,23 +238,3 @@ def _read_features(examples: TaskExamples) -> "list[Features]":
         length = int(batch["padding_mask"].numpy().sum())
         rows.append({name: batch[name].numpy()[:, :length] for name in INPUT_NAMES})
     return rows
-
-
-def _measure_previous(
-    previous: Pushed | None,
-    description: dict[str, Any],
-    rows: dict[str, dict[str, Any]],
-    measure: "Callable[[Task, Sequence[Any]], TaskScores]",
-    test: Sequence[Any],
-) -> str:
-    """Adds the version pushed before, with its own vocabulary, on the same rows; else tells why it cannot be."""
-    from keras_bert.export.bundle import load_exported
-
-    if previous is None:
-        return ""
-    task = load_exported(previous.location(), num_threads=_threads())
-    known, wanted = getattr(task, "labels", ()), tuple(description["settings"].get("labels", ()))
-    if (task.name, tuple(known)) != (description["task"], wanted):
-        return f"not compared: the version before, {previous.location()}, knows another task or other labels"
-    rows[PREVIOUS] = {"metrics": _spread([measure(task, test).metrics])}
-    return ""

@@ -7,9 +7,9 @@ import numpy as np
 
 from components.corpus.cleaning import REASONS, UNDECODABLE, Cleaning, judge, remove_controls
 from components.corpus.index import MOST_ROWS, Texts, TextsWriter, as_place, hash_text
-from components.corpus.near_duplicates import Hashes, Signer
-from components.corpus.sentences import measure_sentences
 from components.sources.text import Document, Undecodable
+from components.text.near_duplicates import Hashes, Signer
+from components.text.sentences import measure_sentences
 
 # A chunk is what one worker cleans at a time; a file of the source may have many.
 CHUNK_CHARACTERS = 4_000_000

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from components.corpus.cleaning import EXACT_DUPLICATE, NEAR_DUPLICATE, REASONS
 from components.corpus.index import Rows, Texts
-from components.corpus.near_duplicates import find_clusters
+from components.text.near_duplicates import find_clusters
 
 # A shard is the unit of work of later steps, which read it whole: enough of them for many cores, and no more files
 # than that takes, as long as a shard stays small in memory.

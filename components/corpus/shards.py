@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from components.artifacts.corpus import Corpus
-from components.corpus.sentences import cut_sentences, split_sentences
+from components.text.sentences import cut_sentences, split_sentences
 
 # Not there where no document was cut.
 CUT_DOCUMENTS = "cut_documents.json"

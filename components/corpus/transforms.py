@@ -22,11 +22,11 @@ from components.beam.threaded_fn import ThreadedFn
 from components.corpus.chunks import CHUNK_CHARACTERS, Chunk, clean_chunk, gather
 from components.corpus.cleaning import REASONS, Cleaning
 from components.corpus.index import MOST_CHUNKS, MOST_FILES, Rows, Texts, TextsReader, make_line, write_gzip
-from components.corpus.near_duplicates import Hashes, Signer, find_pairs
 from components.corpus.plan import NOBODY, Plan, count_parts, describe, make_plan, pack, shard_size
 from components.dsl.errors import InputError
 from components.sources.docstrings import DocstringCorpus
 from components.sources.text import Document, TextSource, Undecodable, read_documents
+from components.text.near_duplicates import Hashes, Signer, find_pairs
 
 STEP = "ingest_corpus"
 PLAN = "plan.json"

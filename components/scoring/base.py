@@ -23,12 +23,12 @@ class TaskScores(NamedTuple):
     Attributes:
         metrics: those of `TaskScoring.metrics`.
         report: of each class its precision, recall, f1 and support; of questions exact, f1 and support, for those that
-            have an answer and those that have none; empty where there is nothing to tell apart.
+            have an answer and those that have none; None where there is nothing to tell apart.
         confusion: of labels, rows are the true ones, columns the predicted ones; None for all other tasks.
     """
 
     metrics: dict[str, float]
-    report: Report = {}
+    report: Report | None = None
     confusion: list[list[int]] | None = None
 
 

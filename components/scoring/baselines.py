@@ -13,7 +13,7 @@ _MOST_ROWS = 50_000
 
 
 def classify_by_ngrams(train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> list[str]:
-    """The labels of a logistic regression on n-grams, of words or of words and characters: validation rows decide."""
+    """The labels of a logistic regression on n-grams of words, and of characters: validation rows decide which."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
@@ -27,7 +27,7 @@ def classify_by_ngrams(train: Sequence[TextRow], validation: Sequence[TextRow], 
 
 
 def estimate_by_ngrams(train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> list[float]:
-    """The numbers of a ridge regression on n-grams, as validation rows decide; those of the pairs apart."""
+    """The numbers of a ridge regression on n-grams of words, and of characters: validation rows decide which."""
     from sklearn.linear_model import Ridge
     from sklearn.pipeline import make_pipeline
 
@@ -65,10 +65,16 @@ def _vectorizers() -> list[Any]:
     from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
     from sklearn.pipeline import make_union
 
+    # All that stands between blanks is a word, as what is one letter long or a mark may tell, too.
+    words = {"token_pattern": r"\S+", "max_features": 200_000}
     characters = {"analyzer": "char_wb", "ngram_range": (2, 4), "max_features": 50_000, "sublinear_tf": True}
-    words = {"ngram_range": (1, 2), "max_features": 200_000, "sublinear_tf": True}
-    both = make_union(TfidfVectorizer(**words), TfidfVectorizer(**characters))
-    return [CountVectorizer(), TfidfVectorizer(**words), both]
+    pairs = {**words, "ngram_range": (1, 2), "sublinear_tf": True}
+    return [
+        CountVectorizer(),
+        CountVectorizer(ngram_range=(1, 3), **words),
+        TfidfVectorizer(**pairs),
+        make_union(TfidfVectorizer(**pairs), TfidfVectorizer(**characters)),
+    ]
 
 
 def _join(rows: Sequence[TextRow]) -> list[str]:

@@ -21,7 +21,7 @@ LENGTH_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384)
 
 
 # Validations of a training where nobody chooses.
-VALIDATIONS = 4
+VALIDATIONS = 2
 
 
 def train_on_rows(

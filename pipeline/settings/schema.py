@@ -10,11 +10,11 @@ from components.corpus.cleaning import Cleaning
 from components.scoring.blessing import Thresholds
 from components.sources.checkpoint import Checkpoint
 from components.sources.docstrings import DocstringCorpus
-from components.sources.passages import DocstringTask
 from components.sources.questions import QuestionSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
+from components.sources.word_order import DocstringTask
 from keras_bert.checks import check
 from keras_bert.config import EncoderShape
 from keras_bert.options.distillation import Distillation
@@ -153,7 +153,7 @@ class Settings(pydantic.BaseModel):
     a student, a quantization, or neither.
     """
 
-    model_config = pydantic.ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = pydantic.ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "model"
     max_length: Annotated[int, pydantic.Field(ge=8, le=512)] = 128

@@ -96,7 +96,7 @@ def _task_row(result: TaskResult) -> list[str]:
     ]
 
 
-def _show_report(report: Mapping[str, Mapping[str, float]], console: Console) -> None:
+def _show_report(report: Mapping[str, Mapping[str, float]] | None, console: Console) -> None:
     """Prints what the model reaches on each class of the test rows, if the task has classes; of many the worst."""
     if not report:
         return

@@ -6,8 +6,8 @@ import pytest
 from components.corpus.chunks import DOCUMENT_BYTES, Chunk, clean_chunk, cut, gather
 from components.corpus.cleaning import REASONS, TOO_SHORT, UNDECODABLE, Cleaning
 from components.corpus.index import TextsReader, as_place, hash_text
-from components.corpus.near_duplicates import Signer
 from components.sources.text import Document
+from components.text.near_duplicates import Signer
 
 
 def test_chunks_are_as_long_as_wanted():

@@ -6,8 +6,8 @@ import pytest
 from components.corpus.chunks import Chunk, clean_chunk, cut
 from components.corpus.cleaning import REASONS, Cleaning
 from components.corpus.index import ROW, Texts, TextsReader, TextsWriter, as_place, hash_text
-from components.corpus.near_duplicates import Signer
 from components.corpus.plan import make_plan, pack, shard_size
+from components.text.near_duplicates import Signer
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 40])

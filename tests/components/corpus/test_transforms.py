@@ -12,7 +12,6 @@ from components.beam.engine import BeamOptions, Scale, run_over
 from components.corpus.chunks import Chunk
 from components.corpus.cleaning import REASONS, Cleaning
 from components.corpus.index import TextsWriter, as_place, hash_text
-from components.corpus.near_duplicates import Signer
 from components.corpus.plan import NOBODY
 from components.corpus.transforms import (
     BAND,
@@ -31,6 +30,7 @@ from components.corpus.transforms import (
 from components.dsl.errors import InputError
 from components.sources.docstrings import DocstringCorpus
 from components.sources.text import TextSource
+from components.text.near_duplicates import Signer
 
 ALONE, SPREAD = Scale(processes=1, threads=1), Scale(processes=0, threads=1)
 

@@ -14,11 +14,11 @@ import pytest
 import tensorflow as tf
 from scipy import stats
 
-from benchmarks.google_bert import create, write_text
+from benchmarks.peers.google_bert import create, write_text
 from benchmarks.tokenizer import load, take
-from components.corpus.sentences import split_sentences
 from components.corpus.shards import ShardDocument
 from components.rows.masked_shards import make_rows, tokenize_shard
+from components.text.sentences import split_sentences
 from keras_bert.data.dynamic_masking import pieces_of
 from keras_bert.masking.masks import mask_rows
 from keras_bert.masking.row_random import row_keys

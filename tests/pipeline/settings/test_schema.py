@@ -12,9 +12,9 @@ from components.beam.engine import BeamOptions
 from components.corpus.cleaning import Cleaning
 from components.dsl.errors import InputError
 from components.sources.docstrings import DocstringCorpus
-from components.sources.passages import DocstringTask
 from components.sources.table import TableSource
 from components.sources.text import TextSource
+from components.sources.word_order import DocstringTask
 from pipeline.settings.schema import Settings, load_settings
 
 

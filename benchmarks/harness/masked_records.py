@@ -1,6 +1,6 @@
 """Our way from text to masked records, in this process and in the workers that it starts.
 
-    python -m benchmarks.masked_records --text FILE --vocabulary FILE --folder FOLDER [--workers N]
+    python -m benchmarks.harness.masked_records --text FILE --vocabulary FILE --folder FOLDER [--workers N]
 
 Runs `ingest_corpus` and `mask_examples` as a user's script does, on plain folders. The last line printed is JSON:
 seconds of each without imports, seconds that the same two take on six sentences (start-up of workers, fixed costs),
@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.processes import tree_memory
+from benchmarks.harness.processes import tree_memory
 from benchmarks.tokenizer import load
 from components.artifacts.corpus import Corpus
 from components.artifacts.pretraining_examples import PretrainingExamples

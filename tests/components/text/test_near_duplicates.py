@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from components.corpus.near_duplicates import Signer, find_clusters, find_pairs, make_shingles
+from components.text.near_duplicates import Signer, find_clusters, find_pairs, make_shingles
 
 
 def words(rng, count):
@@ -55,5 +55,5 @@ def test_long_texts_are_signed_as_short_ones_are(monkeypatch):
     text = " ".join(f"word{number * 7919 % 1000}" for number in range(3000))
     signer = Signer(0.8, 128, 5)
     long = signer.sign(text)
-    monkeypatch.setattr("components.corpus.near_duplicates._FEW", 10_000)
+    monkeypatch.setattr("components.text.near_duplicates._FEW", 10_000)
     assert signer.sign(text).tolist() == long.tolist()

@@ -1,6 +1,6 @@
 """Fine-tuning as the Hugging Face examples do it, to compare with: for an interpreter with torch and transformers.
 
-    PYTHON benchmarks/hugging_face_loop.py CHECKPOINT TRAIN DEV --seeds 0 1 2
+    PYTHON benchmarks/peers/hugging_face_loop.py CHECKPOINT TRAIN DEV --seeds 0 1 2
 
 One classifier or regressor on the pooled first token, batches in random order, each padded to its longest row, AdamW
 without decay on biases and LayerNorm, linear decay after a linear warm-up, gradients clipped at a norm of 1. It reads

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.corpus.sentences import cut_sentences, measure_sentences, split_sentences
+from components.text.sentences import cut_sentences, measure_sentences, split_sentences
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """`create_pretraining_data.py` of google-research/bert, under the TensorFlow of this environment.
 
-    python -m benchmarks.google_bert CHECKOUT --input_file=... --output_file=... --vocab_file=...
+    python -m benchmarks.peers.google_bert CHECKOUT --input_file=... --output_file=... --vocab_file=...
 
 The code is of TensorFlow 1: `tensorflow.compat.v1` stands in for `tensorflow`. The last line printed is JSON: the
 seconds from the call of its `main` to the end, without imports, those of the processor, and the megabytes that the
@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks.processes import Watched, tree_memory, watch
-from components.corpus.sentences import split_sentences
+from benchmarks.harness.processes import Watched, tree_memory, watch
+from components.text.sentences import split_sentences
 
 
 def create(

@@ -1,0 +1,1 @@
+"""What benchmarks are run with: processes, turns and tables."""

@@ -1,0 +1,1 @@
+"""Pure functions on texts that several rooms call."""
