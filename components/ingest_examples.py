@@ -55,6 +55,7 @@ def ingest_examples(
     splits = _complete(given, task)
     task.check(splits)
     from keras_bert.data.records import write_features, write_labels, write_records
+    from keras_bert.data.schemas import SCHEMAS
     from keras_bert.tokenizers.tokenizer import Tokenizer
 
     tokenizer = Tokenizer.load(vocabulary.path)
@@ -63,10 +64,12 @@ def ingest_examples(
         report_progress(number, len(SPLITS), f"tokenizing {split}")
         encoding = Encoding(tokenizer, labels, max_length, *windows)
         counts[split] = write_records(examples.file(f"{split}.tfrecord"), task.records(splits[split], encoding))
-        cut[split] = round(encoding.cut[True] / len(splits[split]), 4)
+        # Where rows are not cut but read in parts, nothing is counted.
+        cut[split] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)
         write_rows(examples.file(f"{split}.jsonl.gz"), task, splits[split])
     content = {
         "task": source.task,
+        "features": {name: feature.meaning for name, feature in SCHEMAS[source.task].items()},
         "settings": task.settings(encoding, splits["train"]),
         "max_length": max_length,
         "counts": counts,

@@ -27,7 +27,7 @@ class Encoding:
         max_length: the most tokens of a record.
         stride: for questions, pieces of a context from one window to the next.
         max_query_length: for questions, the most pieces of one.
-        cut: counts the rows that were too long for a record and lost their end.
+        cut: counts the texts, or pairs where these are one input, that were too long for a record and lost their end.
     """
 
     tokenizer: "Tokenizer"
@@ -59,8 +59,8 @@ class TaskRows(abc.ABC, Generic[R]):
         return dict(zip(self.fields, row, strict=True))
 
     @abc.abstractmethod
-    def key(self, row: R) -> str:
-        """The text that no two splits may share."""
+    def key(self, row: R) -> tuple[str, ...]:
+        """The texts that, all together, no two splits may share."""
 
     def stratum(self, row: R) -> str:
         """The group of rows that every split gets its part of; one for all unless there are labels."""

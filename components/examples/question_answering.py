@@ -28,9 +28,9 @@ class QuestionRows(TaskRows[Question]):
         """The record of a question."""
         return as_fields(row)
 
-    def key(self, row: Question) -> str:
+    def key(self, row: Question) -> tuple[str, ...]:
         """The context."""
-        return row.context
+        return (row.context,)
 
     def settings(self, encoding: Encoding, train: Sequence[Question]) -> dict[str, Any]:
         """The windows, and whether no answer is one: only where training has questions without (SQuAD v2.0)."""

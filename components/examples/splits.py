@@ -33,7 +33,7 @@ def split_rows(
     rows: Sequence[R],
     missing: Sequence[str],
     *,
-    key: Callable[[R], str],
+    key: Callable[[R], tuple[str, ...]],
     stratum: Callable[[R], str] = lambda row: "",
     several: str = "texts",
 ) -> dict[str, list[R]]:
@@ -45,7 +45,7 @@ def split_rows(
     Args:
         rows: of training.
         missing: names of the splits to make.
-        key: what rows may not share across splits.
+        key: the texts that, all together, rows may not share across splits.
         stratum: the group of rows that each split gets its part of, such as a label.
         several: the name of many keys, for errors.
 
@@ -54,7 +54,8 @@ def split_rows(
     """
     groups: dict[str, list[R]] = defaultdict(list)
     for row in rows:
-        groups[fold(key(row))].append(row)
+        # Each by itself: white space at the end of the first of two is as good as none.
+        groups["\0".join(map(fold, key(row)))].append(row)
     strata: dict[str, list[str]] = defaultdict(list)
     for own, group in groups.items():
         strata[min(map(stratum, group))].append(own)

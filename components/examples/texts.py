@@ -18,9 +18,9 @@ class TextRows(TaskRows[TextRow]):
         """The row of a record."""
         return TextRow(*record.values)
 
-    def key(self, row: TextRow) -> str:
+    def key(self, row: TextRow) -> tuple[str, ...]:
         """Both texts."""
-        return f"{row.text}\0{row.second_text or ''}"
+        return row.text, row.second_text or ""
 
 
 def encode_texts(rows: Sequence[TextRow], encoding: Encoding) -> Iterator[tuple[TextRow, dict[str, Any]]]:

@@ -20,9 +20,9 @@ class TaggedRows(TaskRows[Sentence]):
         """The sentence of a record."""
         return parse_lists(record, ("words", "tags"))
 
-    def key(self, row: Sentence) -> str:
+    def key(self, row: Sentence) -> tuple[str, ...]:
         """All words."""
-        return " ".join(row.words)
+        return (" ".join(row.words),)
 
     def labels(self, source: Any, train: Sequence[Sentence]) -> list[str]:
         """See `SentenceSource.labels`."""

@@ -22,6 +22,7 @@ class Task:
 
     def __init__(self, origin: str) -> None:
         self.origin = origin
+        self.positions = 16
         self.model = types.SimpleNamespace(count_params=lambda: 1234)
         self.tokenizer = types.SimpleNamespace(vocabulary_size=56, save=self._save_tokenizer)
 
@@ -39,8 +40,8 @@ class Readers:
         self.calls: list[tuple[str, str]] = []
         self.error: Exception | None = None
 
-    def read(self, kind: str, path: str) -> Task:
-        self.calls.append((kind, path))
+    def read(self, kind: str, path: Path) -> Task:
+        self.calls.append((kind, str(path)))
         if self.error:
             raise self.error
         return Task(f"{kind} {path}")
@@ -83,6 +84,20 @@ def test_each_kind_of_folder_has_its_reader(tmp_path: Path, readers: Readers, fi
     made_with = model.manifest()["parameters"]
     assert made_with == vocabulary.manifest()["parameters"]
     assert made_with["source"] == {"type": "Checkpoint", "fingerprint": source.fingerprint()}
+
+
+@pytest.mark.parametrize(("wanted", "taken"), [(16, True), (17, False)])
+def test_the_longest_input_must_have_positions(tmp_path: Path, readers: Readers, wanted: int, taken: bool) -> None:
+    source = make_checkpoint(tmp_path / "checkpoint", OWN)
+    model, vocabulary = Model(tmp_path / "model"), Vocabulary(tmp_path / "vocabulary")
+    if taken:
+        import_checkpoint(source=source, model=model, vocabulary=vocabulary, max_length=wanted)
+        assert model.manifest()["parameters"]["max_length"] == wanted
+        return
+    with pytest.raises(InputError) as found:
+        import_checkpoint(source=source, model=model, vocabulary=vocabulary, max_length=wanted)
+    assert str(found.value) == "max_length must be at most 16, the checkpoint's positions, got 17"
+    assert list(model.path.iterdir()) == [], "nothing is published"
 
 
 @pytest.mark.parametrize("files", [OWN, HUGGING_FACE])

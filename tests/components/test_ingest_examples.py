@@ -1,5 +1,4 @@
 import json
-from collections import Counter
 
 import pytest
 import tensorflow as tf
@@ -7,13 +6,11 @@ import tensorflow as tf
 from components.artifacts.task_examples import TaskExamples
 from components.artifacts.vocabulary import Vocabulary
 from components.dsl.errors import InputError
-from components.examples.held_out import hold_out
-from components.examples.splits import carve
+from components.examples.registry import read_rows
 from components.ingest_examples import ingest_examples
 from components.sources.questions import QuestionSource
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
-from keras_bert.data.examples.examples import read_texts
 from keras_bert.data.records import read_features, read_labels
 from keras_bert.data.task_batches import task_batches
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
@@ -59,7 +56,7 @@ def test_given_splits(tmp_path, vocabulary):
     examples = TaskExamples(tmp_path / "examples")
     ingest_examples(vocabulary=vocabulary, examples=examples, source=source, max_length=8)
     assert read_labels(examples.path) == ["no", "yes"]
-    assert read_texts(examples.path, "test") == [("E f", "", "yes")]
+    assert read_rows(examples, "test") == [TextRow("E f", "yes")]
     batch = {
         name: value.numpy().tolist()
         for name, value in next(iter(task_batches(examples.path, "train", 9).epoch())).items()
@@ -67,7 +64,10 @@ def test_given_splits(tmp_path, vocabulary):
     assert batch["token_ids"] == [[2, 5, 6, 3, 0, 0, 0, 0], [2, 7, 3, 0, 0, 0, 0, 0], [2, *[5] * 6, 3]]
     assert batch["label"] == [1, 0, 0]
     features = read_features(examples.path)
-    assert features["counts"] == {"train": 3, "validation": 1, "test": 1}
+    assert features["task"] == "classification"
+    assert features["settings"] == {"labels": ["no", "yes"], "max_length": 8}
+    assert features["counts"] == features["rows"] == {"train": 3, "validation": 1, "test": 1}
+    assert features["labels"] == {"train": {"no": 2, "yes": 1}, "validation": {"no": 1}, "test": {"yes": 1}}
     assert features["truncated_share"] == {"train": 0.3333, "validation": 0.0, "test": 0.0}
     assert examples.manifest()["counts"]["labels"] == 2
 
@@ -81,7 +81,7 @@ def test_pairs(tmp_path, vocabulary):
     batch = next(iter(task_batches(examples.path, "train", 2).epoch()))
     assert batch["token_ids"].numpy().tolist() == [[2, 5, 6, 3, 7, 3, 0, 0], [2, 8, 3, 9, 10, 3, 0, 0]]
     assert batch["segment_ids"].numpy().tolist() == [[0, 0, 0, 0, 1, 1, 0, 0], [0, 0, 0, 1, 1, 1, 0, 0]]
-    assert read_texts(examples.path, "train")[0] == ("a b", "c", "yes")
+    assert read_rows(examples, "train")[0] == TextRow("a b", "yes", "c")
 
 
 def test_the_records_of_a_classification(tmp_path, vocabulary):
@@ -93,8 +93,6 @@ def test_the_records_of_a_classification(tmp_path, vocabulary):
         "token_ids": [2, 8, 3, 9, 10, 3],
         "segment_ids": [0, 0, 0, 1, 1, 1],
         "label": [0],
-        "text": [b"d"],
-        "second_text": [b"e f"],
     }
 
 
@@ -103,14 +101,50 @@ def test_a_regression(tmp_path, vocabulary):
     examples = ingest(tmp_path, vocabulary, TableSource(file, file, file, task="regression"))
     assert [record["value"] for record in read_records(examples, "train")] == [[2.5], [-1.0]]
     features = read_features(examples.path)
-    assert (features["task"], features["pairs"], features["truncated_share"]["test"]) == ("regression", False, 0.5)
+    assert (features["task"], features["settings"]) == ("regression", {"max_length": 8})
+    assert (features["labels"], features["truncated_share"]["test"]) == ({}, 0.5)
+    assert not examples.file("labels.json").exists()
+    assert read_rows(examples, "validation") == [TextRow("a b", "2.5"), TextRow("c " * 9, "-1")]
     assert sorted(features["features"]) == sorted(read_records(examples, "train")[0])
 
 
-def test_a_regression_whose_held_out_rows_all_have_one_number(tmp_path, vocabulary):
-    rows = [(f"{first} {second}", "2.5") for first in "ab" for second in LETTERS]
-    source = TableSource(table(tmp_path / "a.tsv", rows), task="regression")
-    message = "validation must hold at least 2 different numbers to correlate, got only 2.5 in the rows taken out of tr"
+def test_pairs_for_vectors(tmp_path, vocabulary):
+    rows = [("a b", "c", "5"), ("d " * 9, "e " * 9, "-2.5")]
+    file = table(tmp_path / "a.tsv", rows, "text\tother\tlabel")
+    source = TableSource(file, file, file, second_text="other", task="embedding", scale=5.0)
+    examples = ingest(tmp_path, vocabulary, source)
+    features, records = read_features(examples.path), read_records(examples, "train")
+    assert records == [
+        {
+            "token_ids": [2, 5, 6, 3],
+            "segment_ids": [0] * 4,
+            "second_token_ids": [2, 7, 3],
+            "second_segment_ids": [0] * 3,
+            "value": [1.0],
+        },
+        {
+            "token_ids": [2, *[8] * 6, 3],
+            "segment_ids": [0] * 8,
+            "second_token_ids": [2, *[9] * 6, 3],
+            "second_segment_ids": [0] * 8,
+            "value": [-0.5],
+        },
+    ]
+    assert (features["task"], features["settings"]) == ("embedding", {"max_length": 8})
+    assert features["truncated_share"]["train"] == 0.5
+    assert sorted(features["features"]) == sorted(records[0])
+    assert read_rows(examples, "test") == source.splits()["test"]
+
+
+# Records hold float32, in which the second two are one number.
+@pytest.mark.parametrize("numbers", [("2.5", "2.50"), ("1", "1.00000001")])
+@pytest.mark.parametrize("task", ["regression", "embedding"])
+def test_held_out_rows_that_all_have_one_number(tmp_path, vocabulary, task, numbers):
+    rows = [(first, second, numbers[second < "e"]) for first in "ab" for second in LETTERS]
+    file = table(tmp_path / "a.tsv", rows, "text\tother\tlabel")
+    source = TableSource(file, second_text="other", task=task, scale=5.0 if task == "embedding" else 1.0)
+    only = float(numbers[0]) / source.scale
+    message = f"^validation must hold at least 2 different numbers to correlate, got only {only:g} in the rows taken"
     with pytest.raises(InputError, match=message):
         ingest(tmp_path, vocabulary, source)
 
@@ -136,11 +170,15 @@ def test_tagged_sentences(tmp_path, vocabulary):
 
 def test_a_tag_that_no_sentence_of_training_keeps(tmp_path, vocabulary):
     rows = [f"{first} {second}" for first in "ab" for second in LETTERS]
-    held = hold_out([(row,) for row in rows], ["test"], lambda row: row[0].replace(" ", "\0"), "sentences")["test"]
-    lines = [json.dumps({"words": row, "tags": "B-x O" if (row,) == held[0] else "O O"}) for row in rows]
-    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    held, tagged = tmp_path / "held.jsonl", tmp_path / "a.jsonl"
+    held.write_text("\n".join(json.dumps({"words": row, "tags": "B-x O"}) for row in rows))
+    taken = read_rows(ingest(tmp_path, vocabulary, SentenceSource(str(held), str(held)), "first"), "test")[0]
+    lines = [
+        json.dumps({"words": row, "tags": "B-x O" if tuple(row.split()) == taken.words else "O O"}) for row in rows
+    ]
+    tagged.write_text("\n".join(lines))
     (tmp_path / "b.jsonl").write_text(lines[-1])
-    examples = ingest(tmp_path, vocabulary, SentenceSource(str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")))
+    examples = ingest(tmp_path, vocabulary, SentenceSource(str(tagged), str(tmp_path / "b.jsonl")))
     assert read_features(examples.path)["labels"]["train"] == {"O": 36}
     assert read_labels(examples.path) == ["B-x", "I-x", "O"]
 
@@ -162,7 +200,8 @@ def test_questions(tmp_path, vocabulary):
     assert records[2]["token_ids"] == [2, 13, 3, 9, 10, 11, 3]
     features = read_features(examples.path)
     assert (features["counts"]["train"], features["rows"]["train"], features["task"]) == (4, 2, "question_answering")
-    assert (features["stride"], features["max_query_length"], features["max_length"]) == (2, 1, 8)
+    # Some have no answer, so that giving none is one.
+    assert features["settings"] == {"stride": 2, "max_query_length": 1, "max_length": 8, "null_threshold": 0.0}
     assert sorted(features["features"]) == sorted(records[0])
     assert QuestionSource(str(examples.file("test.jsonl.gz"))).splits()["train"] == source.splits()["test"]
 
@@ -188,17 +227,19 @@ def test_windows_without_room(tmp_path, vocabulary, sizes, message):
         ingest(tmp_path, vocabulary, QuestionSource("a.json"), **sizes)
 
 
-@pytest.mark.parametrize("task", ["regression", "token_classification", "question_answering"])
+@pytest.mark.parametrize("task", ["regression", "embedding", "token_classification", "question_answering"])
 def test_splits_of_all_tasks_are_taken_whatever_the_order_of_the_rows(tmp_path, vocabulary, task):
     texts = [f"{first} {second}" for first in "abcd" for second in LETTERS]
     answers = {"text": [], "answer_start": []}
     made = {
         "regression": lambda text: {"text": text, "label": texts.index(text)},
+        "embedding": lambda text: {"text": text, "second_text": "j", "label": texts.index(text) / 40},
         "token_classification": lambda text: {"words": text, "tags": "B-x O"},
         "question_answering": lambda text: {"id": text, "question": "j", "context": text, "answers": answers},
     }
     sources = {
         "regression": lambda file: TableSource(file, task="regression"),
+        "embedding": lambda file: TableSource(file, second_text="second_text", task="embedding"),
         "token_classification": SentenceSource,
         "question_answering": QuestionSource,
     }
@@ -228,38 +269,6 @@ def test_same_bytes_whatever_the_order_of_the_rows(tmp_path, vocabulary):
         "validation": {"no": 5, "yes": 5},
         "test": {"no": 5, "yes": 5},
     }
-
-
-def test_equal_texts_come_to_the_same_split():
-    rows = [TextRow(f"text {number % 50}", "ab"[number % 3 == 0]) for number in range(300)]
-    splits = carve(rows, ["validation", "test"])
-    texts = {split: {row.text for row in part} for split, part in splits.items()}
-    assert not texts["train"] & (texts["validation"] | texts["test"])
-    assert not texts["validation"] & texts["test"]
-    assert sum(len(part) for part in splits.values()) == 300
-
-
-def test_only_the_missing_split_is_taken():
-    rows = [TextRow(f"text {number}", "ab"[number % 2]) for number in range(100)]
-    splits = carve(rows, ["test"])
-    assert {split: Counter(row.label for row in part) for split, part in splits.items()} == {
-        "train": {"a": 45, "b": 45},
-        "test": {"a": 5, "b": 5},
-    }
-
-
-def test_too_few_rows():
-    with pytest.raises(InputError, match=r"taking a validation part .* at least 6 different texts, got 4 texts"):
-        carve([TextRow(f"text {number}", "ab"[number % 2]) for number in range(4)], ["validation", "test"])
-
-
-def test_label_that_would_be_carved_out():
-    rows = [TextRow(f"text {number}", "a") for number in range(20)]
-    held = next(iter(carve(rows, ["test"])["test"]))
-    with pytest.raises(InputError, match=r"the label 'b' must keep a row for training, .* taken for test"):
-        carve([*rows, TextRow(held.text, "b")], ["test"])
-    kept = next(iter(carve(rows, ["test"])["train"]))
-    assert TextRow(kept.text, "b") in carve([*rows, TextRow(kept.text, "b")], ["test"])["train"]
 
 
 def test_length_without_room(tmp_path, vocabulary):

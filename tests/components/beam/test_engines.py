@@ -68,7 +68,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import components.corpus.transforms
-from components.dsl.artifact import Corpus
+from components.artifacts.corpus import Corpus
 from components.beam.engine import BeamOptions
 from components.ingest_corpus import ingest_corpus
 from components.sources.text import TextSource
@@ -85,7 +85,8 @@ def test_a_worker_killed_in_the_middle_leaves_no_artifact_and_the_next_run_makes
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, str(script), source.path, str(tmp_path / "killed")]
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        worker = wait_for(lambda: next((w for s in _children(process.pid) for w in _children(s) if is_worker(w)), None))
+        workers = lambda: (w for s in _children(process.pid) for w in _children(s) if is_worker(w))  # noqa: E731
+        worker = wait_for(lambda: next(workers(), None), process)
         wait_for(lambda: list((tmp_path / "killed").glob("*/*.chunk")), process)
         os.kill(worker, signal.SIGKILL)
         _, errors = process.communicate(timeout=60)

@@ -7,8 +7,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from components.dsl.errors import InputError
-from components.examples.splits import carve, fold
+from components.examples.classification import ClassificationRows
+from components.examples.splits import fold, split_rows
 from components.sources.table import TextRow
+
+ROWS = ClassificationRows()
+
+
+def carve(rows: list[TextRow], missing: list[str]) -> dict[str, list[TextRow]]:
+    """The splits of rows with labels."""
+    return split_rows(rows, missing, key=ROWS.key, stratum=ROWS.stratum)
 
 
 def texts_of(rows: list[TextRow]) -> set[str]:
@@ -53,6 +61,38 @@ def test_rows_that_are_the_same_count_once_and_all_stay() -> None:
     assert {split: len(part) for split, part in splits.items()} == {"train": 250, "test": 50}
 
 
+def test_equal_texts_come_to_the_same_split() -> None:
+    rows = [TextRow(f"text {number % 50}", "ab"[number % 3 == 0]) for number in range(300)]
+    splits = carve(rows, ["validation", "test"])
+    texts = {split: {row.text for row in part} for split, part in splits.items()}
+    assert not texts["train"] & (texts["validation"] | texts["test"])
+    assert not texts["validation"] & texts["test"]
+    assert sum(len(part) for part in splits.values()) == 300
+
+
+def test_only_the_missing_split_is_taken() -> None:
+    rows = [TextRow(f"text {number}", "ab"[number % 2]) for number in range(100)]
+    splits = carve(rows, ["test"])
+    assert {split: Counter(row.label for row in part) for split, part in splits.items()} == {
+        "train": {"a": 45, "b": 45},
+        "test": {"a": 5, "b": 5},
+    }
+
+
+def test_too_few_rows() -> None:
+    with pytest.raises(InputError, match=r"taking a validation part .* at least 6 different texts, got 4 in all"):
+        carve([TextRow(f"text {number}", "ab"[number % 2]) for number in range(4)], ["validation", "test"])
+
+
+def test_label_that_would_be_carved_out() -> None:
+    rows = [TextRow(f"text {number}", "a") for number in range(20)]
+    held = next(iter(carve(rows, ["test"])["test"]))
+    with pytest.raises(InputError, match=r"the label 'b' must keep a row for training, .* taken for test"):
+        carve([*rows, TextRow(held.text, "b")], ["test"])
+    kept = next(iter(carve(rows, ["test"])["train"]))
+    assert TextRow(kept.text, "b") in carve([*rows, TextRow(kept.text, "b")], ["test"])["train"]
+
+
 # Each in all but white space, letter case, compatibility forms or format characters the same as the first.
 NEARLY = (
     "Straße No. 1 für Ångström",
@@ -91,11 +131,11 @@ def test_nearly_equal_texts_come_to_the_same_split_and_count_as_one() -> None:
 
 
 TEXTS = st.text(max_size=2) | st.sampled_from(NEARLY)
-ROWS = st.lists(st.builds(TextRow, TEXTS, st.sampled_from("ab"), st.none()), max_size=60)
+ANY_ROWS = st.lists(st.builds(TextRow, TEXTS, st.sampled_from("ab"), st.none()), max_size=60)
 
 
 @settings(max_examples=50, deadline=None)
-@given(ROWS, st.sampled_from([["test"], ["validation", "test"]]), st.randoms(use_true_random=False))
+@given(ANY_ROWS, st.sampled_from([["test"], ["validation", "test"]]), st.randoms(use_true_random=False))
 def test_the_order_of_the_rows_does_not_matter_and_none_is_lost(
     rows: list[TextRow], missing: list[str], generator: random.Random
 ) -> None:
@@ -119,9 +159,10 @@ def test_the_order_of_the_rows_does_not_matter_and_none_is_lost(
 def test_five_texts_of_a_label_are_too_few(rows: list[TextRow], missing: list[str]) -> None:
     with pytest.raises(InputError) as error:
         carve(rows, missing)
+    one = "a label with " if rows else ""
     assert str(error.value) == (
-        f"taking a {missing[0]} part out of the training rows needs a label with at least 6 different texts, "
-        f"got {len(set(rows))} texts in all; add rows or give a {missing[0]} table"
+        f"taking a {missing[0]} part out of the training rows needs {one}at least 6 different texts, "
+        f"got {len(set(rows))} in all; add rows or give a {missing[0]} file"
     )
 
 
@@ -134,4 +175,17 @@ def test_a_label_all_of_whose_texts_are_taken_is_named_with_the_splits() -> None
     assert str(error.value) == (
         "the label 'b' must keep a row for training, but all its texts also bear other labels and were taken for "
         "validation and test; add texts of that label alone"
+    )
+
+
+def test_rows_without_labels_are_one_stratum_and_errors_name_their_keys() -> None:
+    rows = [(f"key {number % 20}", number) for number in range(100)]
+    splits = split_rows(rows, ["validation", "test"], key=lambda row: (row[0],), several="contexts")
+    counts = {split: len({name for name, _ in part}) for split, part in splits.items()}
+    assert counts == {"train": 16, "validation": 2, "test": 2}
+    with pytest.raises(InputError) as error:
+        split_rows([("one",)] * 50, ["test"], key=lambda row: row, several="contexts")
+    assert str(error.value) == (
+        "taking a test part out of the training rows needs at least 6 different contexts, got 1 in all; "
+        "add rows or give a test file"
     )

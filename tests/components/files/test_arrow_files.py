@@ -111,7 +111,7 @@ def test_rows_before_the_place_where_a_stream_ends_too_early_are_given(tmp_path:
 READ_DAMAGED = """
 import json, pathlib, resource, sys
 from components.files.arrow_files import read_columns
-from components.dsl.component import InputError
+from components.dsl.errors import InputError
 # A damaged batch may say that it takes exabytes; with a limit it does not depend on the machine which are too many.
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 whole, file = (pathlib.Path(name) for name in sys.argv[1:3])

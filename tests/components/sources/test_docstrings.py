@@ -4,9 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.sources import docstrings, passages
-from components.sources.docstrings import LIBRARIES, Library, clean, find_sources, read_docstrings, split_of
-from components.sources.word_order import blank_names, drop_duplicates, make_passages
+from components.sources import docstrings
+from components.sources.docstrings import (
+    LIBRARIES,
+    DocstringCorpus,
+    Library,
+    clean,
+    find_sources,
+    read_docstrings,
+    split_of,
+)
 
 NUMPY_STYLE = """\
 Return the sum of the given array elements.
@@ -116,44 +123,6 @@ def test_libraries_are_found_without_importing_them():
     assert all(library.root().is_dir() and library.version() for library in LIBRARIES)
 
 
-@pytest.mark.parametrize(
-    ("text", "blanked"),
-    [
-        ("A numpy.ndarray or np.array", "A library.ndarray or library.array"),
-        ("a tf.Tensor, a KerasTensor, tf.keras.Model", "a library.Tensor, a libraryTensor, library.Model"),
-        ("TensorFlow Lite, TFLite and TF 2", "library Lite, libraryLite and library 2"),
-        ("Apache Beam's Python SDK", "library's library SDK".replace("'s library", "'s library")),
-        ("`scipy.stats` and SciPy's sp.fft", "`library.stats` and library's library.fft"),
-        ("an input, hyperparameters and spam", "an input, hyperparameters and spam"),
-    ],
-)
-def test_blanks_names(text, blanked):
-    assert blank_names(text) == blanked
-
-
-def test_passages_are_long_enough_and_not_too_long():
-    paragraphs = ["one two three four five."] * 3 + ["word " * 60 + "end. " + "more " * 80]
-    found = list(make_passages(paragraphs))
-    assert found == [" ".join([*["one two three four five."] * 3, "word " * 60 + "end."]).replace("  ", " ")]
-    assert list(make_passages(["too short a text"])) == []
-
-
-def test_drops_near_duplicates_over_splits_and_ambiguous_ones():
-    words = "the quick brown fox jumps over the lazy dog and runs away into the deep dark forest to sleep until morning"
-    other = "a completely different text about matrices whose rows are sorted by their norms before they are multiplied"
-    third = (
-        "yet another passage that speaks of sockets and of servers which wait for clients until a timeout has passed"
-    )
-    rows = [
-        ("train", "a", words),
-        ("test", "a", words + " comes"),
-        ("train", "a", other),
-        ("validation", "b", other + " again"),
-        ("train", "b", third),
-    ]
-    assert drop_duplicates(rows) == [rows[0], rows[4]]
-
-
 @pytest.fixture
 def small_world(tmp_path, monkeypatch):
     """Two libraries of 60 files, each with two docstrings of its own words."""
@@ -167,21 +136,7 @@ def small_world(tmp_path, monkeypatch):
             (tmp_path / library.label / f"m{number}.py").write_text(text)
     monkeypatch.setattr(Library, "root", lambda self: tmp_path / self.label)
     monkeypatch.setattr(docstrings, "LIBRARIES", libraries)
-    monkeypatch.setattr(passages, "LIBRARIES", libraries)
     return tmp_path
-
-
-def test_rows_do_not_leak_and_have_the_same_shares(small_world):
-    splits = passages.harvest_rows(40)
-    assert splits == passages.harvest_rows(40)
-    counts = {split: Counter(label for _, label in rows) for split, rows in splits.items()}
-    assert counts["train"] == {"apple": 40, "pear": 40}
-    assert all(1 <= count <= 5 for split in ("validation", "test") for count in counts[split].values())
-    for library in docstrings.LIBRARIES:
-        for relative, path in find_sources(library):
-            here = split_of(library.label, relative)
-            for text in read_docstrings(path.read_bytes()):
-                assert all((text, library.label) not in splits[split] for split in splits if split != here)
 
 
 def test_corpus_is_of_the_training_split_and_of_the_set_size(small_world):
@@ -206,15 +161,14 @@ def test_paragraphs_of_held_out_files_do_not_enter_the_corpus(small_world):
     assert not any(copied in text for text in corpus.values())
 
 
-def test_repeated_passages_do_not_count_towards_the_limit(tmp_path, monkeypatch):
-    same = " ".join(["word"] * 20)
-    functions = [f'def f{number}():\n  """{same}."""\n' for number in range(30)]
-    own = f'def g():\n  """{same.replace("word", "other")}."""\n'
-    monkeypatch.setattr(Library, "root", lambda self: tmp_path)
-    train = [name for name in (f"m{number}.py" for number in range(20)) if split_of("x", name) == "train"]
-    for name in train[:2]:
-        (tmp_path / name).write_text("".join(functions))
-    last = find_sources(Library("x", None, None))[-1][1]
-    last.write_text("".join(functions) + own)
-    rows = passages._read_library(Library("x", None, None), 8)
-    assert [passage[:5] for _, _, passage in rows] == ["word ", "other"]
+def test_fingerprints_follow_the_option():
+    DocstringCorpus().check()
+    assert DocstringCorpus().fingerprint() == DocstringCorpus().fingerprint()
+    assert DocstringCorpus(1.0).fingerprint() != DocstringCorpus().fingerprint()
+
+
+@pytest.mark.parametrize("megabytes", [0, float("inf")])
+def test_the_size_is_checked_on_creation(megabytes):
+    message = rf"DocstringCorpus\.megabytes must be positive and finite, got {megabytes}"
+    with pytest.raises(ValueError, match=message):
+        DocstringCorpus(megabytes)

@@ -1,16 +1,131 @@
 import dataclasses
 import gzip
-import json
-import subprocess
-import sys
+import re
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import ipc
 
 from components.dsl.errors import InputError
-from components.sources.docstrings import DocstringCorpus
-from components.sources.table import TableSource, TextRow
-from components.sources.text import TextSource
-from components.sources.word_order import DocstringTask
+from components.sources.text import Document, TextSource, Undecodable, read_documents
+
+
+def read(folder, name, content=None, **settings):
+    if content is not None:
+        (folder / name).write_bytes(content)
+    source = TextSource(str(folder), **settings)
+    return [document for file in source.files() for document in read_documents(file, source)]
+
+
+@given(st.lists(st.sampled_from(["a", "é", " ", "\n", "\r\n", "\u2028", "\x85", "\0", "\u00a0"]), max_size=30))
+def test_documents_are_parted_by_lines_of_white_space(tmp_path_factory, parts):
+    text = "".join(parts)
+    found = read(tmp_path_factory.mktemp("a"), "a.txt", text.encode())
+    unified = text.replace("\r\n", "\n")
+    expected = [part.strip() for part in re.split(r"\n[^\S\n]*\n\s*|^[^\S\n]*\n", unified) if part.strip()]
+    assert found == [Document(f"a.txt#{number}", None, part) for number, part in enumerate(expected)]
+
+
+def test_a_file_a_document(tmp_path):
+    content = b"\n one\r\n\r\ntwo \n\n"
+    assert read(tmp_path, "a.txt", content, document_end="file") == [Document("a.txt#0", None, "one\n\ntwo")]
+
+
+def test_fields_of_every_kind_of_rows(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"body": "one", "key": 5}\n\n{"body": " ", "key": 6}\n{"body": "two", "key": 7}')
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b'key,body\nx,"one\n\ntwo"\ny,three\n'))
+    (tmp_path / "c.tsv").write_text('key\tbody\nx\ta "quote\n')
+    table = pa.table({"key": ["k", "l"], "body": ["", "six"]})
+    pq.write_table(table, tmp_path / "d.parquet")
+    with ipc.new_stream(str(tmp_path / "e.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    assert read(tmp_path, "", text="body", id="key") == [
+        Document("a.jsonl:1", "5", "one"),
+        Document("a.jsonl:4", "7", "two"),
+        Document("b.csv.gz:2", "x", "one\n\ntwo"),
+        Document("b.csv.gz:5", "y", "three"),
+        Document("c.tsv:2", "x", 'a "quote'),
+        Document("d.parquet#1", "l", "six"),
+        Document("e.arrow#1", "l", "six"),
+    ]
+
+
+def test_nul_bytes_stay(tmp_path):
+    assert read(tmp_path, "a.txt", b"a\0b") == [Document("a.txt#0", None, "a\0b")]
+    assert read(tmp_path, "a.csv", b"text\na\0b\n")[0].text == "a\0b"
+
+
+def test_an_empty_file_has_no_documents(tmp_path):
+    assert read(tmp_path, "a.txt", b"") == []
+    assert read(tmp_path, "a.jsonl", b"") == []
+
+
+def test_what_cannot_be_decoded_is_kept_apart(tmp_path):
+    found = read(tmp_path, "a.txt", b"good\n\nbad \xff\nand \xfe\n\ngood\n\n\xc3\xa9\xc3", undecodable="drop")
+    assert found == [
+        Document("a.txt#0", None, "good"),
+        Undecodable("a.txt#1", "bytes that are not UTF-8 at offset 10", "bad \ufffd\nand \ufffd"),
+        Document("a.txt#2", None, "good"),
+        Undecodable("a.txt#3", "bytes that are not UTF-8 at offset 27", "é\ufffd"),
+    ]
+
+
+def test_rows_that_cannot_be_decoded(tmp_path):
+    bad = b'{"text": "a\xff", "x": ""}\n{"text": "b", "x": "\xff"}\n{"text": "c\\ud83d", "x": ""}\n'
+    found = read(tmp_path, "a.jsonl", bad, undecodable="drop")
+    assert found == [
+        Undecodable("a.jsonl:1", "bytes that are not UTF-8 at offset 11", "a\ufffd"),
+        Document("a.jsonl:2", None, "b"),
+        Undecodable("a.jsonl:3", r"the lone surrogate '\ud83d'", "c\ufffd"),
+    ]
+    with pytest.raises(InputError, match=r"a\.jsonl must be UTF-8, got byte 0xff at offset 11"):
+        read(tmp_path, "")
+
+
+def test_strings_of_parquet_are_checked_too(tmp_path):
+    strings = pa.array([b"fine", b"bad \xff"]).cast(pa.string(), safe=False)
+    pq.write_table(pa.table({"text": strings}), tmp_path / "a.parquet")
+    assert read(tmp_path, "", undecodable="drop") == [
+        Document("a.parquet#0", None, "fine"),
+        Undecodable("a.parquet#1", "bytes that are not UTF-8 at offset 4", "bad \ufffd"),
+    ]
+    with pytest.raises(InputError, match=r"a\.parquet row 2: field 'text' must be valid Unicode, got bytes"):
+        read(tmp_path, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", b"fine\n\nbad \xff", r"a\.txt must be UTF-8, got byte 0xff at offset 10"),
+        ("a.txt.gz", gzip.compress(b"x" * 99)[:-9], r"a\.txt\.gz must be a whole \.gz file, got after \d+ bytes"),
+        ("a.jsonl", b'{"text": "a"}\n{"txt": "b"}', r"a\.jsonl line 2 has no field 'text'; did you mean 'txt'\?"),
+        ("a.jsonl", b'{"text": null}', r"a\.jsonl line 1: field 'text' must be text, got None"),
+        ("a.csv", b"id,words\n", r"the table .*a\.csv has no column 'text'"),
+    ],
+)
+def test_malformed_files(tmp_path, name, content, message):
+    with pytest.raises(InputError, match=message):
+        read(tmp_path, name, content)
+
+
+def test_a_file_of_an_unknown_kind(tmp_path):
+    (tmp_path / "a.docx").write_bytes(b"PK")
+    with pytest.raises(InputError, match=r"a file of documents must be \.txt, \.jsonl, .*, got .*a\.docx"):
+        list(read_documents(str(tmp_path / "a.docx"), TextSource(str(tmp_path / "a.docx"))))
+
+
+def test_a_split_of_a_saved_dataset(tmp_path):
+    (tmp_path / "train").mkdir()
+    (tmp_path / "dataset_dict.json").write_text('{"splits": ["train"]}')
+    (tmp_path / "train" / "dataset_info.json").write_text("{}")
+    table = pa.table({"text": ["one"]})
+    with ipc.new_stream(str(tmp_path / "train" / "data-00000-of-00001.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    assert TextSource(str(tmp_path), split="train").files() == [str(tmp_path / "train" / "data-00000-of-00001.arrow")]
+    assert read(tmp_path, "", split="train") == [Document("train/data-00000-of-00001.arrow#0", None, "one")]
 
 
 def test_text_file_is_parted_by_blank_lines(tmp_path):
@@ -76,83 +191,6 @@ def test_folder_without_text(tmp_path):
         TextSource(str(tmp_path)).check()
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("t.tsv", 'text\tlabel\na "b\t0\nc, d\t1\n'),
-        ("t.csv", 'label,text\n0,"a ""b"\n1,"c, d"\n'),
-        ("t.jsonl", '{"text": "a \\"b", "label": 0}\n{"text": "c, d", "label": "1"}\n'),
-    ],
-)
-def test_reads_tables(tmp_path, name, content):
-    (tmp_path / name).write_text(content)
-    source = TableSource(str(tmp_path / name))
-    source.check()
-    assert source.splits() == {"train": [TextRow('a "b', "0"), TextRow("c, d", "1")]}
-
-
-def test_reads_pairs_and_splits(tmp_path):
-    (tmp_path / "a.tsv").write_text("q\tp\tsame\none\ttwo\tyes\nx\ty\tno\n")
-    (tmp_path / "b.tsv").write_text("same\tq\tp\nyes\tu\tv\n")
-    source = TableSource(str(tmp_path / "a.tsv"), test=str(tmp_path / "b.tsv"), text="q", second_text="p", label="same")
-    assert source.splits()["test"] == [TextRow("u", "yes", "v")]
-
-
-def test_table_fingerprint_follows_content_and_columns(tmp_path):
-    file = tmp_path / "a.tsv"
-    file.write_text("text\tlabel\tother\na\t0\t1\nb\t1\t0\n")
-    prints = {TableSource(str(file)).fingerprint(), TableSource(str(file), label="other").fingerprint()}
-    file.write_text("text\tlabel\tother\na\t0\t1\nb\t1\t1\n")
-    prints.add(TableSource(str(file)).fingerprint())
-    assert len(prints) == 3
-
-
-def bad_tables():
-    yield "t.tsv", b"sentence\tlabel\na\t0\n", r"has no column 'text'; known: label, sentence"
-    yield "t.tsv", b"texts\tlabel\na\t0\n", r"has no column 'text'; did you mean 'texts'\?"
-    yield "t.tsv", b"", r"has no column 'text'"
-    yield "t.tsv", b"text\tlabel\n", r"must hold at least one row, got none"
-    yield "t.tsv", b"text\tlabel\na\n", r"t\.tsv line 2 must have 2 fields, got 1"
-    yield "t.tsv", b"text\tlabel\n \t1\n", r"t\.tsv line 2: column 'text' must not be empty"
-    yield "t.tsv", b"text\tlabel\na\t1\n", r"must hold at least 2 labels, got only \['1'\]"
-    yield "t.csv", b'text,label\n"a"b,1\n', r"t\.csv line 2 must be valid csv"
-    yield "t.tsv", b"text\tlabel\n\xe9\t1\n", r"must be UTF-8, got byte 0xe9 at offset 11"
-    yield "t.xml", b"<a/>", r"must be \.jsonl, \.ndjson, \.csv, \.tsv, \.parquet, \.arrow, got .*t\.xml"
-    yield "t.jsonl", b'{"text": "a", "lable": 1}\n', r"line 1 has no field 'label'; did you mean 'lable'\?"
-
-
-@pytest.mark.parametrize(("name", "content", "message"), list(bad_tables()))
-def test_bad_table(tmp_path, name, content, message):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        TableSource(str(tmp_path / name)).check()
-
-
-def test_missing_table(tmp_path):
-    with pytest.raises(InputError, match=r"the table must be a file or a folder that exists, got .*none\.tsv"):
-        TableSource(str(tmp_path / "none.tsv")).check()
-
-
-def test_label_that_training_never_saw(tmp_path):
-    (tmp_path / "a.tsv").write_text("text\tlabel\na\tpositive\nb\tnegative\n")
-    (tmp_path / "b.tsv").write_text("text\tlabel\na\tpositve\n")
-    with pytest.raises(
-        InputError, match=r"validation has the label 'positve', which training never saw; did you mean 'positive'\?"
-    ):
-        TableSource(str(tmp_path / "a.tsv"), validation=str(tmp_path / "b.tsv")).check()
-
-
-@pytest.mark.parametrize(("first", "second"), [("2.5", "2.50"), ("1", "1.00000001")])
-def test_a_regression_cannot_be_scored_on_a_constant(tmp_path, first, second):
-    for name, rows in (("train", "a\t1\nb\t1\n"), ("dev", "a\t1\nb\t2\n"), ("test", f"a\t{first}\nb\t{second}\n")):
-        (tmp_path / f"{name}.tsv").write_text(f"text\tlabel\n{rows}")
-    train, dev, test = (str(tmp_path / f"{name}.tsv") for name in ("train", "dev", "test"))
-    TableSource(train, dev, dev, task="regression").check()
-    message = f"^test must hold at least 2 different numbers to correlate, got only {float(first):g}$"
-    with pytest.raises(InputError, match=message):
-        TableSource(train, dev, test, task="regression").check()
-
-
 def test_a_corpus_of_several_kinds_without_what_cannot_be_decoded(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"good\n\nbad \xff\n\nlast")
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"text\nfrom a table\n"))
@@ -187,59 +225,16 @@ def test_check_reads_the_start_of_a_file_and_at_least_one_document(tmp_path, mon
         list(TextSource(str(tmp_path)).documents())
 
 
-def test_numbers_for_a_regression(tmp_path):
-    file = tmp_path / "a.tsv"
-    file.write_text("a\tb\tscore\nx\ty\t2.5\n")
-    source = TableSource(str(file), text="a", second_text="b", label="score", task="regression")
-    assert source.splits() == {"train": [TextRow("x", "2.5", "y")]}
-    assert source.fingerprint() != dataclasses.replace(source, task="classification").fingerprint()
-    for bad in ("high", "nan", "inf"):
-        file.write_text(f"a\tb\tscore\nx\ty\t2.5\nx\ty\t{bad}\n")
-        with pytest.raises(InputError, match=rf"a\.tsv line 3: column 'score' must be a finite number, got '{bad}'"):
-            source.check()
-
-
-def test_a_table_in_many_files(tmp_path):
-    (tmp_path / "b.csv").write_text("text,label\nb,1\n")
-    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b'{"text": "a", "label": 0}'))
-    rows = [TextRow("a", "0"), TextRow("b", "1")]
-    assert TableSource(str(tmp_path)).splits()["train"] == rows
-    assert TableSource(f"{tmp_path}/*").splits()["train"] == rows
-
-
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("settings", "message"),
     [
-        (lambda: TextSource(""), r"TextSource\.path must not be empty"),
-        (lambda: TextSource("a", text=""), r"TextSource\.text must not be empty"),
-        (lambda: TextSource("a", id="text"), r"TextSource\.id must be another field than text, got 'text'"),
-        (lambda: TextSource("a", document_end="page"), r"TextSource\.document_end must be one of .*, got 'page'"),
-        (lambda: TextSource("a", undecodable="keep"), r"TextSource\.undecodable must be one of .*, got 'keep'"),
-        (lambda: TableSource("a.tsv", task="answers"), r"TableSource\.task must be one of .*, got 'answers'"),
-        (lambda: TableSource(""), r"TableSource\.train must not be empty"),
-        (lambda: TableSource("a.tsv", text="label"), r"TableSource\.text, label and second_text must be different"),
-        (lambda: DocstringCorpus(megabytes=0), r"DocstringCorpus\.megabytes must be positive and finite, got 0"),
-        (lambda: DocstringCorpus(megabytes=float("inf")), r"DocstringCorpus\.megabytes must be positive and finite"),
-        (lambda: DocstringTask(rows_per_label=1), r"DocstringTask\.rows_per_label must be at least 8, got 1"),
+        ({"path": ""}, r"TextSource\.path must not be empty"),
+        ({"text": ""}, r"TextSource\.text must not be empty"),
+        ({"id": "text"}, r"TextSource\.id must be another field than text, got 'text'"),
+        ({"document_end": "page"}, r"TextSource\.document_end must be one of .*, got 'page'"),
+        ({"undecodable": "keep"}, r"TextSource\.undecodable must be one of .*, got 'keep'"),
     ],
 )
-def test_sources_are_checked_on_creation(make, message):
+def test_settings_are_checked_on_creation(settings, message):
     with pytest.raises(ValueError, match=message):
-        make()
-
-
-@pytest.mark.parametrize(("make", "other"), [(DocstringCorpus, 1.0), (DocstringTask, 100)])
-def test_docstring_fingerprints_follow_the_option(make, other):
-    make().check()
-    assert make().fingerprint() == make().fingerprint()
-    assert make(other).fingerprint() != make().fingerprint()
-
-
-def test_steps_are_imported_without_heavy_libraries():
-    steps = ("ingest_corpus", "build_vocabulary", "mask_examples", "ingest_examples", "sources.docstrings")
-    code = (
-        f"import sys, json; [__import__('components.' + step) for step in {steps}]; print(json.dumps([*sys.modules]))"
-    )
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    heavy = {"tensorflow", "tensorflow_text", "keras", "apache_beam", "numpy", "sklearn", "datasketch", "pyarrow"}
-    assert not heavy.intersection(json.loads(loaded))
+        TextSource(**{"path": "a", **settings})

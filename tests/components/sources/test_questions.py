@@ -1,13 +1,18 @@
+import dataclasses
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from components.dsl.errors import InputError
 from components.files.record_files import Record
-from components.sources.questions import Question, as_fields, parse_question, read_squad
+from components.sources.questions import Question, QuestionSource, as_fields, parse_question, read_squad
+from components.sources.tagged_words import SentenceSource
 
 CONTEXT = "Ann met Bob in é Rome."
 ENTRY = {"id": "q1", "question": "Who?", "answers": [{"text": "Ann", "answer_start": 0}]}
+QUESTION = {"id": "q", "question": "Who?", "context": "Ann ran.", "answers": {"text": ["Ann"], "answer_start": [0]}}
 
 
 def squad(folder, *entries, context=CONTEXT, **changes):
@@ -81,3 +86,55 @@ def test_a_row_whose_answers_do_not_match():
     values = ("q", "Who?", CONTEXT, {"text": ["Ann"], "answer_start": []})
     with pytest.raises(InputError, match=r"\(id 'q'\): answers must have as many text as answer_start, got 1 and 0"):
         parse_question(Record("f", "row 4", values, None))
+
+
+def write(folder, name, content):
+    (folder / name).write_text(content)
+    return str(folder / name)
+
+
+def test_questions_of_both_formats(tmp_path):
+    row = write(tmp_path, "a.jsonl", json.dumps(QUESTION))
+    pq.write_table(pa.Table.from_pylist([QUESTION]), tmp_path / "b.parquet")
+    entry = {"id": "q", "question": "Who?", "answers": [{"text": "Ann", "answer_start": 0}]}
+    paragraph = {"context": "Ann ran.", "qas": [entry]}
+    squad = write(tmp_path, "c.json", json.dumps({"data": [{"paragraphs": [paragraph]}]}))
+    source = QuestionSource(row, str(tmp_path / "b.parquet"), squad)
+    source.check()
+    expected = [Question("q", "Who?", "Ann ran.", (("Ann", 0),))]
+    assert source.splits() == {"train": expected, "validation": expected, "test": expected}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"a\.jsonl must hold at least one question, got none"),
+        (f"{json.dumps(QUESTION)}\n" * 2, r"the ids of .*a\.jsonl must differ, got 'q' 2 times"),
+        ('{"id": "q", "question": "?", "context": "c"}', r"a\.jsonl line 1 has no field 'answers'"),
+    ],
+)
+def test_files_that_hold_no_such_questions(tmp_path, content, message):
+    with pytest.raises(InputError, match=message):
+        QuestionSource(write(tmp_path, "a.jsonl", content)).check()
+
+
+def test_fingerprints_follow_the_content(tmp_path):
+    files = [write(tmp_path, name, json.dumps(QUESTION)) for name in ("a.jsonl", "b.jsonl")]
+    source, other = map(QuestionSource, files)
+    assert source.fingerprint() != SentenceSource(files[0]).fingerprint()
+    assert source.fingerprint() == other.fingerprint()
+    assert source.fingerprint() != dataclasses.replace(source, test=files[1]).fingerprint()
+    write(tmp_path, "b.jsonl", json.dumps({**QUESTION, "question": "Who ran?"}))
+    assert source.fingerprint() != other.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"train": ""}, r"QuestionSource\.train must not be empty"),
+        ({"task": "answers"}, r"QuestionSource\.task must be one of"),
+    ],
+)
+def test_settings_are_checked_on_creation(settings, message):
+    with pytest.raises(ValueError, match=message):
+        QuestionSource(**{"train": "a", **settings})

@@ -1,0 +1,211 @@
+"""The rows of each task: their records hold what the task itself makes of them, and their files hold them whole."""
+
+import json
+from collections import Counter
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from components.artifacts.task_examples import TaskExamples
+from components.dsl.errors import InputError
+from components.examples.base import ROWS_AT_ONCE, Encoding
+from components.examples.registry import TASK_ROWS, read_rows, write_rows
+from components.sources.questions import Question, QuestionSource
+from components.sources.table import TextRow
+from components.sources.tagged_words import Sentence, SentenceSource
+from keras_bert.config import EncoderConfig
+from keras_bert.data.schemas import SCHEMAS
+from keras_bert.losses import IGNORED
+from keras_bert.models.encoder import build_encoder
+from keras_bert.tasks.registry import TASKS
+from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+
+TOKENIZER = Tokenizer([*SPECIAL_TOKENS, "a", "b", "c", "##a", "##b"], lowercase=True)
+TEXTS = ["a ba c", "c", "ab \u200d abab c c c a", "b b b b b b b b b b b b"]
+LABELS = ["B-x", "I-x", "O"]
+SENTENCES = [Sentence(words := tuple(text.split()), ("B-x", *("O",) * (len(words) - 1))) for text in TEXTS]
+ANSWERS = [(("ba", 2), ("c", 5)), (), (("abab c", 5),), (("b b", 2),)]
+ROWS = {
+    "classification": [TextRow(text, label) for text, label in zip(TEXTS, ["B-x", "O", "O", "I-x"], strict=True)],
+    "regression": [TextRow(text, str(number / 3), "b") for number, text in enumerate(TEXTS)],
+    "embedding": [TextRow(text, str(number / 3), TEXTS[3 - number]) for number, text in enumerate(TEXTS)],
+    "token_classification": SENTENCES,
+    "question_answering": [Question(str(n), "a b c a", *row) for n, row in enumerate(zip(TEXTS, ANSWERS, strict=True))],
+}
+
+
+def encoding(max_length=12):
+    return Encoding(TOKENIZER, LABELS, max_length, stride=3, max_query_length=3)
+
+
+def stack(records, name, filling=0):
+    """The values of a feature of all records, padded to the longest."""
+    features = [tf.train.Example.FromString(record).features.feature[name] for record in records]
+    rows = [getattr(feature, feature.WhichOneof("kind")).value for feature in features]
+    width = max(map(len, rows))
+    return np.array([[*row, *[filling] * (width - len(row))] for row in rows])
+
+
+@pytest.fixture(scope="module")
+def build():
+    """A task by its name, with the settings that its rows tell."""
+    shape = {"num_layers": 1, "hidden_size": 4, "num_heads": 1, "intermediate_size": 4, "max_length": 12}
+    keras.utils.set_random_seed(0)
+    encoder = build_encoder(EncoderConfig(vocabulary_size=TOKENIZER.vocabulary_size, **shape))
+
+    def build(task, max_length=12):
+        settings = TASK_ROWS[task].settings(encoding(max_length), ROWS[task])
+        return TASKS[task].build(encoder, TOKENIZER, **settings)
+
+    return build
+
+
+def make_records(task, max_length=12):
+    own = encoding(max_length)
+    return list(TASK_ROWS[task].records(ROWS[task], own)), own.cut
+
+
+def assert_same_inputs(records, features, record_prefix="", feature_prefix=""):
+    for name in ("token_ids", "segment_ids"):
+        np.testing.assert_array_equal(stack(records, record_prefix + name), features[feature_prefix + name])
+
+
+def test_labels(build):
+    records, cut = make_records("classification")
+    features, expected = build("classification").examples(TEXTS, [row.label for row in ROWS["classification"]])
+    assert_same_inputs(records, features)
+    np.testing.assert_array_equal(stack(records, "label")[:, 0], expected)
+    assert cut == {False: 3, True: 1}
+
+
+def test_numbers_of_pairs(build):
+    records, cut = make_records("regression")
+    features, values = build("regression").examples(TEXTS, [float(row.label) for row in ROWS["regression"]], ["b"] * 4)
+    assert_same_inputs(records, features)
+    np.testing.assert_array_equal(stack(records, "value").astype("float32"), values)
+    assert cut == {False: 2, True: 2}
+
+
+def test_texts_apart(build):
+    records, cut = make_records("embedding")
+    rows = ROWS["embedding"]
+    arguments = [row.text for row in rows], [row.second_text for row in rows], [float(row.label) for row in rows]
+    features, values = build("embedding").examples(*arguments)
+    assert_same_inputs(records, features, feature_prefix="first_")
+    assert_same_inputs(records, features, "second_", "second_")
+    np.testing.assert_array_equal(stack(records, "value").astype("float32"), values)
+    # Each text counts: the long one stands in the first place once, and once in the second.
+    assert cut == {False: 6, True: 2}
+
+
+def test_sentences(build):
+    records, cut = make_records("token_classification", max_length=8)
+    features, expected = build("token_classification", max_length=8).examples(*zip(*SENTENCES, strict=True))
+    assert_same_inputs(records, features)
+    np.testing.assert_array_equal(stack(records, "label", IGNORED), expected)
+    assert stack(records, "row")[:, 0].tolist() == [0, 1, 2, 2, 3, 3]
+    assert not cut, "a long sentence has several records"
+
+
+def test_questions(build):
+    records, cut = make_records("question_answering")
+    rows = ROWS["question_answering"]
+    firsts = [row.answers[0] if row.answers else None for row in rows]
+    features, positions = build("question_answering").examples([row.question for row in rows], TEXTS, firsts)
+    assert_same_inputs(records, features)
+    np.testing.assert_array_equal(stack(records, "positions"), positions)
+    assert stack(records, "row")[:, 0].tolist() == sorted(stack(records, "row")[:, 0].tolist())
+    assert {*stack(records, "row")[:, 0].tolist()} == {0, 1, 2, 3}
+    assert not cut, "a long context has several records"
+
+
+def test_an_answer_without_a_piece_is_named():
+    row = Question("q7", "a", "a \u200d b", (("\u200d", 2),))
+    with pytest.raises(InputError, match=r"^question 'q7': the answer '\\u200d' must hold a word piece, got only what"):
+        list(TASK_ROWS["question_answering"].records([row], encoding()))
+
+
+@pytest.mark.parametrize("task", TASK_ROWS)
+def test_records_have_the_features_of_the_schema(task):
+    records, _ = make_records(task)
+    for record in records:
+        assert set(tf.train.Example.FromString(record).features.feature) == set(SCHEMAS[task])
+
+
+def test_every_task_that_is_trained_on_rows_has_them():
+    assert set(TASK_ROWS) == set(SCHEMAS) == set(TASKS) - {"pretraining"}
+
+
+@pytest.mark.parametrize("task", TASK_ROWS)
+def test_rows_come_back_as_they_were_written(tmp_path, task):
+    examples = TaskExamples(tmp_path)
+    for split in ("test", "again"):
+        write_rows(tmp_path / f"{split}.jsonl.gz", TASK_ROWS[task], ROWS[task])
+    (tmp_path / "features.json").write_text(json.dumps({"task": task}))
+    assert read_rows(examples, "test") == ROWS[task]
+    assert (tmp_path / "test.jsonl.gz").read_bytes() == (tmp_path / "again.jsonl.gz").read_bytes()
+
+
+@pytest.mark.parametrize("task", ["regression", "token_classification", "question_answering"])
+def test_many_rows_are_tokenized_in_portions(task):
+    many = (ROWS[task] * ROWS_AT_ONCE)[: 2 * ROWS_AT_ONCE + 1]
+    records = list(TASK_ROWS[task].records(many, encoding()))
+    alone = [list(TASK_ROWS[task].records([row], encoding())) for row in ROWS[task]]
+    tokens = stack(records, "token_ids").shape[0]
+    assert tokens == sum(len(alone[number % 4]) for number in range(len(many)))
+    if task != "regression":
+        rows = stack(records, "row")[:, 0].tolist()
+        assert rows == [number for number in range(len(many)) for _ in alone[number % 4]]
+
+
+def test_the_texts_that_splits_may_not_share():
+    keys = {task: TASK_ROWS[task].key(rows[1]) for task, rows in ROWS.items()}
+    assert keys == {
+        "classification": ("c", ""),
+        "regression": ("c", "b"),
+        "embedding": ("c", TEXTS[2]),
+        "token_classification": ("c",),
+        "question_answering": ("c",),
+    }
+
+
+def test_labels_and_their_counts():
+    rows = TASK_ROWS["classification"]
+    assert rows.labels(None, ROWS["classification"]) == LABELS
+    assert rows.count_labels(ROWS["classification"]) == {"B-x": 1, "I-x": 1, "O": 2}
+    assert [rows.stratum(row) for row in ROWS["classification"]] == ["B-x", "O", "O", "I-x"]
+    tags = TASK_ROWS["token_classification"]
+    # Of an entity both tags, whether or not there is one that goes on.
+    assert tags.labels(SentenceSource("a"), SENTENCES[:1]) == LABELS
+    assert tags.count_labels(SENTENCES[:2]) == Counter({"B-x": 2, "O": 2})
+    for task in ("regression", "embedding", "question_answering"):
+        assert TASK_ROWS[task].labels(QuestionSource("a"), ROWS[task]) == []
+        assert TASK_ROWS[task].count_labels(ROWS[task]) is None
+    for task in set(TASK_ROWS) - {"classification"}:
+        assert {TASK_ROWS[task].stratum(row) for row in ROWS[task]} == {""}
+
+
+def test_settings_are_those_of_the_task():
+    found = {task: rows.settings(encoding(), ROWS[task]) for task, rows in TASK_ROWS.items()}
+    windows = {"max_length": 12, "stride": 3, "max_query_length": 3}
+    assert found == {
+        "classification": {"max_length": 12, "labels": LABELS},
+        "regression": {"max_length": 12},
+        "embedding": {"max_length": 12},
+        "token_classification": {"max_length": 12, "labels": LABELS},
+        "question_answering": {**windows, "null_threshold": 0.0},
+    }
+    # Where each question has an answer there is nothing to find.
+    answered = [row for row in ROWS["question_answering"] if row.answers]
+    assert TASK_ROWS["question_answering"].settings(encoding(), answered) == {**windows, "null_threshold": None}
+
+
+@pytest.mark.parametrize("task", ["regression", "embedding"])
+def test_numbers_must_differ_where_they_are_measured(task):
+    same = [row._replace(label="0.5") for row in ROWS[task]]
+    TASK_ROWS[task].check({"train": same, "validation": ROWS[task], "test": ROWS[task]})
+    for split in ("validation", "test"):
+        with pytest.raises(InputError, match=f"^{split} must hold at least 2 different numbers to correlate, got only"):
+            TASK_ROWS[task].check({"train": same, "validation": ROWS[task], "test": ROWS[task], split: same})

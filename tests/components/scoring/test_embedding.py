@@ -1,0 +1,32 @@
+"""Vectors, by their cosines."""
+
+import types
+
+import numpy as np
+import pytest
+
+from components.scoring.embedding import EmbeddingScoring
+from components.sources.table import TextRow
+
+SCORING = EmbeddingScoring()
+VECTORS = {"a": [3.0, 4.0], "b": [-4.0, 3.0], "c": [0.0, 0.5], "zero": [0.0, 0.0]}
+TASK = types.SimpleNamespace(predict=lambda texts: np.array([VECTORS[text] for text in texts], "float32"))
+
+
+def test_a_task_is_asked_for_the_cosines_of_pairs() -> None:
+    rows = [TextRow("a", "", "a"), TextRow("a", "", "b"), TextRow("c", "", "a"), TextRow("a", "", "zero")]
+    assert SCORING.ask(TASK, rows) == pytest.approx([1.0, 0.0, 0.8, 0.0])
+
+
+def test_cosines_are_correlated_with_the_likeness_of_the_texts() -> None:
+    rows = [TextRow("a", "1.0", "a"), TextRow("a", "-0.5", "b"), TextRow("c", "0.9", "a")]
+    found = SCORING.score(rows, [0.9, 0.1, 0.5], [])
+    assert found.metrics["spearman"] == pytest.approx(1.0)
+    assert list(found.metrics) == list(SCORING.metrics([])) == ["spearman", "pearson"]
+
+
+def test_words_are_the_baseline_and_no_answer_is_the_same_to_all() -> None:
+    rows = [TextRow("ship sail", "1", "sail ship"), TextRow("cow barn", "0", "ship sail")]
+    (cosines,) = SCORING.baselines(rows, rows, rows).values()
+    assert cosines == pytest.approx([1.0, 0.0])
+    assert SCORING.trivial(rows, rows) is None

@@ -1,0 +1,44 @@
+"""How the time of a row is taken."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from components.scoring import latency
+from components.scoring.latency import on_one_processor, time_rows
+
+
+def test_every_row_is_timed_after_a_first_pass() -> None:
+    calls: list[int] = []
+    milliseconds = time_rows(lambda row: calls.append(row["token_ids"]), [{"token_ids": 1}, {"token_ids": 2}])
+    assert calls == [1, 2, 1, 2]
+    assert milliseconds >= 0
+
+
+def test_the_median_in_milliseconds_of_the_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = iter(np.cumsum([0, 0.003, 1, 0.001, 1, 0.002]))
+    monkeypatch.setattr(latency, "TIMED_ROWS", 3)
+    monkeypatch.setattr(latency.time, "perf_counter", lambda: float(next(ticks)))
+    rows = [{"token_ids": number} for number in range(5)]
+    assert time_rows(lambda row: row, rows) == pytest.approx(2.0)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux tells")
+def test_all_threads_are_on_one_processor_for_a_while() -> None:
+    before = os.sched_getaffinity(0)
+    done, found = threading.Event(), []
+
+    def look() -> None:
+        done.wait(10)
+        found.append(os.sched_getaffinity(0))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    with on_one_processor():
+        assert os.sched_getaffinity(0) == {min(before)}
+        done.set()
+        thread.join()
+    assert found == [{min(before)}]
+    assert os.sched_getaffinity(0) == before

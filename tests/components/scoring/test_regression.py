@@ -1,0 +1,57 @@
+"""Numbers, by their order and by their line."""
+
+import math
+import types
+
+import pytest
+
+from components.scoring.regression import RegressionScoring, score_numbers
+from components.sources.table import TextRow
+
+SCORING = RegressionScoring()
+
+
+def rows(*numbers: float, second: str | None = None) -> list[TextRow]:
+    return [TextRow("x" * place, str(number), second) for place, number in enumerate(numbers, start=1)]
+
+
+def test_numbers_are_correlated() -> None:
+    found = score_numbers(rows(1.0, 4.0, 9.0, 16.0), [1.0, 2.0, 3.0, 4.0])
+    assert found.metrics["spearman"] == pytest.approx(1.0)
+    # By hand: the covariance 12.5 over the roots of 5 and 129.
+    assert found.metrics["pearson"] == pytest.approx(25 / math.sqrt(5 * 129))
+    assert list(found.metrics) == ["spearman", "pearson"]
+    assert not found.report
+    assert found.confusion is None
+
+
+def test_one_answer_to_all_rows_orders_nothing() -> None:
+    assert score_numbers(rows(0.5, 0.6), [1.0, 1.0]).metrics == {"spearman": 0.0, "pearson": 0.0}
+
+
+def test_one_true_number_for_all_rows_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^truth must hold at least 2 different numbers, got 2 of 1$"):
+        score_numbers(rows(3.0, 3.0), [1.0, 2.0])
+
+
+def test_the_trivial_answer_is_the_mean_of_the_training_rows() -> None:
+    name, answers = SCORING.trivial(rows(1.0, 2.0, 6.0), rows(9.0, 8.0))
+    assert (name, answers) == ("training mean", [3.0, 3.0])
+    assert SCORING.score(rows(9.0, 8.0), answers, []).metrics["spearman"] == 0.0
+
+
+def test_pairs_have_a_baseline_of_their_own() -> None:
+    train = [TextRow(text, str(number)) for text, number in (("ship sail", 1), ("cow barn", 0), ("ship barn", 0.5))] * 4
+    found = SCORING.baselines(train, train, train)
+    assert list(found) == ["bag of n-grams"]
+    assert SCORING.score(train, found["bag of n-grams"], []).metrics["spearman"] > 0.9
+    pairs = [row._replace(second_text="ship sail") for row in train]
+    found = SCORING.baselines(pairs, pairs, pairs)
+    assert list(found) == ["bag of n-grams", "TF-IDF cosine"]
+    assert found["TF-IDF cosine"][:2] == pytest.approx([1.0, 0.0])
+
+
+@pytest.mark.parametrize(("second", "asked"), [(None, None), ("z", ["z", "z"])])
+def test_a_task_is_asked_for_numbers(second: str | None, asked: list[str] | None) -> None:
+    task = types.SimpleNamespace(predict=lambda texts, pairs: [len(text) + 10 * (pairs == asked) for text in texts])
+    assert SCORING.ask(task, rows(0.0, 0.0, second=second)) == [11, 12]

@@ -1,0 +1,147 @@
+import dataclasses
+import gzip
+
+import pytest
+
+from components.dsl.errors import InputError
+from components.sources.table import TableSource, TextRow
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.tsv", 'text\tlabel\na "b\t0\nc, d\t1\n'),
+        ("t.csv", 'label,text\n0,"a ""b"\n1,"c, d"\n'),
+        ("t.jsonl", '{"text": "a \\"b", "label": 0}\n{"text": "c, d", "label": "1"}\n'),
+    ],
+)
+def test_reads_tables(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    source = TableSource(str(tmp_path / name))
+    source.check()
+    assert source.splits() == {"train": [TextRow('a "b', "0"), TextRow("c, d", "1")]}
+
+
+def test_reads_pairs_and_splits(tmp_path):
+    (tmp_path / "a.tsv").write_text("q\tp\tsame\none\ttwo\tyes\nx\ty\tno\n")
+    (tmp_path / "b.tsv").write_text("same\tq\tp\nyes\tu\tv\n")
+    source = TableSource(str(tmp_path / "a.tsv"), test=str(tmp_path / "b.tsv"), text="q", second_text="p", label="same")
+    assert source.splits()["test"] == [TextRow("u", "yes", "v")]
+
+
+def test_table_fingerprint_follows_content_and_columns(tmp_path):
+    file = tmp_path / "a.tsv"
+    file.write_text("text\tlabel\tother\na\t0\t1\nb\t1\t0\n")
+    prints = {TableSource(str(file)).fingerprint(), TableSource(str(file), label="other").fingerprint()}
+    file.write_text("text\tlabel\tother\na\t0\t1\nb\t1\t1\n")
+    prints.add(TableSource(str(file)).fingerprint())
+    assert len(prints) == 3
+
+
+def bad_tables():
+    yield "t.tsv", b"sentence\tlabel\na\t0\n", r"has no column 'text'; known: label, sentence"
+    yield "t.tsv", b"texts\tlabel\na\t0\n", r"has no column 'text'; did you mean 'texts'\?"
+    yield "t.tsv", b"", r"has no column 'text'"
+    yield "t.tsv", b"text\tlabel\n", r"must hold at least one row, got none"
+    yield "t.tsv", b"text\tlabel\na\n", r"t\.tsv line 2 must have 2 fields, got 1"
+    yield "t.tsv", b"text\tlabel\n \t1\n", r"t\.tsv line 2: column 'text' must not be empty"
+    yield "t.tsv", b"text\tlabel\na\t1\n", r"must hold at least 2 labels, got only \['1'\]"
+    yield "t.csv", b'text,label\n"a"b,1\n', r"t\.csv line 2 must be valid csv"
+    yield "t.tsv", b"text\tlabel\n\xe9\t1\n", r"must be UTF-8, got byte 0xe9 at offset 11"
+    yield "t.xml", b"<a/>", r"must be \.jsonl, \.ndjson, \.csv, \.tsv, \.parquet, \.arrow, got .*t\.xml"
+    yield "t.jsonl", b'{"text": "a", "lable": 1}\n', r"line 1 has no field 'label'; did you mean 'lable'\?"
+
+
+@pytest.mark.parametrize(("name", "content", "message"), list(bad_tables()))
+def test_bad_table(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        TableSource(str(tmp_path / name)).check()
+
+
+def test_missing_table(tmp_path):
+    with pytest.raises(InputError, match=r"the table must be a file or a folder that exists, got .*none\.tsv"):
+        TableSource(str(tmp_path / "none.tsv")).check()
+
+
+def test_label_that_training_never_saw(tmp_path):
+    (tmp_path / "a.tsv").write_text("text\tlabel\na\tpositive\nb\tnegative\n")
+    (tmp_path / "b.tsv").write_text("text\tlabel\na\tpositve\n")
+    with pytest.raises(
+        InputError, match=r"validation has the label 'positve', which training never saw; did you mean 'positive'\?"
+    ):
+        TableSource(str(tmp_path / "a.tsv"), validation=str(tmp_path / "b.tsv")).check()
+
+
+@pytest.mark.parametrize(("first", "second"), [("2.5", "2.50"), ("1", "1.00000001")])
+def test_a_regression_cannot_be_scored_on_a_constant(tmp_path, first, second):
+    for name, rows in (("train", "a\t1\nb\t1\n"), ("dev", "a\t1\nb\t2\n"), ("test", f"a\t{first}\nb\t{second}\n")):
+        (tmp_path / f"{name}.tsv").write_text(f"text\tlabel\n{rows}")
+    train, dev, test = (str(tmp_path / f"{name}.tsv") for name in ("train", "dev", "test"))
+    TableSource(train, dev, dev, task="regression").check()
+    message = f"^test must hold at least 2 different numbers to correlate, got only {float(first):g}$"
+    with pytest.raises(InputError, match=message):
+        TableSource(train, dev, test, task="regression").check()
+
+
+def test_numbers_for_a_regression(tmp_path):
+    file = tmp_path / "a.tsv"
+    file.write_text("a\tb\tscore\nx\ty\t2.5\n")
+    source = TableSource(str(file), text="a", second_text="b", label="score", task="regression")
+    assert source.splits() == {"train": [TextRow("x", "2.5", "y")]}
+    assert source.fingerprint() != dataclasses.replace(source, task="classification").fingerprint()
+    for bad in ("high", "nan", "inf"):
+        file.write_text(f"a\tb\tscore\nx\ty\t2.5\nx\ty\t{bad}\n")
+        with pytest.raises(InputError, match=rf"a\.tsv line 3: column 'score' must be a finite number, got '{bad}'"):
+            source.check()
+
+
+def test_a_table_in_many_files(tmp_path):
+    (tmp_path / "b.csv").write_text("text,label\nb,1\n")
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b'{"text": "a", "label": 0}'))
+    rows = [TextRow("a", "0"), TextRow("b", "1")]
+    assert TableSource(str(tmp_path)).splits()["train"] == rows
+    assert TableSource(f"{tmp_path}/*").splits()["train"] == rows
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"train": ""}, r"TableSource\.train must not be empty"),
+        ({"text": "label"}, r"TableSource\.text, label and second_text must be different"),
+        ({"task": "answers"}, r"TableSource\.task must be one of .*, got 'answers'"),
+        ({"task": "embedding"}, r"TableSource\.second_text must be set for embedding, got None"),
+        ({"task": "embedding", "second_text": "b", "scale": 0.0}, r"TableSource\.scale must be positive, got 0\.0"),
+        (
+            {"task": "embedding", "second_text": "b", "scale": float("inf")},
+            r"TableSource\.scale must be a finite number, got inf",
+        ),
+        ({"task": "regression", "scale": 5.0}, r"TableSource\.scale must be left out but for embedding, got 5\.0"),
+    ],
+)
+def test_settings_are_checked_on_creation(settings, message):
+    with pytest.raises(ValueError, match=message):
+        TableSource(**{"train": "a.tsv", **settings})
+
+
+def test_the_likeness_of_pairs_is_scaled(tmp_path):
+    file = tmp_path / "a.tsv"
+    file.write_text("a\tb\tscore\nx\ty\t2.5\nx\tz\t-5\n")
+    source = TableSource(str(file), text="a", second_text="b", label="score", task="embedding", scale=5.0)
+    assert source.splits() == {"train": [TextRow("x", "0.5", "y"), TextRow("x", "-1.0", "z")]}
+    others = dataclasses.replace(source, scale=10.0), dataclasses.replace(source, task="regression", scale=1.0)
+    assert len({each.fingerprint() for each in (source, *others)}) == 3
+
+
+def test_a_likeness_beyond_the_scale_is_named_with_its_split(tmp_path):
+    for name, label in (("train", "4"), ("dev", "5.5")):
+        (tmp_path / f"{name}.tsv").write_text(f"text\tb\tlabel\nx\ty\t1\nlong text\ty\t{label}\n")
+    train, dev = (str(tmp_path / f"{name}.tsv") for name in ("train", "dev"))
+    source = TableSource(train, second_text="b", task="embedding", scale=5.0)
+    source.check()
+    message = r"^validation: the label of 'long text' must be at most 5, examples\.scale, got 5\.5$"
+    with pytest.raises(InputError, match=message):
+        dataclasses.replace(source, validation=dev).check()
+    (tmp_path / "dev.tsv").write_text("text\tb\tlabel\nx\ty\thigh\n")
+    with pytest.raises(InputError, match=r"dev\.tsv line 2: column 'label' must be a finite number, got 'high'"):
+        dataclasses.replace(source, validation=dev).check()
