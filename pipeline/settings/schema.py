@@ -153,7 +153,7 @@ class Settings(pydantic.BaseModel):
     a student, a quantization, or neither.
     """
 
-    model_config = pydantic.ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = pydantic.ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "model"
     max_length: Annotated[int, pydantic.Field(ge=8, le=512)] = 128
