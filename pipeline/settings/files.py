@@ -106,7 +106,8 @@ def _known_keys(sections: list[str]) -> list[str]:
     """The keys that a table of the settings may have."""
     known: dict[str, Any] = {name: field.annotation for name, field in Settings.model_fields.items()}
     for section in sections:
-        kinds = [kind for kind in _kinds(known[section]) if dataclasses.is_dataclass(kind)]
+        # Pydantic's discriminators are dataclasses, too, but objects.
+        kinds = [kind for kind in _kinds(known[section]) if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
         known = {field.name: field.type for kind in kinds for field in dataclasses.fields(kind)}
     return list(known)
 
