@@ -89,7 +89,11 @@ def _explain(problem: Mapping[str, Any]) -> str:
     place = [str(part) for part in problem["loc"] if not str(part).startswith("<")]
     key = ".".join(place)
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        return f"there is no setting {key!r}{nearest(place[-1], _known_keys(place[:-1]))}"
+        known = _known_keys(place[:-1])
+        if place[-1] in known:
+            # Of another kind of this table: the table is read as one kind, which its other keys choose.
+            return f"{key} must be left out, as it does not go with the other keys of [{'.'.join(place[:-1])}]"
+        return f"there is no setting {key!r}{nearest(place[-1], known)}"
     if problem["type"] == "value_error":
         # The dataclass says `Training.steps must ...`; the user knows it as `fine_tuning.steps`.
         owner, _, rest = str(problem["ctx"]["error"]).partition(".")
