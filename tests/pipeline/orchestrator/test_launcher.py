@@ -7,8 +7,8 @@ import pytest
 
 from components.dsl.component import Latest, Node
 from components.dsl.errors import InputError, Refusal
-from pipeline.orchestrator.executor import Watcher
 from pipeline.orchestrator.launcher import Launcher, Plan, StepError, check_node
+from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.store import Store, StoredArtifact
 from tests.pipeline.orchestrator import toy
 
