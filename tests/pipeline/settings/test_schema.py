@@ -127,7 +127,10 @@ def test_class_weights_are_a_word_or_a_table(tmp_path: Path) -> None:
         ("encoder.num_heads=3", "encoder.hidden_size must be a multiple of num_heads=3, got 32"),
         ("pretraining.steps=0", "pretraining.steps must be at least 1, got 0"),
         ("pretraining.precision=half", "pretraining.precision must be 'auto', 'float32', 'bfloat16' or 'float16', got"),
-        ("examples.task=tags", "examples.task must be one of ['classification', 'regression', 'token_classification', "),
+        (
+            "examples.task=tags",
+            "examples.task must be one of ['classification', 'regression', 'token_classification', ",
+        ),
         ("examples.task=3", "examples.task must be one of "),
         ("examples.task=embedding", "examples.second_text must be set for embedding, got None"),
         ("examples.scale=5", "examples.scale must be left out but for embedding, got 5.0"),

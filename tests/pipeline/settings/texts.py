@@ -11,8 +11,7 @@ from pipeline.settings.schema import Settings
 CHECKPOINT = "[checkpoint]\npath = 'bert'\n"
 EXAMPLES = "[examples]\ntrain = 'rows.tsv'\n"
 CORPUS = (
-    "[corpus]\npath = 'texts'\n"
-    "[encoder]\nnum_layers = 2\nhidden_size = 32\nnum_heads = 2\nintermediate_size = 64\n"
+    "[corpus]\npath = 'texts'\n[encoder]\nnum_layers = 2\nhidden_size = 32\nnum_heads = 2\nintermediate_size = 64\n"
 )
 
 
