@@ -1,4 +1,4 @@
-"""Reading settings: files, overrides, paths, and that every refusal names key, rule, value and the nearest known key."""
+"""Reading settings: files, overrides, paths; every refusal names key, rule, value and the nearest known key."""
 
 import tomllib
 from pathlib import Path

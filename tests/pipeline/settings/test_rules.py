@@ -15,7 +15,8 @@ ENCODER = "[encoder]\nnum_layers = 2\nhidden_size = 32\nnum_heads = 2\nintermedi
     "text",
     [
         CHECKPOINT + EXAMPLES,
-        CHECKPOINT + EXAMPLES + "[student]\nnum_layers = 1\n[distillation]\n[quantization]\n[export]\n[evaluation]\n[push]",
+        CHECKPOINT + EXAMPLES + "[student]\nnum_layers = 1\n[distillation]\n[quantization]",
+        CHECKPOINT + EXAMPLES + "[fine_tuning]\n[export]\n[evaluation]\n[push]",
         CHECKPOINT + "[corpus]\npath = 'texts'\n",
         CHECKPOINT + "[corpus]\npath = 'texts'\n[cleaning]\n[masking]\n[pretraining_rows]\n[pretraining]\n[beam]",
         CHECKPOINT + "[corpus]\npath = 'texts'\n" + EXAMPLES,
@@ -23,7 +24,7 @@ ENCODER = "[encoder]\nnum_layers = 2\nhidden_size = 32\nnum_heads = 2\nintermedi
         CORPUS + "[vocabulary]\n[cleaning]\n[masking]\n[pretraining_rows]\n[pretraining]\n[beam]",
         CORPUS + EXAMPLES + "[fine_tuning]\n[quantization]",
     ],
-)  # fmt: skip
+)
 def test_what_goes_together(tmp_path: Path, text: str) -> None:
     load(tmp_path, text)
 
