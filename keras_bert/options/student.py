@@ -33,6 +33,9 @@ class Student:
         check("Student", "num_layers", bool(given) or self.layers is not None, "be set, or layers", None)
         for name, value in given.items():
             check("Student", name, value >= 1, "be at least 1", value)
+        if self.hidden_size is not None and self.num_heads is not None:
+            whole = self.hidden_size % self.num_heads == 0
+            check("Student", "hidden_size", whole, f"be a multiple of num_heads={self.num_heads}", self.hidden_size)
         if self.layers is None:
             return
         rising = bool(self.layers) and all(layer >= 0 for layer in self.layers)

@@ -89,7 +89,11 @@ def _explain(problem: Mapping[str, Any]) -> str:
     place = [str(part) for part in problem["loc"] if not str(part).startswith("<")]
     key = ".".join(place)
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        return f"there is no setting {key!r}{nearest(place[-1], _known_keys(place[:-1]))}"
+        known = _known_keys(place[:-1])
+        if place[-1] in known:
+            # Of another kind of this table: the table is read as one kind, which its other keys choose.
+            return f"{key} must be left out, as it does not go with the other keys of [{'.'.join(place[:-1])}]"
+        return f"there is no setting {key!r}{nearest(place[-1], known)}"
     if problem["type"] == "value_error":
         # The dataclass says `Training.steps must ...`; the user knows it as `fine_tuning.steps`.
         owner, _, rest = str(problem["ctx"]["error"]).partition(".")
@@ -106,7 +110,8 @@ def _known_keys(sections: list[str]) -> list[str]:
     """The keys that a table of the settings may have."""
     known: dict[str, Any] = {name: field.annotation for name, field in Settings.model_fields.items()}
     for section in sections:
-        kinds = [kind for kind in _kinds(known[section]) if dataclasses.is_dataclass(kind)]
+        # Pydantic's discriminators are dataclasses, too, but objects.
+        kinds = [kind for kind in _kinds(known[section]) if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
         known = {field.name: field.type for kind in kinds for field in dataclasses.fields(kind)}
     return list(known)
 

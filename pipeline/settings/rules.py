@@ -5,14 +5,18 @@ from collections.abc import Sequence
 from components.dsl.errors import InputError
 from pipeline.settings.schema import Settings
 
-# Table -> the one without which it would be read by no step.
+# Table or key -> the table without which it would be read by no step.
 _NEEDS = {
+    "beam": "corpus",
     "cleaning": "corpus",
     "masking": "corpus",
     "pretraining_rows": "corpus",
     "pretraining": "corpus",
     "vocabulary": "corpus",
     "encoder": "corpus",
+    "stride": "examples",
+    "max_query_length": "examples",
+    "pooling": "examples",
     "fine_tuning": "examples",
     "student": "examples",
     "distillation": "student",
@@ -42,6 +46,10 @@ def check_tables(settings: Settings) -> None:
     elif settings.pooling == "cls" and settings.pretraining_rows.objective == "none":
         rule = "be one of pairs where pooling is 'cls', as these train the pooler"
         raise InputError(f"pretraining_rows.objective must {rule}, got 'none'")
+    if settings.corpus is None and settings.examples is None:
+        raise InputError("there must be something to train on: a [corpus], [examples], or both")
+    _check_short_length(settings)
+    _check_student_shape(settings)
     _check_last_seed(settings)
 
 
@@ -69,6 +77,24 @@ def _check_layers(settings: Settings) -> None:
         raise InputError(f"student.layers must be from 0 to {layers - 1}, the teacher's, got {list(wanted)}")
     if student.num_layers is not None and student.num_layers > layers and student.hidden_size is None:
         raise InputError(f"student.num_layers must be at most {layers}, the teacher's, got {student.num_layers}")
+
+
+def _check_student_shape(settings: Settings) -> None:
+    """Beside an encoder that is yet to be pre-trained; that of a checkpoint is known only when it is read."""
+    if settings.student is None or settings.encoder is None:
+        return
+    teacher = settings.encoder.encoder_config(settings.vocabulary.size, settings.max_length)
+    try:
+        settings.student.config(teacher, settings.max_length)
+    except ValueError as error:
+        raise InputError(f"student: {error}") from None
+
+
+def _check_short_length(settings: Settings) -> None:
+    short = settings.pretraining_rows.short_length
+    if short is not None and short > settings.max_length:
+        rule = f"be at most max_length={settings.max_length}"
+        raise InputError(f"pretraining_rows.short_length must {rule}, got {short}")
 
 
 def _check_last_seed(settings: Settings) -> None:

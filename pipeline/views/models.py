@@ -44,6 +44,7 @@ def show_models(measured: Mapping[str, Any], console: Console) -> None:
     seeds = len(rows[measured["shipped"]]["metrics"][measured["metric"]]["seeds"])
     over = f"; mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
     write(console, f"on {measured['rows']['test']} test rows, x 100{over}; ms: the median for one row on one thread")
+    _show_report(measured["report"], console)
 
 
 def show_tasks(results: Sequence[TaskResult], wanted: int, console: Console) -> None:

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from keras_bert.tasks.classification import Classification
+from keras_bert.tasks.question_answering import QuestionAnswering
 from pipeline.cli import main
 from pipeline.orchestrator.store import Store
+from tests.pipeline.table_tasks import make_task
 from tests.tiny_job import write_job
 
 
@@ -47,7 +50,7 @@ def _unseen_label(folder: Path) -> None:
 
 def _misspelt_key(folder: Path) -> None:
     settings = folder / "tiny.toml"
-    settings.write_text(settings.read_text().replace("[training]\nsteps", "[training]\nstep"))
+    settings.write_text(settings.read_text().replace("[pretraining]\nsteps", "[pretraining]\nstep"))
 
 
 def _missing_folder(folder: Path) -> None:
@@ -63,7 +66,7 @@ def _missing_folder(folder: Path) -> None:
         (_latin_corpus, "{folder}/texts/sea.txt must be UTF-8, got byte 0xe9 at offset 5"),
         (_other_column, "the table {folder}/rows.tsv has no column 'label'; did you mean 'labels'?"),
         (_unseen_label, "validation has the label 'sky', which training never saw; known: farm, sea"),
-        (_misspelt_key, "there is no setting 'training.step'; did you mean 'steps'?"),
+        (_misspelt_key, "there is no setting 'pretraining.step'; did you mean 'steps'?"),
     ],
 )
 def test_bad_input_is_refused_before_anything_starts(
@@ -113,6 +116,32 @@ def test_status_shows_names_as_they_are(tmp_path: Path, capsys: pytest.CaptureFi
     assert "│ [mine] :cat: │" in capsys.readouterr().out
 
 
+def test_predict_tells_of_long_texts(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    task = make_task(Classification, {"cow": [2, 0], "oak": [0, 2]}, labels=["animal", "plant"], max_length=8)
+    monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda folder: task)
+    texts = ["cow " * 18, "oak " * 6, "oak " * 7]
+    capfd.readouterr()  # the libraries' notes on making the task
+    assert main(["predict", "folder", *texts]) == 0
+    printed = capfd.readouterr()
+    assert printed.err.splitlines() == [
+        "text 1: 12 of 20 tokens were cut, the model reads 8",
+        "text 3: 1 of 9 tokens were cut, the model reads 8",
+    ]
+    assert [line.split("\t")[::2] for line in printed.out.splitlines()] == [
+        [label, text] for label, text in zip(("animal", "plant", "plant"), texts, strict=True)
+    ]
+
+
+def test_predict_needs_what_the_task_needs(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    task = make_task(QuestionAnswering, {"cow": [9, 9]}, max_length=32, stride=8, max_query_length=8)
+    monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda folder: task)
+    line = refused(capfd, "predict", "folder", "the ?")
+    assert line == "--second must give the context of each question, got none"
+    assert "texts" in refused(capfd, "predict", "folder", "the ?", "cow ?", "--second", "the cow")
+    assert main(["predict", "folder", "the ?", "--second", "the cow the"]) == 0
+    assert capfd.readouterr().out.startswith("cow\t")
+
+
 def test_the_command_line_loads_nothing_heavy() -> None:
     heavy = "{'tensorflow', 'keras', 'numpy', 'apache_beam', 'sklearn'}"
     code = f"import pipeline.cli, sys; sys.exit(str({heavy} & set(sys.modules)) if {heavy} & set(sys.modules) else 0)"
@@ -152,7 +181,7 @@ def test_fine_tuning_that_cannot_start_is_one_line(
     message: str,
 ) -> None:
     write_job(tmp_path)
-    (tmp_path / "task.toml").write_text("checkpoint = 'bert'\n[examples]\ntrain = 'rows.tsv'\n")
+    (tmp_path / "task.toml").write_text("[checkpoint]\npath = 'bert'\n[examples]\ntrain = 'rows.tsv'\n")
     spoil(tmp_path)
     task, root = str(tmp_path / "task.toml"), tmp_path / "root"
     assert refused(capfd, "fine-tune", task, "--root", str(root), *arguments).startswith(
@@ -168,8 +197,18 @@ def test_a_slip_in_the_last_of_several_tasks_shows_before_any_training(
     rows = (tmp_path / "rows.tsv").read_bytes()
     _no_rows(tmp_path)
     (tmp_path / "rows.tsv").write_bytes(rows)
-    (tmp_path / "first.toml").write_text("checkpoint = 'bert'\n[examples]\ntrain = 'rows.tsv'\n")
-    (tmp_path / "second.toml").write_text("checkpoint = 'bert'\n[examples]\ntrian = 'rows.tsv'\n")
+    (tmp_path / "first.toml").write_text("[checkpoint]\npath = 'bert'\n[examples]\ntrain = 'rows.tsv'\n")
+    (tmp_path / "second.toml").write_text("[checkpoint]\npath = 'bert'\n[examples]\ntrian = 'rows.tsv'\n")
     files = [str(tmp_path / name) for name in ("first.toml", "second.toml")]
     message = "second.toml: examples.train must be set; there is no setting 'examples.trian'; did you mean 'train'?"
     assert refused(capfd, "fine-tune", *files) == message
+
+
+def test_without_examples_there_is_nothing_to_fine_tune_on(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    settings = write_job(tmp_path)
+    text = settings.read_text()
+    settings.write_text(
+        text[: text.index("[examples]")] + "[encoder]" + text.partition("[encoder]")[2].partition("[")[0]
+    )
+    line = refused(capfd, "fine-tune", str(settings), "--root", str(tmp_path / "root"))
+    assert line == "examples must be set: there is nothing to fine-tune on"

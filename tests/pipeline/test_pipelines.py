@@ -1,70 +1,229 @@
-"""The wiring: what each step reads from."""
+"""The wiring: which steps settings ask for, what each reads from, and which settings reach it."""
 
 from pathlib import Path
 
+import pytest
+
 from components.artifacts.pushed import Pushed
 from components.dsl.component import Latest
+from keras_bert.options.distillation import Distillation
 from keras_bert.options.pretraining_rows import PretrainingRows
-from pipeline.orchestrator.graph import sources_of
-from pipeline.pipelines import compression
-from pipeline.settings.schema import load_settings
+from keras_bert.options.selection import Selection
+from keras_bert.options.training import Training
+from pipeline.orchestrator.graph import Pipeline, sources_of
+from pipeline.pipelines import fine_tuning, whole
+from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
-READS = {
+STUDENT = "[student]\nnum_layers = 1\n"
+QUANTIZATION = "[quantization]\n"
+CHECKPOINT_AND_CORPUS = CHECKPOINT + "[corpus]\npath = 'texts'\n"
+
+FROM_CHECKPOINT = {"import_checkpoint": set()}
+FROM_CORPUS = {
     "ingest_corpus": set(),
     "build_vocabulary": {"ingest_corpus"},
     "mask_examples": {"ingest_corpus", "build_vocabulary"},
-    "ingest_examples": {"build_vocabulary"},
     "pretrain": {"mask_examples", "build_vocabulary"},
-    "fine_tune": {"pretrain", "ingest_examples"},
-    "distill": {"fine_tune", "ingest_examples"},
-    "quantize": {"distill", "ingest_examples"},
-    "export_model": {"quantize", "ingest_examples"},
-    "evaluate": {"fine_tune", "distill", "export_model", "ingest_examples"},
-    "push": {"export_model", "evaluate"},
+}
+FROM_BOTH = {
+    "import_checkpoint": set(),
+    "ingest_corpus": set(),
+    "mask_examples": {"ingest_corpus", "import_checkpoint"},
+    "pretrain": {"mask_examples", "import_checkpoint"},
 }
 
 
-def test_every_step_reads_from_the_steps_it_needs() -> None:
-    pipeline = compression(load_settings(None), Path("root"))
-    assert {node.name: {handle.node.name for handle in sources_of(node)} for node in pipeline.nodes} == READS
+def wire(folder: Path, text: str, *overrides: str) -> Pipeline:
+    return whole(load(folder, text, *overrides), Path("root"))
 
 
-def test_cheap_steps_come_before_long_ones() -> None:
-    names = [node.name for node in compression(load_settings(None), Path("root")).nodes]
+def reads(pipeline: Pipeline) -> dict[str, set[str]]:
+    """Node -> the nodes that it reads from."""
+    return {node.name: {handle.node.name for handle in sources_of(node)} for node in pipeline.nodes}
+
+
+def values(pipeline: Pipeline) -> dict[str, dict]:
+    return {node.name: node.values for node in pipeline.nodes}
+
+
+@pytest.mark.parametrize(
+    ("start", "steps", "model", "vocabulary"),
+    [
+        (CHECKPOINT, FROM_CHECKPOINT, "import_checkpoint", "import_checkpoint"),
+        (CORPUS, FROM_CORPUS, "pretrain", "build_vocabulary"),
+        (CHECKPOINT_AND_CORPUS, FROM_BOTH, "pretrain", "import_checkpoint"),
+    ],
+)
+@pytest.mark.parametrize(("student", "quantization"), [(True, True), (True, False), (False, True), (False, False)])
+def test_every_step_reads_from_the_steps_it_needs(
+    tmp_path: Path, start: str, steps: dict, model: str, vocabulary: str, student: bool, quantization: bool
+) -> None:
+    text = start + EXAMPLES + STUDENT * student + QUANTIZATION * quantization
+    last = "distill" if student else "fine_tune"
+    expected = {
+        **steps,
+        "ingest_examples": {vocabulary},
+        "fine_tune": {model, "ingest_examples"},
+        **({"distill": {"fine_tune", "ingest_examples"}} if student else {}),
+        **({"quantize": {last, "ingest_examples"}} if quantization else {}),
+        "export_model": {"quantize" if quantization else last, "ingest_examples"},
+        "evaluate": {"fine_tune", last, "export_model", "ingest_examples"},
+        "push": {"export_model", "evaluate"},
+    }
+    assert reads(wire(tmp_path, text)) == expected
+
+
+@pytest.mark.parametrize(("start", "steps"), [(CORPUS, FROM_CORPUS), (CHECKPOINT_AND_CORPUS, FROM_BOTH)])
+def test_without_examples_pre_training_is_the_end(tmp_path: Path, start: str, steps: dict) -> None:
+    assert reads(wire(tmp_path, start)) == steps
+
+
+def test_pre_training_begins_with_the_checkpoint_or_with_a_shape(tmp_path: Path) -> None:
+    both = {node.name: node for node in wire(tmp_path, CHECKPOINT_AND_CORPUS).nodes}
+    assert both["pretrain"].slots()["start"].node is both["import_checkpoint"]
+    assert both["pretrain"].values["encoder"] is None
+    alone = {node.name: node for node in wire(tmp_path, CORPUS).nodes}
+    assert alone["pretrain"].slots()["start"] is None
+    assert alone["pretrain"].values["encoder"].hidden_size == 32
+
+
+def test_each_seed_has_steps_of_its_own_and_one_evaluation_reads_all(tmp_path: Path) -> None:
+    pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + QUANTIZATION, "seeds=2")
+    assert reads(pipeline) == {
+        "import_checkpoint": set(),
+        "ingest_examples": {"import_checkpoint"},
+        "fine_tune-0": {"import_checkpoint", "ingest_examples"},
+        "fine_tune-1": {"import_checkpoint", "ingest_examples"},
+        "distill-0": {"fine_tune-0", "ingest_examples"},
+        "distill-1": {"fine_tune-1", "ingest_examples"},
+        "quantize-0": {"distill-0", "ingest_examples"},
+        "quantize-1": {"distill-1", "ingest_examples"},
+        "export_model-0": {"quantize-0", "ingest_examples"},
+        "export_model-1": {"quantize-1", "ingest_examples"},
+        "evaluate": {
+            "ingest_examples",
+            *("fine_tune-0", "fine_tune-1", "distill-0", "distill-1", "export_model-0", "export_model-1"),
+        },
+        "push": {"export_model-0", "export_model-1", "evaluate"},
+    }
+    evaluate = next(node for node in pipeline.nodes if node.name == "evaluate")
+    for name, steps in (("teachers", "fine_tune"), ("students", "distill"), ("edges", "export_model")):
+        assert [handle.node.name for handle in evaluate.inputs[name]] == [f"{steps}-0", f"{steps}-1"]
+
+
+def test_seeds_are_counted_from_the_one_of_each_table(tmp_path: Path) -> None:
+    seeds = ["fine_tuning.seed=5", "distillation.seed=7", "quantization.seed=9", "pretraining.seed=3", "seeds=2"]
+    own = values(wire(tmp_path, CORPUS + EXAMPLES + STUDENT + QUANTIZATION, *seeds))
+    assert {name: given["training"].seed for name, given in own.items() if "training" in given} == {
+        "pretrain": 3,
+        "fine_tune-0": 5,
+        "fine_tune-1": 6,
+        "distill-0": 7,
+        "distill-1": 8,
+        "quantize-0": 9,
+        "quantize-1": 10,
+    }
+
+
+def test_more_seeds_leave_the_steps_of_the_first_ones_as_they_are(tmp_path: Path) -> None:
+    two, three = (values(wire(tmp_path, CHECKPOINT + EXAMPLES, f"seeds={seeds}")) for seeds in (2, 3))
+    assert {name for name in three if name not in two} == {"fine_tune-2", "export_model-2"}
+    assert all(three[name] == own for name, own in two.items())
+
+
+def test_fine_tuning_is_measured_without_a_student_or_files(tmp_path: Path) -> None:
+    text = CHECKPOINT + EXAMPLES + STUDENT + QUANTIZATION
+    one = fine_tuning(load(tmp_path, text, "name=mine"))
+    assert one.name == "mine"
+    assert reads(one) == {
+        "import_checkpoint": set(),
+        "ingest_examples": {"import_checkpoint"},
+        "fine_tune": {"import_checkpoint", "ingest_examples"},
+        "evaluate": {"fine_tune", "ingest_examples"},
+    }
+    several = fine_tuning(load(tmp_path, text, "seeds=2"))
+    assert reads(several)["evaluate"] == {"fine_tune-0", "fine_tune-1", "ingest_examples"}
+
+
+def test_fine_tuning_shares_its_steps_with_the_whole(tmp_path: Path) -> None:
+    settings = load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT, "seeds=2")
+    first, all_steps = values(fine_tuning(settings)), values(whole(settings, Path("root")))
+    for name in ("import_checkpoint", "ingest_examples", "fine_tune-0", "fine_tune-1"):
+        assert first[name] == all_steps[name]
+
+
+def test_cheap_steps_come_before_long_ones(tmp_path: Path) -> None:
+    names = [node.name for node in wire(tmp_path, CORPUS + EXAMPLES).nodes]
     assert names.index("ingest_examples") < names.index("pretrain")
 
 
-def test_the_candidate_meets_the_version_pushed_before_it() -> None:
-    nodes = {node.name: node for node in compression(load_settings(None), Path("root")).nodes}
+@pytest.mark.parametrize(("seeds", "edge"), [(1, "export_model"), (2, "export_model-0")])
+def test_the_candidate_meets_the_version_pushed_before_it(tmp_path: Path, seeds: int, edge: str) -> None:
+    nodes = {node.name: node for node in wire(tmp_path, CHECKPOINT + EXAMPLES, f"seeds={seeds}").nodes}
     previous = nodes["evaluate"].inputs["previous"]
     assert isinstance(previous, Latest)
     assert previous.artifact is Pushed
-    assert previous.besides.node is nodes["export_model"]
+    assert previous.besides.node is nodes[edge]
 
 
-def test_settings_reach_the_steps() -> None:
-    overrides = ["distillation.temperature=4.0", "pooling=cls", "training.steps=7", "name=mine", "max_length=64"]
-    overrides += ["pretraining_rows.short_length=32", "pretraining_rows.short_steps=0.5", "masking.strategy=spans"]
-    pipeline = compression(load_settings(None, overrides), Path("root"))
-    values = {node.name: node.values for node in pipeline.nodes}
+def test_steps_get_the_part_of_a_table_that_they_read(tmp_path: Path) -> None:
+    text = CORPUS + EXAMPLES + STUDENT + QUANTIZATION
+    own = values(wire(tmp_path, text, "fine_tuning.patience=2", "quantization.hard_weight=0.25"))
+    for step in ("pretrain", "fine_tune", "distill", "quantize"):
+        assert type(own[step]["training"]) is Training
+    assert own["fine_tune"]["selection"] == Selection(patience=2)
+    assert own["distill"]["distillation"] == Distillation()
+    assert own["quantize"]["distillation"] == Distillation(hard_weight=0.25)
+    assert own["mask_examples"]["rows"] == PretrainingRows()
+
+
+@pytest.mark.parametrize(
+    ("override", "steps"),
+    [
+        ("name=mine", "push"),
+        ("push.folder=models", "push"),
+        ("evaluation.min_score=50", "evaluate"),
+        ("export.opset=17", "export_model"),
+        ("quantization.temperature=4", "quantize"),
+        ("quantization.steps=7", "quantize"),
+        ("distillation.temperature=4", "distill"),
+        ("distillation.steps=7", "distill"),
+        ("student.num_layers=2", "distill"),
+        ("fine_tuning.patience=2", "fine_tune"),
+        ("fine_tuning.class_weights=balanced", "fine_tune"),
+        ("fine_tuning.steps=7", "fine_tune"),
+        ("pooling=cls", "fine_tune"),
+        ("examples.train=other.tsv", "ingest_examples"),
+        ("stride=16", "ingest_examples"),
+        ("max_query_length=8", "ingest_examples"),
+        ("max_length=64", "mask_examples ingest_examples"),
+        ("pretraining.steps=7", "pretrain"),
+        ("pretraining_rows.short_steps=0.5", "pretrain"),
+        ("encoder.dropout=0.2", "pretrain"),
+        ("pretraining_rows.short_length=32", "mask_examples"),
+        ("masking.strategy=spans", "mask_examples"),
+        ("vocabulary.lowercase=false", "build_vocabulary"),
+        ("cleaning.min_words=2", "ingest_corpus"),
+        ("corpus.path=other", "ingest_corpus"),
+        ("beam.workers=3", "ingest_corpus build_vocabulary mask_examples"),
+    ],
+)
+def test_a_setting_reaches_the_steps_that_read_it_and_no_other(tmp_path: Path, override: str, steps: str) -> None:
+    text = CORPUS + EXAMPLES + STUDENT + QUANTIZATION
+    before, after = values(wire(tmp_path, text)), values(wire(tmp_path, text, override))
+    assert {name for name, own in after.items() if own != before[name]} == set(steps.split())
+
+
+def test_the_checkpoint_and_the_longest_input_reach_the_import(tmp_path: Path) -> None:
+    text = CHECKPOINT + EXAMPLES
+    before, after = values(wire(tmp_path, text)), values(wire(tmp_path, text, "max_length=64"))
+    assert {name for name, own in after.items() if own != before[name]} == {"import_checkpoint", "ingest_examples"}
+    assert after["import_checkpoint"]["source"].path == str(tmp_path / "bert")
+
+
+def test_models_go_to_the_folder_of_their_name_under_the_root(tmp_path: Path) -> None:
+    pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES, "name=mine")
     assert pipeline.name == "mine"
-    assert values["distill"]["distillation"].temperature == 4.0
-    assert values["quantize"]["distillation"].temperature == 4.0
-    assert values["fine_tune"]["pooling"] == "cls"
-    assert values["pretrain"]["training"].steps == 7
-    assert values["mask_examples"]["max_length"] == values["ingest_examples"]["max_length"] == 64
-    assert values["mask_examples"]["rows"] == PretrainingRows(short_length=32)
-    assert values["mask_examples"]["masking"].strategy == "spans"
-    assert values["pretrain"]["short_steps"] == 0.5
-    assert values["push"]["folder"] == str(Path("root") / "pushed" / "mine")
-
-
-def test_the_engine_reaches_all_steps_that_use_beam() -> None:
-    pipeline = compression(load_settings(None, ["beam.workers=3", "cleaning.min_words=2"]), Path("root"))
-    values = {node.name: node.values for node in pipeline.nodes}
-    assert {name for name, own in values.items() if "beam" in own and own["beam"].workers == 3} == {
-        "ingest_corpus",
-        "build_vocabulary",
-        "mask_examples",
-    }
-    assert values["ingest_corpus"]["cleaning"].min_words == 2
+    assert values(pipeline)["push"] == {"folder": str(Path("root") / "pushed" / "mine"), "name": "mine"}
+    elsewhere = values(wire(tmp_path, CHECKPOINT + EXAMPLES, "push.folder=/models"))
+    assert elsewhere["push"]["folder"] == "/models"

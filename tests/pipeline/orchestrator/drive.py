@@ -7,13 +7,15 @@ from rich.console import Console
 from components.dsl.errors import InputError
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.runner import run_pipeline
+from pipeline.views.terminal import Terminal
 from tests.pipeline.orchestrator import toy
 
 if __name__ == "__main__":
     root, how, trace = sys.argv[1:]
     console = Console(soft_wrap=True)
+    pipeline = Pipeline("toy", toy.misbehaving(how, trace))
     try:
-        result = run_pipeline(Pipeline("toy", toy.misbehaving(how, trace)), root, console=console, preload=())
+        result = run_pipeline(pipeline, root, observer=Terminal(console), preload=())
     except InputError as error:
         console.print(str(error))
         sys.exit(2)

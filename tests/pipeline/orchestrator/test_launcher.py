@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 from pathlib import Path
@@ -5,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from components.artifacts.pushed import Pushed
+from components.artifacts.task_examples import TaskExamples
+from components.dsl.artifact import Artifact
 from components.dsl.component import Latest, Node
 from components.dsl.errors import InputError, Refusal
-from pipeline.orchestrator.executor import Watcher
 from pipeline.orchestrator.launcher import Launcher, Plan, StepError, check_node
+from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.store import Store, StoredArtifact
 from tests.pipeline.orchestrator import toy
 
@@ -38,6 +42,12 @@ class Life:
         return str(artifact.read())
 
 
+def write_in_format(version: int, folder: Path) -> None:
+    """Makes an artifact one that an earlier release wrote, whose format had another number."""
+    manifest = folder / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format_version": version}))
+
+
 @pytest.fixture
 def life(tmp_path: Path) -> Life:
     return Life(tmp_path)
@@ -60,7 +70,7 @@ def test_the_same_is_a_hit_and_local_parameters_do_not_count(life: Life) -> None
     assert life.plan(toy.write(value="ho")).hit is None
 
 
-@pytest.mark.parametrize("harm", ["remove", "truncate", "edit", "manifest", "garbage", "swap"])
+@pytest.mark.parametrize("harm", ["remove", "truncate", "edit", "manifest", "garbage", "format", "swap"])
 def test_an_artifact_that_was_tampered_with_is_made_again(life: Life, harm: str) -> None:
     node = toy.write(value="hi")
     stored = life.run(node)["text"]
@@ -75,6 +85,8 @@ def test_an_artifact_that_was_tampered_with_is_made_again(life: Life, harm: str)
         (folder / "manifest.json").unlink()
     elif harm == "garbage":
         (folder / "manifest.json").write_bytes(b"\xff\xfe[]")
+    elif harm == "format":
+        write_in_format(0, folder)
     else:
         toy.Text(folder).seal({"other": 1})
         (folder / "text.txt").write_text("ho")
@@ -103,13 +115,18 @@ def test_latest_is_none_at_first_and_stable_on_repetition(life: Life) -> None:
     assert [execution.state for execution in life.store.executions(1)][-4:] == ["cached"] * 4
 
 
-def test_latest_passes_over_what_is_gone(life: Life) -> None:
+@pytest.mark.parametrize("harm", ["gone", "of another format"])
+def test_latest_passes_over_what_is_no_use(life: Life, harm: str) -> None:
     for value in ("a", "b"):
         (end,) = toy.succession(value)
         loud = end.inputs["candidate"].node
         for node in (loud.inputs["text"].node, loud, end.inputs["verdict"].node, end):
             life.run(node)
-    shutil.rmtree(life.root / str(life.made["crown"]["kept"].path))
+    newest = life.root / str(life.made["crown"]["kept"].path)
+    if harm == "gone":
+        shutil.rmtree(newest)
+    else:
+        write_in_format(0, newest)
     other = toy.write(value="c")
     life.run(other)
     plan = life.plan(toy.compare(candidate=other.text, previous=Latest(toy.Kept, besides=other.text)))
@@ -213,3 +230,12 @@ def test_progress_reaches_the_watcher(life: Life) -> None:
 def test_bad_data_is_found_before_anything_runs() -> None:
     with pytest.raises(InputError, match=r"File.path must be a readable file, got /no/such"):
         check_node(toy.load(source=toy.File("/no/such")))
+
+
+@pytest.mark.parametrize("kind", [Pushed, TaskExamples])
+def test_what_an_earlier_release_wrote_in_another_format_is_not_used(tmp_path: Path, kind: type[Artifact]) -> None:
+    earlier = type(kind.__name__, (Artifact,), {"format_version": kind.format_version - 1})(tmp_path)
+    (tmp_path / "pushed.json").write_text('{"path": "."}')
+    earlier.seal({})
+    assert earlier.is_intact()
+    assert not kind(tmp_path).is_intact()

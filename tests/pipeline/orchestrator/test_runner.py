@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from components.dsl.component import Node
 from components.dsl.errors import InputError
 from pipeline.orchestrator.graph import Pipeline
+from pipeline.orchestrator.observer import Observer, StepState, Watcher
 from pipeline.orchestrator.root import locked_root
 from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.orchestrator.store import Store
@@ -232,6 +234,63 @@ def test_what_a_killed_run_left_is_swept(tmp_path: Path) -> None:
 def test_a_failed_run_writes_no_noise(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     run(tmp_path, *toy.misbehaving("crash"))
     assert capfd.readouterr() == ("", "")
+
+
+class Diary(Observer):
+    """Writes down all that an observer is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[object, ...]] = []
+
+    def begin(self, names: Sequence[str]) -> None:
+        self.told.append(("begin", *names))
+
+    def step(self, name: str, expected: float | None) -> Watcher:
+        self.told.append(("step", name, expected is not None))
+        return super().step(name, expected)
+
+    def finished(self, name: str, state: StepState, seconds: float) -> None:
+        assert 0 <= seconds < 60
+        self.told.append((name, state))
+
+    def say(self, text: str) -> None:
+        self.told.append(("say", text))
+
+
+def test_an_observer_is_told_of_every_step(tmp_path: Path) -> None:
+    def told(how: str) -> list[tuple[object, ...]]:
+        diary = Diary()
+        run_pipeline(Pipeline("toy", toy.misbehaving(how)), tmp_path, observer=diary, preload=())
+        return diary.told
+
+    begin = ("begin", "write", "behave", "initial")
+    assert told("refusal") == [
+        begin,
+        ("step", "write", False),
+        ("write", "ran"),
+        ("step", "behave", False),
+        ("behave", "refused"),
+        ("initial", "skipped"),
+    ]
+    assert told("crash") == [
+        begin,
+        ("write", "cached"),
+        ("step", "behave", False),
+        ("behave", "failed"),
+        ("initial", "skipped"),
+    ]
+    (text,) = (tmp_path / "artifacts" / "write").glob("text-*/text.txt")
+    text.unlink()
+    assert told("well") == [
+        begin,
+        ("say", "write: made before, but text was changed or removed on disk; it runs again"),
+        ("step", "write", True),
+        ("write", "ran"),
+        ("step", "behave", False),
+        ("behave", "ran"),
+        ("step", "initial", False),
+        ("initial", "ran"),
+    ]
 
 
 class Driven:

@@ -1,10 +1,34 @@
+import contextlib
 import sqlite3
 from pathlib import Path
 
 import pytest
 
 from components.dsl.errors import InputError
-from pipeline.orchestrator.store import DATABASE, SCHEMA_VERSION, Execution, NewArtifact, Store, StoredArtifact
+from pipeline.orchestrator.store import DATABASE, SCHEMA_VERSION, Execution, NewArtifact, Run, Store, StoredArtifact
+
+# A database as the first release made it, written out: what was published then must be found for as long as the schema
+# has this number.
+FIRST_SCHEMA = """
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY, pipeline TEXT NOT NULL, state TEXT NOT NULL, started REAL NOT NULL, ended REAL);
+CREATE TABLE executions (
+    id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs, node TEXT NOT NULL, component TEXT NOT NULL,
+    key TEXT NOT NULL, state TEXT NOT NULL, ended REAL NOT NULL, seconds REAL NOT NULL, message TEXT NOT NULL);
+CREATE INDEX executions_by_key ON executions (key, state);
+CREATE TABLE artifacts (
+    id INTEGER PRIMARY KEY, type TEXT NOT NULL, fingerprint TEXT NOT NULL, path TEXT UNIQUE);
+CREATE TABLE events (
+    execution INTEGER NOT NULL REFERENCES executions, artifact INTEGER NOT NULL REFERENCES artifacts,
+    direction TEXT NOT NULL CHECK (direction IN ('input', 'output')), name TEXT NOT NULL,
+    PRIMARY KEY (execution, direction, name)) WITHOUT ROWID;
+CREATE INDEX events_by_artifact ON events (artifact, direction);
+PRAGMA user_version = 1;
+INSERT INTO runs VALUES (1, 'toy', 'done', 100.0, 105.0);
+INSERT INTO executions VALUES (1, 1, 'node', 'node', 'k', 'ran', 104.0, 3.5, '');
+INSERT INTO artifacts VALUES (1, 'Text', 'f', 'artifacts/node/out-k');
+INSERT INTO events VALUES (1, 1, 'output', 'out');
+"""
 
 
 @pytest.fixture
@@ -93,12 +117,28 @@ def test_a_run_that_never_ended_was_interrupted(store: Store) -> None:
     assert [run.state for run in store.runs()] == ["running", "interrupted"]
 
 
+def test_a_database_of_the_first_release_is_read_and_written_on(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / DATABASE)) as connection:
+        connection.executescript(FIRST_SCHEMA)
+    store = Store(tmp_path)
+    made = StoredArtifact(1, "Text", "f", "artifacts/node/out-k")
+    assert store.find("k") == {"out": made}
+    assert store.last_seconds("node") == 3.5
+    assert store.runs() == [Run(1, "toy", "done", 100.0, 105.0)]
+    assert list(store.published("Text", besides="x", run=1)) == [made]
+    newer = add(store, "k", "g", {"in": made})
+    assert store.find("k") == {"out": newer}
+    assert [(row.run, row.artifact) for row in store.artifacts()] == [(2, newer)]
+
+
 def test_another_schema_version(store: Store, tmp_path: Path) -> None:
     store.close()
     with sqlite3.connect(tmp_path / DATABASE) as connection:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
-    with pytest.raises(InputError, match=f"schema version {SCHEMA_VERSION}, got version {SCHEMA_VERSION + 1}"):
+    with pytest.raises(InputError) as caught:
         Store(tmp_path)
+    rule = f"hold a database of schema version {SCHEMA_VERSION}, got version {SCHEMA_VERSION + 1} in {tmp_path}"
+    assert str(caught.value) == f"root must {rule}; use another root, or remove this one"
 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:

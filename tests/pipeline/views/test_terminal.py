@@ -108,16 +108,27 @@ def test_on_a_terminal_the_live_line_goes_away(clock: Callable[[float], None]) -
     assert "\x1b[2K" in drawn
 
 
-def test_names_line_up() -> None:
+def test_names_line_up_and_every_end_has_its_words() -> None:
     console = plain()
-    lines = Terminal(console, ["a", "longer"] + [f"n{i}" for i in range(8)])
-    lines.finished("a", "cached")
-    lines.finished("longer", "1.0 s")
+    lines = Terminal(console)
+    lines.begin(["a", "longer", *(f"n{number}" for number in range(8))])
+    lines.finished("a", "cached", 0.1)
+    lines.finished("longer", "ran", 1.0)
+    lines.finished("n0", "failed", 75.0)
+    lines.finished("n1", "refused", 1.0)
+    lines.finished("n7", "skipped", 0.0)
     lines.say("[bold] and :cat: are no markup")
-    expected = "[ 1/10] a       cached\n[ 2/10] longer  1.0 s\n[bold] and :cat: are no markup\n"
-    assert console.file.getvalue() == expected
+    assert console.file.getvalue().splitlines() == [
+        "[ 1/10] a       cached",
+        "[ 2/10] longer  1.0 s",
+        "[ 3/10] n0      failed after 1 min 15 s",
+        "[ 4/10] n1      refused after 1.0 s",
+        "[10/10] n7      skipped",
+        "[bold] and :cat: are no markup",
+    ]
 
 
-def test_no_console_draws_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    Terminal(None, ["a"]).finished("a", "cached")
-    assert capfd.readouterr() == ("", "")
+def test_the_line_of_a_step_has_its_number_and_the_last_duration(clock: Callable[[float], None]) -> None:
+    lines = Terminal(plain())
+    lines.begin(["a", "longer"])
+    assert lines.step("a", 30.0).text(10) == "[1/2] a       10 s, about 20 s left"

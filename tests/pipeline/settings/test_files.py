@@ -1,0 +1,196 @@
+"""Reading settings: files, overrides, paths; every refusal names key, rule, value and the nearest known key."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from components.beam.engine import BeamOptions
+from components.dsl.errors import InputError
+from components.sources.checkpoint import Checkpoint
+from components.sources.table import TableSource
+from components.sources.text import TextSource
+from pipeline.settings.files import load_settings
+from pipeline.settings.schema import Settings
+from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, keys_of, load
+
+ROOT = Path(__file__).parents[3]
+EXAMPLE_FILES = ("example.toml", "example_from_scratch.toml")
+
+
+def test_without_a_file_the_default_job_is_read() -> None:
+    settings = load_settings(None)
+    assert settings.name == "docstrings"
+    assert settings.examples is not None
+
+
+def test_overrides_change_the_default_job_too() -> None:
+    assert load_settings(None, ["name=mine"]).name == "mine"
+
+
+def test_paths_are_relative_to_the_folder_of_the_file(tmp_path: Path) -> None:
+    text = "[corpus]\npath = 'texts'\n" + CHECKPOINT + EXAMPLES + "test = '/data/test.tsv'\n[push]\nfolder = 'models'"
+    settings = load(tmp_path, text)
+    assert settings.corpus == TextSource(str(tmp_path / "texts"))
+    assert settings.checkpoint == Checkpoint(str(tmp_path / "bert"))
+    assert settings.examples == TableSource(str(tmp_path / "rows.tsv"), test="/data/test.tsv")
+    assert settings.push.folder == str(tmp_path / "models")
+
+
+def test_a_path_that_is_empty_or_from_home_stays_so(tmp_path: Path) -> None:
+    assert load(tmp_path, CHECKPOINT + EXAMPLES + "[push]\nfolder = ''").push.folder == ""
+    assert load(tmp_path, CHECKPOINT + EXAMPLES + "[push]\nfolder = '~/x'").push.folder == str(Path.home() / "x")
+
+
+def test_paths_on_other_file_systems_and_in_packages_stay_as_they_are(tmp_path: Path) -> None:
+    settings = load(
+        tmp_path,
+        "[corpus]\npath = 'gs://bucket/texts'\n[examples]\ntrain = 'hdfs://rows.tsv'\n"
+        "[checkpoint]\npath = 'package:some_package/folder'",
+    )
+    assert settings.corpus == TextSource("gs://bucket/texts")
+    assert settings.examples == TableSource("hdfs://rows.tsv")
+    assert settings.checkpoint == Checkpoint("package:some_package/folder")
+
+
+def test_overrides_win_over_the_file_and_their_paths_are_taken_as_they_are(tmp_path: Path) -> None:
+    overrides = ["pretraining.steps=200", "name=mine", "corpus.path=here", "student.num_layers=1"]
+    settings = load(tmp_path, CORPUS + EXAMPLES + "[pretraining]\nsteps = 5", *overrides)
+    assert (settings.pretraining.steps, settings.name) == (200, "mine")
+    assert settings.corpus == TextSource("here")
+    assert settings.student is not None, "an override makes a table that the file lacks"
+    assert settings.student.num_layers == 1
+
+
+def test_an_override_of_epochs_wins_over_steps_of_the_file(tmp_path: Path) -> None:
+    text = CHECKPOINT + EXAMPLES + "[fine_tuning]\nsteps = 5"
+    settings = load(tmp_path, text, "fine_tuning.epochs=1")
+    assert (settings.fine_tuning.steps, settings.fine_tuning.epochs) == (None, 1.0)
+    both = load(tmp_path, text, "fine_tuning.epochs=1", "fine_tuning.steps=7")
+    assert both.fine_tuning.steps == 7
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("fine_tuning.steps", "--set must be key=value, got 'fine_tuning.steps'"),
+        ("fine_tuning.stepz=3", "there is no setting 'fine_tuning.stepz'; did you mean 'steps'?"),
+        ("name.x=3", "--set name.x: name is a value, not a table"),
+    ],
+)
+def test_overrides_are_as_strict(tmp_path: Path, override: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, "name = 'a'\n" + CHECKPOINT + EXAMPLES, override)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[pretraining]\nstepz = 2", "there is no setting 'pretraining.stepz'; did you mean 'steps'?"),
+        ("[pretrainning]\nsteps = 2", "there is no setting 'pretrainning'; did you mean 'pretraining'?"),
+        ("[teacher]\nnum_layers = 2", "there is no setting 'teacher'; known: beam, checkpoint, cleaning, corpus, "),
+        ("seed = 1", "there is no setting 'seed'; did you mean 'seeds'?"),
+        ("[distillation]\nepocs = 1", "there is no setting 'distillation.epocs'; did you mean 'epochs'?"),
+        ("[fine_tuning]\npatient = 1", "there is no setting 'fine_tuning.patient'; did you mean 'patience'?"),
+        ("[distillation.training]\nsteps = 1", "there is no setting 'distillation.training'; known: accumulation, "),
+        ("[corpus]\npaht = 'x'", "corpus.path must be set; there is no setting 'corpus.paht'; did you mean 'path'?"),
+        ("[corpus]\nrows_per_label = 9", "corpus.path must be set; there is no setting 'corpus.rows_per_label'"),
+        ("[checkpoint]\npth = 'x'", "checkpoint.path must be set; there is no setting 'checkpoint.pth'; did you mean "),
+        ("[examples]\ntext = 'x'", "examples.train must be set"),
+        ("[examples]\ntrain = 'x'\nlable = 'y'", "there is no setting 'examples.lable'; did you mean 'label'?"),
+        (
+            "[examples]\ntrain = 'x'\nmegabytes = 1",
+            "there is no setting 'examples.megabytes'; known: label, prefix, rows_per_label, scale, scheme, "
+            "second_text, tag_column, tags, task, test, text, train, validation, word_column, words",
+        ),
+        (
+            "[examples]\ntrain = 'x'\ntask = 'question_answering'\nlabel = 'y'",
+            "examples.label must be left out, as it does not go with the other keys of [examples]",
+        ),
+        (
+            "[corpus]\npath = 'x'\nmegabytes = 2.0",
+            "corpus.megabytes must be left out, as it does not go with the other keys of [corpus]",
+        ),
+        ("name = '../x'", "name must match pattern "),
+        ("max_length = 1000", "max_length must be less than or equal to 512, got 1000"),
+        ("[pretraining]\nsteps = 'a'", "pretraining.steps must be a valid integer, got 'a'"),
+        ("[pretraining]\nsteps = 2.5", "pretraining.steps must be a valid integer, got 2.5"),
+        ("pretraining = 5", "pretraining must be an object, got 5"),
+        ("corpus = 5", "corpus must be an object, got 5"),
+        ("examples = 5", "examples must be an object, got 5"),
+        ("checkpoint = 'bert'", "checkpoint must be an object, got 'bert'"),
+        ("student = true", "student must be an object, got True"),
+    ],
+)
+def test_a_refusal_names_key_rule_and_value(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, text)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"vocabulary.size must .*, got 5; masking.rate must .*, got 1.5"):
+        load(tmp_path, "[masking]\nrate = 1.5\n[vocabulary]\nsize = 5")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"settings file .*missing.toml does not exist"):
+        load_settings(tmp_path / "missing.toml")
+    with pytest.raises(InputError, match=r"my.toml cannot be read: Invalid value \(at line 1"):
+        load(tmp_path, "a = = 3")
+    (tmp_path / "latin.toml").write_bytes("name = 'caf\u00e9'".encode("latin-1"))
+    with pytest.raises(InputError, match=r"latin.toml cannot be read"):
+        load_settings(tmp_path / "latin.toml")
+
+
+def test_tables_are_checked_against_one_another(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^there must be a start: "):
+        load(tmp_path, EXAMPLES)
+
+
+def test_the_engine_and_its_own_options(tmp_path: Path) -> None:
+    settings = load(
+        tmp_path,
+        CORPUS + "[beam]\nrunner = 'FlinkRunner'\n[beam.options]\nflink_master = 'localhost:8081'\nparallelism = 4\n",
+    )
+    assert settings.beam == BeamOptions(
+        runner="FlinkRunner", options={"flink_master": "localhost:8081", "parallelism": 4}
+    )
+
+
+@pytest.mark.parametrize("name", EXAMPLE_FILES)
+def test_the_examples_in_the_repository_are_accepted(name: str) -> None:
+    settings = load_settings(ROOT / name)
+    given = tomllib.loads((ROOT / name).read_text(encoding="utf-8"))
+    assert settings.model_fields_set == set(given)
+    assert settings.examples is not None
+    assert str(ROOT) in settings.examples.train
+
+
+def mentioned(name: str) -> set[str]:
+    """The keys of a settings file and the names of its tables; those that are commented out count, too."""
+    table, found = "", set()
+    for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
+        line = line.removeprefix("# ")
+        key, equals, _ = line.partition(" = ")
+        if line.startswith("["):
+            table = line[1 : line.index("]")]
+            found.add(table)
+        elif equals and key.isidentifier():
+            found.add(f"{table}.{key}".removeprefix("."))
+    return found
+
+
+@pytest.mark.parametrize("name", EXAMPLE_FILES)
+def test_every_key_of_the_examples_is_a_setting(name: str) -> None:
+    known = {key for key, _ in keys_of(Settings)} | set(Settings.model_fields)
+    # The keys of these two are the user's own.
+    free = ("beam.options.", "fine_tuning.class_weights.")
+    assert {key for key in mentioned(name) - known if not key.startswith(free)} == set()
+
+
+def test_every_setting_stands_in_an_example() -> None:
+    shown = {key.split(".")[0] for name in EXAMPLE_FILES for key in mentioned(name)}
+    assert set(Settings.model_fields) - shown == set()

@@ -1,0 +1,165 @@
+"""What tables need of one another and of the data: each that no step would read is refused, and so is no start."""
+
+from pathlib import Path
+
+import pytest
+
+from components.dsl.errors import InputError
+from pipeline.settings.rules import check_data
+from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
+
+ENCODER = "[encoder]\nnum_layers = 2\nhidden_size = 32\nnum_heads = 2\nintermediate_size = 64\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CHECKPOINT + EXAMPLES,
+        CHECKPOINT + EXAMPLES + "[student]\nnum_layers = 1\n[distillation]\n[quantization]",
+        CHECKPOINT + EXAMPLES + "[fine_tuning]\n[export]\n[evaluation]\n[push]",
+        CHECKPOINT + "[corpus]\npath = 'texts'\n",
+        CHECKPOINT + "[corpus]\npath = 'texts'\n[cleaning]\n[masking]\n[pretraining_rows]\n[pretraining]\n[beam]",
+        CHECKPOINT + "[corpus]\npath = 'texts'\n" + EXAMPLES,
+        CORPUS,
+        CORPUS + "[vocabulary]\n[cleaning]\n[masking]\n[pretraining_rows]\n[pretraining]\n[beam]",
+        CORPUS + EXAMPLES + "[fine_tuning]\n[quantization]",
+    ],
+)
+def test_what_goes_together(tmp_path: Path, text: str) -> None:
+    load(tmp_path, text)
+
+
+@pytest.mark.parametrize("table", "beam cleaning masking pretraining_rows pretraining vocabulary encoder".split())
+def test_without_a_corpus_nothing_is_read_that_is_for_one(tmp_path: Path, table: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, CHECKPOINT + EXAMPLES + (ENCODER if table == "encoder" else f"[{table}]"))
+    assert str(caught.value) == f"{table} must be left out where there is no [corpus], as no step would read it"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "seeds = 2",
+        "stride = 5",
+        "max_query_length = 5",
+        "pooling = 'cls'",
+        "[fine_tuning]",
+        "[student]\nnum_layers = 1",
+        "[quantization]",
+        "[export]",
+        "[evaluation]",
+        "[push]",
+    ],
+)
+def test_without_examples_nothing_is_read_that_follows_pre_training(tmp_path: Path, given: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, given + "\n" + CORPUS)
+    name = given.strip("[").partition("]")[0].partition(" ")[0]
+    assert str(caught.value) == f"{name} must be left out where there is no [examples], as no step would read it"
+
+
+def test_without_a_student_nothing_is_distilled(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, CHECKPOINT + EXAMPLES + "[distillation]")
+    assert str(caught.value) == "distillation must be left out where there is no [student], as no step would read it"
+
+
+@pytest.mark.parametrize("table", ["[vocabulary]\n", ENCODER])
+def test_a_checkpoint_has_a_vocabulary_and_an_encoder_of_its_own(tmp_path: Path, table: str) -> None:
+    with pytest.raises(InputError, match=r"^(vocabulary|encoder) must be left out where there is a \[checkpoint\]"):
+        load(tmp_path, CHECKPOINT + "[corpus]\npath = 'texts'\n" + table)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "there must be a start: a [corpus] to pre-train on, a [checkpoint], or both"),
+        (EXAMPLES, "there must be a start: a [corpus] to pre-train on, a [checkpoint], or both"),
+        ("[corpus]\npath = 'texts'", "encoder must be set where there is no [checkpoint]: the shape of the encoder "),
+        (CHECKPOINT, "there must be something to train on: a [corpus], [examples], or both"),
+    ],
+)
+def test_what_is_missing(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, text)
+    assert str(caught.value).startswith(message)
+
+
+def test_the_first_token_is_pooled_only_where_pairs_train_the_pooler(tmp_path: Path) -> None:
+    text = "pooling = 'cls'\n" + CORPUS + EXAMPLES + "[pretraining_rows]\nobjective = "
+    assert load(tmp_path, text + "'sentence_order'").pooling == "cls"
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, text + "'none'")
+    rule = "be one of pairs where pooling is 'cls', as these train the pooler"
+    assert str(caught.value) == f"pretraining_rows.objective must {rule}, got 'none'"
+
+
+def test_short_rows_are_no_longer_than_the_longest(tmp_path: Path) -> None:
+    assert load(tmp_path, CORPUS, "pretraining_rows.short_length=128").max_length == 128
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, CORPUS, "pretraining_rows.short_length=129")
+    assert str(caught.value) == "pretraining_rows.short_length must be at most max_length=128, got 129"
+
+
+def test_a_student_beside_an_encoder_that_is_yet_to_be_trained_has_a_shape(tmp_path: Path) -> None:
+    assert load(tmp_path, CORPUS + EXAMPLES, "student.hidden_size=16").student is not None
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, CORPUS + EXAMPLES, "student.hidden_size=33")
+    assert str(caught.value) == "student: EncoderConfig.hidden_size must be a multiple of num_heads=2, got 33"
+
+
+@pytest.mark.parametrize("table", ["fine_tuning", "distillation", "quantization"])
+def test_the_last_seed_is_one(tmp_path: Path, table: str) -> None:
+    text = CHECKPOINT + EXAMPLES + "[student]\nnum_layers = 1\n"
+    assert load(tmp_path, text, "seeds=2", f"{table}.seed={2**32 - 2}").seeds == 2
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, text, "seeds=2", f"{table}.seed={2**32 - 1}")
+    assert str(caught.value) == f"{table}.seed must leave room for 2 seeds below 2^32, got {2**32 - 1}"
+
+
+def write_data(folder: Path) -> None:
+    """What the least settings name: a corpus, rows, and what looks like a checkpoint of 4 layers."""
+    (folder / "texts").mkdir()
+    (folder / "texts" / "some.txt").write_text("a text")
+    (folder / "rows.tsv").write_text("text\tlabel\n" + "one\ta\ntwo\tb\n" * 10)
+    (folder / "bert").mkdir()
+    (folder / "bert" / "config.json").write_text('{"model_type": "bert", "num_hidden_layers": 4}')
+    for name in ("model.safetensors", "vocab.txt"):
+        (folder / "bert" / name).write_text("")
+
+
+@pytest.mark.parametrize("text", [CHECKPOINT + EXAMPLES, CORPUS + EXAMPLES])
+def test_data_that_is_there(tmp_path: Path, text: str) -> None:
+    write_data(tmp_path)
+    check_data(load(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "missing", "message"),
+    [
+        (CHECKPOINT + EXAMPLES, "rows.tsv", "the table must be a file or a folder that exists, got "),
+        (CHECKPOINT + EXAMPLES, "bert/vocab.txt", "checkpoint must hold the vocabulary, vocab.txt or tokenizer.json, "),
+        (CORPUS, "texts/some.txt", "the corpus "),
+    ],
+)
+def test_data_that_is_missing(tmp_path: Path, text: str, missing: str, message: str) -> None:
+    write_data(tmp_path)
+    (tmp_path / missing).unlink()
+    with pytest.raises(InputError) as caught:
+        check_data(load(tmp_path, text))
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(("text", "layers"), [(CHECKPOINT + EXAMPLES, 4), (CORPUS + EXAMPLES, 2)])
+def test_the_student_wants_layers_that_the_teacher_has(tmp_path: Path, text: str, layers: int) -> None:
+    write_data(tmp_path)
+    for fitting in (f"layers=[0, {layers - 1}]", f"num_layers={layers}", f"num_layers={layers + 1}"):
+        # A narrower student starts from random weights, and may be as deep as it likes.
+        more = ["student.hidden_size=16"] if fitting == f"num_layers={layers + 1}" else []
+        check_data(load(tmp_path, text, f"student.{fitting}", *more))
+    with pytest.raises(InputError) as caught:
+        check_data(load(tmp_path, text, f"student.layers=[0, {layers}]"))
+    assert str(caught.value) == f"student.layers must be from 0 to {layers - 1}, the teacher's, got [0, {layers}]"
+    with pytest.raises(InputError) as caught:
+        check_data(load(tmp_path, text, f"student.num_layers={layers + 1}"))
+    assert str(caught.value) == f"student.num_layers must be at most {layers}, the teacher's, got {layers + 1}"

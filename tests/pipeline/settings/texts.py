@@ -1,0 +1,37 @@
+"""Settings files for tests, from the least on, and the keys that they may have."""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+from pipeline.settings.files import load_settings
+from pipeline.settings.schema import Settings
+
+CHECKPOINT = "[checkpoint]\npath = 'bert'\n"
+EXAMPLES = "[examples]\ntrain = 'rows.tsv'\n"
+CORPUS = (
+    "[corpus]\npath = 'texts'\n[encoder]\nnum_layers = 2\nhidden_size = 32\nnum_heads = 2\nintermediate_size = 64\n"
+)
+
+
+def load(folder: Path, text: str, *overrides: str) -> Settings:
+    """The settings of a file with this text."""
+    file = folder / "my.toml"
+    file.write_text(text)
+    return load_settings(file, overrides)
+
+
+def keys_of(kind: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """The keys of tables and tables in them, as `fine_tuning.steps`, each with its type; a union counts one by one."""
+    if isinstance(kind, type) and issubclass(kind, Settings):
+        for name, field in kind.model_fields.items():
+            yield from keys_of(field.annotation, name)
+    elif isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        for own in dataclasses.fields(kind):
+            yield from keys_of(own.type, f"{place}.{own.name}")
+    elif get_args(kind):
+        for inner in get_args(kind):
+            yield from keys_of(inner, place)
+    else:
+        yield place, kind

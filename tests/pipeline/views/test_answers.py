@@ -1,0 +1,117 @@
+"""Answers of each task, to the letter, and the lines about texts that were cut."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from components.dsl.errors import InputError
+from keras_bert.tasks.classification import Classification
+from keras_bert.tasks.embedding import Embedding
+from keras_bert.tasks.question_answering import QuestionAnswering
+from keras_bert.tasks.regression import Regression
+from keras_bert.tasks.token_classification import TokenClassification
+from pipeline.views.answers import answer_lines, cut_lines
+from tests.pipeline.table_tasks import make_task
+
+# 1 / (1 + e^-2) and 1 / (1 + e^-1) of two labels, 1 / (1 + 2 e^-2) of three.
+TWO, ONE, TWO_OF_THREE = "0.8808", "0.7311", "0.7870"
+
+
+def classification(max_length: int = 16) -> Classification:
+    return make_task(Classification, {"cow": [2, 0], "oak": [0, 1]}, labels=["animal", "plant"], max_length=max_length)
+
+
+def embedding(max_length: int = 16) -> Embedding:
+    return make_task(Embedding, {"cow": [3, 0], "hen": [0, 4], "oak": [1 / 3, -2]}, max_length=max_length)
+
+
+def tagger(labels: list[str], max_length: int = 16) -> TokenClassification:
+    numbers = {"cow": [0, 2, 0], "hen": [0, 0, 2], "oak": [2, 0, 0], "the": [2, 0, 0]}
+    return make_task(TokenClassification, numbers, labels=labels, max_length=max_length)
+
+
+def questions() -> QuestionAnswering:
+    numbers = {"cow": [9, 0], "hen": [0, 9], "[CLS]": [4, 4]}
+    return make_task(QuestionAnswering, numbers, max_length=32, stride=8, max_query_length=8)
+
+
+def answers(task: Any, *texts: str, second: list[str] | None = None) -> list[list[str]]:
+    return [line.split("\t") for line in answer_lines(task, texts, second)]
+
+
+def test_a_label_with_its_probability() -> None:
+    assert answers(classification(), "the cow", "Oak!") == [["animal", TWO, "the cow"], ["plant", ONE, "Oak!"]]
+    both = answers(classification(), "the", "the", second=["cow", "oak"])
+    assert both == [["animal", TWO, "the"], ["plant", ONE, "the"]], "the second text of a pair counts, too"
+
+
+def test_a_number() -> None:
+    task = make_task(Regression, {"cow": [1.5], "oak": [-0.25]})
+    assert answers(task, "cow cow", "the oak") == [["3.0000", "cow cow"], ["-0.2500", "the oak"]]
+    assert answers(task, "cow", second=["oak"]) == [["1.2500", "cow"]]
+
+
+def test_a_vector_or_how_alike_two_texts_are() -> None:
+    (line,) = answer_lines(embedding(), ["oak"], None)
+    assert json.loads(line) == [0.333333, -2.0]
+    assert answers(embedding(), "cow", "cow hen", second=["hen", "cow"]) == [["0.0000", "cow"], ["0.6000", "cow hen"]]
+
+
+def test_entities_with_their_places() -> None:
+    task = tagger(["O", "B-animal", "I-animal"])
+    assert answers(task, "the cow  hen the cow", "the oak") == [
+        ["animal", TWO_OF_THREE, "4:12", "cow  hen"],
+        ["animal", TWO_OF_THREE, "17:20", "cow"],
+        ["(no entity)", "", "", "the oak"],
+    ]
+
+
+def test_tags_that_mark_no_entities_stand_beside_their_words() -> None:
+    lines = list(answer_lines(tagger(["DET", "NOUN", "VERB"]), ["the  cow", "Hen the"], None))
+    assert lines == ["the/DET cow/NOUN", "Hen/VERB the/DET"]
+
+
+def test_an_answer_with_its_place_or_none() -> None:
+    found, nothing = answers(questions(), "the ?", "the ?", second=["the cow the hen", "the oak"])
+    assert (found[0], found[2]) == ("cow the hen", "4:15")
+    assert float(found[1]) > 0.99
+    assert (nothing[0], nothing[2]) == ("(no answer)", "0:0")
+
+
+def test_second_texts_are_asked_for_and_refused() -> None:
+    with pytest.raises(InputError, match=r"^--second must give the context of each question, got none$"):
+        answers(questions(), "the ?")
+    with pytest.raises(InputError, match=r"^--second must be left out: the model tags single texts$"):
+        answers(tagger(["O", "B-animal", "I-animal"]), "the cow", second=["the hen"])
+
+
+@pytest.mark.parametrize("make", [classification, embedding, questions])
+def test_each_text_has_its_second(make: Callable[[], Any]) -> None:
+    with pytest.raises(ValueError, match="must be as many"):
+        answers(make(), "the", "cow", second=["hen"])
+
+
+def test_texts_that_were_cut_are_told_of() -> None:
+    texts, seconds = ["cow", "the cow the hen", "the cow the hen the"], ["the", "the", "the cow"]
+    assert list(cut_lines(classification(6), texts, None)) == ["text 3: 1 of 7 tokens were cut, the model reads 6"]
+    # A pair has one more special token, and loses tokens as one text does.
+    assert list(cut_lines(classification(6), texts, seconds)) == [
+        "text 2: 2 of 8 tokens were cut, the model reads 6",
+        "text 3: 4 of 10 tokens were cut, the model reads 6",
+    ]
+
+
+def test_each_side_has_a_vector_of_its_own() -> None:
+    texts, long = ["cow", "the cow"], ["the cow the hen the", "the"]
+    assert list(cut_lines(embedding(6), texts, None)) == []
+    expected = ["text 1: 1 of 7 tokens were cut, the model reads 6"]
+    assert list(cut_lines(embedding(6), texts, long)) == list(cut_lines(embedding(6), long, texts)) == expected
+
+
+def test_what_is_read_in_several_rows_is_not_cut() -> None:
+    long = "the cow " * 40
+    assert list(cut_lines(tagger(["O", "B-animal", "I-animal"]), [long], None)) == []
+    assert list(cut_lines(questions(), ["the ?"], [long])) == []
+    assert len(answers(tagger(["O", "B-animal", "I-animal"]), long)) == 40, "and every entity is found"
