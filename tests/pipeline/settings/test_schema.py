@@ -91,8 +91,8 @@ def test_every_task_has_its_source(tmp_path: Path, task: str, kind: type, more: 
 
 
 def test_tables_without_keys_of_the_users_own_are_the_docstrings(tmp_path: Path) -> None:
-    settings = load(tmp_path, CHECKPOINT + "[corpus]\nmegabytes = 2.0\n[examples]\nrows_per_label = 30")
-    assert (settings.corpus, settings.examples) == (DocstringCorpus(2.0), DocstringTask(30))
+    settings = load(tmp_path, CHECKPOINT + "[corpus]\nmegabytes = 2.0\n[examples]\nrows = 300")
+    assert (settings.corpus, settings.examples) == (DocstringCorpus(2.0), DocstringTask(300))
 
 
 def test_class_weights_are_a_word_or_a_table(tmp_path: Path) -> None:
