@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from keras_bert.config import EncoderConfig
-from keras_bert.digests import digest_weights
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.saving import load_model, save_model
@@ -51,18 +50,6 @@ def test_equal_models_give_equal_bytes_at_any_time(model, path, tmp_path):
         save_model(equal, tmp_path / f"{number}.keras")
         assert (tmp_path / f"{number}.keras").read_bytes() == path.read_bytes()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["0.keras", "1.keras"]
-
-
-def test_the_digest_of_weights_knows_values_and_shapes_alone(model, path):
-    other = load_model(path)
-    assert digest_weights(other) == digest_weights(model)
-    assert digest_weights(keras.Model(other.input, other.output, name="renamed")) == digest_weights(model)
-    other.get_layer("next_sentence").bias.assign([0.5, 0.25])
-    assert digest_weights(other) != digest_weights(model)
-    flat, high = (keras.Sequential([keras.Input((n,)), keras.layers.Dense(4 // n, use_bias=False)]) for n in (1, 2))
-    for one in (flat, high):
-        one.set_weights([np.ones(one.weights[0].shape)])
-    assert digest_weights(flat) != digest_weights(high)
 
 
 def test_other_weights_give_other_bytes(path, tmp_path):

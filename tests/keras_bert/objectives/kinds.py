@@ -1,0 +1,91 @@
+"""A small model of each task, a batch for it and its objective; the numbers are checked with plain NumPy."""
+
+from typing import NamedTuple
+
+import keras
+import numpy as np
+from scipy.special import log_softmax
+
+from keras_bert.config import EncoderConfig
+from keras_bert.losses import IGNORED
+from keras_bert.models.encoder import build_encoder
+from keras_bert.objectives.base import TaskObjective
+from keras_bert.objectives.classification import ClassificationObjective
+from keras_bert.objectives.embedding import EmbeddingObjective
+from keras_bert.objectives.question_answering import QuestionAnsweringObjective
+from keras_bert.objectives.regression import RegressionObjective
+from keras_bert.objectives.token_classification import TokenClassificationObjective
+from keras_bert.tasks.classification import build_classifier
+from keras_bert.tasks.embedding import build_embedder
+from keras_bert.tasks.question_answering import build_span_classifier
+from keras_bert.tasks.regression import build_regressor
+from keras_bert.tasks.token_classification import build_tagger
+from tests.keras_bert.models.test_encoder import SETTINGS, make_inputs, randomize
+
+INPUTS = make_inputs()
+ROWS, LENGTH = INPUTS["token_ids"].shape
+WEIGHTS = (0.5, 3.0, 1.25)
+
+LABELS = np.array([2, 0, 1], "int32")
+TAGS = np.full((ROWS, LENGTH), IGNORED, "int32")
+TAGS[0, 1:4], TAGS[1, 2] = (2, 0, 1), 1
+TAGGED = np.nonzero(TAGS != IGNORED)
+VALUES = np.array([0.5, -2.0, 4.0], "float32")
+POSITIONS = np.array([[1, 2], [0, 0], [2, 2]], "int32")
+COSINES = np.array([1.0, -0.25, 0.5], "float32")
+SECOND = {f"second_{name}": values for name, values in make_inputs(seed=1).items()}
+
+
+class Kind(NamedTuple):
+    objective: TaskObjective
+    batch: dict[str, np.ndarray]
+
+
+KINDS = {
+    "classification": Kind(ClassificationObjective(WEIGHTS), {**INPUTS, "label": LABELS}),
+    "regression": Kind(RegressionObjective(), {**INPUTS, "value": VALUES}),
+    "token_classification": Kind(TokenClassificationObjective(WEIGHTS), {**INPUTS, "label": TAGS}),
+    "question_answering": Kind(QuestionAnsweringObjective(), {**INPUTS, "positions": POSITIONS}),
+    "embedding": Kind(EmbeddingObjective(), {**INPUTS, **SECOND, "value": COSINES}),
+}
+
+
+def build(kind, seed=0, **changes):
+    """A model with one output, as `Task.network` gives it, and weights by chance."""
+    encoder = build_encoder(EncoderConfig(**{**SETTINGS, **changes}))
+    match kind:
+        case "classification":
+            model = build_classifier(encoder, 3)
+        case "regression":
+            model = build_regressor(encoder)
+        case "token_classification":
+            model = build_tagger(encoder, 3)
+        case "question_answering":
+            model = build_span_classifier(encoder)
+        case "embedding":
+            model = keras.Model(encoder.input, build_embedder(encoder).output["embedding"])
+    randomize(model, seed)
+    # Large biases would make all texts alike, and their cosines nearly 1.
+    for weight in model.trainable_weights:
+        if weight.path.endswith(("bias", "beta")):
+            weight.assign(0.1 * weight)
+    return model
+
+
+def run(objective, model, batch):
+    """The sums as numbers, after asking whether `weights` told the loss's weight beforehand."""
+    sums = {name: [float(part) for part in pair] for name, pair in objective(model, batch, training=False).items()}
+    told = {name: float(weight) for name, weight in objective.weights(batch).items()}
+    assert told == {"loss": sums["loss"][1]}
+    return sums
+
+
+def divergences(student, teacher, temperature):
+    """T^2 KL(teacher || student) over the last axis."""
+    ours, theirs = (log_softmax(logits.astype("float64") / temperature, axis=-1) for logits in (student, teacher))
+    return temperature**2 * (np.exp(theirs) * (theirs - ours)).sum(axis=-1)
+
+
+def random_outputs(*shape):
+    """Those of a student, and those of a teacher."""
+    return np.random.default_rng(0).normal(scale=2.0, size=(2, *shape)).astype("float32")
