@@ -103,7 +103,7 @@ class Classification(Task):
     ) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         shape: tuple[Any, ...] = getattr(model.output, "shape", ())
-        check(type(self).__name__, "model", len(shape) == 2, "give logits (batch, labels)", model.name)
+        check(type(self).__name__, "model", len(shape) == 2, "give logits (batch, labels)", shape)
         self.labels = check_labels(type(self).__name__, labels, model.output.shape[-1])
 
     @classmethod
