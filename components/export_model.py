@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.edge_model import EdgeModel
@@ -81,19 +82,26 @@ def _write(task: "Task", ranges: "Ranges | None", edge: EdgeModel, export: Expor
     """Writes all files and tells how each was made."""
     network, lengths = task.network(), export.choose_lengths(task.max_length)
     recipe: dict[str, dict[str, Any]] = {}
-    report_progress(0, 4, "writing")
-    if "tflite" in export.runtimes:
+
+    def tell(name: str) -> Path:
+        # Written and compared: each file is worth two of these.
+        report_progress(len(recipe), 2 * total, f"writing {name}")
+        return edge.file(name)
+
+    with_tflite, with_onnx = "tflite" in export.runtimes, "onnx" in export.runtimes
+    total = with_tflite * (1 if ranges is None else 2) + with_onnx
+    if with_tflite:
         from keras_bert.export.tflite import export_tflite
 
         if ranges is not None:
-            export_tflite(network, edge.file(TFLITE_FILE), lengths, ranges, output=task.output_name)
+            export_tflite(network, tell(TFLITE_FILE), lengths, ranges, output=task.output_name)
             recipe[TFLITE_FILE] = {**_INT8, "lengths": lengths}
-        export_tflite(network, edge.file(TFLITE_FLOAT_FILE), lengths, output=task.output_name)
+        export_tflite(network, tell(TFLITE_FLOAT_FILE), lengths, output=task.output_name)
         recipe[TFLITE_FLOAT_FILE] = {**_FLOAT, "lengths": lengths}
-    if "onnx" in export.runtimes:
+    if with_onnx:
         from keras_bert.export.onnx import export_onnx
 
-        export_onnx(network, edge.file(ONNX_FILE), output=task.output_name, opset=export.opset)
+        export_onnx(network, tell(ONNX_FILE), output=task.output_name, opset=export.opset)
         recipe[ONNX_FILE] = {**_FLOAT, "opset": export.opset, "lengths": [task.max_length]}
     return recipe
 
@@ -127,8 +135,8 @@ def _compare(
     network, mask = task.network(), features["padding_mask"]
     reference = network.predict(features, verbose=0)
     measured: dict[str, dict[str, Any]] = {}
-    for number, name in enumerate(files, start=1):
-        report_progress(number, len(files) + 1, f"comparing {name}")
+    for number, name in enumerate(files):
+        report_progress(len(files) + number, 2 * len(files), f"comparing {name}")
         answers = open_file(edge.file(name), task.max_length).predict_on_batch(features)
         outputs = answers[task.output_name] if isinstance(answers, dict) else answers
         if name == TFLITE_FILE and ranges is not None:
