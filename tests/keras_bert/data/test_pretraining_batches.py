@@ -1,24 +1,13 @@
-import dataclasses
 import json
 import shutil
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from keras_bert.data.examples.examples import read_texts
 from keras_bert.data.pretraining_batches import pretraining_batches
-from keras_bert.data.records import RecordError, serialize, write_features, write_labels, write_records
-from keras_bert.data.task_batches import task_batches
+from keras_bert.data.records import RecordError, serialize, write_records
 from keras_bert.options.masking import Masking
-
-MASKING = Masking(max_predictions=3)
-
-
-def describe(folder, *, objective="next_sentence", dynamic=False, compression="none", train=40, masking=MASKING):
-    entry = {"max_length": 16, "masking": dataclasses.asdict(masking), "counts": {"train": train}}
-    content = {"objective": objective, "dynamic": dynamic, "compression": compression, "lengths": [entry]}
-    write_features(folder, content)
+from tests.keras_bert.data.rows import describe, write_dynamic_rows
 
 
 @pytest.fixture
@@ -40,42 +29,9 @@ def pretraining(tmp_path):
     return tmp_path
 
 
-def write_dynamic_rows(folder, seed=0):
-    """Rows of 16 tokens or fewer, each of one piece of its own; no pairs, nothing hidden."""
-    for shard in range(2):
-        rows = [
-            serialize({"token_ids": [2, *[10 + number] * (8 + number % 7), 3], "segment_ids": [0] * (10 + number % 7)})
-            for number in np.roll(np.arange(40), seed)[shard * 20 : shard * 20 + 20].tolist()
-        ]
-        write_records(folder / f"train-16-0000{shard}-of-00002.tfrecord", rows, compression="gzip")
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *[f"a{number}" for number in range(60)]]
-    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
-    describe(folder, objective="none", dynamic=True, compression="gzip")
-
-
 @pytest.fixture
 def dynamic(tmp_path):
     write_dynamic_rows(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def task(tmp_path):
-    rows = [
-        serialize(
-            {
-                "token_ids": [2, *range(10, 10 + number % 7), 3],
-                "segment_ids": [0] * (2 + number % 7),
-                "label": [number % 3],
-                "text": f"text {number} é".encode(),
-                "second_text": b"",
-            }
-        )
-        for number in range(25)
-    ]
-    write_records(tmp_path / "train.tfrecord", rows)
-    write_features(tmp_path, {"max_length": 12, "task": "classification"})
-    write_labels(tmp_path, ["a", "b", "c"])
     return tmp_path
 
 
@@ -227,12 +183,6 @@ def test_the_identity_of_batches(dynamic, tmp_path_factory):
     assert identity(copied)["masking"] != known["masking"]
 
 
-def test_the_identity_of_a_tasks_batches(task):
-    known = task_batches(task, "train", 4).identity()
-    assert task_batches(task, "train", 4, tokens=24).identity() != known
-    assert known["task"] == "classification"
-
-
 def test_an_unknown_length(dynamic):
     with pytest.raises(ValueError, match=r"dataset.length must be one of \[16\], got 128"):
         pretraining_batches(dynamic, "train", 4, length=128)
@@ -242,76 +192,3 @@ def test_missing_records_are_counted(pretraining):
     (pretraining / "train-16-00001-of-00002.tfrecord").unlink()
     with pytest.raises(RecordError, match=r"train-16 files of .* must hold 40 records, found 20"):
         pretraining_batches(pretraining, "train", 4)
-
-
-def test_a_broken_file_is_named(task):
-    file = task / "train.tfrecord"
-    file.write_bytes(file.read_bytes()[:-1])
-    with pytest.raises(RecordError, match=r"train\.tfrecord must hold whole records, but record 24 "):
-        task_batches(task, "train", 4)
-
-
-def test_bucketed_order_is_deterministic(task):
-    def order():
-        dataset = task_batches(task, "train", 4, shuffle=True, seed=3, bucket_boundaries=(4,)).after(0)
-        return [batch["token_ids"].numpy().tolist() for batch in dataset.take(8)]
-
-    assert order() == order()
-
-
-def test_task_batch_and_texts_stand_in_the_same_order(task):
-    labels = np.concatenate([batch["label"] for batch in task_batches(task, "train", 7).epoch()])
-    texts = read_texts(task, "train")
-    assert texts[4] == ("text 4 é", "", "b")
-    assert [label for _, _, label in texts] == ["abc"[label] for label in labels]
-
-
-def write_rows(folder, kind, rows, **floats):
-    """Records of a task with one feature of its own."""
-    records = []
-    for number, row in enumerate(rows):
-        example = tf.train.Example.FromString(serialize({"token_ids": [2, 9, 3], "segment_ids": [0] * 3, **row}))
-        for name, values in floats.items():
-            example.features.feature[name].float_list.value.append(values[number])
-        records.append(example.SerializeToString())
-    write_records(folder / "train.tfrecord", records)
-    write_features(folder, {"max_length": 5, "task": kind})
-    write_labels(folder, list("abcde"))
-    return next(iter(task_batches(folder, "train", 2).epoch()))
-
-
-def test_the_labels_of_each_task(tmp_path):
-    value = write_rows(tmp_path, "regression", [{}, {}], value=[0.5, 3.25])["value"]
-    assert value.dtype == tf.float32
-    assert value.numpy().tolist() == [0.5, 3.25]
-    label = write_rows(tmp_path, "token_classification", [{"label": [-1, 4, -1]}, {"label": [-1, 0, 2]}])["label"]
-    assert label.dtype == tf.int32
-    assert label.numpy().tolist() == [[-1, 4, -1, -1, -1], [-1, 0, 2, -1, -1]]
-    positions = write_rows(tmp_path, "question_answering", [{"positions": [0, 0]}, {"positions": [1, 2]}])["positions"]
-    assert positions.dtype == tf.int32
-    assert positions.numpy().tolist() == [[0, 0], [1, 2]]
-
-
-@pytest.mark.parametrize(
-    ("kind", "rows", "record"),
-    [
-        ("classification", [{"label": [4]}, {"label": [5]}], 1),
-        ("classification", [{"label": [-1]}], 0),
-        ("token_classification", [{"label": [-1, 4, -1]}, {"label": [-1, 0, 5]}], 1),
-        ("token_classification", [{"label": [-1, -2, 2]}, {"label": [5, 0, 5]}], 0),
-        ("question_answering", [{"positions": [0, 4]}, {"positions": [0, 5]}], 1),
-    ],
-)
-def test_a_label_that_there_is_not(tmp_path, kind, rows, record):
-    message = rf"train.tfrecord of .* must have [a-z]+ from -?\d to 4, but record {record} has"
-    with pytest.raises(RecordError, match=message):
-        write_rows(tmp_path, kind, rows)
-
-
-def test_missing_split_and_bad_arguments(task):
-    with pytest.raises(FileNotFoundError, match=r"must hold test\.tfrecord, found none"):
-        task_batches(task, "test", 2)
-    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
-        task_batches(task, "train", 0)
-    with pytest.raises(ValueError, match="bucket_boundaries must be positive and rise"):
-        task_batches(task, "train", 2, bucket_boundaries=(8, 4))

@@ -1,0 +1,160 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.data.records import RecordError, serialize, write_features, write_labels, write_records
+from keras_bert.data.schemas import SCHEMAS
+from keras_bert.data.task_batches import task_batches
+from tests.keras_bert.objectives.kinds import KINDS, build
+
+
+@pytest.fixture
+def task(tmp_path):
+    rows = [
+        serialize(
+            {
+                "token_ids": [2, *range(10, 10 + number % 7), 3],
+                "segment_ids": [0] * (2 + number % 7),
+                "label": [number % 3],
+            }
+        )
+        for number in range(25)
+    ]
+    write_records(tmp_path / "train.tfrecord", rows)
+    write_features(tmp_path, {"max_length": 12, "task": "classification"})
+    write_labels(tmp_path, ["a", "b", "c"])
+    return tmp_path
+
+
+def test_the_identity_of_a_tasks_batches(task):
+    known = task_batches(task, "train", 4).identity()
+    assert task_batches(task, "train", 4, tokens=24).identity() != known
+    assert known["task"] == "classification"
+
+
+def test_a_broken_file_is_named(task):
+    file = task / "train.tfrecord"
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(RecordError, match=r"train\.tfrecord must hold whole records, but record 24 "):
+        task_batches(task, "train", 4)
+
+
+def test_bucketed_order_is_deterministic(task):
+    def order():
+        dataset = task_batches(task, "train", 4, shuffle=True, seed=3, bucket_boundaries=(4,)).after(0)
+        return [batch["token_ids"].numpy().tolist() for batch in dataset.take(8)]
+
+    assert order() == order()
+
+
+def test_rows_stand_in_the_order_of_the_file(task):
+    batches = list(task_batches(task, "train", 7).epoch())
+    assert np.concatenate([batch["label"] for batch in batches]).tolist() == [number % 3 for number in range(25)]
+    lengths = np.concatenate([batch["padding_mask"].numpy().sum(axis=1) for batch in batches])
+    assert lengths.tolist() == [2 + number % 7 for number in range(25)]
+
+
+def write_rows(folder, kind, rows):
+    """Records of a task, each a row's own features and one token that differs; gives the first batch."""
+    plain = {"token_ids": [2, 9, 3], "segment_ids": [0, 0, 0]}
+    write_records(folder / "train.tfrecord", [serialize({**plain, **row}) for row in rows])
+    write_features(folder, {"max_length": 5, "task": kind})
+    write_labels(folder, list("abc"))
+    return next(iter(task_batches(folder, "train", 2).epoch()))
+
+
+PAIR = {
+    "token_ids": [[2, 9, 3, 0, 0], [2, 9, 9, 3, 0]],
+    "segment_ids": [[0, 0, 0, 0, 0], [0, 0, 1, 1, 0]],
+    "padding_mask": [[1, 1, 1, 0, 0], [1, 1, 1, 1, 0]],
+}
+LONGER = {"token_ids": [2, 9, 9, 3], "segment_ids": [0, 0, 1, 1]}
+SECOND = {
+    "second_token_ids": [[2, 7, 7, 7, 3], [2, 3, 0, 0, 0]],
+    "second_segment_ids": [[0] * 5] * 2,
+    "second_padding_mask": [[1] * 5, [1, 1, 0, 0, 0]],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "features", "expected"),
+    [
+        ("classification", [{"label": [2]}, {"label": [0]}], {"label": [2, 0]}),
+        ("regression", [{"value": 0.5}, {"value": 3.25}], {"value": [0.5, 3.25]}),
+        (
+            "token_classification",
+            [{"label": [-1, 2, -1], "row": [0]}, {"label": [-1, 0, 1, -1], "row": [0]}],
+            {"label": [[-1, 2, -1, -1, -1], [-1, 0, 1, -1, -1]]},
+        ),
+        (
+            "question_answering",
+            [{"positions": [0, 0], "row": [0]}, {"positions": [1, 4], "row": [1]}],
+            {"positions": [[0, 0], [1, 4]]},
+        ),
+        (
+            "embedding",
+            [
+                {"second_token_ids": [2, 7, 7, 7, 3], "second_segment_ids": [0] * 5, "value": -1.0},
+                {"second_token_ids": [2, 3], "second_segment_ids": [0, 0], "value": 0.25},
+            ],
+            {**SECOND, "value": [-1.0, 0.25]},
+        ),
+    ],
+)
+def test_the_batch_of_each_task(tmp_path, kind, features, expected):
+    batch = write_rows(tmp_path, kind, [features[0], {**LONGER, **features[1]}])
+    assert {name: values.numpy().tolist() for name, values in batch.items()} == {**PAIR, **expected}
+    assert {name: values.dtype.name for name, values in batch.items() if values.dtype != tf.int32} == (
+        {"value": "float32"} if "value" in expected else {}
+    )
+    # The objective of the task finds all that it needs.
+    sums = KINDS[kind].objective(build(kind), batch, training=False)
+    assert np.isfinite([float(total) for total, _ in sums.values()]).all()
+    assert set(SCHEMAS) == set(KINDS)
+
+
+def test_the_longer_of_two_texts_decides_on_the_bucket(tmp_path):
+    sizes = [(3, 2), (2, 5), (5, 3), (2, 2)]
+    rows = [
+        {"token_ids": [2] * first, "segment_ids": [0] * first, "second_token_ids": [3] * second}
+        | {"second_segment_ids": [0] * second, "value": float(number)}
+        for number, (first, second) in enumerate(sizes)
+    ]
+    write_rows(tmp_path, "embedding", rows)
+    batches = list(task_batches(tmp_path, "train", 2, bucket_boundaries=(3,)).epoch())
+    found = [
+        (batch["token_ids"].shape[1], batch["second_token_ids"].shape[1], batch["value"].numpy()) for batch in batches
+    ]
+    assert [(*widths, values.tolist()) for *widths, values in found] == [(5, 5, [1.0, 2.0]), (3, 3, [0.0, 3.0])]
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "record"),
+    [
+        ("classification", [{"label": [2]}, {"label": [3]}], 1),
+        ("classification", [{"label": [-1]}], 0),
+        ("token_classification", [{"label": [-1, 2, -1]}, {"label": [-1, 0, 3]}], 1),
+        ("token_classification", [{"label": [-1, -2, 2]}, {"label": [3, 0, 3]}], 0),
+        ("question_answering", [{"positions": [0, 4]}, {"positions": [0, 5]}], 1),
+    ],
+)
+def test_a_label_that_there_is_not(tmp_path, kind, rows, record):
+    least, most = {"classification": (0, 2), "token_classification": (-1, 2), "question_answering": (0, 4)}[kind]
+    message = rf"train.tfrecord of .* must have [a-z]+ from {least} to {most}, but record {record} has"
+    with pytest.raises(RecordError, match=message):
+        write_rows(tmp_path, kind, rows)
+
+
+def test_missing_split_and_bad_arguments(task):
+    with pytest.raises(FileNotFoundError, match=r"must hold test\.tfrecord, found none"):
+        task_batches(task, "test", 2)
+    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+        task_batches(task, "train", 0)
+    with pytest.raises(ValueError, match="bucket_boundaries must be positive and rise"):
+        task_batches(task, "train", 2, bucket_boundaries=(8, 4))
+
+
+def test_a_split_without_rows(task):
+    write_records(task / "test.tfrecord", [])
+    with pytest.raises(ValueError, match=r"dataset\.split must hold a row, got 'test of "):
+        task_batches(task, "test", 2)
