@@ -2,9 +2,11 @@
 
 import math
 
-from components.scoring.classes.classes.classes.tasks import score_answers
+import pytest
+
+from components.scoring.question_answering import QuestionScoring
 from components.sources.questions import Question
-from components.training.null_thresholds import find_threshold
+from components.training.null_thresholds import find_threshold, tune_threshold
 from keras_bert.tasks.question_answering import Answer
 
 
@@ -25,10 +27,24 @@ def test_the_threshold_parts_right_from_wrong() -> None:
     threshold = find_threshold(QUESTIONS, ANSWERS)
     assert threshold == 2.5
     given = {limit: [a.text if a.null_score_difference <= limit else "" for a in ANSWERS] for limit in (0.0, threshold)}
-    assert score_answers(QUESTIONS, given[0.0]).metrics["f1"] == 0.4
-    assert score_answers(QUESTIONS, given[threshold]).metrics["f1"] == 0.8
+    assert QuestionScoring().score(QUESTIONS, given[0.0], []).metrics["f1"] == 0.4
+    assert QuestionScoring().score(QUESTIONS, given[threshold], []).metrics["f1"] == 0.8
 
 
 def test_where_nothing_is_answered_rightly_the_threshold_is_still_a_number() -> None:
     assert math.isfinite(find_threshold(QUESTIONS, [answer("", math.inf)] * 5))
     assert math.isfinite(find_threshold([question(1)], [answer("ship", 3.0)]))
+
+
+def test_the_threshold_is_found_among_answers_to_all_questions() -> None:
+    class Task:
+        null_threshold: float | None = 0.0
+
+        def predict(self, questions: list[str], contexts: list[str]) -> list[Answer]:
+            assert self.null_threshold is None, "with one, some would have no answer"
+            assert (questions, contexts) == (["who ?"] * 5, ["the text"] * 5)
+            return ANSWERS
+
+    task = Task()
+    tune_threshold(task, QUESTIONS)
+    assert task.null_threshold == pytest.approx(2.5)

@@ -1,4 +1,4 @@
-"""Class weights and selection: what is taken, and what is refused."""
+"""Class weights and tasks: what is taken, and what is refused."""
 
 from typing import Any
 
@@ -6,9 +6,10 @@ import pytest
 
 from components.dsl.canonical import canonical
 from components.dsl.errors import InputError
-from components.training.tuning import ClassWeights, find_class_weights, make_objective
-from keras_bert.objectives.base import tasks as objectives
-from keras_bert.options.selection import Selection
+from components.training.tuning import ClassWeights, build_task, find_class_weights
+from keras_bert.config import EncoderConfig
+from keras_bert.models.encoder import build_encoder
+from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
 
 COUNTS = {"train": {"B-x": 1, "O": 5}, "validation": {"I-x": 9}, "test": {"B-x": 7}}
 FEATURES = {"task": "token_classification", "labels": COUNTS}
@@ -39,37 +40,53 @@ def test_weights_that_cannot_be(labels: list[str], wanted: ClassWeights, message
     assert str(error.value) == message
 
 
-@pytest.mark.parametrize(
-    ("task", "labels", "kind"),
-    [
-        ("classification", LABELS, objectives.ClassificationObjective),
-        ("token_classification", LABELS, objectives.TokenClassificationObjective),
-        ("regression", [], objectives.RegressionObjective),
-        ("question_answering", [], objectives.QuestionAnsweringObjective),
-    ],
-)
-def test_every_task_has_its_objective(task: str, labels: list[str], kind: type) -> None:
-    assert type(make_objective({**FEATURES, "task": task}, labels, "none")) is kind
-
-
-def test_class_weights_reach_the_objective() -> None:
-    found: Any = make_objective(FEATURES, LABELS, {"O": 2.0})
-    assert found.class_weights == (1.0, 1.0, 2.0)
-
-
 def test_equal_weights_have_one_key() -> None:
     assert canonical({"b": 1.0, "a": 2.0}) == canonical({"a": 2.0, "b": 1.0})
 
 
+def build(task: str, pooler: bool = True, **settings: Any) -> Any:
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, "a"], lowercase=True)
+    shape = {"num_layers": 1, "hidden_size": 4, "num_heads": 1, "intermediate_size": 4, "max_length": 8}
+    encoder = build_encoder(EncoderConfig(vocabulary_size=tokenizer.vocabulary_size, **shape), pooler=pooler)
+    description = {"task": task, "settings": {"max_length": 8, **settings}}
+    return build_task(encoder, tokenizer, description, "cls")
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("task", "settings", "head"),
     [
-        ({"keep": "first"}, r"Selection.keep must be one of \('best', 'last'\), got 'first'"),
-        ({"validations": 0}, "Selection.validations must be at least 1, got 0"),
-        ({"patience": 0}, "Selection.patience must be at least 1, got 0"),
-        ({"patience": 1, "keep": "last"}, "Selection.patience must be left out where keep is 'last', got 1"),
+        ("classification", {"labels": ["a", "b"]}, {"pooling": "cls"}),
+        ("regression", {}, {"pooling": "cls"}),
+        ("embedding", {}, {"pooling": "cls", "normalize": False}),
+        ("token_classification", {"labels": LABELS}, {}),
+        ("question_answering", {"stride": 1, "max_query_length": 1, "null_threshold": None}, {}),
     ],
 )
-def test_a_selection_that_cannot_be(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Selection(**arguments)
+def test_every_task_is_built_of_what_its_examples_say(
+    task: str, settings: dict[str, Any], head: dict[str, Any]
+) -> None:
+    found = build(task, **settings)
+    assert found.name == task
+    assert {**found.settings(), "max_length": 8} == {**found.settings(), **settings}
+    assert found.head() == head
+
+
+@pytest.mark.parametrize(
+    ("task", "settings", "message"),
+    [
+        (
+            *("classification", {"labels": ["a", "b"], "pooler": False}),
+            "the encoder cannot learn classification from these rows: encoder must have a pooler, got one without; "
+            "pooling by the mean needs none",
+        ),
+        (
+            *("regression", {"max_length": 9}),
+            "the encoder cannot learn regression from these rows: Regression.max_length must be between 3 and the "
+            "model's 8 positions, got 9",
+        ),
+    ],
+)
+def test_an_encoder_that_does_not_fit_the_rows(task: str, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        build(task, **settings)
+    assert str(error.value) == message
