@@ -58,7 +58,8 @@ class Checkpoint:
         name, _, inside = self.path.removeprefix(PACKAGE).partition("/")
         spec = importlib.util.find_spec(name) if name.isidentifier() else None
         if spec is None or not spec.submodule_search_locations:
-            raise InputError(f"checkpoint needs the Python package {name!r}, which is not installed")
+            hint = "`make run` installs that of the default job"
+            raise InputError(f"checkpoint needs the Python package {name!r}, which is not installed; {hint}")
         return Path(spec.submodule_search_locations[0]) / inside
 
     def num_layers(self) -> int | None:
