@@ -6,7 +6,7 @@ from pathlib import Path
 from keras_bert.export.runtimes import OnnxModel, TFLiteModel
 from keras_bert.folders import ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
 from keras_bert.tasks.base import Runtime, Task
-from keras_bert.tasks.registry import read_settings
+from keras_bert.tasks.registry import read_settings, restore
 from keras_bert.tokenizers.tokenizer import Tokenizer
 
 # What answers best for its size comes first.
@@ -45,5 +45,7 @@ def load_exported(folder: str | os.PathLike[str], file: str = "", *, num_threads
         if not (folder / name).is_file():
             raise FileNotFoundError(f"{folder} is no pushed model: it has no {name}")
     task, settings = read_settings(folder / TASK_FILE)
+    if not isinstance(settings.get("max_length"), int):
+        raise ValueError(f"{folder / TASK_FILE} must say max_length, a whole number, got {settings}")
     runtime = open_file(folder / file, settings["max_length"], num_threads)
-    return task.from_settings(runtime, Tokenizer.load(folder), settings)
+    return restore(task, runtime, Tokenizer.load(folder), settings, folder / TASK_FILE)

@@ -63,15 +63,17 @@ def check_agreement(name: str, agreement: Array, answers: Array, minimum: float)
         minimum: the smallest mean, 0 to 1; one row may always differ.
 
     Raises:
-        ParityError: they agree less, or an output is not a number.
+        ParityError: they agree less, or an output is not a number; or there are no rows, or not as many of both.
     """
+    if agreement.shape != answers.shape[:1] or not agreement.size:
+        raise ParityError(f"{name} must answer each row, got {answers.shape} against {agreement.shape}")
     finite = np.isfinite(answers).reshape(len(answers), -1).all(axis=1)
     if not finite.all():
         row = int(np.flatnonzero(~finite)[0])
         raise ParityError(f"{name} must answer with finite numbers, got others in row {row}")
     share = float(agreement.mean())
-    # A single row near a tie may tip over, however few the rows are.
-    if share < minimum and (1 - agreement).sum() > 1:
+    # A single row near a tie may tip over, however few the rows are. NaN compares false: it must not pass.
+    if not (share >= minimum or (1 - agreement).sum() <= 1):
         row = int(agreement.argmin())
         raise ParityError(
             f"{name} must give the answers of its reference to at least {minimum:.4f} of the rows, got {share:.4f}; "

@@ -45,7 +45,10 @@ class TFLiteModel:
     def __init__(self, path: str | os.PathLike[str], num_threads: int = 1) -> None:
         from ai_edge_litert.interpreter import Interpreter
 
-        interpreter = Interpreter(model_path=os.fspath(path), num_threads=num_threads)
+        try:
+            interpreter = Interpreter(model_path=os.fspath(path), num_threads=num_threads)
+        except ValueError as error:
+            raise ValueError(f"{path} must be a .tflite file: {error}") from error
         names = {int(match[1]): name for name in interpreter.get_signature_list() if (match := _LENGTH.fullmatch(name))}
         if not names:
             raise ValueError(f"{path} must have signatures named {SIGNATURE}, got {interpreter.get_signature_list()}")
@@ -108,6 +111,9 @@ class OnnxModel:
 
     Attributes:
         output: see `TFLiteModel`.
+
+    Raises:
+        ValueError: it is no such file.
     """
 
     name = "ONNX Runtime"
@@ -118,7 +124,11 @@ class OnnxModel:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = num_threads
         options.inter_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
+        try:
+            self._session = onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:
+            # The runtime's own errors have no kind in common.
+            raise ValueError(f"{path} must be an .onnx file: {error}") from error
         self._names = [output.name for output in self._session.get_outputs()]
         self.max_length = max_length
         self.output = _for_task({output.name: Output(tuple(output.shape)) for output in self._session.get_outputs()})

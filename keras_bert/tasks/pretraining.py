@@ -56,6 +56,10 @@ class Pretraining(Task):
         """New heads on an encoder, see `build_pretraining`."""
         return cls(build_pretraining(encoder, next_sentence=next_sentence), tokenizer, max_length=max_length)
 
+    def head(self) -> dict[str, Any]:
+        """Whether the model has the second head."""
+        return {"next_sentence": "next_sentence" in self.model.output}
+
     def loss(self) -> Any:
         """Mean cross-entropy of the masked tokens, in nats; a next-sentence head stays untrained."""
         return {"masked_tokens": labelled_cross_entropy()}

@@ -166,9 +166,11 @@ class QuestionAnswering(Task):
         return {**super().settings(), **{name: getattr(self, name) for name in names}}
 
     def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
-        """Whether the likeliest start and end (rows, length, 2) are the same."""
-        same = np.asarray(reference).argmax(axis=1) == np.asarray(candidate).argmax(axis=1)
-        return same.all(axis=1).astype("float64")
+        """Whether the likeliest start and end (rows, length, 2) are the same; neither is padding."""
+        # An exported file may answer with zeros there, which are more than all else in a row may be.
+        inside = np.asarray(padding_mask)[:, :, None] == 1
+        starts_and_ends = [np.where(inside, outputs, -np.inf).argmax(axis=1) for outputs in (reference, candidate)]
+        return (starts_and_ends[0] == starts_and_ends[1]).all(axis=1).astype("float64")
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""

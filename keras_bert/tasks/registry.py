@@ -3,17 +3,22 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import keras
 
 from keras_bert.folders import MODEL_FILE, TASK_FILE
 from keras_bert.models.saving import load_model
-from keras_bert.tasks.base import Task
+from keras_bert.tasks.base import Runtime, Task
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.pretraining import Pretraining
 from keras_bert.tasks.question_answering import QuestionAnswering
 from keras_bert.tasks.regression import Regression
 from keras_bert.tasks.token_classification import TokenClassification
+
+if TYPE_CHECKING:
+    from keras_bert.tokenizers.tokenizer import Tokenizer
 
 TASKS: dict[str, type[Task]] = {
     task.name: task
@@ -38,12 +43,21 @@ def load(folder: str | os.PathLike[str]) -> Task:
 
     task, settings = read_settings(folder / TASK_FILE)
     model, tokenizer = load_model(folder / MODEL_FILE), Tokenizer.load(folder)
+    return restore(task, model, tokenizer, settings, folder / TASK_FILE)
+
+
+def restore(
+    task: type[Task], model: keras.Model | Runtime, tokenizer: "Tokenizer", settings: dict[str, Any], file: Path
+) -> Task:
+    """The task as its settings describe it.
+
+    Raises:
+        ValueError: they are not those of the task; names `file`, which they were read from.
+    """
     try:
         return task.from_settings(model, tokenizer, settings)
     except TypeError as error:
-        raise ValueError(
-            f"{folder / TASK_FILE} must hold the settings of {task.name}, got {settings}: {error}"
-        ) from None
+        raise ValueError(f"{file} must hold the settings of {task.name}, got {settings}: {error}") from None
 
 
 def read_settings(file: Path) -> tuple[type[Task], dict[str, Any]]:

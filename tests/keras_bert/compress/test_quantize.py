@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.compress.quantize import QuantizationAware
-from keras_bert.compress.ranges import fixed_ranges, load_ranges, save_ranges, sublayers
+from keras_bert.compress.ranges import find_ranges, fixed_ranges, save_ranges, sublayers
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
 from keras_bert.models.saving import load_model, save_model
@@ -83,9 +83,9 @@ def test_the_finished_model_is_an_ordinary_file(finished, tmp_path):
     save_model(model, tmp_path / "model.keras")
     save_ranges(ranges, tmp_path)
     loaded = load_model(tmp_path / "model.keras")
-    assert load_ranges(tmp_path) == ranges
+    assert find_ranges(tmp_path) == ranges
     rows = tiny.make_rows(8)[0]
-    with fixed_ranges(model, ranges), fixed_ranges(loaded, load_ranges(tmp_path)):
+    with fixed_ranges(model, ranges), fixed_ranges(loaded, find_ranges(tmp_path)):
         np.testing.assert_array_equal(loaded.predict(rows, verbose=0), model.predict(rows, verbose=0))
 
 
@@ -162,21 +162,3 @@ def test_importing_tfmot_leaves_the_process_on_keras_3():
 def test_no_batches_are_refused():
     with pytest.raises(ValueError, match=r"QuantizationAware.batches must hold at least one batch"):
         QuantizationAware(tiny.build(), [])
-
-
-@pytest.mark.parametrize(
-    ("ranges", "message"),
-    [
-        ({"block_9/tap": (0.0, 1.0)}, "must name taps of the model, got 'block_9/tap'"),
-        ({"embeddings_norm_tap": (1.0, 2.0)}, r"must span zero and more, got \[1.0, 2.0\]"),
-        ({"embeddings_norm_tap": (0.0, 0.0)}, "must span zero and more"),
-    ],
-)
-def test_ranges_that_do_not_fit_are_refused(ranges, message):
-    with pytest.raises(ValueError, match=message), fixed_ranges(tiny.build(), ranges):
-        pass
-
-
-def test_missing_ranges_are_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"has no quantization.json"):
-        load_ranges(tmp_path)

@@ -1,35 +1,164 @@
-"""A pushed folder that lacks something, and long texts; asking a whole one is part of the end-to-end test."""
+"""A task asks an exported file as it asks its Keras model."""
 
-from pathlib import Path
-from types import SimpleNamespace
+import dataclasses
+import json
+import shutil
 
+import keras
+import numpy as np
 import pytest
 
-from keras_bert.export.bundle import Bundle
-from keras_bert.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.export.bundle import load_exported, open_file
+from keras_bert.export.onnx import export_onnx
+from keras_bert.export.runtimes import OnnxModel, TFLiteModel
+from keras_bert.export.tflite import export_tflite
+from keras_bert.tasks.registry import TASKS
+from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from tests.keras_bert.tasks.tiny import WORDS, make_encoder
+
+LENGTHS = (8, 20)
+SETTINGS = {
+    "classification": {"labels": ["no", "yes"]},
+    "embedding": {"normalize": True},
+    "question_answering": {"stride": 5, "max_query_length": 6, "null_threshold": 1.5},
+    "regression": {},
+    "token_classification": {"labels": ["O", "B-film", "I-film"]},
+}
+FILES = {"model_float32.tflite": "LiteRT", "model.onnx": "ONNX Runtime"}
+# Longer than the model's input, as short as can be, and between.
+TEXTS = ["a very good film. " * 6, "", "bad, very bad film"]
 
 
-@pytest.mark.parametrize("missing", ["model.tflite", "vocab.txt", "tokenizer.json", "labels.json"])
-def test_what_is_missing_is_named(tmp_path: Path, missing: str) -> None:
-    for name in ("model.tflite", "vocab.txt", "tokenizer.json", "labels.json"):
-        (tmp_path / name).write_text("[]")
-    (tmp_path / missing).unlink()
+def make_task(name):
+    keras.utils.set_random_seed(0)
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True)
+    return TASKS[name].build(make_encoder(num_layers=1), tokenizer, max_length=LENGTHS[-1], **SETTINGS[name])
+
+
+@pytest.fixture(scope="module", params=SETTINGS)
+def exported(request, tmp_path_factory):
+    """A task, and the folder of its exported files."""
+    task, folder = make_task(request.param), tmp_path_factory.mktemp(request.param)
+    export_tflite(task.network(), folder / "model_float32.tflite", LENGTHS, output=task.output_name)
+    export_onnx(task.network(), folder / "model.onnx", output=task.output_name)
+    task.save_settings(folder)
+    return task, folder
+
+
+def ask(task):
+    questions = [["a film?", "film", "very " * 9]] if task.name == "question_answering" else []
+    return task.predict(*questions, TEXTS)
+
+
+def assert_alike(found, expected):
+    """Numbers nearly, all else exactly, however deep they stand."""
+    assert type(found) is type(expected)
+    if dataclasses.is_dataclass(expected):
+        assert_alike(dataclasses.asdict(found), dataclasses.asdict(expected))
+    elif isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            assert_alike(found[name], value)
+    elif isinstance(expected, list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_alike(one, other)
+    elif isinstance(expected, float | np.ndarray):
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_an_exported_file_answers_like_its_model(exported, file):
+    task, folder = exported
+    again = load_exported(folder, file)
+    assert type(again) is type(task)
+    assert again.model.name == FILES[file]
+    assert again.settings() == task.settings()
+    assert_alike(ask(again), ask(task))
+    assert again.count_tokens(TEXTS) == task.count_tokens(TEXTS)
+
+
+@pytest.fixture(scope="module")
+def pushed(tmp_path_factory):
+    folder, task = tmp_path_factory.mktemp("pushed"), make_task("classification")
+    export_onnx(task.network(), folder / "model.onnx")
+    task.save_settings(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(pushed, tmp_path):
+    """A classifier for ONNX Runtime."""
+    shutil.copytree(pushed, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def test_the_smallest_file_that_is_there_answers(folder, files):
+    found = [load_exported(folder).model]
+    for name in ("model_float32.tflite", "model.tflite"):
+        # Of another vocabulary, but nothing is asked.
+        shutil.copy(files / name, folder)
+        settings = json.loads((folder / "task.json").read_text())
+        (folder / "task.json").write_text(json.dumps({**settings, "max_length": 16}))
+        found.append(load_exported(folder).model)
+    assert [model.name for model in found] == ["ONNX Runtime", "LiteRT", "LiteRT"]
+    row = np.ones((1, 3), np.int32)
+    exact, coarse = (model(row, row, row) for model in found[1:])
+    assert not np.array_equal(exact, coarse)
+
+
+@pytest.mark.parametrize("missing", ["model.onnx", "task.json", "vocab.txt", "tokenizer.json"])
+def test_what_is_missing_is_named(folder, missing):
+    (folder / missing).unlink()
     with pytest.raises(FileNotFoundError, match=f"is no pushed model: it has no {missing}"):
-        Bundle(tmp_path)
+        load_exported(folder, "model.onnx")
 
 
-def test_tokens_are_counted_before_the_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keras_bert.export.bundle.TFLiteClassifier", lambda *_: SimpleNamespace(max_length=6))
-    for name in ("model.tflite", "labels.json"):
-        (tmp_path / name).write_text("[]")
-    Tokenizer([*SPECIAL_TOKENS, "a", "##b", "c"], lowercase=True).save(tmp_path)
-    bundle = Bundle(tmp_path)
-    firsts, seconds = ["ab c", "a a a a", "c c c c ab", ""], ["a", "c", "ab ab", ""]
-    assert bundle.count_tokens(firsts) == [5, 6, 8, 2]
-    assert bundle.count_tokens(firsts, seconds) == [7, 8, 13, 3]
-    for second in (None, seconds):
-        for number, count in enumerate(bundle.count_tokens(firsts, second)):
-            encoded = bundle.encode(firsts[number], second and second[number])
-            assert encoded["padding_mask"].sum() == min(count, 6)
-    with pytest.raises(ValueError, match="second_texts must be as many as texts"):
-        bundle.count_tokens(firsts, ["a"])
+def test_a_folder_without_any_file_asks_for_the_first_choice(folder):
+    (folder / "model.onnx").unlink()
+    with pytest.raises(FileNotFoundError, match=r"is no pushed model: it has no model\.tflite"):
+        load_exported(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"max_length": None}, r"task\.json must say max_length, a whole number, got {'labels': .*"),
+        ({"colour": 1}, r"task\.json must hold the settings of classification, got .*'colour': 1"),
+        ({"labels": ["no", "yes", "maybe"]}, r"labels must be as many as the model's outputs \(2\), got 3"),
+        ({"task": "embedding"}, r"task\.json must hold the settings of embedding"),
+        (
+            {"task": "regression", "labels": ...},
+            r"model must give numbers \(batch, 1\), got 'ONNX Runtime'",
+        ),
+        ({"task": "pretraining", "labels": ...}, r"Pretraining\.model must have an output `masked_tokens`, got 'ONNX"),
+        ({"task": "poetry"}, "task must be one of .*, got 'poetry'"),
+    ],
+)
+def test_a_damaged_description(folder, change, message):
+    settings = {**json.loads((folder / "task.json").read_text()), **change}
+    (folder / "task.json").write_text(json.dumps({name: value for name, value in settings.items() if value is not ...}))
+    with pytest.raises(ValueError, match=message):
+        load_exported(folder)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "model_float32.tflite"])
+@pytest.mark.parametrize("content", [b"", b"no model at all"])
+def test_a_file_that_is_none(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=rf"{name} must be an? \.(onnx|tflite) file: "):
+        open_file(tmp_path / name, 16)
+
+
+def test_the_end_of_its_name_tells_the_runtime_of_a_file(files):
+    assert isinstance(open_file(files / "model.onnx", 16), OnnxModel)
+    assert isinstance(open_file(files / "model.tflite", 16), TFLiteModel)
+    assert [open_file(files / name, 16).max_length for name in ("model.onnx", "model.tflite")] == [16, 16]
+
+
+def test_more_tokens_than_a_file_takes_are_refused(folder, files):
+    shutil.copy(files / "model.tflite", folder)
+    with pytest.raises(ValueError, match="max_length must be between 3 and the model's 16 positions, got 20"):
+        load_exported(folder)

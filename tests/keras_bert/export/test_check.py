@@ -25,27 +25,64 @@ def test_numbers_that_are_none_never_pass(bad):
     candidate[2, 1] = bad
     with pytest.raises(ParityError, match="in row 2"):
         check_parity("model", REFERENCE, candidate, 1e9)
-    with pytest.raises(ParityError, match=r"must answer with finite numbers, got .* in row 2"):
-        check_agreement("model", REFERENCE, candidate, 0.1)
+    with pytest.raises(ParityError, match=r"^model must answer with finite numbers, got others in row 2"):
+        check_agreement("model", np.ones(3), candidate, 0.1)
+    with pytest.raises(ParityError, match="in row 2"):
+        check_parity("model", candidate, REFERENCE, 1e9)
 
 
-@pytest.mark.parametrize("compare", [check_parity, check_agreement])
-@pytest.mark.parametrize("candidate", [REFERENCE[:2], REFERENCE[:, :1], np.zeros((0, 2))])
-def test_other_shapes_are_refused(compare, candidate):
-    with pytest.raises(ParityError, match="must answer \\(rows, labels\\) like its reference"):
-        compare("model", REFERENCE, candidate, 1.0)
+@pytest.mark.parametrize("candidate", [REFERENCE[:2], REFERENCE[:, :1], np.zeros((0, 2)), REFERENCE[:, :, None]])
+def test_other_shapes_are_refused(candidate):
+    with pytest.raises(ParityError, match=r"^model must answer \(rows, \.\.\.\) like its reference, got \(.* against"):
+        check_parity("model", REFERENCE, candidate, 1.0)
 
 
-def test_agreement_counts_the_rows_with_the_same_answer():
-    candidate = REFERENCE.copy()
-    candidate[2] = candidate[2][::-1]
-    assert check_agreement("int8", REFERENCE, candidate, 0.6) == pytest.approx(2 / 3)
-    assert check_agreement("int8", REFERENCE, candidate, 0.9) == pytest.approx(2 / 3), "one row may always tip over"
-    candidate[1] = candidate[1][::-1]
-    with pytest.raises(
-        ParityError, match=r"^int8 must choose .* at least 0.9000 of the rows, got 0.3333; first in row 1"
-    ):
-        check_agreement("int8", REFERENCE, candidate, 0.9)
+@pytest.mark.parametrize("shape", [(), (0,), (3,)])
+def test_nothing_to_compare_never_passes(shape):
+    with pytest.raises(ParityError, match=r"must answer \(rows, \.\.\.\) like its reference"):
+        check_parity("model", np.zeros(shape), np.zeros(shape), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("agreement", "rows"), [(np.ones(2), 3), (np.ones(3), 2), (np.ones(0), 0), (np.ones((3, 1)), 3)]
+)
+def test_rows_that_nobody_compared_are_refused(agreement, rows):
+    with pytest.raises(ParityError, match=r"^int8 must answer each row, got \(\d, 2\) against \("):
+        check_agreement("int8", agreement, np.zeros((rows, 2)), 0.5)
+
+
+TAGS = np.array([[[1.0, 2.0], [3.0, -1.0], [0.0, 0.0]], [[0.5, 0.4], [1.0, 1.0], [2.0, 7.0]]], np.float32)
+MASK = np.array([[1, 1, 0], [1, 1, 1]])
+
+
+def test_what_stands_at_padding_does_not_count():
+    candidate = TAGS.copy()
+    candidate[0, 2] = (99.0, np.nan)
+    assert check_parity("tags", TAGS, candidate, 0.0, MASK) == 0.0
+    with pytest.raises(ParityError, match="in row 0"):
+        check_parity("tags", TAGS, candidate, 1e9)
+    candidate[1, 2, 1] += 0.5
+    with pytest.raises(ParityError, match=r"got 0.5 in row 1: \[2.0, 7.5\] where \[2.0, 7.0\] was expected"):
+        check_parity("tags", TAGS, candidate, 0.1, MASK)
+
+
+def test_a_mask_changes_nothing_where_no_output_runs_along_the_tokens():
+    with pytest.raises(ParityError, match="in row 0"):
+        check_parity("logits", REFERENCE, REFERENCE + 1, 0.5, np.zeros((3, 2), int))
+
+
+def test_agreement_is_the_mean_over_the_rows():
+    assert check_agreement("int8", np.array([1.0, 1.0, 0.0]), REFERENCE, 0.6) == pytest.approx(2 / 3)
+    assert check_agreement("int8", np.array([1.0, 0.5, 0.25, 1.0]), np.zeros((4, 2, 3)), 0.5) == 0.6875
+    assert check_agreement("int8", np.array([1.0, 1.0, 0.0]), REFERENCE, 0.9) == pytest.approx(2 / 3), "one may tip"
+    message = r"^int8 must give the answers of its reference to at least 0.9000 of the rows, got 0.3667; least in row 2"
+    with pytest.raises(ParityError, match=message):
+        check_agreement("int8", np.array([1.0, 0.1, 0.0]), REFERENCE, 0.9)
+
+
+def test_an_agreement_that_is_no_number_never_passes():
+    with pytest.raises(ParityError, match="least in row 1: nan"):
+        check_agreement("int8", np.array([1.0, np.nan, 1.0]), REFERENCE, 0.1)
 
 
 def test_operations_are_counted_by_type_of_result(files):

@@ -4,7 +4,7 @@ import pytest
 
 from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity
 from keras_bert.export.onnx import OPSET, export_onnx
-from keras_bert.export.runtimes import OnnxClassifier
+from keras_bert.export.runtimes import OnnxModel
 from tests.keras_bert.compress import tiny
 
 
@@ -12,7 +12,7 @@ from tests.keras_bert.compress import tiny
 def test_any_batch_and_any_length_answer_like_the_model(student, files, count, length):
     rows = {name: values[:, :length] for name, values in tiny.make_rows(count, seed=3)[0].items()}
     reference = np.asarray(student[0](rows))
-    check_parity("onnx", reference, OnnxClassifier(files / "model.onnx")(**rows), FLOAT32_TOLERANCE)
+    check_parity("onnx", reference, OnnxModel(files / "model.onnx", tiny.LENGTH)(**rows), FLOAT32_TOLERANCE)
 
 
 @pytest.mark.parametrize("activation", ["gelu_erf", "relu"])
@@ -20,7 +20,7 @@ def test_every_activation_runs(tmp_path, activation):
     model = tiny.build(activation=activation)
     export_onnx(model, tmp_path / "model.onnx")
     rows = tiny.make_rows(4)[0]
-    answers = OnnxClassifier(tmp_path / "model.onnx")(**rows)
+    answers = OnnxModel(tmp_path / "model.onnx", tiny.LENGTH)(**rows)
     check_parity(activation, model.predict(rows, verbose=0), answers, FLOAT32_TOLERANCE)
 
 
@@ -33,6 +33,15 @@ def test_the_file_states_its_names_and_operator_set(files):
     inputs = {name: ["batch", "length"] for name in ("token_ids", "segment_ids", "padding_mask")}
     assert dimensions == {**inputs, "logits": ["batch", 2]}
     assert {entry.domain: entry.version for entry in model.opset_import}[""] == OPSET
+
+
+def test_the_oldest_operator_set_and_an_output_of_another_name(student, tmp_path):
+    export_onnx(student[0], tmp_path / "old.onnx", output="scores", opset=14)
+    assert {entry.domain: entry.version for entry in onnx.load(tmp_path / "old.onnx").opset_import}[""] == 14
+    rows = tiny.make_rows(4)[0]
+    answers = OnnxModel(tmp_path / "old.onnx", tiny.LENGTH)(**rows)
+    assert answers.keys() == {"scores"}
+    check_parity("opset 14", student[0].predict(rows, verbose=0), answers["scores"], FLOAT32_TOLERANCE)
 
 
 def test_equal_models_give_equal_bytes(student, files, tmp_path):

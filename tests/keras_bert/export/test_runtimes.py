@@ -3,8 +3,10 @@ import sys
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from keras_bert.export.runtimes import TFLiteClassifier
+from keras_bert.export.runtimes import OnnxModel, TFLiteModel
+from keras_bert.folders import INPUT_NAMES
 from tests.keras_bert.compress import tiny
 
 
@@ -18,16 +20,16 @@ def test_no_heavy_library_is_imported():
 
 def test_running_a_file_imports_no_tensorflow(files):
     code = (
-        "import sys, numpy as np; from keras_bert.export.runtimes import OnnxClassifier, TFLiteClassifier;"
-        f"row = [np.ones((1, 3), int)] * 3; print(TFLiteClassifier({str(files / 'model.tflite')!r})(*row));"
-        f"print(OnnxClassifier({str(files / 'model.onnx')!r})(*row));"
+        "import sys, numpy as np; from keras_bert.export.runtimes import OnnxModel, TFLiteModel;"
+        f"row = [np.ones((1, 3), int)] * 3; print(TFLiteModel({str(files / 'model.tflite')!r})(*row));"
+        f"print(OnnxModel({str(files / 'model.onnx')!r}, 16)(*row));"
         "assert not {'tensorflow', 'keras'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
 def test_a_row_runs_in_the_shortest_signature_that_holds_its_tokens(files, monkeypatch):
-    classifier = TFLiteClassifier(files / "model_float32.tflite")
+    classifier = TFLiteModel(files / "model_float32.tflite")
     assert (classifier.lengths, classifier.max_length) == ((8, 16), 16)
     ran = []
     for length, signature in classifier._signatures.items():
@@ -36,7 +38,7 @@ def test_a_row_runs_in_the_shortest_signature_that_holds_its_tokens(files, monke
             length,
             lambda length=length, run=signature, **row: (ran.append(length), run(**row))[1],
         )
-    rows = {name: np.zeros((4, 20), np.int64) for name in ("token_ids", "segment_ids", "padding_mask")}
+    rows = {name: np.zeros((4, 20), np.int64) for name in INPUT_NAMES}
     for row, tokens in enumerate((3, 8, 9, 16)):
         rows["padding_mask"][row, :tokens] = 1
     assert classifier(**rows).shape == (4, 2)
@@ -44,14 +46,58 @@ def test_a_row_runs_in_the_shortest_signature_that_holds_its_tokens(files, monke
 
 
 def test_padding_changes_nothing(files):
-    classifier = TFLiteClassifier(files / "model_float32.tflite")
+    classifier = TFLiteModel(files / "model_float32.tflite")
     rows, _ = tiny.make_rows(1)
     length = int(rows["padding_mask"].sum())
     trimmed = {name: values[:, :length] for name, values in rows.items()}
     np.testing.assert_array_equal(classifier(**rows), classifier(**trimmed))
 
 
+def test_what_is_known_of_the_outputs_before_they_are_asked_for(files, tagger, embedder):
+    assert TFLiteModel(files / "model.tflite").output.shape == (None, 2)
+    assert OnnxModel(files / "model.onnx", 16).output.shape == ("batch", 2)
+    assert TFLiteModel(tagger.folder / "model.tflite").output.shape == (None, 16, 3)
+    found = TFLiteModel(embedder.folder / "model.tflite").output
+    assert {name: output.shape for name, output in found.items()} == {"embedding": (None, 32)}
+
+
+@pytest.mark.parametrize("width", [16, 20, 12])
+def test_an_output_along_the_tokens_is_as_long_as_its_row_and_zero_at_padding(tagger, width):
+    rows = {name: np.zeros((3, width), np.int64) for name in INPUT_NAMES}
+    for row, tokens in enumerate((12, 3, 8)):
+        rows["padding_mask"][row, :tokens] = 1
+        rows["token_ids"][row, :tokens] = np.arange(tokens) + 5
+    answers = TFLiteModel(tagger.folder / "model_float32.tflite").predict_on_batch({**rows, "further": None})
+    assert answers.shape == (3, width, 3)
+    assert not answers[rows["padding_mask"] == 0].any()
+    expected = tagger.network.predict({name: values[:, :16] for name, values in rows.items()}, verbose=0)
+    real = rows["padding_mask"][:, :16] == 1
+    np.testing.assert_allclose(answers[:, :16][real], expected[real], atol=1e-4)
+
+
+def test_an_output_with_a_name_of_its_own_keeps_it(embedder):
+    rows = tiny.make_rows(3)[0]
+    answers = TFLiteModel(embedder.folder / "model_float32.tflite").predict_on_batch(rows)
+    assert answers.keys() == {"embedding"}
+    np.testing.assert_allclose(answers["embedding"], embedder.network.predict(rows, verbose=0), atol=1e-4)
+
+
+def test_a_row_of_nothing_but_padding_has_an_answer_for_its_first_token(tagger):
+    nothing = np.zeros((1, 4), np.int32)
+    answers = TFLiteModel(tagger.folder / "model_float32.tflite")(nothing, nothing, nothing)
+    assert answers[0, 0].any()
+    assert not answers[0, 1:].any()
+
+
+def test_a_file_without_the_signatures_is_refused(tmp_path):
+    function = tf.function(lambda x: x + 1.0, [tf.TensorSpec((1, 2), tf.float32)], autograph=False)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([function.get_concrete_function()])
+    (tmp_path / "other.tflite").write_bytes(converter.convert())
+    with pytest.raises(ValueError, match=r"other\.tflite must have signatures named serve_{length}, got"):
+        TFLiteModel(tmp_path / "other.tflite")
+
+
 def test_a_row_that_is_too_long_is_refused(files):
     ones = np.ones((1, 17), np.int32)
     with pytest.raises(ValueError, match="a row must have at most 16 tokens, got 17"):
-        TFLiteClassifier(files / "model.tflite")(ones, ones, ones)
+        TFLiteModel(files / "model.tflite")(ones, ones, ones)

@@ -5,8 +5,8 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 from keras_bert.compress.ranges import fixed_ranges, sublayers
-from keras_bert.export.check import FLOAT32_TOLERANCE, check_agreement, check_parity, lint_tflite
-from keras_bert.export.runtimes import TFLiteClassifier
+from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity, lint_tflite
+from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.export.tflite import export_tflite
 from keras_bert.layers.dense import Dense
 from tests.keras_bert.compress import tiny
@@ -28,7 +28,7 @@ def read_int8_matrices(file):
 
 def test_float32_answers_like_the_model(student, files):
     rows, _ = tiny.make_rows(64, seed=7)
-    answers = TFLiteClassifier(files / "model_float32.tflite")(**rows)
+    answers = TFLiteModel(files / "model_float32.tflite")(**rows)
     check_parity("float32", student[0].predict(rows, verbose=0), answers, FLOAT32_TOLERANCE)
 
 
@@ -37,8 +37,8 @@ def test_int8_answers_like_the_rounded_model(student, files):
     rows, labels = tiny.make_rows(256, seed=7)
     with fixed_ranges(model, ranges):
         rounded = model.predict(rows, verbose=0)
-    answers = TFLiteClassifier(files / "model.tflite")(**rows)
-    check_agreement("int8", rounded, answers, 0.99)
+    answers = TFLiteModel(files / "model.tflite")(**rows)
+    assert (rounded.argmax(1) == answers.argmax(1)).mean() > 0.99
     assert np.abs(rounded - answers).mean() < 0.05
     assert (answers.argmax(1) == labels).mean() > 0.95
 
@@ -72,6 +72,29 @@ def test_products_with_weights_are_int8_and_attention_and_activation_float(files
     assert counts["BATCH_MATMUL float32"] == 2
     assert counts["GELU float32"] == counts["SOFTMAX float32"] == 1
     assert not any(name.endswith("int8") for name in lint_tflite(files / "model_float32.tflite"))
+
+
+def outputs_of(rounded, name, rows):
+    answers = TFLiteModel(rounded.folder / name)(**rows)
+    return answers[rounded.task.output_name] if isinstance(answers, dict) else answers
+
+
+@pytest.mark.parametrize(("kind", "heads", "least"), [("tagger", 1, 0.99), ("embedder", 0, 0.999)])
+def test_taggers_and_embedders_run_in_int8_too(request, kind, heads, least):
+    rounded = request.getfixturevalue(kind)
+    rows, _ = tiny.make_rows(64, seed=7)
+    mask = rows["padding_mask"]
+    exact = rounded.network.predict(rows, verbose=0)
+    with fixed_ranges(rounded.network, rounded.ranges):
+        expected = rounded.network.predict(rows, verbose=0)
+    answers = outputs_of(rounded, "model.tflite", rows)
+    assert rounded.task.agreement(expected, answers, mask).mean() > least
+    # Rounding changes more than the runtime does.
+    assert rounded.task.agreement(exact, answers, mask).mean() < rounded.task.agreement(expected, answers, mask).mean()
+    check_parity("float32", exact, outputs_of(rounded, "model_float32.tflite", rows), FLOAT32_TOLERANCE, mask)
+    counts = lint_tflite(rounded.folder / "model.tflite")
+    assert (counts["FULLY_CONNECTED int8"], counts.get("FULLY_CONNECTED float32", 0)) == (6, heads)
+    assert counts["GATHER int8"] == 2
 
 
 def test_signatures_share_their_weights(student, files, tmp_path):

@@ -9,6 +9,9 @@ class Rows(list):
     def to_list(self):
         return list(self)
 
+    def row_lengths(self):
+        return [len(row) for row in self]
+
 
 class PlainTokenizer:
     pad_id, unknown_id, cls_id, sep_id, mask_id = range(5)

@@ -1,4 +1,5 @@
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -110,14 +111,50 @@ def test_pad_rows():
     assert pad_rows([], 0).shape == (0, 0)
 
 
+def test_tokens_are_counted_before_the_cut():
+    task = Classification.build(make_encoder(), make_tokenizer(), labels=["no", "yes"], max_length=8)
+    texts, pairs = ["a film", "", "very " * 20], ["good", "bad .", "a"]
+    assert task.count_tokens(texts) == [4, 2, 22]
+    assert task.count_tokens(texts, pairs) == [6, 5, 24]
+    for second in (None, pairs):
+        cut = task.encode(texts, second)["padding_mask"].sum(axis=1)
+        assert cut.tolist() == [min(count, 8) for count in task.count_tokens(texts, second)]
+    with pytest.raises(ValueError, match=r"pairs must be as many as texts \(3\), got 1"):
+        task.count_tokens(texts, ["a"])
+
+
+class Runtime:
+    """Stands in the place of a model: answers by the number of tokens."""
+
+    name, max_length, output = "runtime", 12, SimpleNamespace(shape=(None, 2))
+
+    def predict_on_batch(self, batch):
+        tokens = batch["padding_mask"].sum(axis=1)
+        return np.stack([tokens == 3, tokens != 3], axis=1) * 5.0
+
+
+def test_an_exported_file_may_stand_in_the_place_of_the_model():
+    # Its vocabulary is not known, and so not checked.
+    task = Classification(Runtime(), PlainTokenizer(["a"]), labels=["one", "more"], max_length=12)
+    assert task.positions == 12
+    assert [found.label for found in task.predict(["a", "a a", "a " * 30])] == ["one", "more", "more"]
+    with pytest.raises(ValueError, match="max_length must be between 3 and the model's 12 positions, got 13"):
+        Classification(Runtime(), PlainTokenizer(["a"]), labels=["one", "more"], max_length=13)
+    with pytest.raises(ValueError, match=r"labels must be as many as the model's outputs \(2\), got 1"):
+        Classification(Runtime(), PlainTokenizer(["a"]), labels=["one"], max_length=12)
+
+
 def test_task_json(task, tmp_path):
-    task.tokenizer.save = lambda folder: None
+    told = []
+    task.tokenizer.save = told.append
     task.save(tmp_path / "new" / "folder")
-    assert json.loads((tmp_path / "new" / "folder" / "task.json").read_text()) == {
-        "task": "classification",
-        "labels": ["no", "yes"],
-        "max_length": 30,
-    }
+    expected = {"task": "classification", "labels": ["no", "yes"], "max_length": 30}
+    assert json.loads((tmp_path / "new" / "folder" / "task.json").read_text()) == expected
+    assert sorted(file.name for file in (tmp_path / "new" / "folder").iterdir()) == ["model.keras", "task.json"]
+    task.save_settings(tmp_path)
+    assert json.loads((tmp_path / "task.json").read_text()) == expected
+    assert not (tmp_path / "model.keras").exists()
+    assert told[1] == tmp_path
 
 
 def test_a_failed_save_leaves_what_was_there(task, tmp_path):

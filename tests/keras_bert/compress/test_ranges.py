@@ -1,0 +1,66 @@
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert.compress.ranges import RANGES_FILE, find_ranges, fixed_ranges, save_ranges, sublayers
+from keras_bert.layers.tap import Tap
+from tests.keras_bert.compress import tiny
+
+RANGES = {"embeddings_norm_tap": (-1.5, 2.25), "block_0/attention/context_tap": (0.0, 1e-3)}
+
+
+def test_what_is_saved_is_found(tmp_path):
+    save_ranges(RANGES, tmp_path)
+    assert find_ranges(tmp_path) == RANGES
+    assert json.loads((tmp_path / RANGES_FILE).read_text()) == {name: list(span) for name, span in RANGES.items()}
+
+
+def test_a_model_that_stays_float_has_none(tmp_path):
+    assert find_ranges(tmp_path) is None
+    assert find_ranges(tmp_path / "nowhere") is None
+
+
+def test_activations_are_rounded_inside_alone():
+    # A model of one tap: 255 steps of 0.1 from -5 to 20.5.
+    inputs = keras.Input((4,))
+    model = keras.Model(inputs, Tap(name="tap")(inputs))
+    values = np.array([[-99.0, 0.04, 0.06, 99.0]], "float32")
+    with fixed_ranges(model, {"tap": (-5.0, 20.5)}):
+        np.testing.assert_allclose(model(values), [[-5.0, 0.0, 0.1, 20.5]], atol=1e-5)
+        np.testing.assert_allclose(model.predict(values, verbose=0), [[-5.0, 0.0, 0.1, 20.5]], atol=1e-5)
+    np.testing.assert_array_equal(model.predict(values, verbose=0), values)
+
+
+def test_an_error_inside_closes_the_taps_again():
+    model = tiny.build()
+    with pytest.raises(RuntimeError, match="inside"), fixed_ranges(model, RANGES):
+        raise RuntimeError("inside")
+    assert all(tap.transform is None for tap in sublayers(model, Tap).values())
+
+
+def test_layers_are_found_however_deep_they_stand():
+    assert {"embeddings_norm_tap", "block_0/attention/key/output_tap"} <= sublayers(tiny.build(), Tap).keys()
+
+
+def test_two_layers_of_one_path_are_refused():
+    inputs = keras.Input((4,))
+    inner = [keras.Sequential([keras.Input((4,)), Tap(name="tap")], name="twin") for _ in range(2)]
+    outer = keras.Model(inputs, inner[0](inputs))
+    outer.other = inner[1]
+    with pytest.raises(ValueError, match=r"the path of a layer must be unique, got '.*tap' twice"):
+        sublayers(outer, Tap)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ({"block_9/tap": (0.0, 1.0)}, "must name taps of the model, got 'block_9/tap'"),
+        ({"embeddings_norm_tap": (1.0, 2.0)}, r"must span zero and more, got \[1.0, 2.0\]"),
+        ({"embeddings_norm_tap": (0.0, 0.0)}, "must span zero and more"),
+    ],
+)
+def test_ranges_that_do_not_fit_are_refused(ranges, message):
+    with pytest.raises(ValueError, match=message), fixed_ranges(tiny.build(), ranges):
+        pass

@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+
+from keras_bert.compress.students import initialize_from_teacher, spread_layers
+from keras_bert.models.encoder import build_encoder
+from keras_bert.tasks.embedding import build_embedder
+from keras_bert.tasks.question_answering import build_span_classifier
+from keras_bert.tasks.regression import build_regressor
+from keras_bert.tasks.token_classification import build_tagger
+from tests.keras_bert.compress import tiny
+from tests.keras_bert.models.test_encoder import randomize
+
+EMBEDDINGS = {"token_embedding", "position_embedding", "segment_embedding", "embeddings_norm"}
+
+
+@pytest.mark.parametrize(
+    ("teacher", "student", "expected"),
+    [
+        # As the layer map of TinyBERT, g(m) = 3 m, and of DistilBERT's size.
+        (12, 4, (2, 5, 8, 11)),
+        (12, 6, (1, 3, 5, 7, 9, 11)),
+        (4, 4, (0, 1, 2, 3)),
+        (12, 1, (11,)),
+        # What is no multiple: the last one, and no gap larger than another by more than one.
+        (12, 5, (2, 4, 7, 9, 11)),
+        (4, 3, (1, 2, 3)),
+        (6, 4, (1, 2, 4, 5)),
+    ],
+)
+def test_layers_are_spread_evenly_up_to_the_last(teacher, student, expected):
+    assert spread_layers(teacher, student) == expected
+
+
+def test_every_spread_rises_to_the_last_by_steps_that_differ_by_one_at_most():
+    for teacher in range(1, 25):
+        for student in range(1, teacher + 1):
+            layers = np.array(spread_layers(teacher, student))
+            gaps = np.diff(layers, prepend=-1)
+            assert len(layers) == student
+            assert layers[-1] == teacher - 1
+            assert gaps.min() >= 1
+            assert gaps.max() - gaps.min() <= 1
+
+
+@pytest.mark.parametrize("student", [0, 5])
+def test_a_teacher_has_no_more_layers_than_it_has(student):
+    with pytest.raises(ValueError, match=f"a student must have 1 to 4 of the teacher's layers, got {student}"):
+        spread_layers(4, student)
+
+
+def assert_copied(student, teacher, copied):
+    for name, source in copied.items():
+        ours, theirs = student.get_layer(name).weights, teacher.get_layer(source).weights
+        for weight, wanted in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(weight.numpy(), wanted.numpy()[: weight.shape[0]])
+
+
+@pytest.mark.parametrize("layers", [(1, 3), (3, 0), (2, 2)])
+def test_a_student_takes_the_blocks_that_are_named_and_all_around_them(layers):
+    teacher, student = tiny.build(num_layers=4), tiny.build(num_layers=2, max_length=8)
+    randomize(teacher)
+    copied = initialize_from_teacher(student, teacher, layers)
+    around = {name: name for name in (*EMBEDDINGS, "pooler", "classifier")}
+    assert copied == {**around, "block_0": f"block_{layers[0]}", "block_1": f"block_{layers[1]}"}
+    assert_copied(student, teacher, copied)
+
+
+@pytest.mark.parametrize(
+    ("build", "head"),
+    [
+        (build_tagger, {"classifier"}),
+        (build_regressor, {"regressor", "pooler"}),
+        (build_span_classifier, {"span_classifier"}),
+        (build_embedder, set()),
+    ],
+)
+def test_the_head_of_each_task_is_copied(build, head):
+    arguments = (3,) if build is build_tagger else ()
+    encoders = [build_encoder(tiny.CONFIG, pooler="pooler" in head) for _ in range(2)]
+    student, teacher = (build(encoder, *arguments) for encoder in encoders)
+    randomize(teacher)
+    copied = initialize_from_teacher(student, teacher, (0,))
+    assert copied.keys() == EMBEDDINGS | head | {"block_0"}
+    assert_copied(student, teacher, copied)
+    # Nothing is left that the student does not have from its teacher.
+    np.testing.assert_equal(student.get_weights(), teacher.get_weights())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hidden_size": 16}, "token_embedding must have weights like the teacher's"),
+        ({"vocabulary_size": 49}, "token_embedding must have weights like the teacher's"),
+        ({"num_heads": 4}, "block_0 must have 2 heads like the teacher's, got 4"),
+        ({"max_length": 32}, "position_embedding must have weights"),
+        ({"intermediate_size": 32}, "block_0 must have weights like the teacher's block_2"),
+    ],
+)
+def test_a_student_that_does_not_fit_is_refused_and_left_alone(changes, message):
+    student = tiny.build(**changes)
+    before = student.get_weights()
+    with pytest.raises(ValueError, match=message):
+        initialize_from_teacher(student, tiny.build(num_layers=4), (2,))
+    np.testing.assert_equal(student.get_weights(), before)
+
+
+def test_layers_must_be_as_many_as_the_student_has_and_there():
+    student, teacher = tiny.build(num_layers=2), tiny.build(num_layers=4)
+    before = student.get_weights()
+    for layers in ((0,), (0, 1, 2), (0, 4), (-1, 0), ()):
+        with pytest.raises(ValueError, match=r"layers must name 2 of the teacher's 4 from 0 on, got \["):
+            initialize_from_teacher(student, teacher, layers)
+    np.testing.assert_equal(student.get_weights(), before)
+
+
+def test_another_number_of_labels_is_refused():
+    student, teacher = (build_tagger(build_encoder(tiny.CONFIG), labels) for labels in (2, 3))
+    with pytest.raises(ValueError, match="classifier must have weights like the teacher's classifier"):
+        initialize_from_teacher(student, teacher, (0,))

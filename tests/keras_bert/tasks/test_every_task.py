@@ -1,0 +1,134 @@
+"""What is asked of all tasks alike."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from keras_bert.tasks.registry import TASKS
+from tests.keras_bert.objectives import kinds
+from tests.keras_bert.objectives.kinds import KINDS
+from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
+
+LABELS = {"labels": ["O", "B-film", "I-film"]}
+SETTINGS = {
+    "classification": LABELS,
+    "embedding": {},
+    "pretraining": {},
+    "question_answering": {"stride": 5, "max_query_length": 6, "null_threshold": 1.5},
+    "regression": {},
+    "token_classification": LABELS,
+}
+
+
+def build(name, encoder, **changes):
+    return TASKS[name].build(encoder, make_tokenizer(), max_length=30, **{**SETTINGS[name], **changes})
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("classification", {"pooling": "mean"}),
+        ("classification", {"pooling": "cls"}),
+        ("embedding", {"pooling": "cls", "normalize": True}),
+        ("embedding", {"pooling": "mean", "normalize": False}),
+        ("pretraining", {"next_sentence": True}),
+        ("pretraining", {"next_sentence": False}),
+        ("question_answering", {}),
+        ("regression", {"pooling": "mean"}),
+        ("token_classification", {}),
+    ],
+)
+def test_the_same_task_on_another_encoder(name, head):
+    task, encoder = build(name, make_encoder(num_layers=1), **head), make_encoder(hidden_size=8, num_layers=1)
+    assert task.head() == head
+    again = task.rebuilt(encoder)
+    assert type(again) is type(task)
+    assert (again.settings(), again.head()) == (task.settings(), head)
+    shared = {id(weight) for weight in encoder.weights}
+    assert {id(weight) for weight in again.encoder.weights} <= shared
+    assert [weight.path for weight in again.model.weights] == [weight.path for weight in task.model.weights]
+    new = [weight for weight in again.model.weights if id(weight) not in shared]
+    assert not {id(weight) for weight in new} & {id(weight) for weight in task.model.weights}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_what_a_task_is_known_to_do(name):
+    kind = TASKS[name]
+    assert kind.name == name
+    assert kind.pools == ("pooling" in inspect.signature(kind.build).parameters)
+    assert kind.cuts == (name not in ("question_answering", "token_classification"))
+    if name != "pretraining":
+        measured = KINDS[name].objective(kinds.build(name), KINDS[name].batch, training=False)
+        assert kind.selected_by.removeprefix("validation_") in measured
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_network_has_the_one_output_that_the_objective_takes(name):
+    task = build(name, make_encoder(num_layers=1))
+    network, inputs = task.network(), task.encode(["a good film", "bad"])
+    output = network(inputs)
+    whole = task.model(inputs)
+    np.testing.assert_array_equal(output, whole["embedding"] if name == "embedding" else whole)
+    assert {id(weight) for weight in network.weights} <= {id(weight) for weight in task.model.weights}
+    assert task.output_name == ("embedding" if name == "embedding" else "logits")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_objective_of_a_task(name):
+    task = build(name, make_encoder(num_layers=1))
+    assert type(task.objective()) is type(KINDS[name].objective)
+    if name in ("classification", "token_classification"):
+        assert task.objective((1.0, 2.0, 3.0)).identity()["class_weights"] == (1.0, 2.0, 3.0)
+        return
+    with pytest.raises(ValueError, match=r"class_weights must be None where there are no labels, got \(1.0, 2.0\)"):
+        task.objective((1.0, 2.0))
+
+
+def test_pretraining_has_an_objective_of_its_own():
+    with pytest.raises(ValueError, match="pretraining has no labelled rows to train on; see PretrainingObjective"):
+        build("pretraining", make_encoder(num_layers=1)).objective()
+
+
+LOGITS = np.array([[[2.0, 1.0], [0.0, 3.0], [5.0, 4.0]], [[1.0, 2.0], [3.0, 0.0], [0.0, 1.0]]])
+
+
+def test_classifiers_agree_where_they_choose_one_label():
+    task = build("classification", make_encoder(num_layers=1))
+    found = task.agreement(LOGITS[:, 0], LOGITS[:, 0] + [[0.0, 0.9], [0.0, -1.1]], None)
+    assert found.tolist() == [1.0, 0.0]
+
+
+def test_taggers_agree_as_far_as_their_tokens_do():
+    task = build("token_classification", make_encoder(num_layers=1))
+    other = LOGITS.copy()
+    other[0, 1], other[0, 2], other[1, 0] = (4.0, 0.0), (0.0, 9.0), (9.0, 0.0)
+    mask = np.array([[1, 1, 0], [1, 1, 1]])
+    assert task.agreement(LOGITS, other, mask).tolist() == pytest.approx([1 / 2, 2 / 3])
+    assert task.agreement(LOGITS, LOGITS, mask).tolist() == [1.0, 1.0]
+    assert task.agreement(LOGITS, LOGITS, np.zeros((2, 3), int)).tolist() == [0.0, 0.0]
+
+
+def test_answers_agree_where_both_ends_do_and_padding_is_no_answer():
+    task, mask = build("question_answering", make_encoder(num_layers=1)), np.array([[1, 1, 0], [1, 1, 1]])
+    assert task.agreement(LOGITS, LOGITS, mask).tolist() == [1.0, 1.0]
+    other = LOGITS.copy()
+    other[1, 0, 1] = 0.5
+    assert task.agreement(LOGITS, other, mask).tolist() == [1.0, 0.0]
+    # A file for LiteRT has zeros at padding, which are more than what all its own tokens have.
+    below, padded = LOGITS - 9, LOGITS - 9
+    below[0, 2], padded[0, 2] = -120.0, 0.0
+    assert task.agreement(below, padded, mask).tolist() == [1.0, 1.0]
+
+
+def test_numbers_agree_by_their_difference_as_a_share_of_all_they_span():
+    task = build("regression", make_encoder(num_layers=1))
+    reference, candidate = np.array([[1.0], [5.0], [3.0]]), np.array([[1.0], [4.0], [9.0]])
+    np.testing.assert_allclose(task.agreement(reference, candidate, None), [1.0, 0.75, 0.0])
+    np.testing.assert_allclose(task.agreement(np.ones((2, 1)), np.array([[1.0], [1.1]]), None), [1.0, 0.0])
+
+
+def test_vectors_agree_by_their_cosines():
+    task = build("embedding", make_encoder(num_layers=1))
+    reference, candidate = np.array([[3.0, 4.0], [1.0, 0.0], [1.0, 0.0]]), np.array([[6.0, 8.0], [1.0, 1.0], [-1.0, 0]])
+    np.testing.assert_allclose(task.agreement(reference, candidate, None), [1.0, 0.5**0.5, 0.0], atol=1e-6)
