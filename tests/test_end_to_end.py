@@ -1,34 +1,111 @@
-"""The whole pipeline on a tiny job, through the command line, each step in its own process."""
+"""The whole pipeline on tiny jobs, through the command line, each step in its own process."""
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from components.artifacts.model import Model
 from pipeline.cli import main
 from pipeline.orchestrator.store import Store
-from tests.tiny_job import write_job
+from tests.components import tuning_job
+from tests.tiny_job import without, write_job
 
+REPOSITORY = Path(__file__).parents[1]
 STEPS = (
     "ingest_corpus build_vocabulary mask_examples ingest_examples pretrain fine_tune distill quantize export_model "
     "evaluate push"
 ).split()
+TAGS = """
+name = "tags"
+max_length = 16
+seeds = 2
+[checkpoint]
+path = "model"
+[examples]
+train = "sentences.conll"
+task = "token_classification"
+[fine_tuning]
+steps = 12
+batch_size = 8
+learning_rate = 1e-2
+xla = "off"
+precision = "float32"
+[student]
+layers = [0]
+[distillation]
+steps = 6
+batch_size = 8
+learning_rate = 5e-3
+xla = "off"
+precision = "float32"
+[quantization]
+steps = 6
+batch_size = 8
+learning_rate = 1e-3
+xla = "off"
+precision = "float32"
+[export]
+runtimes = ["tflite"]
+[evaluation]
+max_export_loss = 20.0
+"""
+WARMER = ("--set", "distillation.temperature=3.0")
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the tiny job, run once."""
-    folder = tmp_path_factory.mktemp("job")
-    write_job(folder)
-    assert run(folder) == 0
-    return folder
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders with jobs that ran side by side, which takes half as long.
+
+    They are `tiny`; the same `again`, where more is asked of the model; and `tags`, from a checkpoint of our own.
+    """
+    folders = {name: tmp_path_factory.mktemp(name) for name in ("tiny", "again", "tags")}
+    write_job(folders["tiny"])
+    write_job(folders["again"])
+    tuning_job.write_checkpoint(folders["tags"])
+    tuning_job.write_rows(folders["tags"], "token_classification")
+    (folders["tags"] / "tiny.toml").write_text(TAGS)
+    again = start(folders["again"], "--set", "evaluation.min_score=100")
+    ends = wait(start(folders["tiny"]), start(folders["tags"]), again)
+    assert [code for code, _ in ends] == [0, 0, 3], ends
+    assert "NO: tflite int8 accuracy" in ends[2][1]
+    return folders
 
 
-def run(folder: Path, *more: str) -> int:
-    return main(["run", str(folder / "tiny.toml"), "--root", str(folder / "root"), *more])
+@pytest.fixture(scope="module")
+def changed(jobs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Copies of the tiny job after its run that ran on with changes, side by side.
+
+    They are a `warmer` distillation; and `float` files on one more row, without a student and quantization.
+    """
+    place = tmp_path_factory.mktemp("changed")
+    folders = {name: Path(shutil.copytree(jobs["tiny"], place / name)) for name in ("warmer", "float")}
+    rows = folders["float"] / "rows.tsv"
+    rows.write_text(rows.read_text() + "the sail was torn\tsea\n")
+    (folders["float"] / "tiny.toml").write_text(without("student", "distillation", "quantization"))
+    ends = wait(start(folders["warmer"], *WARMER), start(folders["float"]))
+    assert [code for code, _ in ends] == [0, 0], ends
+    return folders
+
+
+def command(folder: Path, *more: str) -> list[str]:
+    return ["run", str(folder / "tiny.toml"), "--root", str(folder / "root"), *more]
+
+
+def start(folder: Path, *more: str) -> "subprocess.Popen[str]":
+    """The job of a folder in a process of its own."""
+    line = [sys.executable, "-m", "pipeline", *command(folder, *more)]
+    return subprocess.Popen(line, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def wait(*running: "subprocess.Popen[str]") -> list[tuple[int, str]]:
+    """The exit status of each process, and what it printed."""
+    printed = [process.communicate()[0] for process in running]
+    return [(process.returncode, text) for process, text in zip(running, printed, strict=True)]
 
 
 def states(folder: Path) -> dict[str, str]:
@@ -40,95 +117,156 @@ def states(folder: Path) -> dict[str, str]:
         store.close()
 
 
-def metrics(folder: Path, version: int = 1) -> dict:
-    return json.loads((folder / "root" / "pushed" / "tiny" / str(version) / "metrics.json").read_text())
+def ran(folder: Path) -> list[str]:
+    """The steps of the newest run that were not found done."""
+    return [step for step, state in states(folder).items() if state != "cached"]
 
 
-def test_every_step_runs_and_the_models_learn(job: Path) -> None:
-    models = metrics(job)["models"]
-    assert set(models) >= {"majority class", "bag of words", "teacher", "student", "tflite int8", "onnx float32"}
-    for name in ("teacher", "student", "tflite int8", "onnx float32"):
-        row = models[name]
-        assert row["accuracy"] > models["majority class"]["accuracy"] + 0.2
-        assert np.sum(row["confusion"]) == metrics(job)["test_rows"]
-        assert row["milliseconds"] > 0
+def manifest(artifact: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((artifact / "manifest.json").read_text())
+    return content
+
+
+def pushed(folder: Path, version: int = 1) -> Path:
+    """The folder of a version, whatever the job is called."""
+    (name,) = (folder / "root" / "pushed").iterdir()
+    return name / str(version)
+
+
+def metrics(folder: Path, version: int = 1) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((pushed(folder, version) / "metrics.json").read_text())
+    return content
+
+
+def mean(row: dict[str, Any], metric: str) -> float:
+    return float(row["metrics"][metric]["mean"])
+
+
+def test_every_step_runs_and_the_models_learn(jobs: dict[str, Path]) -> None:
+    assert list(states(jobs["tiny"]).items()) == [(step, "ran") for step in STEPS]
+    measured = metrics(jobs["tiny"])
+    models = measured["models"]
+    baselines, trained = ["majority class", "bag of n-grams"], ["teacher", "student"]
+    assert list(models) == [*baselines, *trained, "tflite float32", "tflite int8", "onnx float32"]
+    for name in (*trained, "tflite int8", "onnx float32"):
+        assert mean(models[name], "accuracy") > mean(models["majority class"], "accuracy") + 0.2
+        assert models[name]["milliseconds"] > 0
     assert models["tflite int8"]["megabytes"] < models["tflite float32"]["megabytes"]
+    assert measured["shipped"] == "tflite int8"
+    assert np.sum(measured["confusion"]) == measured["rows"]["test"] == 24
 
 
-def test_the_pushed_folder_is_complete(job: Path) -> None:
-    version = job / "root" / "pushed" / "tiny" / "1"
+def test_the_pushed_folder_is_complete(jobs: dict[str, Path]) -> None:
+    version = pushed(jobs["tiny"])
     names = (
-        "model.tflite model.onnx vocab.txt tokenizer.json labels.json metrics.json recipe.json origin.json README.md"
+        "model.tflite model.onnx vocab.txt tokenizer.json task.json labels.json metrics.json recipe.json origin.json "
+        "README.md"
     )
     assert {file.name for file in version.iterdir()} == set(names.split())
     assert json.loads((version / "labels.json").read_text()) == ["farm", "sea"]
     assert "| tflite int8 |" in (version / "README.md").read_text()
 
 
-def test_predict_answers_from_the_pushed_file(job: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    texts = ["the ship stood near the harbour until the tide came back .", "a cow is worth more than a fence"]
-    assert main(["predict", str(job / "root" / "pushed" / "tiny" / "1"), *texts]) == 0
+def predict(version: Path, capfd: pytest.CaptureFixture[str], *texts: str) -> list[list[str]]:
+    """The cells of what is printed; nothing but answers is."""
+    capfd.readouterr()
+    assert main(["predict", str(version), *texts]) == 0
     printed = capfd.readouterr()
     assert printed.err == ""
-    lines = [line.split("\t") for line in printed.out.splitlines()]
+    return [line.split("\t") for line in printed.out.splitlines()]
+
+
+def test_predict_answers_from_the_pushed_file(jobs: dict[str, Path], capfd: pytest.CaptureFixture[str]) -> None:
+    texts = ["the ship stood near the harbour", "a cow is worth more than a fence"]
+    lines = predict(pushed(jobs["tiny"]), capfd, *texts)
     assert [(label, text) for label, _, text in lines] == [("sea", texts[0]), ("farm", texts[1])]
     assert all(0.5 < float(score) <= 1 for _, score, _ in lines)
 
 
-def test_status_shows_runs_and_artifacts(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["status", "--root", str(job / "root")]) == 0
+def test_status_shows_runs_and_artifacts(jobs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--root", str(jobs["tiny"] / "root")]) == 0
     printed = capsys.readouterr().out
     assert "tiny" in printed
     assert "EdgeModel" in printed
 
 
-def test_caching_and_what_follows_a_change(job: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "job"
-    shutil.copytree(job, folder)
-    assert run(folder) == 0
-    moved = [step for step, state in states(folder).items() if state != "cached"]
-    assert moved == ["push"], "a moved root pushes to another place; all else is as it was"
-    assert [version.name for version in (folder / "root" / "pushed" / "tiny").iterdir()] == ["1"]
-
-    assert run(folder, "--set", "distillation.temperature=3.0") == 0
-    after = STEPS[STEPS.index("distill") :]
-    assert {step for step, state in states(folder).items() if state == "ran"} == set(after)
-    assert "pushed before" in metrics(folder, 2)["models"], "the new version was compared with the one before"
-
-    assert run(folder, "--set", "distillation.temperature=3.0") == 0
-    assert set(states(folder).values()) == {"cached"}, "a repeated run meets the same predecessor"
-
-    rows = folder / "rows.tsv"
-    rows.write_text(rows.read_text() + "the sail was torn\tsea\n")
-    assert run(folder) == 0
-    rerun = [step for step, state in states(folder).items() if state == "ran"]
-    assert rerun == ["ingest_examples", *STEPS[STEPS.index("fine_tune") :]]
-
-
-def test_a_model_that_is_not_good_enough_is_not_pushed(
-    job: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "job"
-    shutil.copytree(job, folder)
-    shutil.rmtree(folder / "root" / "pushed")
-    # One step of training leaves an int8 file that cannot know every row.
-    little = ["--set", "fine_tuning.steps=1", "--set", "distillation.training.steps=1", "--set", "quantization.steps=1"]
-    assert run(folder, "--set", "evaluation.min_accuracy=100", *little) == 3
-    assert states(folder)["push"] == "refused"
-    assert "NO: int8 accuracy" in capfd.readouterr().err
-    assert not (folder / "root" / "pushed").exists()
-
-
-def test_an_undisturbed_second_root_gets_the_same_models(job: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "again"
-    write_job(folder)
-    assert run(folder) == 0
-    for pattern in ("*/corpus-*", "*/vocabulary-*", "*/examples-*", "*/model-*", "*/student-*", "*/edge-*"):
+def test_an_undisturbed_second_root_gets_the_same_models(jobs: dict[str, Path]) -> None:
+    for kind in ("corpus", "vocabulary", "examples", "model", "student", "quantized", "edge"):
         ours, theirs = (
-            {path.parent.name: Model(path) for path in (root / "root" / "artifacts").glob(pattern)}
-            for root in (job, folder)
+            {path.parent.name: manifest(path) for path in (jobs[name] / "root" / "artifacts").glob(f"*/{kind}-*")}
+            for name in ("tiny", "again")
         )
         assert ours
-        for name, artifact in ours.items():
-            first, second = (json.loads((a.path / "manifest.json").read_text()) for a in (artifact, theirs[name]))
-            assert first["fingerprint"] == second["fingerprint"], f"{pattern} of {name} differs"
+        for step, own in ours.items():
+            assert own["fingerprint"] == theirs[step]["fingerprint"], f"{kind} of {step} differs"
+
+
+def test_a_model_that_is_not_good_enough_is_not_pushed(jobs: dict[str, Path]) -> None:
+    assert list(states(jobs["again"]).items()) == [*((step, "ran") for step in STEPS[:-1]), ("push", "refused")]
+    assert not (jobs["again"] / "root" / "pushed").exists()
+
+
+def test_a_moved_root_pushes_to_another_place(jobs: dict[str, Path], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(jobs["tiny"], tmp_path / "moved"))
+    assert main(command(folder)) == 0
+    assert ran(folder) == ["push"], "all else is as it was"
+    assert [version.name for version in pushed(folder).parent.iterdir()] == ["1"]
+
+
+def test_what_follows_a_change_runs_again(changed: dict[str, Path]) -> None:
+    folder = changed["warmer"]
+    assert ran(folder) == STEPS[STEPS.index("distill") :]
+    assert "pushed before" in metrics(folder, 2)["models"], "the new version was compared with the one before"
+
+    assert main(command(folder, *WARMER)) == 0
+    assert ran(folder) == [], "a repeated run meets the same predecessor"
+
+
+def test_without_a_student_and_quantization_float_files_are_pushed(
+    changed: dict[str, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = changed["float"]
+    assert ran(folder) == ["ingest_examples", "fine_tune", "export_model", "evaluate", "push"]
+    measured = metrics(folder, 2)
+    assert list(measured["models"])[2:] == ["teacher", "tflite float32", "onnx float32", "pushed before"]
+    assert measured["shipped"] == "tflite float32"
+    names = {file.name for file in pushed(folder, 2).iterdir()}
+    assert {"model_float32.tflite", "model.onnx"} <= names
+    assert "model.tflite" not in names
+    assert [label for label, _, _ in predict(pushed(folder, 2), capfd, "the old ship", "the cow")] == ["sea", "farm"]
+
+
+def test_pre_training_alone_ends_with_a_model(
+    jobs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(shutil.copytree(jobs["tiny"], tmp_path / "moved"))
+    later = ("examples", "fine_tuning", "student", "distillation", "quantization", "evaluation")
+    (folder / "tiny.toml").write_text(without(*later))
+    assert main(command(folder)) == 0
+    assert states(folder) == dict.fromkeys(("ingest_corpus", "build_vocabulary", "mask_examples", "pretrain"), "cached")
+    (model,) = (folder / "root" / "artifacts" / "pretrain").glob("model-*")
+    assert capsys.readouterr().out.splitlines()[-1] == f"pre-trained: {model}"
+
+
+def test_two_seeds_of_tags_from_a_checkpoint(jobs: dict[str, Path], capfd: pytest.CaptureFixture[str]) -> None:
+    of_seeds = [f"{step}-{seed}" for step in ("fine_tune", "distill", "quantize", "export_model") for seed in (0, 1)]
+    steps = states(jobs["tags"])
+    assert set(steps) == {"import_checkpoint", "ingest_examples", *of_seeds, "evaluate", "push"}
+    assert set(steps.values()) == {"ran"}
+    measured = metrics(jobs["tags"])
+    for name in ("teacher", "student", "tflite float32", "tflite int8"):
+        scores = measured["models"][name]["metrics"]["f1"]
+        assert len(scores["seeds"]) == 2
+        assert scores["mean"] > 0.5
+    chosen = measured["validation"]["f1"]["seeds"]
+    assert measured["kept"] == chosen.index(max(chosen))
+    origin = json.loads((pushed(jobs["tags"]) / "origin.json").read_text())
+    (edge,) = (jobs["tags"] / "root" / "artifacts" / f"export_model-{measured['kept']}").glob("edge-*")
+    assert origin["edge_model"] == manifest(edge)["fingerprint"]
+
+    lines = predict(pushed(jobs["tags"]), capfd, "the cow near one oak", "the old elm")
+    assert [(label, place, text) for label, _, place, text in lines] == [
+        ("animal", "4:7", "cow"),
+        ("(no entity)", "", "the old elm"),
+    ]
+    assert 1 / 3 < float(lines[0][1]) <= 1

@@ -1,7 +1,9 @@
 """Fine-tuning through the command line: a checkpoint, two tasks, two seeds, one table."""
 
+import contextlib
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,16 +13,17 @@ from pipeline.orchestrator.store import Store
 from tests.components import tuning_job
 
 SETTINGS = """
-checkpoint = "model"
 max_length = 16
 seeds = 3
-[training]
+[checkpoint]
+path = "model"
+[fine_tuning]
 epochs = 4.0
 batch_size = 8
 learning_rate = 1e-2
-xla = "off"
-[selection]
 validations = 2
+xla = "off"
+precision = "float32"
 [examples]
 """
 
@@ -40,42 +43,47 @@ def run(job: Path, *more: str) -> int:
     return main(["fine-tune", *tasks, "--seeds", "2", "--root", str(job / "root"), *more])
 
 
-def scores(job: Path) -> dict[str, dict]:
-    files = (job / "root" / "artifacts" / "fine_tune_seeds").glob("scores-*/scores.json")
+def metrics(job: Path) -> dict[str, dict[str, Any]]:
+    """Task -> what was measured."""
+    files = (job / "root" / "artifacts" / "evaluate").glob("evaluation-*/metrics.json")
     found = [json.loads(file.read_text()) for file in files]
     return {content["task"]: content for content in found}
+
+
+def states(job: Path) -> dict[str, str]:
+    """Step -> how it ended, in the newest run."""
+    with contextlib.closing(Store(job / "root", create=False)) as store:
+        return {step.node: step.state for step in store.executions(store.runs()[0].id)}
 
 
 def test_one_table_for_all_tasks_and_a_second_run_is_cached(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(job) == 0
     lines = capsys.readouterr().out.splitlines()
-    found = scores(job)
-    means = {task: content["test"][content["metric"]]["mean"] for task, content in found.items()}
+    found = metrics(job)
+    scores = {task: content["models"]["teacher"]["metrics"][content["metric"]] for task, content in found.items()}
     cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if line.startswith("│")]
     assert [row[:2] for row in cells] == [["classification", "accuracy"], ["regression", "spearman"]]
     for row, task in zip(cells, ("classification", "regression"), strict=True):
-        assert row[2].startswith(f"{100 * means[task]:.2f} ± ")
+        assert row[2].startswith(f"{100 * scores[task]['mean']:.2f} ± ")
         assert row[4] == "4"
-        assert [entry["seed"] for entry in found[task]["seeds"]] == [0, 1]
-    assert lines[-1].startswith(f"average over 2 tasks: {50 * sum(means.values()):.2f}, ")
+        assert len(scores[task]["seeds"]) == 2
+    total = sum(score["mean"] for score in scores.values())
+    assert lines[-1].startswith(f"average over 2 tasks: {50 * total:.2f}, ")
     folder = next(line.rpartition(" is in ")[2] for line in lines if line.startswith("classification: the model"))
+    assert Path(folder).parent.name == f"fine_tune-{found['classification']['kept']}"
     assert keras_bert.load(folder).predict(["cow hen owl"])[0].label in ("animal", "plant")
 
     assert run(job) == 0
     assert capsys.readouterr().out.splitlines()[-1] == lines[-1]
-    store = Store(job / "root", create=False)
-    try:
-        newest = [step.state for step in store.executions(store.runs()[0].id)]
-    finally:
-        store.close()
-    assert newest == ["cached"] * 3
+    steps = ("import_checkpoint", "ingest_examples", "fine_tune-0", "fine_tune-1", "evaluate")
+    assert states(job) == dict.fromkeys(steps, "cached")
 
 
 def test_what_one_task_cannot_do_leaves_the_finished_ones_in_the_table(
     job: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     # Only the classification has this metric, which shows when the rows are known.
-    assert run(job, "--set", "metric=macro_f1", "--set", "seeds=1") == 2
+    assert run(job, "--set", "evaluation.metric=macro_f1", "--set", "seeds=1") == 2
     printed = capfd.readouterr()
     rule = "metric must be one of ['spearman', 'pearson'] for regression"
     assert printed.err.splitlines()[-1] == f"error: regression.toml: {rule}, got 'macro_f1'"

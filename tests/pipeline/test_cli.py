@@ -14,7 +14,7 @@ from keras_bert.tasks.question_answering import QuestionAnswering
 from pipeline.cli import main
 from pipeline.orchestrator.store import Store
 from tests.pipeline.table_tasks import make_task
-from tests.tiny_job import write_job
+from tests.tiny_job import without, write_job
 
 
 def refused(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -206,9 +206,6 @@ def test_a_slip_in_the_last_of_several_tasks_shows_before_any_training(
 
 def test_without_examples_there_is_nothing_to_fine_tune_on(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     settings = write_job(tmp_path)
-    text = settings.read_text()
-    settings.write_text(
-        text[: text.index("[examples]")] + "[encoder]" + text.partition("[encoder]")[2].partition("[")[0]
-    )
+    settings.write_text(without("examples", "fine_tuning", "student", "distillation", "quantization", "evaluation"))
     line = refused(capfd, "fine-tune", str(settings), "--root", str(tmp_path / "root"))
     assert line == "examples must be set: there is nothing to fine-tune on"

@@ -56,6 +56,15 @@ def test_same_bytes_cut_the_rerun_off(tmp_path: Path) -> None:
     assert states(run(tmp_path, chain("howdy"))) == {"write": "ran", "initial": "ran", "shout": "cached"}
 
 
+def test_a_step_by_another_name_is_found_done(tmp_path: Path) -> None:
+    named = toy.write(value="hello")
+    named.name = "write-0"
+    run(tmp_path, named)
+    again = run(tmp_path, toy.write(value="hello"))
+    assert states(again) == {"write": "cached"}
+    assert again.step("write").outputs["text"].read() == "hello"
+
+
 def test_an_edited_input_file_counts_and_its_place_does_not(tmp_path: Path) -> None:
     mine = tmp_path / "mine.txt"
     mine.write_text("hello")
