@@ -12,7 +12,7 @@ from keras_bert.objectives.pretraining import PretrainingObjective
 from keras_bert.optimizer import adamw
 from keras_bert.training.precision import computing_in
 from tests.keras_bert.models.test_encoder import make_inputs, randomize
-from tests.keras_bert.models.test_pretraining import BATCH
+from tests.keras_bert.objectives.test_pretraining import BATCH
 
 TEXT = make_inputs()
 

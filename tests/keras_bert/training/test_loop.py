@@ -29,7 +29,7 @@ from keras_bert.training.checkpoints import CheckpointError
 from keras_bert.training.history import write_history
 from keras_bert.training.loop import StoppedError
 from keras_bert.training.trainer import Trainer, make_deterministic
-from tests.keras_bert.data.test_examples import write_dynamic_rows
+from tests.keras_bert.data.rows import write_dynamic_rows
 from tests.keras_bert.training.test_trainer import Rows, fit, rows, small_classifier
 
 STEPS = 12
