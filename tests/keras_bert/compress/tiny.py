@@ -8,6 +8,7 @@ import numpy as np
 from keras_bert.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.classification import build_classifier
+from tests.keras_bert.adam import adam
 
 LENGTH = 16
 CONFIG = EncoderConfig(
@@ -39,5 +40,5 @@ def batches(count: int = 4) -> list[dict[str, np.ndarray]]:
 def train(model: keras.Model, epochs: int) -> None:
     rows, labels = make_rows(1024, seed=1)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.Adam(2e-3), loss)
+    model.compile(adam(model, 2e-3), loss)
     model.fit(rows, labels, batch_size=32, epochs=epochs, verbose=0)

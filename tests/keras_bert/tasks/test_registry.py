@@ -23,7 +23,7 @@ SETTINGS = {
 def make_task(name):
     keras.utils.set_random_seed(0)
     tokenizer = Tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True)
-    return TASKS[name].build(make_encoder(), tokenizer, max_length=30, **SETTINGS.get(name, {}))
+    return TASKS[name].build(make_encoder(num_layers=1), tokenizer, max_length=30, **SETTINGS.get(name, {}))
 
 
 def ask(task):
