@@ -15,7 +15,9 @@ from components.artifacts.evaluation import Evaluation
 from components.artifacts.pushed import Pushed
 from components.dsl.artifact import Artifact
 from components.dsl.errors import Refusal
-from components.push import EDGE_FILES, list_versions, push
+from components.push import ALWAYS_FILES, list_versions, push
+
+EDGE_FILES = ("model.tflite", "model.onnx", "labels.json", *ALWAYS_FILES)
 
 
 def seal(artifact: Artifact, files: dict[str, str]) -> Artifact:
@@ -29,17 +31,31 @@ def seal(artifact: Artifact, files: dict[str, str]) -> Artifact:
 def edge_model(path: Path, content: str = "model") -> Artifact:
     files = dict.fromkeys(EDGE_FILES, content)
     files["labels.json"] = '["no", "yes"]'
-    files["recipe.json"] = json.dumps({"model.tflite": {"lengths": [32, 64]}})
+    files["task.json"] = json.dumps({"task": "classification", "labels": ["no", "yes"], "max_length": 64})
+    files["recipe.json"] = json.dumps({"model.tflite": {"lengths": [32, 64]}, "model.onnx": {"lengths": [64]}})
+    # Beside an int8 file it stays behind.
+    files["model_float32.tflite"] = content
     return seal(EdgeModel(path), files)
 
 
-def push_once(folder: Path, number: int, edge: Artifact, blessed: bool = True, accuracy: float = 0.9) -> int:
-    row = {"accuracy": accuracy, "macro_f1": 0.88, "confusion": [[1]], "megabytes": 1.5, "milliseconds": 0.25}
-    metrics = {"labels": ["no", "yes"], "test_rows": 10, "models": {"tflite int8": row}}
+def push_once(
+    folder: Path, number: int, *edges: Artifact, blessed: bool = True, accuracy: float = 0.9, kept: int = 0
+) -> int:
+    spread = {"mean": accuracy, "sd": None, "seeds": [accuracy]}
+    row = {"metrics": {"accuracy": spread}, "megabytes": 1.5, "milliseconds": 0.25}
+    metrics = {
+        "task": "classification",
+        "metric": "accuracy",
+        "rows": {"train": 20, "validation": 5, "test": 10},
+        "labels": ["no", "yes"],
+        "shipped": "tflite int8",
+        "kept": kept,
+        "models": {"tflite int8": row},
+    }
     decision = {"blessed": blessed, "reasons": ["yes: a", "NO: b"]}
     pushed = Pushed(folder / f"pushed-{number}")
     push(
-        edge=edge,
+        edges=list(edges),
         evaluation=seal(Evaluation(folder / f"evaluation-{number}"), {"metrics.json": json.dumps(metrics)}),
         blessing=seal(Blessing(folder / f"blessing-{number}"), {"blessing.json": json.dumps(decision)}),
         pushed=pushed,
@@ -58,7 +74,22 @@ def test_versions_count_up_and_hold_everything(tmp_path: Path) -> None:
     assert (version / "model.tflite").read_text() == "second"
     card = (version / "README.md").read_text()
     assert card.startswith("# reviews, version 2\n")
-    assert "| tflite int8 | 90.00 | 0.8800 | 1.50 | 0.25 |" in card
+    assert "| tflite int8 | 90.00 | 1.50 | 0.25 |" in card
+
+
+def test_of_several_seeds_the_files_of_the_one_that_was_kept_are_pushed(tmp_path: Path) -> None:
+    edges = [edge_model(tmp_path / name, name) for name in ("a", "b", "c")]
+    push_once(tmp_path, 1, *edges, kept=1)
+    assert (tmp_path / "models" / "1" / "model.tflite").read_text() == "b"
+
+
+def test_float_files_alone_are_pushed_as_such(tmp_path: Path) -> None:
+    edge = EdgeModel(tmp_path / "a")
+    files = {"model_float32.tflite": "float", "recipe.json": '{"model_float32.tflite": {"lengths": [8]}}'}
+    settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "tokenizer.json": ""}
+    push_once(tmp_path, 1, seal(edge, {**files, **settings}))
+    names = {*files, *settings, "metrics.json", "origin.json", "README.md"}
+    assert {path.name for path in (tmp_path / "models" / "1").iterdir()} == names
 
 
 def test_the_same_model_is_not_copied_twice(tmp_path: Path) -> None:
@@ -71,7 +102,7 @@ def test_the_same_model_with_other_figures_is_another_version(tmp_path: Path) ->
     edge = edge_model(tmp_path / "a")
     assert [push_once(tmp_path, number, edge, accuracy=0.1 * number) for number in (5, 6)] == [1, 2]
     metrics = json.loads((tmp_path / "models" / "2" / "metrics.json").read_text())
-    assert metrics["models"]["tflite int8"]["accuracy"] == pytest.approx(0.6)
+    assert metrics["models"]["tflite int8"]["metrics"]["accuracy"]["mean"] == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize("file", [*EDGE_FILES, "metrics.json", "origin.json"])
