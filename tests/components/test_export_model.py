@@ -1,5 +1,6 @@
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 
@@ -9,7 +10,8 @@ import pytest
 from components.artifacts.edge_model import EdgeModel
 from components.artifacts.model import Model
 from components.artifacts.task_examples import TaskExamples
-from components.export_model import choose_lengths, export_model
+from components.export_model import export_model
+from keras_bert.options.export import Export
 from tests.keras_bert.compress import tiny
 
 
@@ -17,16 +19,27 @@ from tests.keras_bert.compress import tiny
 def student(tmp_path_factory):
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.compress.ranges import save_ranges
-    from keras_bert.models.saving import save_model
+    from keras_bert.tasks.classification import Classification
+    from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
 
     folder = tmp_path_factory.mktemp("student")
     model = tiny.build()
     tiny.train(model, epochs=2)
-    save_ranges(QuantizationAware(model, tiny.batches()).finish(), folder)
-    save_model(model, folder / "model.keras")
-    (folder / "vocab.txt").write_text("".join(f"piece{number}\n" for number in range(50)))
-    (folder / "tokenizer.json").write_text('{"lowercase": true}\n')
-    (folder / "task.json").write_text(json.dumps({"labels": ["no", "yes"], "max_length": tiny.LENGTH}))
+    ranges = QuantizationAware(model, tiny.batches()).finish()
+    pieces = [*SPECIAL_TOKENS, *(f"piece{number}" for number in range(50 - len(SPECIAL_TOKENS)))]
+    tokenizer = Tokenizer(pieces, lowercase=True)
+    Classification(model, tokenizer, labels=["no", "yes"], max_length=tiny.LENGTH).save(folder)
+    save_ranges(ranges, folder)
+    Model(folder).seal({})
+    return Model(folder)
+
+
+@pytest.fixture(scope="module")
+def float_model(student, tmp_path_factory):
+    from keras_bert.compress.ranges import RANGES_FILE
+
+    folder = tmp_path_factory.mktemp("float") / "model"
+    shutil.copytree(student.path, folder, ignore=shutil.ignore_patterns(RANGES_FILE, "manifest.json"))
     Model(folder).seal({})
     return Model(folder)
 
@@ -54,13 +67,13 @@ def examples(tmp_path_factory):
 @pytest.fixture(scope="module")
 def edge(student, examples, tmp_path_factory):
     edge = EdgeModel(tmp_path_factory.mktemp("edge"))
-    export_model(student=student, examples=examples, edge=edge, lengths=(8, 64))
+    export_model(model=student, examples=examples, edge=edge, export=Export(lengths=(8, 64)))
     return edge
 
 
 def test_the_artifact_holds_all_that_a_device_needs(edge, student):
     wanted = {"model.tflite", "model_float32.tflite", "model.onnx", "vocab.txt", "tokenizer.json", "labels.json"}
-    assert {file.name for file in edge.path.iterdir()} == wanted | {"recipe.json", "manifest.json"}
+    assert {file.name for file in edge.path.iterdir()} == wanted | {"recipe.json", "task.json", "manifest.json"}
     assert json.loads(edge.file("labels.json").read_text()) == ["no", "yes"]
     assert edge.file("vocab.txt").read_bytes() == student.file("vocab.txt").read_bytes()
 
@@ -77,9 +90,10 @@ def test_the_recipe_says_what_was_done_and_measured(edge):
 
 def test_another_process_writes_the_same_bytes(edge, student, examples, tmp_path):
     code = (
-        "import sys; from components.dsl.artifact import *; from components.export_model import export_model;"
-        "student, examples, edge = sys.argv[1:];"
-        "export_model(student=Model(student), examples=TaskExamples(examples), edge=EdgeModel(edge), lengths=(8, 64))"
+        "import sys; from tests.components.test_export_model import *;"
+        "model, examples, edge = sys.argv[1:];"
+        "export_model(model=Model(model), examples=TaskExamples(examples), edge=EdgeModel(edge),"
+        " export=Export(lengths=(8, 64)))"
     )
     again = EdgeModel(tmp_path / "again")
     arguments = [str(artifact.path) for artifact in (student, examples, again)]
@@ -90,30 +104,24 @@ def test_another_process_writes_the_same_bytes(edge, student, examples, tmp_path
     assert again.fingerprint() == edge.fingerprint()
 
 
-def test_a_file_that_says_something_else_is_not_published(student, examples, tmp_path, monkeypatch):
+def test_a_file_that_says_something_else_is_not_published(float_model, examples, tmp_path, monkeypatch):
     from keras_bert.export import runtimes
     from keras_bert.export.check import ParityError
 
-    monkeypatch.setattr(runtimes.OnnxClassifier, "__call__", lambda self, token_ids, **_: np.ones((len(token_ids), 2)))
+    monkeypatch.setattr(
+        runtimes.OnnxModel, "predict_on_batch", lambda self, inputs: np.ones((len(inputs["token_ids"]), 2))
+    )
     edge = EdgeModel(tmp_path / "edge")
     with pytest.raises(ParityError, match=r"model.onnx must differ by at most 0.0001"):
-        export_model(student=student, examples=examples, edge=edge)
+        export_model(model=float_model, examples=examples, edge=edge, export=Export(runtimes=("onnx",)))
     assert not edge.file("manifest.json").exists()
 
 
-def test_a_student_without_ranges_is_refused(examples, tmp_path):
-    (tmp_path / "float").mkdir()
-    Model(tmp_path / "float").seal({})
-    with pytest.raises(FileNotFoundError, match="was not trained for quantization"):
-        export_model(student=Model(tmp_path / "float"), examples=examples, edge=EdgeModel(tmp_path / "edge"))
-
-
-@pytest.mark.parametrize(
-    ("lengths", "max_length", "chosen"),
-    [((32, 64, 128), 128, [32, 64, 128]), ((32, 64, 128), 100, [32, 64, 100]), ((64, 32), 200, [32, 64, 200])],
-)
-def test_the_longest_input_always_has_a_signature(lengths, max_length, chosen):
-    assert choose_lengths(lengths, max_length) == chosen
+def test_of_a_model_that_was_not_trained_for_int8_there_are_float_files(float_model, examples, tmp_path):
+    edge = EdgeModel(tmp_path / "edge")
+    export_model(model=float_model, examples=examples, edge=edge, export=Export(runtimes=("tflite",), lengths=()))
+    assert set(json.loads(edge.file("recipe.json").read_text())) == {"model_float32.tflite"}
+    assert [file.name for file in edge.path.glob("model*")] == ["model_float32.tflite"]
 
 
 def test_importing_the_component_imports_no_heavy_library():

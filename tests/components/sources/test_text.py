@@ -100,7 +100,11 @@ def test_strings_of_parquet_are_checked_too(tmp_path):
     ("name", "content", "message"),
     [
         ("a.txt", b"fine\n\nbad \xff", r"a\.txt must be UTF-8, got byte 0xff at offset 10"),
-        ("a.txt.gz", gzip.compress(b"x" * 99, mtime=0)[:-9], r"a\.txt\.gz must be a whole \.gz file, got after \d+ bytes"),
+        (
+            "a.txt.gz",
+            gzip.compress(b"x" * 99, mtime=0)[:-9],
+            r"a\.txt\.gz must be a whole \.gz file, got after \d+ bytes",
+        ),
         ("a.jsonl", b'{"text": "a"}\n{"txt": "b"}', r"a\.jsonl line 2 has no field 'text'; did you mean 'txt'\?"),
         ("a.jsonl", b'{"text": null}', r"a\.jsonl line 1: field 'text' must be text, got None"),
         ("a.csv", b"id,words\n", r"the table .*a\.csv has no column 'text'"),
