@@ -33,7 +33,7 @@ def distill(
     """Trains a student on the labels and on what the teacher thinks of every row.
 
     A student as wide as its teacher starts from the teacher's layers, a narrower one from random weights; the
-    artifact's count `layers_from_teacher` says which.
+    artifact's count `layers_from_teacher` says which: of its blocks all, or none.
 
     Args:
         teacher: of any task.
@@ -63,7 +63,7 @@ def distill(
 
 
 def make_student(teacher: "Task", shape: Student) -> tuple["Task", int]:
-    """A student before its training, and how many of its layers are the teacher's.
+    """A student before its training, and how many of its encoder blocks are the teacher's.
 
     Raises:
         InputError: the teacher has no such layers, or the shape is none.
@@ -87,4 +87,4 @@ def make_student(teacher: "Task", shape: Student) -> tuple["Task", int]:
     except ValueError as error:
         raise InputError(f"student: {error}") from None
     logger.info("the student starts from the teacher's layers: %s", copied)
-    return student, len(copied)
+    return student, len(layers)

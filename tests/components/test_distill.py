@@ -1,27 +1,142 @@
-"""Where a student starts from."""
+"""Where a student starts from, and what it learns from its teacher."""
 
-import logging
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from components.distill import take_over
-from tests.keras_bert.compress import tiny
+from components.artifacts.model import Model
+from components.distill import distill, make_student
+from components.dsl.errors import InputError
+from components.examples.registry import read_rows
+from components.training.null_thresholds import tune_threshold
+from keras_bert.config import EncoderConfig
+from keras_bert.models.encoder import build_encoder, config_of
+from keras_bert.options.student import Student
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.registry import TASKS
+from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from tests.components import tuning_job
+from tests.components.tuning_job import TRAINING, Line
+
+Lines = Callable[[str], Line]
+SETTINGS: dict[str, dict[str, Any]] = {
+    "classification": {"labels": ["a", "b"], "pooling": "mean"},
+    "regression": {"pooling": "cls"},
+    "token_classification": {"labels": ["B-x", "I-x", "O"]},
+    "question_answering": {"stride": 2, "max_query_length": 2, "null_threshold": 1.5},
+    "embedding": {"pooling": "cls", "normalize": True},
+}
 
 
-def test_a_student_that_fits_starts_from_the_teacher() -> None:
-    teacher, student = tiny.build(num_layers=2), tiny.build(num_layers=1)
-    copied = take_over(student, teacher)
-    assert copied["block_0"] == "block_0"
-    table, wanted = (model.get_layer("token_embedding").get_weights()[0] for model in (student, teacher))
-    np.testing.assert_array_equal(table, wanted)
+def build(task: str, num_layers: int = 1) -> Task:
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, "a", "b"], lowercase=True)
+    shape = {"num_layers": num_layers, "hidden_size": 8, "num_heads": 2, "intermediate_size": 12, "max_length": 16}
+    encoder = build_encoder(EncoderConfig(vocabulary_size=tokenizer.vocabulary_size, **shape))
+    return TASKS[task].build(encoder, tokenizer, max_length=12, **SETTINGS[task])
 
 
-def test_one_that_does_not_fit_starts_from_chance_and_the_log_says_why(caplog: pytest.LogCaptureFixture) -> None:
-    teacher, student = tiny.build(num_layers=3), tiny.build(num_layers=2)
-    before = student.get_weights()
-    with caplog.at_level(logging.WARNING):
-        assert take_over(student, teacher) == {}
-    assert "the student starts from chance: the teacher's 3 blocks must be a multiple" in caplog.text
-    for old, new in zip(before, student.get_weights(), strict=True):
-        np.testing.assert_array_equal(old, new)
+@pytest.fixture(scope="module")
+def teacher() -> Task:
+    return build("classification", num_layers=2)
+
+
+def weights(task: Task, layer: str) -> list[np.ndarray]:
+    return task.model.get_layer(layer).get_weights()
+
+
+@pytest.mark.parametrize(
+    ("shape", "layers"),
+    [
+        (Student(layers=(0,)), [0]),
+        (Student(layers=(1, 0)), [1, 0]),
+        (Student(num_layers=1), [1]),  # the last one, and others as evenly spread as can be
+    ],
+)
+def test_a_student_that_fits_starts_from_layers_of_the_teacher(
+    teacher: Task, shape: Student, layers: list[int]
+) -> None:
+    student, copied = make_student(teacher, shape)
+    assert config_of(student.model).num_layers == len(layers)
+    assert copied == len(layers)
+    for number, layer in enumerate(layers):
+        for ours, theirs in zip(weights(student, f"block_{number}"), weights(teacher, f"block_{layer}"), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    for name in ("token_embedding", "segment_embedding", "embeddings_norm", "classifier"):
+        for ours, theirs in zip(weights(student, name), weights(teacher, name), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    # No longer than its rows.
+    ours, theirs = (weights(each, "position_embedding")[0] for each in (student, teacher))
+    np.testing.assert_array_equal(ours, theirs[:12])
+
+
+@pytest.mark.parametrize("task", SETTINGS)
+def test_a_student_is_the_same_task_with_the_same_settings_and_head(task: str) -> None:
+    teacher = build(task)
+    student, copied = make_student(teacher, Student(num_layers=1))
+    assert type(student) is type(teacher)
+    assert (student.settings(), student.head()) == (teacher.settings(), teacher.head())
+    assert student.tokenizer is teacher.tokenizer
+    assert copied == 1
+    assert config_of(student.model).max_length == 12
+    assert student.network().count_params() < teacher.network().count_params()
+
+
+@pytest.mark.parametrize(
+    "shape", [Student(hidden_size=4), Student(num_heads=4), Student(intermediate_size=8, num_layers=1)]
+)
+def test_one_of_another_shape_starts_from_random_weights(teacher: Task, shape: Student) -> None:
+    student, copied = make_student(teacher, shape)
+    assert copied == 0
+    config = config_of(student.model)
+    assert (config.hidden_size, config.num_heads, config.intermediate_size) == (
+        shape.hidden_size or 8,
+        shape.num_heads or 2,
+        shape.intermediate_size or 12,
+    )
+    assert config.num_layers == (shape.num_layers or 2)
+    assert not np.array_equal(weights(student, "classifier")[0], weights(teacher, "classifier")[0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        (Student(layers=(2,)), "student: layers must name 1 of the teacher's 2 from 0 on, got [2]"),
+        (Student(num_layers=3), "student: a student must have 1 to 2 of the teacher's layers, got 3"),
+        (Student(hidden_size=5), "student: EncoderConfig.hidden_size must be a multiple of num_heads=2, got 5"),
+    ],
+)
+def test_a_shape_that_the_teacher_has_not(teacher: Task, shape: Student, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        make_student(teacher, shape)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("task", tuning_job.TASKS)
+def test_a_student_of_every_task_learns(line: Lines, task: str) -> None:
+    found = line(task)
+    losses = [model.manifest()["counts"]["validation_loss"] for model in (found.teacher, found.student)]
+    assert losses[1] < 2 * losses[0] + 0.01
+    student, teacher = found.load("student"), found.load("teacher")
+    assert student.head() == teacher.head()
+    assert {**student.settings(), "null_threshold": 0} == {**teacher.settings(), "null_threshold": 0}
+    counts = found.student.manifest()["counts"]
+    assert counts["layers_from_teacher"] == 1
+    assert counts["validation_teacher_distance"] > 0
+
+
+def test_the_threshold_is_that_of_the_student(line: Lines) -> None:
+    found = line("question_answering")
+    student = found.load("student")
+    threshold = student.null_threshold
+    assert threshold != found.load("teacher").null_threshold
+    tune_threshold(student, read_rows(found.examples, "validation"))
+    assert student.null_threshold == pytest.approx(threshold)
+
+
+def test_a_shape_that_cannot_be_is_refused_before_training(line: Lines, tmp_path: Any) -> None:
+    found = line("classification")
+    given = {"teacher": found.teacher, "examples": found.examples, "training": TRAINING}
+    with pytest.raises(InputError, match=r"^student: a student must have 1 to 1 of the teacher's layers, got 2$"):
+        distill(**given, student=Model(tmp_path / "student"), shape=Student(num_layers=2))

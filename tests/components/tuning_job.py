@@ -1,38 +1,62 @@
-"""Four tasks and an encoder so small that fine-tuning takes seconds."""
+"""Rows of every task that learns from them, and an encoder so small that fine-tuning takes seconds."""
 
+import contextlib
+import dataclasses
+import functools
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import keras
+import tensorflow as tf
 
+from components.artifacts.edge_model import EdgeModel
 from components.artifacts.model import Model
 from components.artifacts.task_examples import TaskExamples
 from components.artifacts.vocabulary import Vocabulary
+from components.distill import distill
+from components.examples.registry import read_rows
+from components.export_model import export_model
+from components.fine_tune import fine_tune
 from components.ingest_examples import ingest_examples
+from components.quantize import quantize
+from components.scoring.registry import TASK_SCORING
 from components.sources.questions import QuestionSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
+from components.training.model_folder import read_model
 from keras_bert.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
+from keras_bert.options.export import Export
+from keras_bert.options.selection import Selection
+from keras_bert.options.student import Student
+from keras_bert.options.training import Training
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
 
 ANIMALS, PLANTS, OTHERS = ("cow", "hen", "owl", "fox"), ("oak", "fir", "elm", "fern"), ("the", "near", "old", "one")
 WORDS = (*ANIMALS, *PLANTS, *OTHERS)
 LENGTH = 16
-TASKS = ("classification", "regression", "token_classification", "question_answering")
+# All rows are of one bucket of lengths: each further shape of a batch is compiled for by itself.
+FEWEST, MOST = 7, 9
+TASKS = ("classification", "regression", "token_classification", "question_answering", "embedding")
+
+# To compile takes longer than all steps.
+TRAINING = Training(steps=120, batch_size=8, learning_rate=1e-2, seed=3, xla="off")
+SELECTION = Selection(validations=2)
 
 
-def write_checkpoint(folder: Path, *, pooler: bool = True) -> None:
+def write_checkpoint(folder: Path, *, pooler: bool = True, num_layers: int = 1) -> None:
     """An encoder of random weights, as a Model artifact and a Vocabulary beside it."""
     keras.utils.set_random_seed(0)
     tokenizer = Tokenizer([*SPECIAL_TOKENS, *WORDS, "?"], lowercase=True)
     config = EncoderConfig(
         vocabulary_size=tokenizer.vocabulary_size,
         hidden_size=16,
-        num_layers=1,
+        num_layers=num_layers,
         num_heads=2,
         intermediate_size=32,
         max_length=LENGTH,
@@ -46,13 +70,22 @@ def write_checkpoint(folder: Path, *, pooler: bool = True) -> None:
     vocabulary.seal({})
 
 
-def write_rows(folder: Path, task: str, count: int = 40, copies: int = 1) -> Any:
+def write_rows(folder: Path, task: str, count: int = 40, copies: int = 1, unanswered: int = 0) -> Any:
     """A file of rows that a tiny model learns in part, and the source that reads it; only training is given.
 
-    Copies have the text of the original, and for a regression another number.
+    Args:
+        folder: for the file.
+        task: a key of `TASK_ROWS`.
+        count: how many rows have texts of their own.
+        copies: how often each of them stands there; for a regression, each time with another number.
+        unanswered: of questions, every so manieth has no answer; 0 for none.
     """
     chance = random.Random(0)
-    sentences = [[chance.choice(WORDS) for _ in range(chance.randint(8, 12))] for _ in range(count)] * copies
+    sentences = [[chance.choice(WORDS) for _ in range(chance.randint(FEWEST, MOST))] for _ in range(count)] * copies
+    if task == "embedding":
+        rows = [_pair(words, number % count) for number, words in enumerate(sentences)]
+        (folder / "pairs.tsv").write_text("text\tother\tlabel\n" + "".join("\t".join(row) + "\n" for row in rows))
+        return TableSource(str(folder / "pairs.tsv"), second_text="other", task=task, scale=2.0)
     if task in ("classification", "regression"):
         labels = [_label(sentence, task, number) for number, sentence in enumerate(sentences)]
         table = "".join(f"{' '.join(words)}\t{label}\n" for words, label in zip(sentences, labels, strict=True))
@@ -62,8 +95,9 @@ def write_rows(folder: Path, task: str, count: int = 40, copies: int = 1) -> Any
         lines = ["".join(f"{word} {'B-animal' if word in ANIMALS else 'O'}\n" for word in words) for words in sentences]
         (folder / "sentences.conll").write_text("\n".join(lines))
         return SentenceSource(str(folder / "sentences.conll"))
-    rows = [json.dumps(_question(words, number)) for number, words in enumerate(sentences)]
-    (folder / "questions.jsonl").write_text("\n".join(rows))
+    nobody = [bool(unanswered) and number % unanswered == 0 for number in range(len(sentences))]
+    questions = [_question(*each) for each in zip(sentences, range(len(sentences)), nobody, strict=True)]
+    (folder / "questions.jsonl").write_text("\n".join(map(json.dumps, questions)))
     return QuestionSource(str(folder / "questions.jsonl"))
 
 
@@ -74,14 +108,20 @@ def _label(words: list[str], task: str, number: int) -> str:
     return "animal" if animals > sum(word in PLANTS for word in words) else "plant"
 
 
-def _question(words: list[str], number: int) -> dict[str, Any]:
-    context = f"{' '.join(words)} cow"
-    return {
-        "id": str(number),
-        "question": "one cow ?",
-        "context": context,
-        "answers": {"text": ["cow"], "answer_start": [context.index("cow")]},
-    }
+def _pair(words: list[str], number: int) -> tuple[str, str, str]:
+    """A text, another one, and how many of two halves of it they share."""
+    half, shared = len(words) // 2, number % 3
+    strangers = [WORDS[-1 - WORDS.index(word)] for word in words]
+    other = [strangers, words[:half] + strangers[half:], words][shared]
+    return " ".join(words), " ".join(other), str(shared)
+
+
+def _question(words: list[str], number: int, nobody: bool) -> dict[str, Any]:
+    """Where the animal with this name stands; nobody has it where its name is missing."""
+    words = [word for word in words if word != "cow"]
+    context = " ".join(words) if nobody else f"{' '.join(words)} cow"
+    answers = {"text": [], "answer_start": []} if nobody else {"text": ["cow"], "answer_start": [context.index("cow")]}
+    return {"id": str(number), "question": "one cow ?", "context": context, "answers": answers}
 
 
 def ingest(folder: Path, vocabulary: Vocabulary, source: Any) -> TaskExamples:
@@ -89,3 +129,90 @@ def ingest(folder: Path, vocabulary: Vocabulary, source: Any) -> TaskExamples:
     examples = TaskExamples(folder / f"{source.task}-examples")
     ingest_examples(vocabulary=vocabulary, examples=examples, source=source, max_length=LENGTH)
     return examples
+
+
+class Line:
+    """What the steps make of one task, one after the other, each when it is asked for.
+
+    Some questions have no answer, so that each step finds a threshold.
+
+    Args:
+        task: a key of `TASK_ROWS`.
+        checkpoint: what `write_checkpoint` wrote.
+        folder: an empty one.
+    """
+
+    def __init__(self, task: str, checkpoint: Path, folder: Path) -> None:
+        self.task, self._folder = task, folder
+        self.pretrained, self.vocabulary = Model(checkpoint / "model"), Vocabulary(checkpoint / "vocabulary")
+
+    @functools.cached_property
+    def examples(self) -> TaskExamples:
+        """The rows, tokenized."""
+        return ingest(self._folder, self.vocabulary, write_rows(self._folder, self.task, unanswered=4))
+
+    @functools.cached_property
+    def teacher(self) -> Model:
+        """Fine-tuned."""
+        model = Model(self._folder / "teacher")
+        given = {"pretrained": self.pretrained, "examples": self.examples}
+        fine_tune(**given, model=model, training=TRAINING, selection=SELECTION)
+        return model
+
+    @functools.cached_property
+    def lopsided(self) -> Model:
+        """Fine-tuned with the next seed, and so that it sees animals wherever it looks."""
+        model = Model(self._folder / "lopsided")
+        given = {"pretrained": self.pretrained, "examples": self.examples}
+        training = dataclasses.replace(TRAINING, seed=TRAINING.seed + 1)
+        fine_tune(**given, model=model, training=training, selection=SELECTION, class_weights={"animal": 1000.0})
+        return model
+
+    @functools.cached_property
+    def student(self) -> Model:
+        """As large as the teacher, whose layer it starts from."""
+        student = Model(self._folder / "student")
+        given = {"teacher": self.teacher, "examples": self.examples}
+        with self._few_steps() as steps:
+            training = dataclasses.replace(TRAINING, steps=steps)
+            distill(**given, student=student, shape=Student(num_layers=1), training=training)
+        return student
+
+    @functools.cached_property
+    def quantized(self) -> Model:
+        """The student, trained on with rounding."""
+        quantized = Model(self._folder / "quantized")
+        given = {"student": self.student, "examples": self.examples}
+        # To calibrate takes as long as many steps.
+        with self._few_steps() as steps, mock.patch("components.quantize.CALIBRATION_BATCHES", 2):
+            training = dataclasses.replace(TRAINING, steps=steps, learning_rate=1e-3)
+            quantize(**given, quantized=quantized, training=training)
+        return quantized
+
+    @functools.cached_property
+    def edge(self) -> EdgeModel:
+        """Its files."""
+        edge = EdgeModel(self._folder / "edge")
+        export_model(model=self.quantized, examples=self.examples, edge=edge, export=Export(lengths=(8,)))
+        return edge
+
+    @functools.lru_cache  # noqa: B019 (as long as the tests)
+    def load(self, name: str) -> Any:
+        """The task of a model that the line has, one for all tests: to trace what it answers takes a second."""
+        return read_model(getattr(self, name))
+
+    def score(self, name: str, split: str) -> float:
+        """The main metric of a model on the rows as they were read."""
+        scoring, rows, task = TASK_SCORING[self.task], read_rows(self.examples, split), self.load(name)
+        labels = getattr(task, "labels", ())
+        return scoring.score(rows, scoring.ask(task, rows), labels).metrics[scoring.metrics(labels)[0]]
+
+    @contextlib.contextmanager
+    def _few_steps(self) -> Iterator[int]:
+        """So many steps, compiled as always; of some tasks a few that are not, which takes less than to compile."""
+        eagerly = self.task in ("regression", "token_classification")
+        tf.config.run_functions_eagerly(eagerly)
+        try:
+            yield 4 if eagerly else 60
+        finally:
+            tf.config.run_functions_eagerly(False)

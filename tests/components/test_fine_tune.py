@@ -1,0 +1,187 @@
+"""Fine-tuning of every task: what is learnt, which weights are kept, and what is refused before anything is trained."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.artifacts.model import Model
+from components.artifacts.task_examples import TaskExamples
+from components.dsl.errors import InputError
+from components.examples.registry import read_rows
+from components.fine_tune import fine_tune
+from components.scoring.registry import TASK_SCORING
+from components.training.model_folder import read_model
+from components.training.null_thresholds import tune_threshold
+from keras_bert.data.records import read_features
+from keras_bert.options.selection import Selection
+from tests.components import tuning_job
+from tests.components.tuning_job import SELECTION, TRAINING, Line
+
+Lines = Callable[[str], Line]
+
+
+def run(line: Line, model: Path, **changes: Any) -> Model:
+    given = {"pretrained": line.pretrained, "examples": line.examples, "training": TRAINING, "selection": SELECTION}
+    fine_tune(**{**given, **changes}, model=Model(model))
+    return Model(model)
+
+
+def history(model: Model, name: str) -> list[float]:
+    entries = [json.loads(text) for text in model.file("history.jsonl").read_text().splitlines()]
+    return [entry[name] for entry in entries if name in entry]
+
+
+@pytest.mark.parametrize("task", tuning_job.TASKS)
+def test_every_task_is_learnt(line: Lines, task: str) -> None:
+    found = line(task)
+    losses = history(found.teacher, "loss")
+    assert losses[-1] < losses[0] / 4
+    made, settings = found.load("teacher"), read_features(found.examples.path)["settings"]
+    assert made.name == task
+    assert made.tokenizer.vocabulary == found.load("pretrained").tokenizer.vocabulary
+    # All but what is found when the training is over.
+    assert {**made.settings(), **settings, "null_threshold": 0} == {**made.settings(), "null_threshold": 0}
+
+
+def test_the_same_again_gives_the_same_bytes(line: Lines, tmp_path: Path) -> None:
+    found = line("regression")
+    assert run(found, tmp_path / "again").fingerprint() == found.teacher.fingerprint()
+
+
+def test_class_weights_move_the_answers(line: Lines) -> None:
+    found = line("classification")
+    rows = read_rows(found.examples, "train")
+    answers = TASK_SCORING["classification"].ask(found.load("lopsided"), rows)
+    assert answers.count("animal") == len(rows) > 1.5 * [row.label for row in rows].count("animal")
+
+
+def test_training_stops_when_patience_is_at_an_end_and_keeps_the_best_weights(line: Lines, tmp_path: Path) -> None:
+    found = line("regression")
+    # The rate rises to the end, and soon is too high.
+    training = dataclasses.replace(TRAINING, steps=40, learning_rate=0.2, warmup=1.0)
+    model = run(found, tmp_path / "model", training=training, selection=Selection(validations=20, patience=2))
+    seen = history(model, "validation_loss")
+    best = min(seen)
+    assert 1 < len(seen) < 20
+    assert seen.index(best) == len(seen) - 3
+    assert history(model, "step")[-1] == 2 * len(seen)
+    rows = read_rows(found.examples, "validation")
+    answers = TASK_SCORING["regression"].ask(read_model(model), rows)
+    squares = [(answer - float(row.label)) ** 2 for answer, row in zip(answers, rows, strict=True)]
+    assert sum(squares) / len(rows) == pytest.approx(best, rel=1e-4)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What the trainer is asked for, which then trains nothing."""
+    found: list[dict[str, Any]] = []
+
+    def keep(self: Any, batches: Any, **arguments: Any) -> list[dict[str, float]]:
+        found.append({"steps": self.steps, **arguments})
+        return [{"step": self.steps}]
+
+    monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", keep)
+    return found
+
+
+@pytest.mark.parametrize("task", tuning_job.TASKS)
+def test_validation_rows_decide_by_accuracy_or_loss(
+    line: Lines, tmp_path: Path, asked: list[dict[str, Any]], task: str
+) -> None:
+    found = line(task)
+    run(found, tmp_path / "model", selection=Selection(validations=7, patience=3))
+    wanted = "validation_accuracy" if task == "classification" else "validation_loss"
+    chosen = [(each["select"], each["patience"], each["validations"], each["steps"]) for each in asked]
+    assert chosen == [(wanted, 3, 7, 120)]
+
+
+def test_nothing_is_chosen_where_the_last_weights_are_kept(
+    line: Lines, tmp_path: Path, asked: list[dict[str, Any]]
+) -> None:
+    run(line("classification"), tmp_path / "model", selection=Selection(keep="last"))
+    assert [(each["select"], each["patience"], each["validations"]) for each in asked] == [(None, None, 4)]
+
+
+def test_a_seed_has_a_head_of_its_own(line: Lines, tmp_path: Path, asked: list[dict[str, Any]]) -> None:
+    training = [dataclasses.replace(TRAINING, seed=seed) for seed in (3, 4, 3)]
+    made = [run(line("regression"), tmp_path / str(n), training=each) for n, each in enumerate(training)]
+    prints = [model.fingerprint() for model in made]
+    assert prints[0] == prints[2] != prints[1]
+
+
+def test_a_threshold_is_found_on_validation_rows(line: Lines) -> None:
+    found = line("question_answering")
+    task = found.load("teacher")
+    threshold = task.null_threshold
+    assert threshold not in (None, 0.0)
+    tune_threshold(task, read_rows(found.examples, "validation"))
+    assert task.null_threshold == pytest.approx(threshold)
+
+
+def test_answers_are_always_given_where_training_has_one_to_each_question(
+    line: Lines, tmp_path: Path, asked: list[dict[str, Any]]
+) -> None:
+    found = line("question_answering")
+    examples = tuning_job.ingest(tmp_path, found.vocabulary, tuning_job.write_rows(tmp_path, "question_answering"))
+    task: Any = read_model(run(found, tmp_path / "model", examples=examples))
+    assert asked
+    assert task.null_threshold is None
+    assert task.settings()["stride"] == read_features(examples.path)["settings"]["stride"] == 5
+    assert all(TASK_SCORING["question_answering"].ask(task, read_rows(examples, "test")))
+
+
+@pytest.mark.parametrize("task", tuning_job.TASKS)
+def test_equal_texts_stand_in_one_split_where_only_training_is_given(line: Lines, tmp_path: Path, task: str) -> None:
+    source = tuning_job.write_rows(tmp_path, task, copies=2)
+    examples = tuning_job.ingest(tmp_path, line(task).vocabulary, source)
+    rows = {split: read_rows(examples, split) for split in ("train", "validation", "test")}
+    texts = {
+        split: {row.context if task == "question_answering" else row[0] for row in found}
+        for split, found in rows.items()
+    }
+    assert [len(found) for found in rows.values()] == [64, 8, 8]
+    assert [len(found) for found in texts.values()] == [32, 4, 4]
+    assert len(set.union(*texts.values())) == 40
+
+
+@pytest.mark.parametrize(
+    ("task", "arguments", "message"),
+    [
+        ("classification", {"class_weights": {"animals": 2.0}}, "class_weights has 'animals', which is no label; did "),
+        ("classification", {"class_weights": {"plant": 0.0}}, "class_weights.plant must be positive and finite, got 0"),
+        ("regression", {"class_weights": "balanced"}, "class_weights must be 'none' for regression, which has no labe"),
+        ("embedding", {"class_weights": "balanced"}, "class_weights must be 'none' for embedding, which has no label"),
+        ("question_answering", {"class_weights": {"a": 1.0}}, "class_weights must be 'none' for question_answering"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_training(
+    line: Lines, tmp_path: Path, asked: list[dict[str, Any]], task: str, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        run(line(task), tmp_path / "model", **arguments)
+    assert not asked
+
+
+def test_pooling_by_the_pooler_needs_one(line: Lines, tmp_path: Path, asked: list[dict[str, Any]]) -> None:
+    tuning_job.write_checkpoint(tmp_path, pooler=False)
+    message = "the encoder cannot learn classification from these rows: encoder must have a pooler, got one without"
+    bare = Model(tmp_path / "model")
+    with pytest.raises(InputError, match=message):
+        run(line("classification"), tmp_path / "run", pretrained=bare, pooling="cls")
+    assert not asked
+    assert read_model(run(line("classification"), tmp_path / "mean", pretrained=bare)).head() == {"pooling": "mean"}
+
+
+def test_rows_longer_than_the_positions_are_refused(line: Lines, tmp_path: Path, asked: list[dict[str, Any]]) -> None:
+    found = line("classification")
+    examples = TaskExamples(tmp_path / "examples")
+    source = tuning_job.write_rows(tmp_path, "classification")
+    tuning_job.ingest_examples(vocabulary=found.vocabulary, examples=examples, source=source, max_length=17)
+    message = "Classification.max_length must be between 3 and the model's 16 positions, got 17"
+    with pytest.raises(InputError, match=message):
+        run(found, tmp_path / "model", examples=examples)
+    assert not asked
