@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 
 from components.dsl.errors import InputError
+from components.examples.registry import TASK_ROWS
+from components.scoring.base import choose_metric
+from components.scoring.registry import TASK_SCORING
 from pipeline.settings.schema import Settings
 
 # Table or key -> the table without which it would be read by no step.
@@ -57,7 +60,8 @@ def check_data(settings: Settings) -> None:
     """Looks at all of the user's data.
 
     Raises:
-        InputError: some is missing or cannot be used, or the student wants layers that the teacher does not have.
+        InputError: some is missing or cannot be used, the student wants layers that the teacher does not have, or the
+            task has no such metric.
     """
     if settings.checkpoint is not None:
         settings.checkpoint.check()
@@ -65,6 +69,7 @@ def check_data(settings: Settings) -> None:
     for source in (settings.corpus, settings.examples):
         if source is not None:
             source.check()
+    _check_metric(settings)
 
 
 def _check_layers(settings: Settings) -> None:
@@ -77,6 +82,19 @@ def _check_layers(settings: Settings) -> None:
         raise InputError(f"student.layers must be from 0 to {layers - 1}, the teacher's, got {list(wanted)}")
     if student.num_layers is not None and student.num_layers > layers and student.hidden_size is None:
         raise InputError(f"student.num_layers must be at most {layers}, the teacher's, got {student.num_layers}")
+
+
+def _check_metric(settings: Settings) -> None:
+    """Before any training: models are measured when all of them are trained."""
+    source, wanted = settings.examples, settings.evaluation.metric
+    if source is None or not wanted:
+        return
+    # Which metrics there are may depend on the labels.
+    labels = TASK_ROWS[source.task].labels(source, source.splits()["train"])
+    try:
+        choose_metric(wanted, TASK_SCORING[source.task], labels)
+    except InputError as error:
+        raise InputError(f"evaluation.{error}") from None
 
 
 def _check_student_shape(settings: Settings) -> None:

@@ -26,6 +26,12 @@ def refused(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
     return printed.err.removeprefix("error: ").rstrip("\n")
 
 
+def _change(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+
+
 def _empty_corpus(folder: Path) -> None:
     for file in (folder / "texts").iterdir():
         file.write_text(" \n\n")
@@ -36,26 +42,20 @@ def _latin_corpus(folder: Path) -> None:
 
 
 def _other_column(folder: Path) -> None:
-    rows = folder / "rows.tsv"
-    rows.write_text(rows.read_text().replace("text\tlabel", "text\tlabels", 1))
+    _change(folder / "rows.tsv", "text\tlabel", "text\tlabels")
 
 
 def _unseen_label(folder: Path) -> None:
     (folder / "dev.tsv").write_text("text\tlabel\na star\tsky\n")
-    settings = folder / "tiny.toml"
-    settings.write_text(
-        settings.read_text().replace('train = "rows.tsv"', 'train = "rows.tsv"\nvalidation = "dev.tsv"')
-    )
+    _change(folder / "tiny.toml", 'train = "rows.tsv"', 'train = "rows.tsv"\nvalidation = "dev.tsv"')
 
 
 def _misspelt_key(folder: Path) -> None:
-    settings = folder / "tiny.toml"
-    settings.write_text(settings.read_text().replace("[pretraining]\nsteps", "[pretraining]\nstep"))
+    _change(folder / "tiny.toml", "[pretraining]\nsteps", "[pretraining]\nstep")
 
 
 def _missing_folder(folder: Path) -> None:
-    settings = folder / "tiny.toml"
-    settings.write_text(settings.read_text().replace('path = "texts"', 'path = "text"'))
+    _change(folder / "tiny.toml", 'path = "texts"', 'path = "text"')
 
 
 @pytest.mark.parametrize(

@@ -163,3 +163,18 @@ def test_the_student_wants_layers_that_the_teacher_has(tmp_path: Path, text: str
     with pytest.raises(InputError) as caught:
         check_data(load(tmp_path, text, f"student.num_layers={layers + 1}"))
     assert str(caught.value) == f"student.num_layers must be at most {layers}, the teacher's, got {layers + 1}"
+
+
+def test_the_metric_is_one_of_the_task_with_its_labels(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    text = CHECKPOINT + EXAMPLES
+    check_data(load(tmp_path, text, "evaluation.metric=mcc"))
+    with pytest.raises(InputError) as caught:
+        check_data(load(tmp_path, text, "evaluation.metric=f1"))
+    kind = "classification with 2 labels"
+    assert str(caught.value) == f"evaluation.metric must be one of ['accuracy', 'macro_f1', 'mcc'] for {kind}, got 'f1'"
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "one\ta\ntwo\tb\nthree\tc\n" * 10)
+    with pytest.raises(
+        InputError, match=r"one of \['accuracy', 'macro_f1'\] for classification with 3 labels, got 'mcc'"
+    ):
+        check_data(load(tmp_path, text, "evaluation.metric=mcc"))
