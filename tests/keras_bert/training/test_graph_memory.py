@@ -5,7 +5,7 @@ from tensorflow.python.framework import ops
 from tensorflow.python.framework.func_graph import FuncGraph
 
 from keras_bert.training.graph_memory import custom_gradients_forgotten
-from tests.keras_bert.training.test_trainer import fit
+from tests.keras_bert.training.small import fit
 
 
 @tf.custom_gradient

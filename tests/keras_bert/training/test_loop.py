@@ -27,10 +27,10 @@ from keras_bert.options.training import Training
 from keras_bert.training import loop as training_loop
 from keras_bert.training.checkpoints import CheckpointError
 from keras_bert.training.history import write_history
-from keras_bert.training.loop import StoppedError
+from keras_bert.training.loop import NonFiniteLossError, StoppedError
 from keras_bert.training.trainer import Trainer, make_deterministic
 from tests.keras_bert.data.rows import write_dynamic_rows
-from tests.keras_bert.training.test_trainer import Rows, fit, rows, small_classifier
+from tests.keras_bert.training.small import BATCH, LinearObjective, Rows, fit, linear, rows, small_classifier
 
 STEPS = 12
 EVERY_STEP = {"log_every": 1, "checkpoint_seconds": 0.0}
@@ -260,6 +260,21 @@ def test_the_best_weights_are_kept(monkeypatch, metric, best):
         assert not np.array_equal(left, last)
 
 
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_loss_that_is_no_number(bad):
+    class Objective(LinearObjective):
+        def __call__(self, model, batch, training):
+            total, weight = super().__call__(model, batch, training)["loss"]
+            return {"loss": (tf.abs(total) * tf.where(batch["token_ids"][0, 0] == 4, bad, 1.0), weight)}
+
+    batches = {name: np.concatenate([column] * 3) for name, column in BATCH.items()}
+    batches["token_ids"][4:] = 4
+    trainer = Trainer(linear(), Objective(), Training(learning_rate=0.01, warmup=0, xla="off"), 4)
+    message = rf"loss is {bad} at step 3, batch 2: .* too high \(the learning rate was 0\.0067\)"
+    with pytest.raises(NonFiniteLossError, match=message + "; the gradient's norm was .* the step before"):
+        trainer.fit(Rows(batches, 2), validation=Rows(BATCH, 2), on_progress=lambda *_: None, validations=1)
+
+
 def test_patience_ends_what_gets_no_better():
     training = Training(learning_rate=1e-30, xla="off")
     _, history = fit(STEPS, training=training, validations=6, select="validation_loss", patience=2)
@@ -345,21 +360,3 @@ def test_kill_minus_nine_at_random_steps(tmp_path):
         assert len(killed.files) == len(whole.files) > 10
         for name in whole.files:
             np.testing.assert_array_equal(killed[name], whole[name])
-
-
-def test_a_batch_without_a_masked_token(tmp_path):
-    config = EncoderConfig(
-        vocabulary_size=65, max_length=16, num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32
-    )
-    model = build_pretraining(build_encoder(config), next_sentence=False)
-    ids = np.full((4, 6), 9, "int32")
-    nothing = {name: np.zeros((4, 2), kind) for name, kind in (("mask_positions", "int32"), ("mask_ids", "int32"))}
-    batch = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1, **nothing}
-    batch["mask_weights"] = np.zeros((4, 2), "float32")
-    trainer = Trainer(model, PretrainingObjective(next_sentence=False), Training(weight_decay=0.0, xla="off"), 1)
-    before = model.get_weights()
-    (sums,), norm = trainer.step([{name: tf.constant(value) for name, value in batch.items()}], 1)
-    assert [float(value) for value in sums["masked_loss"]] == [0.0, 0.0]
-    assert float(norm) == 0
-    for left, right in zip(before, model.get_weights(), strict=True):
-        np.testing.assert_array_equal(left, right)
