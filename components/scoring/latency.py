@@ -43,7 +43,9 @@ def traced(network: "keras.Model") -> "Callable[[Features], Any]":
     from keras_bert.folders import INPUT_NAMES
 
     signature = [tf.TensorSpec((1, None), tf.int32, name=name) for name in INPUT_NAMES]
-    graph = tf.function(lambda *inputs: network(dict(zip(INPUT_NAMES, inputs, strict=True))), signature)
+    graph = tf.function(
+        lambda *inputs: network(dict(zip(INPUT_NAMES, inputs, strict=True))), signature, autograph=False
+    )
     return lambda row: graph(*(tf.constant(row[name]) for name in INPUT_NAMES)).numpy()
 
 

@@ -75,6 +75,7 @@ class Batches:
 
         kinds = [tf.string, tf.int64, tf.int64, tf.int64, tf.int64]
 
+        @tf.autograph.experimental.do_not_convert
         def parse(item: tf.Tensor) -> tuple[Batch, tf.Tensor]:
             records, rows, epochs, width, ends = tf.numpy_function(fetch, [item], kinds, stateful=False)
             for known in (records, rows, epochs, ends):
@@ -87,7 +88,8 @@ class Batches:
         groups = tf.data.Dataset.range(first, last, group).map(parse, num_parallel_calls=tf.data.AUTOTUNE)
         # A batch is as large as any other where none is left unfilled: accelerators compile for one size.
         size = self._plan.batch_size // of if self._plan.is_even and self._plan.batch_size % of == 0 else None
-        batches = groups.flat_map(lambda batch, ends: _split(batch, ends, size))
+        split = tf.autograph.experimental.do_not_convert(lambda batch, ends: _split(batch, ends, size))
+        batches = groups.flat_map(split)
         return batches.with_options(options).prefetch(tf.data.AUTOTUNE)
 
     def _part(self, item: int, shares: tuple[int, ...], of: int) -> tuple[int, Any, int]:
@@ -133,6 +135,7 @@ class Phases:
 def _split(batches: Batch, ends: tf.Tensor, size: int | None) -> tf.data.Dataset:
     """Several batches that were parsed together, one by one; all of one size, if it is known."""
 
+    @tf.autograph.experimental.do_not_convert
     def cut(place: tf.Tensor) -> Batch:
         rows = {name: values[ends[place] : ends[place + 1]] for name, values in batches.items()}
         return {name: tf.ensure_shape(values, [size, *values.shape[1:]]) for name, values in rows.items()}

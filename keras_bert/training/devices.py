@@ -48,7 +48,8 @@ class Devices:
             found = self._strategy.run(replica, arguments)
             return tuple(collect(kind, value) for kind, value in zip(results, found or (), strict=True))
 
-        return tf.function(run, reduce_retracing=reduce_retracing)
+        # To rewrite Python as a graph takes seconds a process, and no loop or condition here is on a tensor.
+        return tf.function(run, reduce_retracing=reduce_retracing, autograph=False)
 
     def add_up(self, values: Any) -> Any:
         """Within a device's part of the work: the sum over all devices."""

@@ -22,7 +22,7 @@ class RunningMean:
     def __init__(self, weights: Sequence[Any], decay: float) -> None:
         self._weights, self._decay = weights, decay
         self.variables = [tf.Variable(weight.value) for weight in weights]
-        self._move = tf.function(self._update)
+        self._move = tf.function(self._update, autograph=False)
 
     def update(self, step: int) -> None:
         """Moves the means after a step, counted from 1; in the first ones they forget faster, as `tf.train`'s do."""

@@ -111,7 +111,7 @@ class TrainingStep:
         whole = self.training.xla == "whole"
 
         def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-            return tf.function(function, jit_compile=True) if whole else function
+            return tf.function(function, jit_compile=True, autograph=False) if whole else function
 
         # Batches come in several lengths; one graph for all of them is traced once. XLA needs one for each.
         on_all = functools.partial(self.devices.on_all, reduce_retracing=not whole)

@@ -1,3 +1,4 @@
+import contextlib
 import hashlib
 import json
 import shutil
@@ -115,6 +116,26 @@ def test_a_file_that_says_something_else_is_not_published(float_model, examples,
     with pytest.raises(ParityError, match=r"model.onnx must differ by at most 0.0001"):
         export_model(model=float_model, examples=examples, edge=edge, export=Export(runtimes=("onnx",)))
     assert not edge.file("manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("kept", "agreed", "passes"), [(1.0, 0.99, True), (1.0, 0.95, False), (0.93, 0.95, True), (0.96, 0.95, False)]
+)
+def test_an_int8_file_may_differ_as_far_as_rounding_moves_the_answers(
+    student, examples, tmp_path, monkeypatch, kept, agreed, passes
+):
+    from keras_bert.export.check import ParityError
+    from keras_bert.tasks.classification import Classification
+
+    # Rounded against float, then the file against the rounded model, then against float.
+    told = iter((kept, agreed, 0.5))
+    monkeypatch.setattr(Classification, "agreement", lambda *_: np.full(64, next(told)))
+    edge = EdgeModel(tmp_path / "edge")
+    expected = contextlib.nullcontext() if passes else pytest.raises(ParityError, match=rf"to at least 0\.9.* {agreed}")
+    with expected:
+        export_model(model=student, examples=examples, edge=edge, export=Export(runtimes=("tflite",), lengths=(16,)))
+        recipe = json.loads(edge.file("recipe.json").read_text())["model.tflite"]
+        assert recipe["agreement_of_rounded_and_float_model"] == pytest.approx(kept)
 
 
 def test_of_a_model_that_was_not_trained_for_int8_there_are_float_files(float_model, examples, tmp_path):

@@ -79,7 +79,7 @@ def test_validations_are_part_of_the_progress(inputs, tmp_path, monkeypatch):
         on_progress(self.steps, self.steps, "")
         return [{"step": self.steps}]
 
-    monkeypatch.setattr("keras_bert.trainer.Trainer.fit", jump)
+    monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", jump)
     set_progress_sink(lambda *report: seen.append(report))
     try:
         train(inputs, tmp_path, steps=40, short_length=16)
