@@ -43,7 +43,7 @@ run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to bl
 	$(BIN)/keras-bert-edge run
 
 test: $(READY) ## the whole test suite but what is marked slow
-	$(BIN)/python -m pytest -m "not slow" --numprocesses $(WORKERS) --dist loadscope
+	$(BIN)/python -m pytest -m "not slow" --numprocesses $(WORKERS)
 
 test-backends: $(JAX_READY) ## the tests of all that needs no TensorFlow, on JAX, where TensorFlow is not installed
 	KERAS_BACKEND=jax $(JAX_VENV)/bin/python -m pytest -m "not slow" $(BACKEND_TESTS)

@@ -24,7 +24,7 @@ from pipeline.settings.schema import Settings
 from pipeline.views.answers import answer_lines, cut_lines
 from pipeline.views.models import TaskResult, show_models, show_tasks
 from pipeline.views.statistics import read_statistics, show_statistics
-from pipeline.views.terminal import Terminal, cells, format_seconds, write
+from pipeline.views.terminal import Terminal, cells, format_seconds, open_console, write
 
 PROGRAM = "keras-bert-edge"
 
@@ -34,7 +34,7 @@ DONE, FAILED, BAD_INPUT, REFUSED, INTERRUPTED = 0, 1, 2, 3, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status: see the epilog of `--help`."""
     options = _make_parser().parse_args(arguments)
-    console = Console()
+    console = open_console()
     try:
         return int(options.command(options, console))
     except (InputError, FingerprintError) as error:

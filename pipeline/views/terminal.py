@@ -1,6 +1,7 @@
 """What a person sees of a run: one line a step, and a live line with the time left while a step is long."""
 
 import math
+import os
 import time
 from collections.abc import Sequence
 
@@ -12,6 +13,9 @@ from pipeline.orchestrator.observer import Observer, StepState, Watcher
 
 PLAIN_AFTER_SECONDS = 5.0
 PLAIN_EVERY_SECONDS = 10.0
+
+# Columns, more than any table has.
+_WIDE = 200
 
 
 class StepLine(Watcher):
@@ -121,6 +125,14 @@ class Terminal(Observer):
     def _title(self, name: str) -> str:
         total = str(len(self._numbers))
         return f"[{self._numbers[name]:>{len(total)}}/{total}] {name:<{self._width}}"
+
+
+def open_console() -> Console:
+    """The console of this process; where it is no terminal, wide enough for all tables: a file has no edge to break at."""
+    console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDE
+    return console
 
 
 def write(console: Console, text: str) -> None:

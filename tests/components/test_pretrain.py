@@ -9,7 +9,7 @@ from components.artifacts.model import Model
 from components.artifacts.pretraining_examples import PretrainingExamples
 from components.dsl.workplace import set_progress_sink
 from components.mask_examples import mask_examples
-from components.pretrain import pretrain
+from components.pretrain import VALIDATIONS, pretrain
 from keras_bert.config import EncoderShape
 from keras_bert.models.saving import load_model
 from keras_bert.options.masking import Masking
@@ -90,7 +90,7 @@ def test_validations_are_part_of_the_progress(inputs, tmp_path, monkeypatch):
         for entry in json.loads((tmp_path / "examples" / "features.json").read_text())["lengths"]
         if entry["max_length"] == 32
     )
-    whole = 40 + 4 * long / (3 * 4)
+    whole = 40 + VALIDATIONS * long / (3 * 4)  # rows in batches of 4, a forward pass a third of a step
     assert long
     assert seen[-2:] == [(pytest.approx(done), pytest.approx(whole), "") for done in (whole / 2, whole)]
 

@@ -1,4 +1,5 @@
 import errno
+import functools
 import json
 import math
 import os
@@ -30,9 +31,11 @@ from keras_bert.training.history import write_history
 from keras_bert.training.loop import NonFiniteLossError, StoppedError
 from keras_bert.training.trainer import Trainer, make_deterministic
 from tests.keras_bert.data.rows import write_dynamic_rows
-from tests.keras_bert.training.small import BATCH, LinearObjective, Rows, fit, linear, rows, small_classifier
+from tests.keras_bert.training import small
+from tests.keras_bert.training.small import BATCH, LinearObjective, Rows, bag_of_tokens, linear, rows
 
 STEPS = 12
+fit = functools.partial(small.fit, build=bag_of_tokens)
 EVERY_STEP = {"log_every": 1, "checkpoint_seconds": 0.0}
 
 
@@ -62,20 +65,25 @@ def kill():
     raise Killed
 
 
-def undisturbed_and_resumed(folder, training, stops, **options):
-    """Weights and history of a training that runs through, and of one that is killed again and again."""
-    options = {"dropout": 0.2, "training": training, **EVERY_STEP, **options}
-    whole = fit(STEPS, **options)
-    for stop in stops:
-        with pytest.raises(Killed):
-            fit(STEPS, checkpoints=folder, on_progress=stop_after(stop, kill), **options)
-    return whole, fit(STEPS, checkpoints=folder, **options)
+@functools.cache
+def undisturbed(training, **options):
+    """Weights and history of a training that runs through."""
+    model, history = fit(STEPS, training=training, dropout=0.2, **options)
+    return model.get_weights(), history
+
+
+def assert_equal_bits(model, weights):
+    for left, right in zip(model.get_weights(), weights, strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+PLAIN = Training(learning_rate=3e-3, xla="off")
 
 
 @pytest.mark.parametrize(
     ("training", "options"),
     [
-        (Training(learning_rate=3e-3, xla="off"), {}),
+        (PLAIN, {}),
         (Training(learning_rate=3e-3, accumulation=4, ema=0.8, layer_decay=0.7, xla="off"), {"validations": 5}),
         (Training(learning_rate=3e-2, xla="off"), {"validations": 6, "select": "validation_loss", "patience": 5}),
         (Training(learning_rate=3e-3, precision="float16", xla="off"), {"log_every": 5}),
@@ -83,11 +91,16 @@ def undisturbed_and_resumed(folder, training, stops, **options):
     ids=["plain", "parts and mean", "selection", "float16"],
 )
 def test_killed_and_started_again_the_weights_are_the_same_bits(tmp_path, training, options):
+    options = {**EVERY_STEP, **options}
+    weights, history = undisturbed(training, **options)
     # The last kill comes before anything new was saved.
-    whole, resumed = undisturbed_and_resumed(tmp_path, training, (5, 7, 8), **options)
-    assert resumed[1] == whole[1]
-    for left, right in zip(whole[0].get_weights(), resumed[0].get_weights(), strict=True):
-        np.testing.assert_array_equal(left, right)
+    for stop in (5, 7, 7):
+        with pytest.raises(Killed):
+            again = {"dropout": 0.2, "training": training, **options}
+            fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(stop, kill), **again)
+    model, resumed = fit(STEPS, checkpoints=tmp_path, **again)
+    assert resumed == history
+    assert_equal_bits(model, weights)
 
 
 def test_what_was_finished_is_not_trained_again(tmp_path):
@@ -99,16 +112,17 @@ def test_what_was_finished_is_not_trained_again(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_with_a_checkpoint(tmp_path, number):
-    options = {"dropout": 0.2, "log_every": 5}
+    options = {"dropout": 0.2, "training": PLAIN, "log_every": 5}
     with pytest.raises(StoppedError) as stopped:
         fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(3, lambda: os.kill(os.getpid(), number)), **options)
     (file,) = tmp_path.iterdir()
     assert str(stopped.value) == (
         f"{number.name} after step 3 of 12: start the same training again, and it goes on from {file}"
     )
-    whole, resumed = fit(STEPS, **options), fit(STEPS, checkpoints=tmp_path, **options)
-    assert resumed[1] == whole[1]
-    np.testing.assert_array_equal(whole[0].get_weights()[0], resumed[0].get_weights()[0])
+    weights, history = undisturbed(PLAIN, log_every=5)
+    model, resumed = fit(STEPS, checkpoints=tmp_path, **options)
+    assert resumed == history
+    assert_equal_bits(model, weights)
 
 
 def test_a_signal_after_the_last_step_is_not_lost():
@@ -122,16 +136,17 @@ def test_a_signal_without_a_place_for_checkpoints():
 
 
 def test_a_corrupt_checkpoint_falls_back_to_the_one_before(tmp_path, caplog):
-    options = {"dropout": 0.2, **EVERY_STEP}
+    options = {"dropout": 0.2, "training": PLAIN, **EVERY_STEP}
     with pytest.raises(Killed):
         fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(6, kill), **options)
     older, newest = sorted(tmp_path.iterdir())
     newest.write_bytes(newest.read_bytes()[:-100])
-    whole, resumed = fit(STEPS, **options), fit(STEPS, checkpoints=tmp_path, **options)
+    weights, history = undisturbed(PLAIN, **EVERY_STEP)
+    model, resumed = fit(STEPS, checkpoints=tmp_path, **options)
     assert f"{newest} is damaged; going back to the one before it" in caplog.text
     assert older.name.startswith("000000004-")
-    assert resumed[1] == whole[1]
-    np.testing.assert_array_equal(whole[0].get_weights()[0], resumed[0].get_weights()[0])
+    assert resumed == history
+    assert_equal_bits(model, weights)
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(5.0, [5, 12]), (0.0, [*range(1, 12), 12])])
@@ -151,6 +166,17 @@ def test_what_takes_long_to_save_is_saved_less_often(tmp_path, monkeypatch, seco
     assert saved == expected
 
 
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory):
+    """Checkpoints of a training that was killed; whoever is refused changes nothing there."""
+    folder = tmp_path_factory.mktemp("interrupted")
+    with pytest.raises(Killed):
+        fit(STEPS, checkpoints=folder, on_progress=stop_after(6, kill), **EVERY_STEP)
+    files = {file: file.read_bytes() for file in folder.iterdir()}
+    yield folder
+    assert {file: file.read_bytes() for file in folder.iterdir()} == files
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -163,12 +189,10 @@ def test_what_takes_long_to_save_is_saved_less_often(tmp_path, monkeypatch, seco
         ({"objective": ClassificationObjective((1.0, 5.0))}, r"objective.class_weights was None and is \[1.0, 5.0\]"),
     ],
 )
-def test_a_checkpoint_of_another_training(tmp_path, change, message):
-    with pytest.raises(Killed):
-        fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(6, kill), **EVERY_STEP)
+def test_a_checkpoint_of_another_training(interrupted, change, message):
     arguments = {"steps": STEPS, **EVERY_STEP, **change}
     with pytest.raises(CheckpointError, match=f"must hold checkpoints of this training, but {message}"):
-        fit(**arguments, checkpoints=tmp_path)
+        fit(**arguments, checkpoints=interrupted)
 
 
 @pytest.mark.parametrize(
@@ -211,20 +235,19 @@ def test_a_finished_training_on_other_records_is_another(tmp_path):
         train(tmp_path / "other")
 
 
-def test_a_checkpoint_of_another_model(tmp_path):
-    with pytest.raises(Killed):
-        fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(6, kill), **EVERY_STEP)
+def test_a_checkpoint_of_another_model(interrupted):
     inputs = keras.Input((None,), dtype="int32", name="token_ids")
     other = keras.Model(inputs, keras.layers.Embedding(3, 2)(inputs))
     trainer = Trainer(other, ClassificationObjective(), Training(learning_rate=3e-3, xla="off"), STEPS)
     with pytest.raises(CheckpointError, match="but the model's digest was"):
         trainer.fit(
-            rows(), validation=rows(), on_progress=lambda *_: None, validations=1, log_every=1, checkpoints=tmp_path
+            rows(), validation=rows(), on_progress=lambda *_: None, validations=1, log_every=1, checkpoints=interrupted
         )
 
 
 def test_a_disk_that_fills_up_keeps_the_checkpoint_before(tmp_path, monkeypatch):
-    whole = fit(STEPS, **EVERY_STEP)
+    weights, _ = undisturbed(PLAIN, **EVERY_STEP)
+    options = {"dropout": 0.2, "training": PLAIN, **EVERY_STEP}
     save, saved = keras_bert.training.checkpoints.save_file, []
 
     def fill(arrays, file, **options):
@@ -236,16 +259,16 @@ def test_a_disk_that_fills_up_keeps_the_checkpoint_before(tmp_path, monkeypatch)
 
     monkeypatch.setattr("keras_bert.training.checkpoints.save_file", fill)
     with pytest.raises(OSError, match=rf"No space left on device: .*{tmp_path}/000000004-.*.partial"):
-        fit(STEPS, checkpoints=tmp_path, **EVERY_STEP)
+        fit(STEPS, checkpoints=tmp_path, **options)
     assert [file.name[:10] for file in sorted(tmp_path.iterdir())] == ["000000002-", "000000003-"]
-    resumed = fit(STEPS, checkpoints=tmp_path, **EVERY_STEP)
-    np.testing.assert_array_equal(whole[0].get_weights()[0], resumed[0].get_weights()[0])
+    model, _ = fit(STEPS, checkpoints=tmp_path, **options)
+    assert_equal_bits(model, weights)
 
 
 @pytest.mark.parametrize(("metric", "best"), [("loss", 3), ("absolute_error", 3), ("accuracy", 2), ("gap", 2)])
 def test_the_best_weights_are_kept(monkeypatch, metric, best):
     values, seen = iter([0.5, 0.75, 0.25, 0.25, 0.5]), {}
-    model = small_classifier()
+    model = bag_of_tokens()
     trainer = Trainer(model, ClassificationObjective(), Training(learning_rate=3e-3, xla="off"), 5)
     monkeypatch.setattr(trainer, "evaluate", lambda _: {metric: next(values)})
     trainer.fit(

@@ -3,9 +3,10 @@ from collections.abc import Callable
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 
 from pipeline.views import terminal
-from pipeline.views.terminal import StepLine, Terminal, format_seconds
+from pipeline.views.terminal import StepLine, Terminal, format_seconds, open_console
 
 
 @pytest.fixture
@@ -132,3 +133,12 @@ def test_the_line_of_a_step_has_its_number_and_the_last_duration(clock: Callable
     lines = Terminal(plain())
     lines.begin(["a", "longer"])
     assert lines.step("a", 30.0).text(10) == "[1/2] a       10 s, about 20 s left"
+
+
+def test_a_file_has_room_for_all_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    table = Table(*("a long heading" for _ in range(7)))
+    open_console().print(table)
+    assert len(capsys.readouterr().out.splitlines()) == 4, "no heading is broken in two"
+    monkeypatch.setenv("COLUMNS", "40")
+    assert open_console().width == 40
