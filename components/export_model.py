@@ -58,9 +58,9 @@ def export_model(
         rows: how many rows to compare.
         int8_agreement: how far, over all rows, the int8 file must give the answers that the model gives when its
             activations are rounded in Keras, see `Task.agreement`. Both round alike but for the order of their sums, so
-            that only rows near a tie may differ. Where a tensor's range is wide, as of a feed-forward output that is 195
-            in one place and about 1 in all others, its grid is so coarse that a last bit moves the answer as far as
-            rounding does; there the file may differ from the rounded model as far as that does from the float model.
+            that only rows near a tie may differ. Where a tensor's range is wide, as of a feed-forward output that is
+            195 in one place and about 1 in all others, its grid is so coarse that a last bit moves the answer as far
+            as rounding does; there the file may differ from the rounded model as far as that from the float model.
 
     Raises:
         ParityError: a file does not say what the model says.

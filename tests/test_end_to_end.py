@@ -241,7 +241,9 @@ def test_pre_training_alone_ends_with_a_model(
     assert capsys.readouterr().out.splitlines()[-1] == f"pre-trained: {model}"
 
 
-def test_two_seeds_of_tags_from_a_checkpoint_without_a_student(jobs: dict[str, Path], capfd: pytest.CaptureFixture[str]) -> None:
+def test_two_seeds_of_tags_from_a_checkpoint_without_a_student(
+    jobs: dict[str, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
     of_seeds = [f"{step}-{seed}" for step in ("fine_tune", "quantize", "export_model") for seed in (0, 1)]
     steps = states(jobs["tags"])
     assert set(steps) == {"import_checkpoint", "ingest_examples", *of_seeds, "evaluate", "push"}

@@ -6,6 +6,7 @@ for punctuation, and the reference for a letter, gets a stand-in, in the text an
 """
 
 import functools
+import itertools
 import struct
 from collections.abc import Iterator, Sequence
 
@@ -27,11 +28,13 @@ _STAND_INS = {
 _CHANGING = (
     range(1, 0x3400),
     range(0xA490, 0xD800),
-    range(0xE000, 0x20000),
+    range(0xF900, 0x20000),
     range(0x2B820, 0x2B920),
     range(0x2F800, 0x2FA20),
-    range(0xE0000, 0x110000),
+    range(0xE0000, 0xF0000),
 )
+# Private use characters, four in five of all that change: they vanish.
+_PRIVATE = (range(0xE000, 0xF900), range(0xF0000, 0xFFFFE), range(0x100000, 0x10FFFE))
 
 # `FastBertNormalizer` of tensorflow-text: a changed character's value holds this bit, the place of its replacement in a
 # pool of bytes, and its length.
@@ -67,6 +70,8 @@ def _replacements(lowercase: bool) -> Iterator[tuple[bytes, bytes]]:
             found = "".join(map(_to_matcher, normalize(code_point, lowercase)))
             if found != key:
                 yield key.encode(), found.encode()
+    for code_point in itertools.chain(*_PRIVATE):
+        yield chr(code_point).encode(), b""
     for sequence in _broken_sequences():
         yield sequence, b""
 
@@ -91,10 +96,12 @@ def _broken_sequences() -> Iterator[bytes]:
 
 def matcher_vocabulary(vocabulary: Sequence[str], lowercase: bool) -> list[str]:
     """The pieces in the characters that the normalizer gives out; what no text can match gets a name of its own."""
+    characters = set().union(*vocabulary)
+    unmatched = {" ", *(one for one in characters if normalize(ord(one), lowercase) != one)}
     # The matcher leaves out pieces with punctuation in them, and U+E000 keeps this one unlike all others.
     return [
         f"{chr(_FIRST_STAND_IN)}.{place}"
-        if " " in piece or any(normalize(ord(character), lowercase) != character for character in piece)
+        if not unmatched.isdisjoint(piece)
         else "".join(_STAND_INS.get(ord(character), character) for character in piece)
         for place, piece in enumerate(vocabulary)
     ]

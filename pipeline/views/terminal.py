@@ -128,7 +128,7 @@ class Terminal(Observer):
 
 
 def open_console() -> Console:
-    """The console of this process; where it is no terminal, wide enough for all tables: a file has no edge to break at."""
+    """The console of this process; where it is no terminal, wide enough for all tables: a file has no edge."""
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDE

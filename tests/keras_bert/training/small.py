@@ -92,9 +92,7 @@ class LinearObjective:
         return {"loss": weighted(values, tf.ones_like(values))}
 
 
-def fit(
-    steps, *, build=small_classifier, dropout=0.0, strategy=None, training=None, objective=None, seed=0, **options
-):
+def fit(steps, *, build=small_classifier, dropout=0.0, strategy=None, training=None, objective=None, seed=0, **options):
     keras.utils.set_random_seed(7)
     with (strategy or tf.distribute.get_strategy()).scope():
         model = build(dropout)

@@ -93,10 +93,10 @@ PLAIN = Training(learning_rate=3e-3, xla="off")
 def test_killed_and_started_again_the_weights_are_the_same_bits(tmp_path, training, options):
     options = {**EVERY_STEP, **options}
     weights, history = undisturbed(training, **options)
+    again = {"dropout": 0.2, "training": training, **options}
     # The last kill comes before anything new was saved.
     for stop in (5, 7, 7):
         with pytest.raises(Killed):
-            again = {"dropout": 0.2, "training": training, **options}
             fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(stop, kill), **again)
     model, resumed = fit(STEPS, checkpoints=tmp_path, **again)
     assert resumed == history

@@ -17,7 +17,7 @@ from keras_bert.training.checkpoints import CheckpointError
 from keras_bert.training.devices import Devices
 from keras_bert.training.history import write_history
 from keras_bert.training.trainer import Trainer, make_deterministic
-from tests.keras_bert.training.small import fit, rows
+from tests.keras_bert.training.small import bag_of_tokens, fit, rows
 
 
 def train_in_a_fresh_process(folder: str) -> None:
@@ -107,11 +107,11 @@ def train_as_one_of_two_workers(index: str, ports: str, folder: str) -> None:
     devices = Devices(strategy)
     agreed = [devices.largest(float(index)), *devices.any_worker(index == "1", False)]
     own = Path(folder, f"checkpoints-{index}")
-    fit(2, strategy=strategy, checkpoints=own)
+    fit(2, build=bag_of_tokens, strategy=strategy, checkpoints=own)
     if index == "1":
         shutil.rmtree(own)
     with pytest.raises(CheckpointError) as refused:
-        fit(2, strategy=strategy, checkpoints=own)
+        fit(2, build=bag_of_tokens, strategy=strategy, checkpoints=own)
     said = {"workers": devices.workers, "chief": devices.is_chief, "agreed": agreed, "refused": str(refused.value)}
     Path(folder, f"{index}.json").write_text(json.dumps(said))
 
