@@ -71,7 +71,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def changed(jobs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Copies of the tiny job after its run that ran on with changes, side by side.
+    """Copies of the tiny job after its run that ran on with changes.
 
     They are a `warmer` distillation; and `float` files on one more row, without a student and quantization.
     """
@@ -80,8 +80,7 @@ def changed(jobs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
     rows = folders["float"] / "rows.tsv"
     rows.write_text(rows.read_text() + "the sail was torn\tsea\n")
     (folders["float"] / "tiny.toml").write_text(without("student", "distillation", "quantization"))
-    ends = wait(start(folders["warmer"], *WARMER), start(folders["float"]))
-    assert [code for code, _ in ends] == [0, 0], ends
+    assert [main(command(folders["warmer"], *WARMER)), main(command(folders["float"]))] == [0, 0]
     return folders
 
 

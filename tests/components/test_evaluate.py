@@ -1,6 +1,7 @@
 """The table and the decision, of models of a tiny job."""
 
 import json
+import shutil
 import statistics
 from pathlib import Path
 from typing import Any
@@ -74,9 +75,12 @@ def test_files_and_the_version_before_stand_beside_the_models(tmp_path, line):
     assert any("the version before's" in reason for reason in decision["reasons"])
 
 
-def test_a_version_of_another_task_is_not_compared(tmp_path, line):
+def test_a_version_with_other_labels_is_not_compared(tmp_path, line):
     own = line("classification")
-    before = pushed(tmp_path, line("regression").edge.path)
+    files = Path(shutil.copytree(own.edge.path, tmp_path / "edge"))
+    settings = json.loads((files / "task.json").read_text())
+    (files / "task.json").write_text(json.dumps(settings | {"labels": ["no", "yes"]}))
+    before = pushed(tmp_path, files)
     found, decision = run(tmp_path, own, previous=before)
     assert "pushed before" not in found["models"]
     assert decision["reasons"][-1].startswith("not compared: the version before, ")

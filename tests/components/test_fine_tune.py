@@ -47,11 +47,6 @@ def test_every_task_is_learnt(line: Lines, task: str) -> None:
     assert {**made.settings(), **settings, "null_threshold": 0} == {**made.settings(), "null_threshold": 0}
 
 
-def test_the_same_again_gives_the_same_bytes(line: Lines, tmp_path: Path) -> None:
-    found = line("regression")
-    assert run(found, tmp_path / "again").fingerprint() == found.teacher.fingerprint()
-
-
 def test_class_weights_move_the_answers(line: Lines) -> None:
     found = line("classification")
     rows = read_rows(found.examples, "train")

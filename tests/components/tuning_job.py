@@ -210,7 +210,7 @@ class Line:
     @contextlib.contextmanager
     def _few_steps(self) -> Iterator[int]:
         """So many steps, compiled as always; of some tasks a few that are not, which takes less than to compile."""
-        eagerly = self.task in ("regression", "token_classification")
+        eagerly = self.task in ("regression", "token_classification", "embedding")
         tf.config.run_functions_eagerly(eagerly)
         try:
             yield 4 if eagerly else 60
