@@ -50,7 +50,7 @@ def ingest_corpus(
 
     report_progress(0, 1, "reading")
     units = find_units(source)
-    size = _size(source, [unit.file for unit in units])
+    size = sum(source.size(unit.file) for unit in units)
     with tempfile.TemporaryDirectory(dir=corpus.path) as scratch:
         scale = choose_scale(beam, size, threaded=True)
         job = Job(source, cleaning, str(corpus.path), scratch, SHARD_BYTES, scale)
@@ -59,9 +59,6 @@ def ingest_corpus(
     if "problem" in plan:
         raise InputError(plan["problem"])
     statistics = plan["statistics"]
-    if statistics is None:
-        raise InputError("the corpus must hold at least one document, got only blank text")
-    _require_documents(statistics)
     corpus.file("statistics.json").write_text(json.dumps(statistics, indent=1) + "\n")
     if plan["cut_documents"]:
         corpus.file(CUT_DOCUMENTS).write_text(json.dumps(plan["cut_documents"], indent=1) + "\n")
@@ -72,17 +69,3 @@ def ingest_corpus(
         # Not in the statistics, which are part of the content: the same content is never made in the same time.
         "seconds": {name[:-3]: value / 1000 for name, value in sorted(counters.items()) if name.endswith(" ms")},
     }
-
-
-def _require_documents(statistics: dict[str, dict[str, int]]) -> None:
-    if not statistics["documents"]["kept"]:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in statistics["dropped"].items() if count)
-        raise InputError(f"the corpus must hold at least one document, got none after cleaning: {reasons}")
-
-
-def _size(source: TextSource | DocstringCorpus, files: list[str]) -> int:
-    """About how many bytes of text a source has, for the number of processes; files elsewhere count as large."""
-    if isinstance(source, DocstringCorpus):
-        # Read in one piece: other processes would wait.
-        return 0
-    return sum(Path(file).stat().st_size if Path(file).is_file() else 1 << 30 for file in files)

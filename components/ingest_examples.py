@@ -10,11 +10,11 @@ from components.dsl.workplace import report_progress
 from components.examples.base import Encoding, TaskRows
 from components.examples.registry import TASK_ROWS, write_rows
 from components.examples.splits import split_rows
+from components.sources.docstring_task import DocstringTask
 from components.sources.questions import QuestionSource
 from components.sources.shared import SPLITS
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
-from components.sources.word_order import DocstringTask
 from keras_bert.checks import check
 
 Splits = dict[str, list[Any]]

@@ -1,13 +1,13 @@
 """Some megabytes of a source: what one worker cleans at a time; pure but for the file of texts that it writes."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from components.corpus.cleaning import REASONS, UNDECODABLE, Cleaning, judge, remove_controls
 from components.corpus.index import MOST_ROWS, Texts, TextsWriter, as_place, hash_text
-from components.sources.text import Document, Undecodable
+from components.sources.text import Document
 from components.text.near_duplicates import Hashes, Signer
 from components.text.sentences import measure_sentences
 
@@ -28,15 +28,15 @@ class Chunk(NamedTuple):
 
     unit: int
     number: int
-    content: list[dict[str, Any]] | str
+    content: list[Document] | str
 
 
-def gather(documents: Iterable[Document | Undecodable], most: int) -> Iterator[list[dict[str, str | None]]]:
-    """Documents as JSON values in lists of about `most` characters."""
-    begun: list[dict[str, str | None]] = []
+def gather(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
+    """Documents in lists of about `most` characters."""
+    begun: list[Document] = []
     size = 0
     for document in documents:
-        begun.append({"id": None, "reason": None, **document._asdict()})
+        begun.append(document)
         size += len(document.text)
         # A long document has a row for each piece, and a line may be as short as its end.
         if size >= most or (len(begun) + size // DOCUMENT_BYTES) * 2 >= MOST_ROWS:
@@ -47,7 +47,7 @@ def gather(documents: Iterable[Document | Undecodable], most: int) -> Iterator[l
 
 
 def clean_chunk(
-    chunk: Chunk, documents: list[dict[str, Any]], cleaning: Cleaning, signer: Signer | None, scratch: str
+    chunk: Chunk, documents: list[Document], cleaning: Cleaning, signer: Signer | None, scratch: str
 ) -> tuple[Texts, Hashes, Hashes]:
     """The texts of a chunk after cleaning, the hashes of their bands, and the places of the documents of these."""
     writer = TextsWriter(scratch)
@@ -55,13 +55,13 @@ def clean_chunk(
     signed: list[int] = []
     count = 0
     for document in documents:
-        raw = document["text"]
+        raw = document.text
         text = (remove_controls(raw) if cleaning.controls else raw).strip()
         whole = hash_text(text)
-        dropped = (UNDECODABLE, document["reason"]) if document["reason"] else judge(text, cleaning)
+        dropped = (UNDECODABLE, document.problem) if document.problem else judge(text, cleaning)
         reason, detail = dropped or ("", "")
-        note = {"source": document["source"], "detail": detail}
-        for part, (id_, piece) in enumerate([(document["id"], raw)] if dropped else cut(document["id"], text)):
+        note = {"source": document.source, "detail": detail}
+        for part, (id_, piece) in enumerate([(document.id, raw)] if dropped else cut(document.id, text)):
             place = as_place(chunk.unit, chunk.number, count)
             sentences = [] if dropped else measure_sentences(piece)
             fields = {"place": place, "reason": REASONS.index(reason), "first": part == 0}

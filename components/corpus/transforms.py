@@ -25,7 +25,7 @@ from components.corpus.index import MOST_CHUNKS, MOST_FILES, Rows, Texts, TextsR
 from components.corpus.plan import NOBODY, Plan, count_parts, describe, make_plan, pack, shard_size
 from components.dsl.errors import InputError
 from components.sources.docstrings import DocstringCorpus
-from components.sources.text import Document, TextSource, Undecodable, read_documents
+from components.sources.text import Document, TextSource
 from components.text.near_duplicates import Hashes, Signer, find_pairs
 
 STEP = "ingest_corpus"
@@ -33,6 +33,7 @@ PLAN = "plan.json"
 # The kinds of results: what the plan is made of, and what is grouped before.
 REPORT, BAND = "report", "band"
 _BUCKETS = 64
+_EMPTY = "the corpus must hold at least one document, got"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +98,7 @@ def find_units(source: TextSource | DocstringCorpus) -> list[Unit]:
     Raises:
         InputError: there are too many, or see `TextSource.files`.
     """
-    files = source.files() if isinstance(source, TextSource) else [""]
+    files = source.files()
     if len(files) > MOST_FILES:
         raise InputError(f"the corpus must hold at most {MOST_FILES} files, got {len(files)}; join some of them")
     return [Unit(number, file) for number, file in enumerate(files)]
@@ -124,7 +125,7 @@ class ReadFn(beam.DoFn):
         """Reads a file."""
         began = time.monotonic()
         try:
-            for number, documents in enumerate(gather(_read(unit, self.job.source), CHUNK_CHARACTERS)):
+            for number, documents in enumerate(gather(self.job.source.documents(unit.file), CHUNK_CHARACTERS)):
                 if number == MOST_CHUNKS:
                     rule = f"at most {MOST_CHUNKS} chunks of {CHUNK_CHARACTERS} characters"
                     raise InputError(f"the file {unit.file} must hold {rule}, got more; part it into several files")
@@ -135,17 +136,14 @@ class ReadFn(beam.DoFn):
         self._milliseconds.inc(round(1000 * (time.monotonic() - began)))
 
 
-def _store(documents: list[dict[str, Any]], scratch: str) -> str:
+def _store(documents: list[Document], scratch: str) -> str:
     file = Path(scratch) / f"{uuid.uuid4().hex}.chunk"
     file.write_text(json.dumps(documents, ensure_ascii=False), encoding="utf-8")
     return str(file)
 
 
-def _read(unit: Unit, source: TextSource | DocstringCorpus) -> Iterator[Document | Undecodable]:
-    if isinstance(source, TextSource):
-        yield from read_documents(unit.file, source)
-    else:
-        yield from (Document(name, None, text) for name, text in source.documents())
+def _fetch(file: str) -> list[Document]:
+    return [Document(*fields) for fields in json.loads(Path(file).read_text(encoding="utf-8"))]
 
 
 class CleanFn(ThreadedFn):
@@ -169,7 +167,7 @@ class CleanFn(ThreadedFn):
             yield REPORT, chunk
             return
         content = chunk.content
-        documents = json.loads(Path(content).read_text(encoding="utf-8")) if isinstance(content, str) else content
+        documents = _fetch(content) if isinstance(content, str) else content
         texts, bands, places = clean_chunk(chunk, documents, self.job.cleaning, self._signer, self.job.scratch)
         yield REPORT, texts
         for bucket in range(_BUCKETS if len(bands) else 0):
@@ -195,7 +193,7 @@ def _plan(_: bytes, reports: Sequence[Texts | Problem], pairs: Sequence[Hashes],
     problems = [report for report in reports if isinstance(report, Problem)]
     texts = [report for report in reports if isinstance(report, Texts)]
     if problems or not texts:
-        _leave(job, {"problem": min(problems).text} if problems else {"statistics": None})
+        _leave(job, {"problem": min(problems).text if problems else f"{_EMPTY} only blank text"})
         return
     plan = make_plan(texts, pairs, exact=job.cleaning.exact_duplicates)
     clashes = plan.clashes()
@@ -206,7 +204,12 @@ def _plan(_: bytes, reports: Sequence[Texts | Problem], pairs: Sequence[Hashes],
     dropped = np.flatnonzero(plan.rows["reason"])
     total = int(plan.rows["bytes"][kept].sum())
     orders = list(_make_orders("corpus", plan, kept, shard_size(total, job.shard_bytes)))
-    _leave(job, {"statistics": describe(plan, len(orders)), "cut_documents": count_parts(plan)})
+    statistics = describe(plan, len(orders))
+    if not len(kept):
+        reasons = ", ".join(f"{count} {reason}" for reason, count in statistics["dropped"].items() if count)
+        _leave(job, {"problem": f"{_EMPTY} none after cleaning: {reasons}"})
+        return
+    _leave(job, {"statistics": statistics, "cut_documents": count_parts(plan)})
     yield from orders
     yield from _make_orders("dropped", plan, dropped, 4 * job.shard_bytes)
 

@@ -2,7 +2,6 @@
 
 import ast
 import dataclasses
-import hashlib
 import importlib.metadata
 import importlib.util
 import math
@@ -15,7 +14,8 @@ from pathlib import Path
 
 from components.dsl.errors import InputError
 from components.dsl.workplace import report_progress
-from components.sources.shared import digest
+from components.sources.shared import digest, stable_hash
+from components.sources.text import Document
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +77,7 @@ _SKIPPED_FILE = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|[^/]*_pb2[^/]*|gen_[^/]
 
 def split_of(label: str, relative_path: str) -> str:
     """`train`, `validation` or `test`, 80/10/10 by the hash of the source file, so that no file is in two of them."""
-    share = _hash(f"{label}/{relative_path}") % 10
+    share = stable_hash(label, relative_path) % 10
     return {0: "test", 1: "validation"}.get(share, "train")
 
 
@@ -91,7 +91,7 @@ def find_sources(library: Library) -> list[tuple[str, Path]]:
         excluded = any(f"{relative}/".startswith(f"{folder}/") for folder in library.excluded)
         if not excluded and not _SKIPPED_FOLDERS.intersection(folders) and not _SKIPPED_FILE.search(relative):
             files.append((relative, path))
-    return sorted(files, key=lambda item: (_hash(f"order/{library.label}/{item[0]}"), item[0]))
+    return sorted(files, key=lambda item: (stable_hash("order", library.label, item[0]), item[0]))
 
 
 def read_docstrings(source: bytes) -> list[str]:
@@ -244,10 +244,6 @@ def _unseen(docstrings: list[str], seen: set[str]) -> Iterator[str]:
             yield paragraph
 
 
-def _hash(key: str) -> int:
-    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")
-
-
 @dataclasses.dataclass(frozen=True)
 class DocstringCorpus:
     """The docstrings of numpy, scipy, tensorflow, keras, apache_beam and the standard library, as installed here.
@@ -274,9 +270,17 @@ class DocstringCorpus:
         """
         return digest([("megabytes", str(self.megabytes).encode()), *library_versions()])
 
-    def documents(self) -> Iterator[tuple[str, str]]:
-        """(name, text) documents, one a source file; only files of the training split of the built-in tasks."""
-        yield from harvest_documents(self.megabytes)
+    def files(self) -> list[str]:
+        """All of it is read in one piece, as the libraries share the megabytes."""
+        return ["docstrings"]
+
+    def documents(self, _: str) -> Iterator[Document]:
+        """One a source file; only files of the training split of the built-in tasks."""
+        return (Document(name, None, text) for name, text in harvest_documents(self.megabytes))
+
+    def size(self, _: str) -> int:
+        """Nothing: other processes would have to wait for what one of them reads."""
+        return 0
 
 
 def library_versions() -> list[tuple[str, bytes]]:

@@ -99,3 +99,8 @@ def fingerprint_source(source: Any, kinds: Sequence[str]) -> str:
     settings = {name: value for name, value in dataclasses.asdict(source).items() if name not in SPLITS}
     paths = given_splits(source.train, source.validation, source.test)
     return fingerprint_splits(repr(sorted(settings.items())), paths, kinds)
+
+
+def stable_hash(*parts: str) -> int:
+    """64 bits of some texts that are the same in every process."""
+    return int.from_bytes(hashlib.blake2b("/".join(parts).encode(), digest_size=8).digest(), "big")

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from components.dsl.errors import InputError
@@ -17,6 +18,8 @@ DOCUMENT_KINDS = (TEXT, *RECORD_KINDS)
 
 # How much of a file is read before a run starts.
 _CHECKED_CHARACTERS = 64_000_000
+# What a file is taken to hold that is not asked for its size.
+_REMOTE_BYTES = 1 << 30
 
 
 class Document(NamedTuple):
@@ -26,26 +29,14 @@ class Document(NamedTuple):
         source: where it was found: the file's name inside of `TextSource.path`, and `#` with the number of the
             document or row, from 0, or `:` with the line where it starts, from 1.
         id: the field that `TextSource.id` names; None without one, and in a text file.
-        text: without white space around it, never empty.
+        text: without white space around it, never empty; with U+FFFD for what could not be decoded.
+        problem: why it is not valid Unicode, as `bytes that are not UTF-8 at offset 12`; None if it is.
     """
 
     source: str
     id: str | None
     text: str
-
-
-class Undecodable(NamedTuple):
-    """A text that is not valid Unicode.
-
-    Attributes:
-        source: as in `Document`.
-        reason: as `bytes that are not UTF-8 at offset 12`.
-        text: with U+FFFD for what could not be decoded.
-    """
-
-    source: str
-    reason: str
-    text: str
+    problem: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +77,7 @@ class TextSource:
         What is wrong further on stops the run in its first step, with the same message.
 
         Raises:
-            InputError: there is no document; or see `files` and `read_documents`.
+            InputError: there is no document; or see `files` and `documents`.
         """
         # Not any(): it stops at the first file, and the one that cannot be read may be the last.
         if not sum([self._check_file(file) for file in self.files()]):
@@ -112,52 +103,42 @@ class TextSource:
         """
         return match_files(self.path, DOCUMENT_KINDS, self.split, what="the corpus")
 
-    def documents(self) -> Iterator[tuple[str, str]]:
-        """(source, text) of every document, in the order of the files' names; see `Document`.
+    def documents(self, file: str) -> Iterator[Document]:
+        """The documents of one file in their order, in constant memory but for the longest of them.
+
+        Args:
+            file: one of `files`.
 
         Raises:
-            InputError: see `files` and `read_documents`.
+            InputError: the file is missing, broken or of an unknown kind, a field is missing or holds no text; or a
+                document is not valid Unicode and `undecodable` is `error`.
         """
-        for file in self.files():
-            for document in read_documents(file, self):
-                if isinstance(document, Document):
-                    yield document.source, document.text
+        name = short_name(file, self.path)
+        kind = extension(file)
+        if kind == TEXT:
+            lines = Lines(file, strict=self.undecodable == "error")
+            yield from _read_text(lines, name, whole=self.document_end == "file")
+        elif kind in RECORD_KINDS:
+            yield from _read_rows(file, name, self)
+        else:
+            raise InputError(f"a file of documents must be {', '.join(DOCUMENT_KINDS)}, got {file}")
+
+    def size(self, file: str) -> int:
+        """About how many bytes of text a file has; one on another machine counts as large."""
+        return Path(file).stat().st_size if Path(file).is_file() else _REMOTE_BYTES
 
     def _check_file(self, file: str) -> bool:
         """Whether the part of a file that `check` reads holds a document."""
         found, size = False, 0
-        for document in read_documents(file, self):
-            found = found or isinstance(document, Document)
+        for document in self.documents(file):
+            found = found or document.problem is None
             size += len(document.text)
             if found and size > _CHECKED_CHARACTERS:
                 break
         return found
 
 
-def read_documents(file: str, source: TextSource) -> Iterator[Document | Undecodable]:
-    """The documents of one file in their order, in constant memory but for the longest of them.
-
-    Args:
-        file: one that `match_files` found.
-        source: says which fields hold text and id, what ends a document of a text file, and what is to be done
-            with one that is not valid Unicode.
-
-    Raises:
-        InputError: the file is missing, broken or of an unknown kind, a field is missing or holds no text; or a
-            document is not valid Unicode and `source.undecodable` is `error`.
-    """
-    name = short_name(file, source.path)
-    kind = extension(file)
-    if kind == TEXT:
-        lines = Lines(file, strict=source.undecodable == "error")
-        yield from _read_text(lines, name, whole=source.document_end == "file")
-    elif kind in RECORD_KINDS:
-        yield from _read_rows(file, name, source)
-    else:
-        raise InputError(f"a file of documents must be {', '.join(DOCUMENT_KINDS)}, got {file}")
-
-
-def _read_text(lines: Lines, name: str, *, whole: bool) -> Iterator[Document | Undecodable]:
+def _read_text(lines: Lines, name: str, *, whole: bool) -> Iterator[Document]:
     number = 0
     begun: list[str] = []
     for line in lines:
@@ -165,15 +146,15 @@ def _read_text(lines: Lines, name: str, *, whole: bool) -> Iterator[Document | U
             begun.append(line)
             continue
         if begun:
-            yield _make_document(f"{name}#{number}", None, "\n".join(begun), lines.take_problem())
+            yield Document(f"{name}#{number}", None, "\n".join(begun).strip(), lines.take_problem())
             number += 1
             begun = []
-    text = "\n".join(begun)
-    if text.strip():
-        yield _make_document(f"{name}#{number}", None, text, lines.take_problem())
+    text = "\n".join(begun).strip()
+    if text:
+        yield Document(f"{name}#{number}", None, text, lines.take_problem())
 
 
-def _read_rows(file: str, name: str, source: TextSource) -> Iterator[Document | Undecodable]:
+def _read_rows(file: str, name: str, source: TextSource) -> Iterator[Document]:
     strict = source.undecodable == "error"
     fields = (source.text, source.id) if source.id else (source.text,)
     for record in read_records(file, fields, strict=strict):
@@ -181,7 +162,7 @@ def _read_rows(file: str, name: str, source: TextSource) -> Iterator[Document | 
         if cells[0].strip():
             unit, _, number = record.place.partition(" ")
             place = f"{name}:{number}" if unit == "line" else f"{name}#{int(number) - 1}"
-            yield _make_document(place, cells[1] if source.id else None, cells[0], problem)
+            yield Document(place, cells[1] if source.id else None, cells[0].strip(), problem)
 
 
 def _read_cells(record: Record, fields: tuple[str, ...], *, strict: bool) -> tuple[list[str], str | None]:
@@ -194,8 +175,3 @@ def _read_cells(record: Record, fields: tuple[str, ...], *, strict: bool) -> tup
     # What is wrong with a line may be in a field that nobody asked for.
     touched = any("\ufffd" in text for text, _ in cells)
     return [text for text, _ in cells], problem or (record.problem if touched else None)
-
-
-def _make_document(source: str, id_: str | None, text: str, problem: str | None) -> Document | Undecodable:
-    text = text.strip()
-    return Document(source, id_, text) if problem is None else Undecodable(source, problem, text)

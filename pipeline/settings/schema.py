@@ -9,12 +9,12 @@ from components.beam.engine import BeamOptions
 from components.corpus.cleaning import Cleaning
 from components.scoring.blessing import Thresholds
 from components.sources.checkpoint import Checkpoint
+from components.sources.docstring_task import DocstringTask
 from components.sources.docstrings import DocstringCorpus
 from components.sources.questions import QuestionSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
-from components.sources.word_order import DocstringTask
 from keras_bert.checks import check
 from keras_bert.config import EncoderShape
 from keras_bert.options.distillation import Distillation

@@ -12,7 +12,7 @@ from components.text.near_duplicates import Signer
 
 def test_chunks_are_as_long_as_wanted():
     documents = [Document(f"a#{number}", None, "x" * size) for number, size in enumerate([5, 5, 1, 20, 3])]
-    chunks = [[len(document["text"] or "") for document in chunk] for chunk in gather(documents, 10)]
+    chunks = [[len(document.text) for document in chunk] for chunk in gather(documents, 10)]
     assert chunks == [[5, 5], [1, 20], [3]]
     assert not list(gather([], 10))
 
@@ -42,8 +42,8 @@ def test_pieces_by_hand(text, pieces):
 
 def test_what_a_chunk_says_of_its_documents(tmp_path):
     texts = ["One. Two.", "\x01 ", "Three\x02."]
-    documents = [{"source": f"a#{n}", "id": None, "reason": None, "text": text} for n, text in enumerate(texts)]
-    documents.append({"source": "a#3", "id": "broken", "reason": "a bad byte", "text": "\ufffdx"})
+    documents = [Document(f"a#{n}", None, text) for n, text in enumerate(texts)]
+    documents.append(Document("a#3", "broken", "\ufffdx", "a bad byte"))
     signer = Signer(0.8, 16, 5)
     texts, bands, places = clean_chunk(Chunk(7, 2, ""), documents, Cleaning(), signer, str(tmp_path))
     rows = texts.rows
@@ -64,6 +64,6 @@ def test_what_a_chunk_says_of_its_documents(tmp_path):
 
 
 def test_without_signatures(tmp_path):
-    documents = [{"source": "a", "id": None, "reason": None, "text": "Some text."}]
+    documents = [Document("a", None, "Some text.")]
     _, bands, places = clean_chunk(Chunk(0, 0, ""), documents, Cleaning(), None, str(tmp_path))
     assert (len(bands), len(places)) == (0, 0)

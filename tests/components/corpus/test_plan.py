@@ -7,6 +7,7 @@ from components.corpus.chunks import Chunk, clean_chunk, cut
 from components.corpus.cleaning import REASONS, Cleaning
 from components.corpus.index import ROW, Texts, TextsReader, TextsWriter, as_place, hash_text
 from components.corpus.plan import make_plan, pack, shard_size
+from components.sources.text import Document
 from components.text.near_duplicates import Signer
 
 
@@ -83,7 +84,7 @@ def test_texts_come_back_in_any_order(tmp_path):
 
 def test_a_chunk_that_is_cleaned_twice_has_the_same_rows_in_another_file(tmp_path):
     chunk = Chunk(3, 1, "")
-    documents = [{"source": f"a#{n}", "id": None, "reason": None, "text": f"Text {n}. And more."} for n in range(5)]
+    documents = [Document(f"a#{n}", None, f"Text {n}. And more.") for n in range(5)]
     first, second = (clean_chunk(chunk, documents, Cleaning(), Signer(0.8, 128, 5), str(tmp_path)) for _ in range(2))
     assert first[0].file != second[0].file
     assert (first[0].rows == second[0].rows).all()

@@ -29,7 +29,7 @@ from components.corpus.transforms import (
 )
 from components.dsl.errors import InputError
 from components.sources.docstrings import DocstringCorpus
-from components.sources.text import TextSource
+from components.sources.text import Document, TextSource
 from components.text.near_duplicates import Signer
 
 ALONE, SPREAD = Scale(processes=1, threads=1), Scale(processes=0, threads=1)
@@ -60,14 +60,14 @@ def do(step: Any, *elements: Any) -> list[Any]:
     return [result for element in elements for result in step.process(element)]
 
 
-def as_documents(*texts: str) -> list[dict[str, Any]]:
-    return [{"id": None, "reason": None, "source": f"a.txt#{n}", "text": text} for n, text in enumerate(texts)]
+def as_documents(*texts: str) -> list[Document]:
+    return [Document(f"a.txt#{n}", None, text) for n, text in enumerate(texts)]
 
 
 def test_units_are_the_files_in_their_order_or_all_docstrings_at_once(folder: Path) -> None:
     files = [write(folder, name, "x") for name in ("b.txt", "a.txt", "ä.jsonl")]
     assert find_units(TextSource(str(folder / "source"))) == [(0, files[1]), (1, files[0]), (2, files[2])]
-    assert find_units(DocstringCorpus()) == [(0, "")]
+    assert find_units(DocstringCorpus()) == [(0, "docstrings")]
 
 
 @pytest.mark.parametrize("scale", [ALONE, SPREAD])
@@ -79,7 +79,7 @@ def test_a_file_is_read_into_chunks_that_stay_here_or_lie_in_files(
     chunks = list(ReadFn(job_of(folder, scale)).process(Unit(7, file)))
     assert [(chunk.unit, chunk.number) for chunk in chunks] == [(7, 0), (7, 1), (7, 2)]
     kept = [chunk.content if scale.alone else json.loads(Path(chunk.content).read_text("utf-8")) for chunk in chunks]
-    documents = as_documents("Größe.", "ab", "cde", "f")
+    documents = [each if scale.alone else list(each) for each in as_documents("Größe.", "ab", "cde", "f")]
     assert kept == [documents[:1], documents[1:3], documents[3:]]
     assert len(list((folder / "scratch").iterdir())) == (0 if scale.alone else 3)
 
@@ -206,6 +206,6 @@ def test_of_several_problems_the_first_file_is_told_and_nothing_is_written(folde
     assert list((folder / "output").iterdir()) == []
 
 
-def test_nothing_but_blanks_leaves_no_statistics(folder: Path) -> None:
+def test_nothing_but_blanks_is_a_problem(folder: Path) -> None:
     write(folder, "a.txt", " \n\n")
-    assert run_all(folder, ALONE) == {"statistics": None}
+    assert run_all(folder, ALONE) == {"problem": "the corpus must hold at least one document, got only blank text"}

@@ -12,7 +12,7 @@ from apache_beam.io.filesystem import CompressionTypes, FileMetadata, FileSystem
 from components.dsl.errors import InputError
 from components.files.paths import file_digest, match_files, short_name
 from components.files.text_files import read_chunks
-from components.sources.text import TextSource, read_documents
+from components.sources.text import TextSource
 
 KINDS = (".txt", ".arrow")
 
@@ -198,7 +198,7 @@ def test_a_remote_corpus(memory, monkeypatch):
     memory["memory://texts/a/b.txt"] = b"one\n\ntwo"
     source = TextSource("memory://texts")
     source.check()
-    assert [document.source for document in read_documents("memory://texts/a/b.txt", source)] == [
+    assert [document.source for document in source.documents("memory://texts/a/b.txt")] == [
         "a/b.txt#0",
         "a/b.txt#1",
     ]

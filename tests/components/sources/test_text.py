@@ -10,14 +10,22 @@ from hypothesis import strategies as st
 from pyarrow import ipc
 
 from components.dsl.errors import InputError
-from components.sources.text import Document, TextSource, Undecodable, read_documents
+from components.sources.text import Document, TextSource
 
 
 def read(folder, name, content=None, **settings):
     if content is not None:
         (folder / name).write_bytes(content)
-    source = TextSource(str(folder), **settings)
-    return [document for file in source.files() for document in read_documents(file, source)]
+    return documents(TextSource(str(folder), **settings))
+
+
+def documents(source):
+    return [document for file in source.files() for document in source.documents(file)]
+
+
+def texts(source):
+    """(source, text) of what is valid Unicode."""
+    return [(found.source, found.text) for found in documents(source) if found.problem is None]
 
 
 @given(st.lists(st.sampled_from(["a", "é", " ", "\n", "\r\n", "\u2028", "\x85", "\0", "\u00a0"]), max_size=30))
@@ -67,9 +75,9 @@ def test_what_cannot_be_decoded_is_kept_apart(tmp_path):
     found = read(tmp_path, "a.txt", b"good\n\nbad \xff\nand \xfe\n\ngood\n\n\xc3\xa9\xc3", undecodable="drop")
     assert found == [
         Document("a.txt#0", None, "good"),
-        Undecodable("a.txt#1", "bytes that are not UTF-8 at offset 10", "bad \ufffd\nand \ufffd"),
+        Document("a.txt#1", None, "bad \ufffd\nand \ufffd", "bytes that are not UTF-8 at offset 10"),
         Document("a.txt#2", None, "good"),
-        Undecodable("a.txt#3", "bytes that are not UTF-8 at offset 27", "é\ufffd"),
+        Document("a.txt#3", None, "é\ufffd", "bytes that are not UTF-8 at offset 27"),
     ]
 
 
@@ -77,9 +85,9 @@ def test_rows_that_cannot_be_decoded(tmp_path):
     bad = b'{"text": "a\xff", "x": ""}\n{"text": "b", "x": "\xff"}\n{"text": "c\\ud83d", "x": ""}\n'
     found = read(tmp_path, "a.jsonl", bad, undecodable="drop")
     assert found == [
-        Undecodable("a.jsonl:1", "bytes that are not UTF-8 at offset 11", "a\ufffd"),
+        Document("a.jsonl:1", None, "a\ufffd", "bytes that are not UTF-8 at offset 11"),
         Document("a.jsonl:2", None, "b"),
-        Undecodable("a.jsonl:3", r"the lone surrogate '\ud83d'", "c\ufffd"),
+        Document("a.jsonl:3", None, "c\ufffd", r"the lone surrogate '\ud83d'"),
     ]
     with pytest.raises(InputError, match=r"a\.jsonl must be UTF-8, got byte 0xff at offset 11"):
         read(tmp_path, "")
@@ -90,7 +98,7 @@ def test_strings_of_parquet_are_checked_too(tmp_path):
     pq.write_table(pa.table({"text": strings}), tmp_path / "a.parquet")
     assert read(tmp_path, "", undecodable="drop") == [
         Document("a.parquet#0", None, "fine"),
-        Undecodable("a.parquet#1", "bytes that are not UTF-8 at offset 4", "bad \ufffd"),
+        Document("a.parquet#1", None, "bad \ufffd", "bytes that are not UTF-8 at offset 4"),
     ]
     with pytest.raises(InputError, match=r"a\.parquet row 2: field 'text' must be valid Unicode, got bytes"):
         read(tmp_path, "")
@@ -118,7 +126,7 @@ def test_malformed_files(tmp_path, name, content, message):
 def test_a_file_of_an_unknown_kind(tmp_path):
     (tmp_path / "a.docx").write_bytes(b"PK")
     with pytest.raises(InputError, match=r"a file of documents must be \.txt, \.jsonl, .*, got .*a\.docx"):
-        list(read_documents(str(tmp_path / "a.docx"), TextSource(str(tmp_path / "a.docx"))))
+        list(TextSource(str(tmp_path)).documents(str(tmp_path / "a.docx")))
 
 
 def test_a_split_of_a_saved_dataset(tmp_path):
@@ -137,7 +145,7 @@ def test_text_file_is_parted_by_blank_lines(tmp_path):
     file.write_bytes("\ufeffone\r\nmore\r\n\r\n \r\ntwo\n\n\n".encode())
     source = TextSource(str(file))
     source.check()
-    assert list(source.documents()) == [("a.txt#0", "one\nmore"), ("a.txt#1", "two")]
+    assert texts(source) == [("a.txt#0", "one\nmore"), ("a.txt#1", "two")]
 
 
 def test_folder_of_text_and_json_lines(tmp_path):
@@ -146,7 +154,7 @@ def test_folder_of_text_and_json_lines(tmp_path):
     (tmp_path / "deep" / "a.jsonl").write_text('{"text": "x\\n\\ny", "id": 3}\n\n{"text": "z"}\n')
     (tmp_path / "readme.md").write_text("not text")
     source = TextSource(str(tmp_path))
-    assert list(source.documents()) == [("b.txt#0", "b"), ("deep/a.jsonl:1", "x\n\ny"), ("deep/a.jsonl:3", "z")]
+    assert texts(source) == [("b.txt#0", "b"), ("deep/a.jsonl:1", "x\n\ny"), ("deep/a.jsonl:3", "z")]
 
 
 def test_fingerprint_follows_the_content(tmp_path):
@@ -200,7 +208,7 @@ def test_a_corpus_of_several_kinds_without_what_cannot_be_decoded(tmp_path):
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"text\nfrom a table\n"))
     source = TextSource(str(tmp_path), undecodable="drop")
     source.check()
-    assert list(source.documents()) == [("a.txt#0", "good"), ("a.txt#2", "last"), ("b.csv.gz:2", "from a table")]
+    assert texts(source) == [("a.txt#0", "good"), ("a.txt#2", "last"), ("b.csv.gz:2", "from a table")]
 
 
 def test_only_what_cannot_be_decoded_is_no_corpus(tmp_path):
@@ -226,7 +234,7 @@ def test_check_reads_the_start_of_a_file_and_at_least_one_document(tmp_path, mon
     (tmp_path / "a.txt").write_bytes(b"\n\n\n\n\none\n\ntwo\n\n\xff")
     TextSource(str(tmp_path)).check()
     with pytest.raises(InputError, match=r"a\.txt must be UTF-8, got byte 0xff at offset 15"):
-        list(TextSource(str(tmp_path)).documents())
+        documents(TextSource(str(tmp_path)))
 
 
 @pytest.mark.parametrize(

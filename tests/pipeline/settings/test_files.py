@@ -101,7 +101,7 @@ def test_overrides_are_as_strict(tmp_path: Path, override: str, message: str) ->
         ("[examples]\ntrain = 'x'\nlable = 'y'", "there is no setting 'examples.lable'; did you mean 'label'?"),
         (
             "[examples]\ntrain = 'x'\nmegabytes = 1",
-            "there is no setting 'examples.megabytes'; known: label, prefix, rows, scale, scheme, "
+            "there is no setting 'examples.megabytes'; known: label, prefix, question, rows, scale, scheme, "
             "second_text, tag_column, tags, task, test, text, train, validation, word_column, words",
         ),
         (

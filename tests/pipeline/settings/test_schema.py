@@ -7,12 +7,12 @@ import pytest
 from components.corpus.cleaning import Cleaning
 from components.dsl.errors import InputError
 from components.scoring.blessing import Thresholds
+from components.sources.docstring_task import DocstringTask
 from components.sources.docstrings import DocstringCorpus
 from components.sources.questions import QuestionSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
-from components.sources.word_order import DocstringTask
 from keras_bert.options.export import Export
 from keras_bert.options.selection import Selection
 from keras_bert.options.student import Student
