@@ -7,6 +7,7 @@ what, XORed with its place, gives the base of its children; the child of label `
 
 import itertools
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,23 +15,28 @@ from numpy.typing import NDArray
 
 # (label, number of the child), ascending; for the label `_VALUE` the value itself.
 Edges = tuple[tuple[int, int], ...]
+Node = dict[int, Any]
 
 _BLOCK = 256
 _VALUE = 0  # no key holds the byte 0
 _IS_VALUE = 1 << 31
 _HAS_VALUE = 1 << 8
 _BASE_BIT = 10
+_CONTINUATIONS = range(0x80, 0xC0)
 
 
-def build_double_array(values: Mapping[bytes, int]) -> NDArray[np.uint32]:
+def build_double_array(
+    values: Mapping[bytes, int], blocks: Mapping[bytes, int] = MappingProxyType({})
+) -> NDArray[np.uint32]:
     """The units of a trie over the keys; equal subtrees are stored once.
 
     Args:
         values: key -> value from 0 to 2^31 - 1. A key is a UTF-8 sequence, whole or cut off: each byte after its first
             one is a continuation byte, 80 to BF.
+        blocks: key -> value of each of the 64 keys that are one continuation byte longer; not of the key itself.
     """
     numbers: dict[Edges, int] = {}
-    root = _intern(_nest(values), numbers)
+    root = _intern(_nest(values, blocks), numbers, {})
     nodes = list(numbers)
     bases = _place(nodes, root)
     units = np.zeros((max(bases) // _BLOCK + 1) * _BLOCK, np.uint32)
@@ -45,21 +51,39 @@ def build_double_array(values: Mapping[bytes, int]) -> NDArray[np.uint32]:
     return units
 
 
-def _nest(values: Mapping[bytes, int]) -> dict[int, Any]:
+def _nest(values: Mapping[bytes, int], blocks: Mapping[bytes, int]) -> Node:
     """The keys as nested dictionaries, byte -> node."""
-    root: dict[int, Any] = {}
+    root: Node = {}
     for key, value in values.items():
-        node = root
-        for byte in key:
-            node = node.setdefault(byte, {})
-        node[_VALUE] = value
+        _find(root, key)[_VALUE] = value
+    # What all keys of blocks with the same value end in is one and the same node.
+    ends: dict[int, Node] = {value: {_VALUE: value} for value in blocks.values()}
+    for key, value in blocks.items():
+        _find(root, key).update(dict.fromkeys(_CONTINUATIONS, ends[value]))
     return root
 
 
-def _intern(node: dict[int, Any], numbers: dict[Edges, int]) -> int:
-    """The number of a node, the same for equal ones."""
-    edges = sorted((label, child if label == _VALUE else _intern(child, numbers)) for label, child in node.items())
-    return numbers.setdefault(tuple(edges), len(numbers))
+def _find(node: Node, key: bytes) -> Node:
+    for byte in key:
+        node = node.setdefault(byte, {})
+    return node
+
+
+def _intern(node: Node, numbers: dict[Edges, int], known: dict[int, int]) -> int:
+    """The number of a node, the same for equal ones.
+
+    Args:
+        node: the node.
+        numbers: of the nodes so far, by what they hold.
+        known: the same by their `id`.
+    """
+    number = known.get(id(node))
+    if number is None:
+        edges = sorted(
+            (label, child if label == _VALUE else _intern(child, numbers, known)) for label, child in node.items()
+        )
+        number = known[id(node)] = numbers.setdefault(tuple(edges), len(numbers))
+    return number
 
 
 def _place(nodes: list[Edges], root: int) -> list[int]:

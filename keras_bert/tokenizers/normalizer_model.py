@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator, Sequence
 
 from keras_bert.tokenizers.double_array import build_double_array
-from keras_bert.tokenizers.unicode_rules import FORMER_PUNCTUATION, LATER_PUNCTUATION, normalize
+from keras_bert.tokenizers.unicode_rules import FORMER_PUNCTUATION, LATER_PUNCTUATION, normalize, stays
 
 # The reference's ranges of Chinese characters skip these, which the op takes as Chinese.
 _SKIPPED_CHINESE = frozenset(range(0x2B820, 0x2B920))
@@ -22,6 +22,7 @@ _STAND_INS = {
     code_point: chr(_FIRST_STAND_IN + place)
     for place, code_point in enumerate(sorted(LATER_PUNCTUATION | _SKIPPED_CHINESE))
 }
+_MATCHED_OTHERWISE = FORMER_PUNCTUATION.union(_STAND_INS)
 
 # What never changes, which is most of Unicode, is not looked at: Chinese and Yi, Chinese of planes 2 and 3 (but for the
 # compatibility characters), planes 4 to 13.
@@ -33,8 +34,11 @@ _CHANGING = (
     range(0x2F800, 0x2FA20),
     range(0xE0000, 0xF0000),
 )
-# Private use characters, four in five of all that change: they vanish.
-_PRIVATE = (range(0xE000, 0xF900), range(0xF0000, 0xFFFFE), range(0x100000, 0x10FFFE))
+# Private use characters, four in five of all that change, vanish. In UTF-8, 64 of them have all but the last byte in
+# common; the last 64 of a plane are not whole, as two are no characters.
+_BLOCK = 64
+_PRIVATE = (range(0xE000, 0xF900), range(0xF0000, 0xFFFC0), range(0x100000, 0x10FFC0))
+_PRIVATE_RESTS = (range(0xFFFC0, 0xFFFFE), range(0x10FFC0, 0x10FFFE))
 
 # `FastBertNormalizer` of tensorflow-text: a changed character's value holds this bit, the place of its replacement in a
 # pool of bytes, and its length.
@@ -56,21 +60,25 @@ def normalizer_model(lowercase: bool) -> bytes:
             places[replacement] = len(pool)
             pool += replacement
         values[key] = _CHANGED | places[replacement] << _LENGTH_BITS | len(replacement)
-    units = build_double_array(values).astype("<u4")
+    # The empty replacement may be anywhere.
+    private = {chr(code_point).encode()[:-1]: _CHANGED for each in _PRIVATE for code_point in each[::_BLOCK]}
+    units = build_double_array(values, private).astype("<u4")
     # Offsets of the root table, its vtable (of four fields, the first one left out), the table, the two vectors.
     head = struct.pack("<I6H4I", 16, 12, 16, 0, 4, 8, 12, 12, 12, _CHANGED, 8 + units.nbytes)
     return b"".join((head, struct.pack("<I", units.size), units.tobytes(), struct.pack("<I", len(pool)), pool))
 
 
 def _replacements(lowercase: bool) -> Iterator[tuple[bytes, bytes]]:
-    """What is replaced by what, as UTF-8: all characters but U+0000 that change, and broken sequences."""
-    for code_points in _CHANGING:
-        for code_point in code_points:
+    """What is replaced by what, as UTF-8: characters but U+0000 and `_PRIVATE` that change, and broken sequences."""
+    for block in (each[start : start + _BLOCK] for each in _CHANGING for start in range(0, len(each), _BLOCK)):
+        if stays(block, lowercase) and _MATCHED_OTHERWISE.isdisjoint(block):
+            continue
+        for code_point in block:
             key = chr(code_point)
             found = "".join(map(_to_matcher, normalize(code_point, lowercase)))
             if found != key:
                 yield key.encode(), found.encode()
-    for code_point in itertools.chain(*_PRIVATE):
+    for code_point in itertools.chain(*_PRIVATE_RESTS):
         yield chr(code_point).encode(), b""
     for sequence in _broken_sequences():
         yield sequence, b""

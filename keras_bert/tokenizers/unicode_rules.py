@@ -63,6 +63,10 @@ LATER_PUNCTUATION = _code_points(
 # Punctuation that has become a symbol and a mark.
 FORMER_PUNCTUATION = _code_points("166d 111c9")
 
+# Of those that `normalize` changes, but for letters and what is made of several characters.
+_CHANGING = frozenset(("Cc", "Cf", "Co", "Zs", "Zl", "Zp", "Mn"))
+_DIFFERENT = FORMER_MARKS.union(LATER_LOWER_CASE)
+
 
 def normalize(code_point: int, lowercase: bool) -> str:
     """What a character becomes before the text is cut into words.
@@ -86,6 +90,16 @@ def normalize(code_point: int, lowercase: bool) -> str:
         return character
     parts = character if code_point in LATER_DECOMPOSITIONS else unicodedata.normalize("NFD", character)
     return "".join(_lower(part) for part in parts if not _is_nonspacing(ord(part)))
+
+
+def stays(code_points: range, lowercase: bool) -> bool:
+    """Whether `normalize` gives back each of some characters, asked of all at once; False may be wrong, True is not."""
+    text = "".join(map(chr, code_points))
+    if not _CHANGING.isdisjoint(map(unicodedata.category, text)) or chr(0xFFFD) in text:
+        return False
+    return not lowercase or (
+        text.lower() == unicodedata.normalize("NFD", text) == text and _DIFFERENT.isdisjoint(code_points)
+    )
 
 
 def _is_control(code_point: int) -> bool:
