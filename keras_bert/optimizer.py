@@ -59,13 +59,17 @@ class LayerwiseAdamW(keras.optimizers.Adam):
         decoupled_decay: of each weight, times its learning rate; not for biases and LayerNorm.
         layer_decay: lambda of eta_l = eta lambda^(L - l), l being 0 for the embeddings, and L the topmost of the blocks
             1 to L (Howard and Ruder 2018, section 3.2; Clark et al. 2020, appendix B).
-        kwargs: those of `keras.optimizers.Adam`.
+        kwargs: those of `keras.optimizers.Adam`, but `amsgrad`.
+
+    Raises:
+        ValueError: `amsgrad` is asked for.
     """
 
     def __init__(
         self, learning_rate: Any, *, decoupled_decay: float = 0.01, layer_decay: float = 1.0, **kwargs: Any
     ) -> None:
         super().__init__(learning_rate, **kwargs)
+        check("LayerwiseAdamW", "amsgrad", not self.amsgrad, "be False", self.amsgrad)
         self.decoupled_decay, self.layer_decay = decoupled_decay, layer_decay
 
     def build(self, variables: Sequence[Any]) -> None:
@@ -76,13 +80,25 @@ class LayerwiseAdamW(keras.optimizers.Adam):
         self._rates = [1.0 if depth is None else self.layer_decay ** (top - depth) for depth in depths]
         self._decays = [0.0 if variable.name in NOT_DECAYED else self.decoupled_decay for variable in variables]
 
+    def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None) -> None:
+        """One step of all variables."""
+        step = ops.cast(self.iterations + 1, "float32")
+        # The same for all variables: Keras' own Adam makes it anew for each, which is half of what its graph holds.
+        self._correction = ops.sqrt(1.0 - self.beta_2**step) / (1.0 - self.beta_1**step)
+        super().apply(grads, trainable_variables)
+        self._correction = None
+
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         """One step of one variable; Keras calls it."""
         index = self._get_variable_index(variable)
-        rate = ops.cast(learning_rate, variable.dtype) * self._rates[index]
+        first, second = self._momentums[index], self._velocities[index]
+        rate = learning_rate * self._rates[index]
         if self._decays[index]:
             self.assign_sub(variable, ops.multiply(variable, rate * self._decays[index]))
-        super().update_step(gradient, variable, rate)
+        self.assign_add(first, ops.multiply(ops.subtract(gradient, first), 1 - self.beta_1))
+        self.assign_add(second, ops.multiply(ops.subtract(ops.square(gradient), second), 1 - self.beta_2))
+        length = ops.add(ops.sqrt(second), self.epsilon)
+        self.assign_sub(variable, ops.divide(ops.multiply(first, rate * self._correction), length))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -157,7 +157,12 @@ class Task(abc.ABC):
 
     def compile(self, optimizer: keras.optimizers.Optimizer, **kwargs: Any) -> None:
         """Compiles the model with the task's loss and metrics; `kwargs` go to Keras."""
-        self.model.compile(optimizer=optimizer, loss=self.loss(), metrics=self.metrics(), **kwargs)
+        self._compile(self.model, optimizer, **kwargs)
+
+    def _compile(self, model: keras.Model, optimizer: keras.optimizers.Optimizer, **kwargs: Any) -> None:
+        # Its first step would make the optimizer's variables, and TensorFlow then traces the step again without that.
+        optimizer.build(model.trainable_variables)
+        model.compile(optimizer=optimizer, loss=self.loss(), metrics=self.metrics(), **kwargs)
 
     @abc.abstractmethod
     def predict(self, *args: Any, **kwargs: Any) -> Any:

@@ -123,7 +123,7 @@ class Embedding(Task):
 
     def compile(self, optimizer: keras.optimizers.Optimizer, **kwargs: Any) -> None:
         """Compiles `similarity`; `kwargs` go to Keras."""
-        self.similarity.compile(optimizer=optimizer, loss=self.loss(), metrics=self.metrics(), **kwargs)
+        self._compile(self.similarity, optimizer, **kwargs)
 
     def head(self) -> dict[str, Any]:
         """How the text becomes one vector, and whether that has length 1."""

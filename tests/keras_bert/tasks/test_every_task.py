@@ -2,6 +2,7 @@
 
 import inspect
 
+import keras
 import numpy as np
 import pytest
 
@@ -132,3 +133,13 @@ def test_vectors_agree_by_their_cosines():
     task = build("embedding", make_encoder(num_layers=1))
     reference, candidate = np.array([[3.0, 4.0], [1.0, 0.0], [1.0, 0.0]]), np.array([[6.0, 8.0], [1.0, 1.0], [-1.0, 0]])
     np.testing.assert_allclose(task.agreement(reference, candidate, None), [1.0, 0.5**0.5, 0.0], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_compiled_task_is_ready_for_its_first_step(name):
+    task, optimizer = build(name, make_encoder()), keras.optimizers.SGD(0.1, momentum=0.9)
+    task.compile(optimizer)
+    trained = task.similarity if name == "embedding" else task.model
+    assert trained.optimizer is optimizer
+    # The number of the step and the learning rate, and a momentum of each weight.
+    assert len(optimizer.variables) == 2 + len(trained.trainable_variables)
