@@ -1,6 +1,8 @@
 """What tables of the settings need of one another, and of the data: checked before anything starts."""
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
@@ -30,6 +32,7 @@ _NEEDS = {
     "seeds": "examples",
 }
 _NOT_BESIDE_A_CHECKPOINT = ("vocabulary", "encoder")
+_OF_QUESTIONS = ("stride", "max_query_length")
 
 
 def check_tables(settings: Settings) -> None:
@@ -51,6 +54,10 @@ def check_tables(settings: Settings) -> None:
         raise InputError(f"pretraining_rows.objective must {rule}, got 'none'")
     if settings.corpus is None and settings.examples is None:
         raise InputError("there must be something to train on: a [corpus], [examples], or both")
+    task = settings.examples and settings.examples.task
+    for name in _OF_QUESTIONS:
+        if name in given and task != "question_answering":
+            raise InputError(f"{name} must be left out but for question_answering, got it for {task}")
     _check_short_length(settings)
     _check_student_shape(settings)
     _check_last_seed(settings)
@@ -60,8 +67,8 @@ def check_data(settings: Settings) -> None:
     """Looks at all of the user's data.
 
     Raises:
-        InputError: some is missing or cannot be used, the student wants layers that the teacher does not have, or the
-            task has no such metric.
+        InputError: some is missing or cannot be used, the student wants layers that the teacher does not have, the
+            task has no such metric, or what is pushed has no place to go.
     """
     if settings.checkpoint is not None:
         settings.checkpoint.check()
@@ -70,6 +77,7 @@ def check_data(settings: Settings) -> None:
         if source is not None:
             source.check()
     _check_metric(settings)
+    _check_push_folder(settings.push.folder)
 
 
 def _check_layers(settings: Settings) -> None:
@@ -95,6 +103,14 @@ def _check_metric(settings: Settings) -> None:
         choose_metric(wanted, TASK_SCORING[source.task], labels)
     except InputError as error:
         raise InputError(f"evaluation.{error}") from None
+
+
+def _check_push_folder(folder: str) -> None:
+    """Before any training: it is the last step that writes to it."""
+    place = Path(folder).absolute()
+    found = next(each for each in (place, *place.parents) if each.exists())
+    if folder and not (found.is_dir() and os.access(found, os.W_OK)):
+        raise InputError(f"push.folder must be a folder that can be written to or made, got {folder}")
 
 
 def _check_student_shape(settings: Settings) -> None:

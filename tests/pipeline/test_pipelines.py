@@ -194,8 +194,6 @@ def test_steps_get_the_part_of_a_table_that_they_read(tmp_path: Path) -> None:
         ("fine_tuning.steps=7", "fine_tune"),
         ("pooling=cls", "fine_tune"),
         ("examples.train=other.tsv", "ingest_examples"),
-        ("stride=16", "ingest_examples"),
-        ("max_query_length=8", "ingest_examples"),
         ("max_length=64", "mask_examples ingest_examples"),
         ("pretraining.steps=7", "pretrain"),
         ("pretraining_rows.short_steps=0.5", "pretrain"),
@@ -209,9 +207,19 @@ def test_steps_get_the_part_of_a_table_that_they_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_setting_reaches_the_steps_that_read_it_and_no_other(tmp_path: Path, override: str, steps: str) -> None:
-    text = CORPUS + EXAMPLES + STUDENT + QUANTIZATION
-    before, after = values(wire(tmp_path, text)), values(wire(tmp_path, text, override))
-    assert {name for name, own in after.items() if own != before[name]} == set(steps.split())
+    assert read_by(tmp_path, CORPUS + EXAMPLES + STUDENT + QUANTIZATION, override) == set(steps.split())
+
+
+@pytest.mark.parametrize("override", ["stride=16", "max_query_length=8"])
+def test_how_windows_are_cut_reaches_the_examples_alone(tmp_path: Path, override: str) -> None:
+    questions = EXAMPLES + "task = 'question_answering'\n"
+    assert read_by(tmp_path, CORPUS + questions + STUDENT + QUANTIZATION, override) == {"ingest_examples"}
+
+
+def read_by(folder: Path, text: str, override: str) -> set[str]:
+    """The steps whose parameters change with a setting."""
+    before, after = values(wire(folder, text)), values(wire(folder, text, override))
+    return {name for name, own in after.items() if own != before[name]}
 
 
 def test_the_checkpoint_and_the_longest_input_reach_the_import(tmp_path: Path) -> None:

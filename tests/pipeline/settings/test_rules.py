@@ -178,3 +178,21 @@ def test_the_metric_is_one_of_the_task_with_its_labels(tmp_path: Path) -> None:
         InputError, match=r"one of \['accuracy', 'macro_f1'\] for classification with 3 labels, got 'mcc'"
     ):
         check_data(load(tmp_path, text, "evaluation.metric=mcc"))
+
+
+@pytest.mark.parametrize("name", ["stride", "max_query_length"])
+def test_only_questions_have_windows(tmp_path: Path, name: str) -> None:
+    load(tmp_path, f"{name} = 5\n" + CHECKPOINT + EXAMPLES + "task = 'question_answering'")
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, f"{name} = 5\n" + CHECKPOINT + EXAMPLES)
+    assert str(caught.value) == f"{name} must be left out but for question_answering, got it for classification"
+
+
+def test_what_is_pushed_has_a_place_to_go(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    for fine in (tmp_path, tmp_path / "new" / "deep"):
+        check_data(load(tmp_path, CHECKPOINT + EXAMPLES, f"push.folder={str(fine)!r}"))
+    for bad in (tmp_path / "rows.tsv", tmp_path / "rows.tsv" / "deep"):
+        with pytest.raises(InputError) as caught:
+            check_data(load(tmp_path, CHECKPOINT + EXAMPLES, f"push.folder={str(bad)!r}"))
+        assert str(caught.value) == f"push.folder must be a folder that can be written to or made, got {bad}"
