@@ -1,9 +1,8 @@
 """The whole pipeline on tiny jobs, through the command line, each step in its own process."""
 
+import contextlib
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,10 @@ import numpy as np
 import pytest
 
 from pipeline.cli import main
-from pipeline.orchestrator.store import Store
+from pipeline.orchestrator.store import Execution, Store
 from tests.components import tuning_job
 from tests.tiny_job import without, write_job
 
-REPOSITORY = Path(__file__).parents[1]
 STEPS = (
     "ingest_corpus build_vocabulary mask_examples ingest_examples pretrain fine_tune distill quantize export_model "
     "evaluate push"
@@ -51,7 +49,7 @@ WARMER = ("--set", "distillation.temperature=3.0")
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Folders with jobs that ran side by side, which takes half as long.
+    """Folders with jobs that have run.
 
     They are `tiny`; the same `again`, where more is asked of the model; and `tags`, from a checkpoint of our own
     and without a student, so that the teacher itself is quantized.
@@ -62,10 +60,9 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     tuning_job.write_checkpoint(folders["tags"])
     tuning_job.write_rows(folders["tags"], "token_classification")
     (folders["tags"] / "tiny.toml").write_text(TAGS)
-    again = start(folders["again"], "--set", "evaluation.min_score=100")
-    ends = wait(start(folders["tiny"]), start(folders["tags"]), again)
-    assert [code for code, _ in ends] == [0, 0, 3], ends
-    assert "NO: tflite int8 accuracy" in ends[2][1]
+    assert run(folders["tiny"]) == 0
+    assert run(folders["tags"]) == 0
+    assert run(folders["again"], "--set", "evaluation.min_score=100") == 3
     return folders
 
 
@@ -80,33 +77,24 @@ def changed(jobs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
     rows = folders["float"] / "rows.tsv"
     rows.write_text(rows.read_text() + "the sail was torn\tsea\n")
     (folders["float"] / "tiny.toml").write_text(without("student", "distillation", "quantization"))
-    assert [main(command(folders["warmer"], *WARMER)), main(command(folders["float"]))] == [0, 0]
+    assert [run(folders["warmer"], *WARMER), run(folders["float"])] == [0, 0]
     return folders
 
 
-def command(folder: Path, *more: str) -> list[str]:
-    return ["run", str(folder / "tiny.toml"), "--root", str(folder / "root"), *more]
+def run(folder: Path, *more: str) -> int:
+    """The exit status of the job of a folder."""
+    return main(["run", str(folder / "tiny.toml"), "--root", str(folder / "root"), *more])
 
 
-def start(folder: Path, *more: str) -> "subprocess.Popen[str]":
-    """The job of a folder in a process of its own."""
-    line = [sys.executable, "-m", "pipeline", *command(folder, *more)]
-    return subprocess.Popen(line, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-
-def wait(*running: "subprocess.Popen[str]") -> list[tuple[int, str]]:
-    """The exit status of each process, and what it printed."""
-    printed = [process.communicate()[0] for process in running]
-    return [(process.returncode, text) for process, text in zip(running, printed, strict=True)]
+def executions(folder: Path) -> list[Execution]:
+    """The steps of the newest run."""
+    with contextlib.closing(Store(folder / "root", create=False)) as store:
+        return store.executions(store.runs()[0].id)
 
 
 def states(folder: Path) -> dict[str, str]:
     """Step -> how it ended, in the newest run."""
-    store = Store(folder / "root", create=False)
-    try:
-        return {step.node: step.state for step in store.executions(store.runs()[0].id)}
-    finally:
-        store.close()
+    return {step.node: step.state for step in executions(folder)}
 
 
 def ran(folder: Path) -> list[str]:
@@ -195,12 +183,13 @@ def test_an_undisturbed_second_root_gets_the_same_models(jobs: dict[str, Path]) 
 
 def test_a_model_that_is_not_good_enough_is_not_pushed(jobs: dict[str, Path]) -> None:
     assert list(states(jobs["again"]).items()) == [*((step, "ran") for step in STEPS[:-1]), ("push", "refused")]
+    assert "NO: tflite int8 accuracy" in executions(jobs["again"])[-1].message
     assert not (jobs["again"] / "root" / "pushed").exists()
 
 
 def test_a_moved_root_pushes_to_another_place(jobs: dict[str, Path], tmp_path: Path) -> None:
     folder = Path(shutil.copytree(jobs["tiny"], tmp_path / "moved"))
-    assert main(command(folder)) == 0
+    assert run(folder) == 0
     assert ran(folder) == ["push"], "all else is as it was"
     assert [version.name for version in pushed(folder).parent.iterdir()] == ["1"]
 
@@ -210,7 +199,7 @@ def test_what_follows_a_change_runs_again(changed: dict[str, Path]) -> None:
     assert ran(folder) == STEPS[STEPS.index("distill") :]
     assert "pushed before" in metrics(folder, 2)["models"], "the new version was compared with the one before"
 
-    assert main(command(folder, *WARMER)) == 0
+    assert run(folder, *WARMER) == 0
     assert ran(folder) == [], "a repeated run meets the same predecessor"
 
 
@@ -234,7 +223,7 @@ def test_pre_training_alone_ends_with_a_model(
     folder = Path(shutil.copytree(jobs["tiny"], tmp_path / "moved"))
     later = ("examples", "fine_tuning", "student", "distillation", "quantization", "evaluation")
     (folder / "tiny.toml").write_text(without(*later))
-    assert main(command(folder)) == 0
+    assert run(folder) == 0
     assert states(folder) == dict.fromkeys(("ingest_corpus", "build_vocabulary", "mask_examples", "pretrain"), "cached")
     (model,) = (folder / "root" / "artifacts" / "pretrain").glob("model-*")
     assert capsys.readouterr().out.splitlines()[-1] == f"pre-trained: {model}"

@@ -8,7 +8,7 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-SMALL = {"01_classify_texts.ipynb": "EPOCHS = 8"}
+SMALL = {"01_classify_texts.ipynb": "EPOCHS = 5"}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)

@@ -143,7 +143,7 @@ class Line:
     """
 
     def __init__(self, task: str, checkpoint: Path, folder: Path) -> None:
-        self.task, self._folder = task, folder
+        self.task, self._folder, self._loaded = task, folder, dict[str, Any]()
         self.pretrained, self.vocabulary = Model(checkpoint / "model"), Vocabulary(checkpoint / "vocabulary")
 
     @functools.cached_property
@@ -196,10 +196,11 @@ class Line:
         export_model(model=self.quantized, examples=self.examples, edge=edge, export=Export(lengths=(8,)))
         return edge
 
-    @functools.lru_cache  # noqa: B019 (as long as the tests)
     def load(self, name: str) -> Any:
         """The task of a model that the line has, one for all tests: to trace what it answers takes a second."""
-        return read_model(getattr(self, name))
+        if name not in self._loaded:
+            self._loaded[name] = read_model(getattr(self, name))
+        return self._loaded[name]
 
     def score(self, name: str, split: str) -> float:
         """The main metric of a model on the rows as they were read."""

@@ -12,6 +12,7 @@ from keras_bert.compress.ranges import find_ranges, fixed_ranges, save_ranges, s
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
 from keras_bert.models.saving import load_model, save_model
+from tests import forked
 from tests.keras_bert.compress import tiny
 
 
@@ -121,24 +122,22 @@ def test_inference_leaves_the_ranges_alone():
     assert rounded.ranges() == before
 
 
+def round_on_two_devices():
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        model = tiny.build()
+        rounded = QuantizationAware(model, tiny.batches(1))
+    before = rounded.ranges()
+    rows = tiny.make_rows(8)[0]
+    tf.function(lambda: strategy.run(lambda: model(rows, training=True)))()
+    assert rounded.ranges() != before
+    rounded.finish()
+
+
 def test_two_replicas_keep_one_range():
-    code = """
-import tensorflow as tf
-cpu = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-from keras_bert.compress.quantize import QuantizationAware
-from tests.keras_bert.compress import tiny
-strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-with strategy.scope():
-    model = tiny.build()
-    rounded = QuantizationAware(model, tiny.batches(1))
-before = rounded.ranges()
-rows = tiny.make_rows(8)[0]
-tf.function(lambda: strategy.run(lambda: model(rows, training=True)))()
-assert rounded.ranges() != before
-rounded.finish()
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    forked.run(round_on_two_devices)
 
 
 def test_half_precision_models_can_be_rounded():

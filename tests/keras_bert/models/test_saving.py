@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 import time
 import zipfile
 from pathlib import Path
@@ -13,6 +11,7 @@ from keras_bert.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.saving import load_model, save_model
+from tests import forked
 from tests.keras_bert.models.test_encoder import SETTINGS, make_inputs, randomize
 
 INPUTS = {**make_inputs(), "mask_positions": np.array([[0, 3], [1, 0], [6, 2]], "int32")}
@@ -61,8 +60,7 @@ def test_other_weights_give_other_bytes(path, tmp_path):
 
 def test_a_fresh_process_gets_equal_results_and_writes_equal_bytes(model, path, tmp_path):
     files = [str(path), str(tmp_path / "again.keras"), str(tmp_path / "results.npz")]
-    code = "import sys; from tests.keras_bert.models.test_saving import load_run_save; load_run_save(*sys.argv[1:])"
-    subprocess.run([sys.executable, "-c", code, *files], check=True)
+    forked.run(load_run_save, *files)
     with np.load(files[2]) as results:
         for name, expected in model(INPUTS).items():
             np.testing.assert_array_equal(results[name], expected)

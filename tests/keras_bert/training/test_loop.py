@@ -4,8 +4,6 @@ import json
 import math
 import os
 import signal
-import subprocess
-import sys
 import time
 import types
 from pathlib import Path
@@ -30,6 +28,7 @@ from keras_bert.training.checkpoints import CheckpointError
 from keras_bert.training.history import write_history
 from keras_bert.training.loop import NonFiniteLossError, StoppedError
 from keras_bert.training.trainer import Trainer, make_deterministic
+from tests import forked
 from tests.keras_bert.data.rows import write_dynamic_rows
 from tests.keras_bert.training import small
 from tests.keras_bert.training.small import BATCH, LinearObjective, Rows, bag_of_tokens, linear, rows
@@ -364,20 +363,21 @@ def test_kill_minus_nine_at_random_steps(tmp_path):
         write_dynamic_rows(tmp_path / length, seed=len(length))
 
     def start(name, checkpoints=""):
-        module = "tests.keras_bert.training.test_loop"
-        code = f"import sys; from {module} import pretrain_in_a_fresh_process as run; run(*sys.argv[1:])"
-        return subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(checkpoints), name])
+        return forked.start(pretrain_in_a_fresh_process, str(tmp_path), str(checkpoints), name)
 
     undisturbed = start("undisturbed")
     step = tmp_path / "killed.step"
     for stop in np.sort(np.random.default_rng(0).integers(1, 25, 2)):
         process = start("killed", tmp_path / "checkpoints")
-        while process.poll() is None and not (step.exists() and int(step.read_text() or 0) >= stop):
+        while process.is_alive() and not (step.exists() and int(step.read_text() or 0) >= stop):
             time.sleep(0.005)
         process.kill()
-        assert process.wait() == -signal.SIGKILL, f"ended before step {stop}"
-    assert start("killed", tmp_path / "checkpoints").wait() == 0
-    assert undisturbed.wait() == 0
+        process.join()
+        assert process.exitcode == -signal.SIGKILL, f"ended before step {stop}"
+    last = start("killed", tmp_path / "checkpoints")
+    for process in (last, undisturbed):
+        process.join()
+        assert process.exitcode == 0
     assert (tmp_path / "killed.jsonl").read_bytes() == (tmp_path / "undisturbed.jsonl").read_bytes()
     with np.load(tmp_path / "killed.npz") as killed, np.load(tmp_path / "undisturbed.npz") as whole:
         assert len(killed.files) == len(whole.files) > 10

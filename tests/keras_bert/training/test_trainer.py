@@ -17,6 +17,7 @@ from keras_bert.training.checkpoints import CheckpointError
 from keras_bert.training.devices import Devices
 from keras_bert.training.history import write_history
 from keras_bert.training.trainer import Trainer, make_deterministic
+from tests import forked
 from tests.keras_bert.training.small import bag_of_tokens, fit, rows
 
 
@@ -127,18 +128,15 @@ def free_ports(count):
 
 
 def test_two_workers_train_like_one(tmp_path):
-    code = f"import sys; from {__name__} import train_as_one_of_two_workers as run; run(*sys.argv[1:])"
     ports = ",".join(map(str, free_ports(2)))
-    processes = [
-        subprocess.Popen([sys.executable, "-c", code, str(index), ports, str(tmp_path)], stderr=subprocess.PIPE)
-        for index in range(2)
-    ]
+    processes = [forked.start(train_as_one_of_two_workers, str(index), ports, str(tmp_path)) for index in range(2)]
     try:
-        errors = [process.communicate(timeout=240)[1] for process in processes]
+        for process in processes:
+            process.join(240)
     finally:
         for process in processes:
             process.kill()
-    assert [process.returncode for process in processes] == [0, 0], errors[0][-3000:]
+    assert [process.exitcode for process in processes] == [0, 0]
     make_deterministic(3)
     training = Training(learning_rate=1e-2, clip_norm=0.05, accumulation=2, ema=0.5, xla="off")
     model, history = fit(6, training=training, log_every=1, validations=2)
