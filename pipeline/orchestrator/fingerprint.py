@@ -10,6 +10,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,9 @@ from typing import Any, NamedTuple
 from components.dsl.component import Component
 
 FIRST_PARTY = ("keras_bert", "components")
+
+# Of a file: when it was changed last, in nanoseconds, and its bytes.
+Stamp = tuple[int, int]
 
 
 class FingerprintError(Exception):
@@ -66,7 +70,8 @@ def code_fingerprint(component: Component, first_party: Sequence[str] = FIRST_PA
     """The digest of the code behind a component: its module and all first-party modules that it imports.
 
     Comments, docstrings and layout do not count. Imports inside functions do; imports by a computed name
-    (`importlib.import_module(name)`) cannot be seen.
+    (`importlib.import_module(name)`) cannot be seen. Asked again, as before each step, it looks at the times and sizes
+    of the files that it has read.
 
     Args:
         component: its own package counts as first-party, too.
@@ -77,15 +82,34 @@ def code_fingerprint(component: Component, first_party: Sequence[str] = FIRST_PA
     """
     own = component.module.partition(".")[0]
     packages = {name: _package_folder(name) for name in (*first_party, own)}
+    asked = (component.module, *map(str, packages.values()))
+    stamps, known = _FINGERPRINTS.get(asked, ({}, ""))
+    if stamps and all(_stamp(path) == stamp for path, stamp in stamps.items()):
+        return known
+    found = _closure(component.module, packages)
     digest = hashlib.sha256()
-    for name, source in sorted(_closure(component.module, packages).items()):
+    for name, (_, source) in sorted(found.items()):
         digest.update(f"{name}\0{source.digest}\0".encode())
+    _FINGERPRINTS[asked] = {path: _stamp(path) for path, _ in found.values()}, digest.hexdigest()
     return digest.hexdigest()
 
 
-def _closure(start: str, packages: Mapping[str, Path]) -> dict[str, Source]:
-    """All first-party modules that importing `start` may execute, by name."""
-    found: dict[str, Source] = {}
+# What was asked -> the stamps of the files that were read, and the answer.
+_FINGERPRINTS: dict[tuple[str, ...], tuple[dict[Path, Stamp | None], str]] = {}
+
+
+def _stamp(path: Path) -> Stamp | None:
+    """What changes when a file does; None where there is none. A folder of modules has no code itself."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return (0, 0) if stat.S_ISDIR(status.st_mode) else (status.st_mtime_ns, status.st_size)
+
+
+def _closure(start: str, packages: Mapping[str, Path]) -> dict[str, tuple[Path, Source]]:
+    """All first-party modules that importing `start` may execute, with their files, by name."""
+    found: dict[str, tuple[Path, Source]] = {}
     # Most modules import the same few names.
     resolved: set[tuple[str, str | None]] = set()
     waiting = [start]
@@ -99,8 +123,8 @@ def _closure(start: str, packages: Mapping[str, Path]) -> dict[str, Source]:
         path = _locate(module, packages)
         if path is None:
             raise FingerprintError(f"module {module!r} has no Python source to fingerprint")
-        found[module] = _read(path, module)
-        for wanted in found[module].imports:
+        found[module] = path, _read(path, module)
+        for wanted in found[module][1].imports:
             if (wanted.module, wanted.name) not in resolved:
                 waiting.extend(_resolve(module, wanted, packages))
                 resolved.add((wanted.module, wanted.name))
@@ -155,12 +179,11 @@ def _read(path: Path, module: str) -> Source:
     """The `Source` of a file, parsed again only when the file has changed."""
     if path.is_dir():
         return Source("", (), frozenset())
-    status = path.stat()
-    return _parse(path, module, status.st_mtime_ns, status.st_size)
+    return _parse(path, module, _stamp(path))
 
 
 @functools.cache
-def _parse(path: Path, module: str, _modified: int, _size: int) -> Source:
+def _parse(path: Path, module: str, _: Stamp | None) -> Source:
     try:
         tree = ast.parse(path.read_bytes(), filename=str(path))
     except (SyntaxError, ValueError) as error:
@@ -168,28 +191,40 @@ def _parse(path: Path, module: str, _modified: int, _size: int) -> Source:
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     imports: list[Import] = []
     names: set[str] = set()
-    # Each part before its own: a kind of node has so many fields, and a list tells how many it has. `ast.dump` and
-    # `ast.walk` say the same in twice the time, which would be most of a run that finds all of its steps done.
+    # A kind of node has so many fields, a list tells how many parts it has, and for a part with parts of its own, which
+    # comes later, there is an empty text: nothing else is described alike. `ast.dump` says the same, but takes longer,
+    # and this is most of a run that finds all of its steps done.
     described: list[str] = []
     waiting: list[Any] = [tree]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, list):
+        kind = part.__class__
+        if kind is list:
             described.append(f"[{len(part)}")
-            waiting.extend(reversed(part))
-        elif isinstance(part, ast.AST):
-            kind = type(part)
-            if kind in _NOTED:
-                imports.extend(_imports(part, package))
-                names.update(_bound_names(part))
-                _strip_docstring(part)
-            described.append(kind.__name__)
-            waiting.extend([getattr(part, field, None) for field in reversed(kind._fields)])
-        else:
-            described.append(repr(part))
+            waiting += part
+            continue
+        if kind in _NOTED:
+            imports.extend(_imports(part, package))
+            names.update(_bound_names(part))
+            _strip_docstring(part)
+        fields = _FIELDS.get(kind)
+        described.append(repr(part) if fields is None else kind.__name__)
+        for field in fields or ():
+            value = getattr(part, field, None)
+            nested = value.__class__ is list or value.__class__ in _FIELDS
+            described.append("" if nested else repr(value))
+            if nested:
+                waiting.append(value)
     digest = hashlib.sha256("\0".join(described).encode()).hexdigest()
     return Source(digest, tuple(imports), frozenset(names))
 
+
+# Whether a name is read or written follows from where it stands.
+_FIELDS = {
+    kind: tuple(field for field in kind._fields if field != "ctx")
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
 
 # Kinds of nodes that import or bind something, or begin with a docstring.
 _NOTED = frozenset(

@@ -66,6 +66,21 @@ def test_code_counts_wherever_it_is_imported_from(shop: Callable[..., str]) -> N
     assert len(set(seen)) == len(seen)
 
 
+DIFFERENT = (
+    *("x[a:]", "x[:a]", "x[::a]", "x[a]", "x[a,]", "x['a']", "x(a)", "x(*a)", "x(**a)", "x(a=a)", "x.a", "x, a"),
+    *("[x, a]", "x\na", "x = a", "x += a", "x: a", "x: a = a", "x < a", "x > a", "x < a < a", "not x", "-x", "None"),
+    *("lambda x: a", "lambda *x: a", "lambda x=a: a", "lambda *, x=a: a", "lambda x, /: a", "x if a else a", "del x"),
+    *("1", "1.0", "True", "'1'", "b'1'", "f'{x}'", "f'{x!r}'", "f'{x:a}'", "[x for x in a]", "[x for a in x]"),
+    *("if x:\n a", "if x:\n a\nelse:\n a", "while x:\n a", "for x in a:\n a", "with x:\n a", "with x as a:\n a"),
+    *("try:\n x\nfinally:\n a", "try:\n x\nexcept a:\n a", "try:\n x\nexcept:\n a", "raise x"),
+)
+
+
+def test_what_parses_otherwise_has_another_fingerprint(shop: Callable[..., str]) -> None:
+    found = [shop(__init__="", steps=STEP, prices=text) for text in DIFFERENT]
+    assert len(set(found)) == len(DIFFERENT)
+
+
 def test_unrelated_modules_do_not_count(shop: Callable[..., str]) -> None:
     before = shop(__init__="", steps=STEP, prices=PRICES)
     assert shop(other="x = 1\n") == before
