@@ -88,9 +88,9 @@ def code_fingerprint(component: Component, first_party: Sequence[str] = FIRST_PA
         return known
     found = _closure(component.module, packages)
     digest = hashlib.sha256()
-    for name, (_, source) in sorted(found.items()):
-        digest.update(f"{name}\0{source.digest}\0".encode())
-    _FINGERPRINTS[asked] = {path: _stamp(path) for path, _ in found.values()}, digest.hexdigest()
+    for name, read in sorted(found.items()):
+        digest.update(f"{name}\0{read.source.digest}\0".encode())
+    _FINGERPRINTS[asked] = {read.path: read.stamp for read in found.values()}, digest.hexdigest()
     return digest.hexdigest()
 
 
@@ -107,9 +107,17 @@ def _stamp(path: Path) -> Stamp | None:
     return (0, 0) if stat.S_ISDIR(status.st_mode) else (status.st_mtime_ns, status.st_size)
 
 
-def _closure(start: str, packages: Mapping[str, Path]) -> dict[str, tuple[Path, Source]]:
-    """All first-party modules that importing `start` may execute, with their files, by name."""
-    found: dict[str, tuple[Path, Source]] = {}
+class Read(NamedTuple):
+    """A file, what it was when it was read, and what it says."""
+
+    path: Path
+    stamp: Stamp | None
+    source: Source
+
+
+def _closure(start: str, packages: Mapping[str, Path]) -> dict[str, Read]:
+    """All first-party modules that importing `start` may execute, by name."""
+    found: dict[str, Read] = {}
     # Most modules import the same few names.
     resolved: set[tuple[str, str | None]] = set()
     waiting = [start]
@@ -123,8 +131,8 @@ def _closure(start: str, packages: Mapping[str, Path]) -> dict[str, tuple[Path, 
         path = _locate(module, packages)
         if path is None:
             raise FingerprintError(f"module {module!r} has no Python source to fingerprint")
-        found[module] = path, _read(path, module)
-        for wanted in found[module][1].imports:
+        found[module] = _read(path, module)
+        for wanted in found[module].source.imports:
             if (wanted.module, wanted.name) not in resolved:
                 waiting.extend(_resolve(module, wanted, packages))
                 resolved.add((wanted.module, wanted.name))
@@ -147,7 +155,7 @@ def _resolve(importer: str, wanted: Import, packages: Mapping[str, Path]) -> Ite
     submodule = f"{wanted.module}.{wanted.name}"
     if _locate(submodule, packages) is not None:
         yield submodule
-    elif wanted.name not in _read(path, wanted.module).names and not wanted.name.startswith("__"):
+    elif wanted.name not in _read(path, wanted.module).source.names and not wanted.name.startswith("__"):
         raise FingerprintError(f"{where}: {wanted.module!r} has neither a submodule nor a name {wanted.name!r}")
 
 
@@ -175,11 +183,10 @@ def _package_folder(name: str) -> Path:
     raise FingerprintError(f"package {name!r} must be importable from a folder of Python source, and is not")
 
 
-def _read(path: Path, module: str) -> Source:
-    """The `Source` of a file, parsed again only when the file has changed."""
-    if path.is_dir():
-        return Source("", (), frozenset())
-    return _parse(path, module, _stamp(path))
+def _read(path: Path, module: str) -> Read:
+    """Reads a file; it is parsed again only when it has changed."""
+    stamp = _stamp(path)
+    return Read(path, stamp, Source("", (), frozenset()) if path.is_dir() else _parse(path, module, stamp))
 
 
 @functools.cache
