@@ -1,9 +1,9 @@
 """How tests are spread over workers: whole modules, the longest first."""
 
 import gc
+from typing import Any
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling
 
 # Modules that take a minute or more: begun last, they would leave all workers but one idle.
 LONGEST = (
@@ -15,20 +15,6 @@ LONGEST = (
     "tests/test_fine_tuning.py",
     "tests/test_notebooks.py",
 )
-# Modules that ask for the same models, which one worker makes once: what the steps make of a task, each after the
-# other; and exported files.
-TOGETHER = (
-    tuple(f"tests/components/test_{step}.py" for step in ("quantize", "distill", "fine_tune", "evaluate")),
-    tuple(f"tests/keras_bert/export/test_{module}.py" for module in ("bundle", "check", "onnx", "runtimes", "tflite")),
-)
-
-
-class Spread(LoadScopeScheduling):
-    """Module by module, in the order of the collection; those of `TOGETHER` are one."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        module: str = super()._split_scope(nodeid)
-        return next((modules[0] for modules in TOGETHER if module in modules), module)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,7 +29,9 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Spread:
-    """See `Spread`; asked where there are several workers."""
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Any:
+    """See `Spread`; asked where there are several workers, and there alone is what makes them."""
+    from tests.spread import Spread
+
     config.option.loadscopereorder = False
     return Spread(config, log)

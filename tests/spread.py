@@ -1,0 +1,18 @@
+"""Which tests go to the same worker."""
+
+from xdist.scheduler import LoadScopeScheduling
+
+# Modules that ask for the same models, which one worker makes once: what the steps make of a task, each after the
+# other; and exported files.
+TOGETHER = (
+    tuple(f"tests/components/test_{step}.py" for step in ("quantize", "distill", "fine_tune", "evaluate")),
+    tuple(f"tests/keras_bert/export/test_{module}.py" for module in ("bundle", "check", "onnx", "runtimes", "tflite")),
+)
+
+
+class Spread(LoadScopeScheduling):
+    """Module by module, in the order of the collection; those of `TOGETHER` are one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        module: str = super()._split_scope(nodeid)
+        return next((modules[0] for modules in TOGETHER if module in modules), module)
