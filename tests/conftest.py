@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported stays: to look through it for garbage again and again takes a tenth of the time."""
+    """What was imported stays, and is not looked through for garbage again and again."""
     gc.freeze()
 
 
