@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from components.dsl.errors import InputError
-from pipeline.orchestrator.fingerprint import FingerprintError
 from pipeline.orchestrator.runner import RunResult, run_pipeline
+from pipeline.orchestrator.source_code import CodeError
 from pipeline.orchestrator.store import Store
 from pipeline.pipelines import fine_tuning, whole
 from pipeline.settings.files import load_settings
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = open_console()
     try:
         return int(options.command(options, console))
-    except (InputError, FingerprintError) as error:
+    except (InputError, CodeError) as error:
         write(Console(stderr=True), f"error: {error}")
         return BAD_INPUT if isinstance(error, InputError) else FAILED
     except KeyboardInterrupt:

@@ -10,10 +10,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_bert.compress.ranges import Ranges, forget_traces, sublayers
+from keras_bert.compress.ranges import Ranges, forget_traces, sublayers, taps
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import TokenEmbedding
-from keras_bert.layers.tap import Tap
 
 # tfmot turns the whole process to Keras 2 when it is imported; its quantizers need no Keras at all.
 _legacy_keras = os.environ.get("TF_USE_LEGACY_KERAS")
@@ -59,8 +58,8 @@ class QuantizationAware:
         heads = {layer.path for layer in model.layers if isinstance(layer, Dense)}
         left = (*FLOATING, *(f"{path}/output_tap" for path in heads))
         self._kernels = {path: layer for path, layer in sublayers(model, Dense).items() if path not in heads}
-        self._taps = {path: tap for path, tap in sublayers(model, Tap).items() if not path.endswith(left)}
-        tables = {layer.output_tap.path: layer for layer in sublayers(model, TokenEmbedding).values()}
+        self._taps = {path: tap for path, tap in taps(model).items() if not path.endswith(left)}
+        tables = {f"{path}/output_tap": layer for path, layer in sublayers(model, TokenEmbedding).items()}
         self._grids = {path: _TableGrid(tables[path]) if path in tables else _MovingGrid() for path in self._taps}
         self._calibrate(batches)
         for layer in self._kernels.values():

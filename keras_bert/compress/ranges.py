@@ -3,14 +3,15 @@
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.layers.tap import Tap
+from keras_bert.layers.tap import Tap, taps_of
 
 RANGES_FILE = "quantization.json"
 
@@ -19,6 +20,8 @@ RANGES_FILE = "quantization.json"
 # cannot fold stands between. The smallest float32 above 1 changes no value by more than its last bit.
 SEPARATED = ("context_tap", "activation_tap")
 _FACTOR = float(np.nextafter(np.float32(1), np.float32(2)))
+
+Part = TypeVar("Part")
 
 # Path of a tap -> (smallest, largest) value that its int8 grid spans.
 Ranges = dict[str, tuple[float, float]]
@@ -30,10 +33,25 @@ def sublayers(model: keras.Model, kind: type[keras.layers.Layer]) -> dict[str, k
     Raises:
         ValueError: two of them have the same path.
     """
-    found: dict[str, keras.layers.Layer] = {}
-    for layer in model._flatten_layers(include_self=False, recursive=True):
-        if isinstance(layer, kind) and found.setdefault(layer.path, layer) is not layer:
-            raise ValueError(f"the path of a layer must be unique, got {layer.path!r} twice")
+    layers = model._flatten_layers(include_self=False, recursive=True)
+    return _by_path((layer.path, layer) for layer in layers if isinstance(layer, kind))
+
+
+def taps(model: keras.Model) -> dict[str, Tap]:
+    """All taps, however deep they stand, by their path, in the order of the graph.
+
+    Raises:
+        ValueError: two of them have the same path.
+    """
+    layers = model._flatten_layers(include_self=False, recursive=True)
+    return _by_path(pair for layer in layers for pair in taps_of(layer).items())
+
+
+def _by_path(parts: Iterable[tuple[str, Part]]) -> dict[str, Part]:
+    found: dict[str, Part] = {}
+    for path, part in parts:
+        if found.setdefault(path, part) is not part:
+            raise ValueError(f"the path of a part must be unique, got {path!r} twice")
     return found
 
 
@@ -49,22 +67,22 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]]) 
     Raises:
         ValueError: a range belongs to no tap of the model, or is empty or backwards.
     """
-    taps = sublayers(model, Tap)
+    opened = taps(model)
     for path, (low, high) in ranges.items():
-        if path not in taps:
+        if path not in opened:
             raise ValueError(f"ranges must name taps of the model, got {path!r}")
         if not low <= 0 <= high or low == high:
             raise ValueError(f"the range of {path} must span zero and more, got [{low}, {high}]")
-    before = {path: taps[path].transform for path in ranges}
+    before = {path: opened[path].transform for path in ranges}
     try:
         for path, (low, high) in ranges.items():
             factor = _FACTOR if path.endswith(SEPARATED) else None
-            taps[path].transform = _rounding(low, high, factor)
+            opened[path].transform = _rounding(low, high, factor)
         forget_traces(model)
         yield
     finally:
         for path, transform in before.items():
-            taps[path].transform = transform
+            opened[path].transform = transform
         forget_traces(model)
 
 

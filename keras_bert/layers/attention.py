@@ -38,7 +38,7 @@ class SelfAttention(keras.layers.Layer):
         self.dropout_rate = dropout
         self.initializer_range = initializer_range
         for tap in ("query_tap", "scores_tap", "probabilities_tap", "context_tap"):
-            setattr(self, tap, Tap(name=tap, dtype=self.dtype_policy))
+            setattr(self, tap, Tap(tap))
         self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> None:
@@ -63,12 +63,13 @@ class SelfAttention(keras.layers.Layer):
         """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
         shape = ops.shape(inputs)
         scaled = ops.multiply(self.query(inputs), 1 / math.sqrt(self.head_size))
-        query = self._split_heads(self.query_tap(scaled), shape)
+        query = self._split_heads(self.query_tap(scaled, training), shape)
         key = self._split_heads(self.key(inputs), shape)
         value = self._split_heads(self.value(inputs), shape)
-        scores = self.scores_tap(ops.add(attention_bias, ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))))
-        probabilities = self.dropout(self.probabilities_tap(ops.softmax(scores, axis=-1)), training=training)
-        context = ops.transpose(self.context_tap(ops.matmul(probabilities, value)), (0, 2, 1, 3))
+        scores = ops.add(attention_bias, ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))))
+        shares = self.probabilities_tap(ops.softmax(self.scores_tap(scores, training), axis=-1), training)
+        context = self.context_tap(ops.matmul(self.dropout(shares, training=training), value), training)
+        context = ops.transpose(context, (0, 2, 1, 3))
         return self.output_projection(ops.reshape(context, shape))
 
     def get_config(self) -> dict[str, Any]:

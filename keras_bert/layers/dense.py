@@ -29,7 +29,7 @@ class Dense(keras.layers.Layer):
         self.units = units
         self.initializer_range = initializer_range
         self.kernel_transform: Callable[[Any], Any] | None = None
-        self.output_tap = Tap(name="output_tap", dtype=self.dtype_policy)
+        self.output_tap = Tap("output_tap")
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes kernel (inputs, units) and bias (units,)."""
@@ -37,14 +37,14 @@ class Dense(keras.layers.Layer):
         self.kernel = self.add_weight(name="kernel", shape=(input_shape[-1], self.units), initializer=initializer)
         self.bias = self.add_weight(name="bias", shape=(self.units,), initializer="zeros", autocast=False)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any, training: bool = False) -> Any:
         """(..., inputs) -> (..., units)."""
         kernel = self.kernel if self.kernel_transform is None else self.kernel_transform(self.kernel)
         if len(inputs.shape) == 2:
-            return self.output_tap(self._add_bias(ops.matmul(inputs, kernel)))
+            return self.output_tap(self._add_bias(ops.matmul(inputs, kernel)), training)
         # Done on rows, product and bias are one fused operation in TensorFlow: no reshape may stand between them.
         rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
-        outputs = self.output_tap(self._add_bias(ops.matmul(rows, kernel)))
+        outputs = self.output_tap(self._add_bias(ops.matmul(rows, kernel)), training)
         return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
 
     def _add_bias(self, x: Any) -> Any:

@@ -24,7 +24,7 @@ class TokenEmbedding(keras.layers.Layer):
         self.vocabulary_size = vocabulary_size
         self.hidden_size = hidden_size
         self.initializer_range = initializer_range
-        self.output_tap = Tap(name="output_tap", dtype=self.dtype_policy)
+        self.output_tap = Tap("output_tap")
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes the table (vocabulary_size, hidden_size)."""
@@ -36,11 +36,11 @@ class TokenEmbedding(keras.layers.Layer):
             autocast=False,
         )
 
-    def call(self, inputs: Any, reverse: bool = False) -> Any:
+    def call(self, inputs: Any, reverse: bool = False, training: bool = False) -> Any:
         """Ids (...) -> vectors (..., hidden); with `reverse`, vectors (..., hidden) -> scores (..., vocabulary)."""
         if reverse:
             return ops.matmul(inputs, ops.transpose(ops.cast(self.embeddings, inputs.dtype)))
-        return self.output_tap(ops.cast(ops.take(self.embeddings, inputs, axis=0), self.compute_dtype))
+        return self.output_tap(ops.cast(ops.take(self.embeddings, inputs, axis=0), self.compute_dtype), training)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -117,7 +117,7 @@ class SegmentEmbedding(keras.layers.Layer):
         super().__init__(**kwargs)
         self.num_segments = num_segments
         self.initializer_range = initializer_range
-        self.output_tap = Tap(name="output_tap", dtype=self.dtype_policy)
+        self.output_tap = Tap("output_tap")
 
     def build(self, inputs_shape: tuple[int | None, ...], segment_ids_shape: Any) -> None:
         """Makes the table (num_segments, hidden)."""
@@ -128,10 +128,10 @@ class SegmentEmbedding(keras.layers.Layer):
             autocast=False,  # as for the tokens: two rows take the gradients of all tokens
         )
 
-    def call(self, inputs: Any, segment_ids: Any) -> Any:
+    def call(self, inputs: Any, segment_ids: Any, training: bool = False) -> Any:
         """(batch, length, hidden), ids (batch, length) -> (batch, length, hidden)."""
         vectors = ops.cast(ops.take(self.embeddings, segment_ids, axis=0), self.compute_dtype)
-        return ops.add(inputs, self.output_tap(vectors))
+        return ops.add(inputs, self.output_tap(vectors, training))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

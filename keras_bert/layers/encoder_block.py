@@ -9,7 +9,7 @@ from keras import ops
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import FeedForward
-from keras_bert.layers.tap import Tap
+from keras_bert.layers.tap import Tap, taps_of
 
 
 class EncoderBlock(keras.layers.Layer):
@@ -60,8 +60,8 @@ class EncoderBlock(keras.layers.Layer):
             norm = keras.layers.LayerNormalization(epsilon=layer_norm_epsilon, name=f"{part}_norm", dtype=policy)
             setattr(self, f"{part}_norm", norm)
             setattr(self, f"{part}_dropout", keras.layers.Dropout(dropout, name=f"{part}_dropout", dtype=policy))
-            setattr(self, f"{part}_sum_tap", Tap(name=f"{part}_sum_tap", dtype=policy))
-            setattr(self, f"{part}_norm_tap", Tap(name=f"{part}_norm_tap", dtype=policy))
+            setattr(self, f"{part}_sum_tap", Tap(f"{part}_sum_tap"))
+            setattr(self, f"{part}_norm_tap", Tap(f"{part}_norm_tap"))
 
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> None:
         """Builds the parts, which all read (batch, length, hidden)."""
@@ -77,17 +77,20 @@ class EncoderBlock(keras.layers.Layer):
         # From here on rows: TensorFlow then fuses product, bias and activation of the feed-forward layer.
         rows = (-1, inputs.shape[-1])
         total = ops.add(ops.reshape(inputs, rows), ops.reshape(attended, rows))
-        x = self.attention_norm_tap(self.attention_norm(self.attention_sum_tap(total)))
-        transformed = self.feed_forward_dropout(self.feed_forward(x), training=training)
-        x = self.feed_forward_norm_tap(self.feed_forward_norm(self.feed_forward_sum_tap(ops.add(x, transformed))))
+        x = self.attention_norm_tap(self.attention_norm(self.attention_sum_tap(total, training)), training)
+        total = ops.add(x, self.feed_forward_dropout(self.feed_forward(x), training=training))
+        x = self.feed_forward_norm_tap(self.feed_forward_norm(self.feed_forward_sum_tap(total, training)), training)
         return ops.reshape(x, ops.shape(inputs))
 
+    def compute_output_shape(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> Any:
+        """The states' own shape; Keras would compute the whole block to find it, half of the time to make a model."""
+        return inputs_shape
+
     def _has_transforms(self) -> bool:
-        parts = self._flatten_layers(include_self=False)
         return any(
-            (isinstance(part, Tap) and part.transform is not None)
-            or (isinstance(part, Dense) and part.kernel_transform is not None)
-            for part in parts
+            (isinstance(part, Dense) and part.kernel_transform is not None)
+            or any(tap.transform is not None for tap in taps_of(part).values())
+            for part in self._flatten_layers()
         )
 
     def get_config(self) -> dict[str, Any]:

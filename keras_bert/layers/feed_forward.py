@@ -43,7 +43,7 @@ class FeedForward(keras.layers.Layer):
         self.intermediate_size = intermediate_size
         self.activation = activation
         self.initializer_range = initializer_range
-        self.activation_tap = Tap(name="activation_tap", dtype=self.dtype_policy)
+        self.activation_tap = Tap("activation_tap")
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes W1 (hidden, intermediate) and W2 (intermediate, hidden)."""
@@ -58,9 +58,10 @@ class FeedForward(keras.layers.Layer):
         )
         self.output_projection.build((*input_shape[:-1], self.intermediate_size))
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any, training: bool = False) -> Any:
         """(batch, length, hidden) -> (batch, length, hidden)."""
-        return self.output_projection(self.activation_tap(ACTIVATIONS[self.activation](self.intermediate(inputs))))
+        activated = ACTIVATIONS[self.activation](self.intermediate(inputs))
+        return self.output_projection(self.activation_tap(activated, training))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -20,7 +20,7 @@ class Pooler(keras.layers.Layer):
     def __init__(self, initializer_range: float = 0.02, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.initializer_range = initializer_range
-        self.output_tap = Tap(name="output_tap", dtype=self.dtype_policy)
+        self.output_tap = Tap("output_tap")
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes W (hidden, hidden)."""
@@ -29,9 +29,9 @@ class Pooler(keras.layers.Layer):
         self.dense = Dense(hidden_size, self.initializer_range, name="dense", dtype=self.dtype_policy)
         self.dense.build((input_shape[0], hidden_size))
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any, training: bool = False) -> Any:
         """(batch, length, hidden) -> (batch, hidden)."""
-        return self.output_tap(ops.tanh(self.dense(inputs[:, 0])))
+        return self.output_tap(ops.tanh(self.dense(inputs[:, 0])), training)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -43,17 +43,13 @@ class MeanPooler(keras.layers.Layer):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.output_tap = Tap(name="output_tap", dtype=self.dtype_policy)
+        self.output_tap = Tap("output_tap")
 
-    def build(self, inputs_shape: tuple[int | None, ...], padding_mask_shape: Any) -> None:
-        """Builds the tap, which reads (batch, hidden)."""
-        self.output_tap.build((inputs_shape[0], inputs_shape[-1]))
-
-    def call(self, inputs: Any, padding_mask: Any) -> Any:
+    def call(self, inputs: Any, padding_mask: Any, training: bool = False) -> Any:
         """(batch, length, hidden), 1 for a token and 0 for padding (batch, length) -> (batch, hidden)."""
         weights = ops.expand_dims(ops.cast(padding_mask, self.compute_dtype), 1)
         total = ops.squeeze(ops.matmul(weights, inputs), 1)
-        return self.output_tap(ops.divide(total, ops.sum(weights, axis=2)))
+        return self.output_tap(ops.divide(total, ops.sum(weights, axis=2)), training)
 
 
 class FirstTokenPooler(keras.layers.Layer):

@@ -10,7 +10,7 @@ from keras_bert.layers.attention import AttentionBias
 from keras_bert.layers.embeddings import PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.heads import Pooler
-from keras_bert.layers.tap import Tap
+from keras_bert.layers.tap import TapLayer
 
 
 def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
@@ -29,9 +29,9 @@ def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
     x = TokenEmbedding(config.vocabulary_size, config.hidden_size, spread, name="token_embedding")(inputs["token_ids"])
     x = PositionEmbedding(config.max_length, spread, name="position_embedding")(x)
     x = SegmentEmbedding(config.num_segments, spread, name="segment_embedding")(x, inputs["segment_ids"])
-    x = Tap(name="embeddings_sum_tap")(x)
+    x = TapLayer(name="embeddings_sum_tap")(x)
     x = keras.layers.LayerNormalization(epsilon=config.layer_norm_epsilon, name="embeddings_norm")(x)
-    x = Tap(name="embeddings_norm_tap")(x)
+    x = TapLayer(name="embeddings_norm_tap")(x)
     x = keras.layers.Dropout(config.dropout, name="embeddings_dropout")(x)
     attention_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
     for index in range(config.num_layers):

@@ -14,7 +14,7 @@ from keras_bert.layers.embeddings import PositionEmbedding, SegmentEmbedding, To
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.heads import FirstTokenPooler, MaskedTokenTransform, MeanPooler, OutputBias, Pooler
-from keras_bert.layers.tap import Tap
+from keras_bert.layers.tap import TapLayer
 from keras_bert.losses import span_hits, span_loss
 from keras_bert.metrics.accuracy import LabelledAccuracy
 from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay
@@ -24,10 +24,11 @@ CUSTOM_OBJECTS: dict[str, Any] = {
     thing.__name__: thing
     for thing in (
         AttentionBias, Dense, EncoderBlock, FeedForward, FirstTokenPooler, LabelledAccuracy, LayerwiseAdamW,
-        MaskedTokenTransform, MeanPooler, OutputBias, Pooler, PositionEmbedding, SegmentEmbedding, SelfAttention, Tap,
-        TokenEmbedding, WarmupDecay, span_hits, span_loss,
+        MaskedTokenTransform, MeanPooler, OutputBias, Pooler, PositionEmbedding, SegmentEmbedding, SelfAttention,
+        TapLayer, TokenEmbedding, WarmupDecay, span_hits, span_loss,
     )
 }  # fmt: skip
+CUSTOM_OBJECTS["Tap"] = TapLayer  # its name in files of the first models
 
 # The earliest time a zip entry can carry.
 _EPOCH = (1980, 1, 1, 0, 0, 0)

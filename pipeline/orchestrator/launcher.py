@@ -55,7 +55,7 @@ def check_node(node: Node, first_party: Sequence[str] = FIRST_PARTY) -> dict[str
 
     Raises:
         InputError: a parameter stands for data that cannot be used.
-        FingerprintError: the code of the component cannot be followed.
+        CodeError: the code of the component cannot be followed.
         TypeError: a parameter has no canonical form.
     """
     parameters = {name: canonical(node.values[name]) for name in node.component.of_role(Role.PARAMETER)}

@@ -17,6 +17,7 @@ LOGS = "logs"
 UNFINISHED = ".unfinished"
 UNFINISHED_SECONDS = 14 * 24 * 3600
 LOCK = ".lock"
+CODE = ".code.json"
 
 
 class Root:

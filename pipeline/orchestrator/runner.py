@@ -19,7 +19,8 @@ from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.launcher import Launcher, StepError, check_node
 from pipeline.orchestrator.observer import Observer, StepState
-from pipeline.orchestrator.root import STAGING, Root, locked_root
+from pipeline.orchestrator.root import CODE, STAGING, Root, locked_root
+from pipeline.orchestrator.source_code import recall, remember
 from pipeline.orchestrator.store import RunState, Store, StoredArtifact
 
 
@@ -97,13 +98,16 @@ def run_pipeline(
         InputError: something the user gave cannot be used. A root made for this run is gone again, unless a step has
             finished in it or left a checkpoint.
         KeyboardInterrupt: the run was ended by SIGINT or SIGTERM; the step that ran has ended, too.
-        FingerprintError: the code of a component cannot be followed.
+        CodeError: the code of a component cannot be followed.
     """
+    code = Path(root).expanduser() / CODE
+    recall(code)
     parameters = {node.name: check_node(node, first_party) for node in pipeline.nodes}
     observer = observer or Observer()
     observer.begin([node.name for node in pipeline.nodes])
     with _termination_interrupts(), locked_root(Path(root)) as place, _opened(place) as store:
         place.sweep(store)
+        remember(code)
         run = store.start_run(pipeline.name)
         launcher = Launcher(place.path, store, run, preload=preload, first_party=first_party)
         with _recorded_end(store, run, observer, place):

@@ -8,9 +8,8 @@ import pytest
 
 from components.examples.registry import read_rows
 from components.training.null_thresholds import tune_threshold
-from keras_bert.compress.ranges import find_ranges, fixed_ranges, sublayers
+from keras_bert.compress.ranges import find_ranges, fixed_ranges, sublayers, taps
 from keras_bert.layers.dense import Dense
-from keras_bert.layers.tap import Tap
 from tests.components import tuning_job
 from tests.components.tuning_job import Line
 
@@ -37,7 +36,7 @@ def test_weights_are_on_grids_and_activations_have_ranges(line: Lines, task: str
             np.testing.assert_allclose(steps, steps.round(), atol=1e-3)
     ranges = find_ranges(found.quantized.path)
     assert ranges is not None
-    assert set(ranges) <= set(sublayers(network, Tap))
+    assert set(ranges) <= set(taps(network))
     assert all(low <= 0 <= high and low < high for low, high in ranges.values())
     counts = found.quantized.manifest()["counts"]
     assert counts["validation_teacher_distance"] < 0.5

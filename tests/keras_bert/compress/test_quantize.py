@@ -8,9 +8,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.compress.quantize import QuantizationAware
-from keras_bert.compress.ranges import find_ranges, fixed_ranges, save_ranges, sublayers
+from keras_bert.compress.ranges import find_ranges, fixed_ranges, save_ranges, sublayers, taps
 from keras_bert.layers.dense import Dense
-from keras_bert.layers.tap import Tap
 from keras_bert.models.saving import load_model, save_model
 from tests import forked
 from tests.keras_bert.compress import tiny
@@ -69,7 +68,7 @@ def test_ranges_move_in_training_and_fixed_ranges_give_the_answers_of_the_end_of
         fixed = model.predict(rows, verbose=0)
     assert np.abs(fixed - answers).max() < 0.1
     assert (fixed.argmax(1) == answers.argmax(1)).mean() > 0.98
-    assert all(tap.transform is None for tap in sublayers(model, Tap).values())
+    assert all(tap.transform is None for tap in taps(model).values())
 
 
 def test_a_rounded_model_still_learns(finished):

@@ -4,8 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.compress.ranges import RANGES_FILE, find_ranges, fixed_ranges, save_ranges, sublayers
-from keras_bert.layers.tap import Tap
+from keras_bert.compress.ranges import RANGES_FILE, find_ranges, fixed_ranges, save_ranges, taps
+from keras_bert.layers.tap import TapLayer
 from tests.keras_bert.compress import tiny
 
 RANGES = {"embeddings_norm_tap": (-1.5, 2.25), "block_0/attention/context_tap": (0.0, 1e-3)}
@@ -25,7 +25,7 @@ def test_a_model_that_stays_float_has_none(tmp_path):
 def test_activations_are_rounded_inside_alone():
     # A model of one tap: 255 steps of 0.1 from -5 to 20.5.
     inputs = keras.Input((4,))
-    model = keras.Model(inputs, Tap(name="tap")(inputs))
+    model = keras.Model(inputs, TapLayer(name="tap")(inputs))
     values = np.array([[-99.0, 0.04, 0.06, 99.0]], "float32")
     with fixed_ranges(model, {"tap": (-5.0, 20.5)}):
         np.testing.assert_allclose(model(values), [[-5.0, 0.0, 0.1, 20.5]], atol=1e-5)
@@ -37,20 +37,20 @@ def test_an_error_inside_closes_the_taps_again():
     model = tiny.build()
     with pytest.raises(RuntimeError, match="inside"), fixed_ranges(model, RANGES):
         raise RuntimeError("inside")
-    assert all(tap.transform is None for tap in sublayers(model, Tap).values())
+    assert all(tap.transform is None for tap in taps(model).values())
 
 
 def test_layers_are_found_however_deep_they_stand():
-    assert {"embeddings_norm_tap", "block_0/attention/key/output_tap"} <= sublayers(tiny.build(), Tap).keys()
+    assert {"embeddings_norm_tap", "block_0/attention/key/output_tap"} <= taps(tiny.build()).keys()
 
 
 def test_two_layers_of_one_path_are_refused():
     inputs = keras.Input((4,))
-    inner = [keras.Sequential([keras.Input((4,)), Tap(name="tap")], name="twin") for _ in range(2)]
+    inner = [keras.Sequential([keras.Input((4,)), TapLayer(name="tap")], name="twin") for _ in range(2)]
     outer = keras.Model(inputs, inner[0](inputs))
     outer.other = inner[1]
-    with pytest.raises(ValueError, match=r"the path of a layer must be unique, got '.*tap' twice"):
-        sublayers(outer, Tap)
+    with pytest.raises(ValueError, match=r"the path of a part must be unique, got '.*tap' twice"):
+        taps(outer)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from keras_bert.layers.embeddings import PositionEmbedding, SegmentEmbedding, To
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
 from keras_bert.layers.heads import FirstTokenPooler, MaskedTokenTransform, MeanPooler, OutputBias, Pooler
-from keras_bert.layers.tap import Tap
+from keras_bert.layers.tap import TapLayer
 from keras_bert.models.saving import CUSTOM_OBJECTS
 from tests.conformance import check_layer
 
@@ -30,7 +30,7 @@ BLOCK = {
     "initializer_range": 0.1,
 }
 CASES = [
-    (Tap, {}, [STATES]),
+    (TapLayer, {}, [STATES]),
     (Dense, {"units": 6, "initializer_range": 0.1}, [STATES]),
     (TokenEmbedding, {"vocabulary_size": 11, "hidden_size": 8, "initializer_range": 0.1}, [IDS]),
     (PositionEmbedding, {"max_length": 7, "initializer_range": 0.1}, [STATES]),

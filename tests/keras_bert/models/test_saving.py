@@ -127,6 +127,14 @@ def test_flipped_bytes(path, tmp_path):
         load_model(tmp_path / "model.keras")
 
 
+def test_a_file_of_the_first_models(model, path, tmp_path):
+    # Their taps were layers.
+    rewrite(path, tmp_path / "model.keras", "config.json", lambda content: content.replace(b"TapLayer", b"Tap"))
+    np.testing.assert_array_equal(
+        load_model(tmp_path / "model.keras")(INPUTS)["masked_tokens"], model(INPUTS)["masked_tokens"]
+    )
+
+
 def test_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no model at .*model\.keras"):
         load_model(tmp_path / "model.keras")

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from components.dsl.component import Component, component
-from pipeline.orchestrator.fingerprint import FingerprintError, code_fingerprint, execution_key
+from pipeline.orchestrator import fingerprint
+from pipeline.orchestrator.fingerprint import code_fingerprint, execution_key
+from pipeline.orchestrator.source_code import CodeError
 from tests.pipeline.orchestrator import toy
 
 STEP = """
@@ -104,7 +106,7 @@ def test_same_text_in_the_same_place_has_the_same_fingerprint_again(shop: Callab
 )
 def test_imports_that_lead_nowhere(shop: Callable[..., str], text: str, message: str) -> None:
     shop(__init__="", steps=STEP, prices=PRICES, tax="")
-    with pytest.raises(FingerprintError, match=message):
+    with pytest.raises(CodeError, match=message):
         shop(prices=text)
 
 
@@ -117,6 +119,7 @@ def test_names_of_a_package_are_found(shop: Callable[..., str]) -> None:
 def test_the_component_is_never_imported_nor_any_library() -> None:
     code = """
 import sys
+from pipeline.orchestrator import fingerprint
 from pipeline.orchestrator.fingerprint import code_fingerprint
 class Fake: module, name = "tests.pipeline.orchestrator.toy", "write"
 code_fingerprint(Fake)
@@ -129,7 +132,7 @@ assert not loaded, loaded
 def test_a_component_of_no_module() -> None:
     nowhere = component()(lambda: None)
     nowhere.module = "no_such_package.x"
-    with pytest.raises(FingerprintError, match="'no_such_package' must be importable"):
+    with pytest.raises(CodeError, match="'no_such_package' must be importable"):
         code_fingerprint(nowhere)
 
 
@@ -156,11 +159,14 @@ def test_versions_of_libraries_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toy.write, "libraries", ("pytest",))
     assert execution_key(toy.write, {}, {}, "c") != plain
     monkeypatch.setattr(toy.write, "libraries", ("no-such-library",))
-    with pytest.raises(FingerprintError, match="'write' depends on the version of 'no-such-library'"):
+    with pytest.raises(CodeError, match="'write' depends on the version of 'no-such-library'"):
         execution_key(toy.write, {}, {}, "c")
 
 
 def test_a_module_is_parsed_once(shop: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     before = shop(__init__="", steps=STEP, prices=PRICES)
     monkeypatch.setattr(ast, "parse", lambda *_, **__: pytest.fail("parsed again"))
+    assert shop() == before
+    monkeypatch.setattr(fingerprint, "_FINGERPRINTS", {})
+    monkeypatch.setattr(fingerprint, "_FOLLOWED", {})
     assert shop() == before

@@ -1,3 +1,4 @@
+import ast
 import os
 import signal
 import sqlite3
@@ -11,6 +12,7 @@ import pytest
 
 from components.dsl.component import Node
 from components.dsl.errors import InputError
+from pipeline.orchestrator import fingerprint, source_code
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer, StepState, Watcher
 from pipeline.orchestrator.root import locked_root
@@ -44,6 +46,14 @@ def test_everything_runs_once_and_is_cached_afterwards(tmp_path: Path) -> None:
     assert loud.read() == "H!"
     assert loud.path == first.step("shout").outputs["loud"].path
     assert (again.state, again.message) == ("done", "")
+
+
+def test_another_process_parses_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(tmp_path, chain("hello"))
+    for module, name in ((source_code, "_SOURCES"), (fingerprint, "_FINGERPRINTS"), (fingerprint, "_FOLLOWED")):
+        monkeypatch.setattr(module, name, {})
+    monkeypatch.setattr(ast, "parse", lambda *_, **__: pytest.fail("parsed again"))
+    assert set(states(run(tmp_path, chain("hello"))).values()) == {"cached"}
 
 
 def test_only_what_comes_after_a_changed_setting_runs(tmp_path: Path) -> None:

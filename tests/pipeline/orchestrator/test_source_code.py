@@ -1,0 +1,85 @@
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.orchestrator import source_code
+from pipeline.orchestrator.source_code import CodeError, Import, read, recall, remember
+
+TEXT = "'''Prices.'''\nfrom .tax import rate as r\nimport os.path\ndef of(n):\n    return n * r\n"
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that is read as `shop.prices`; nothing is known of any."""
+    monkeypatch.setattr(source_code, "_SOURCES", {})
+    file = tmp_path / "prices.py"
+    file.write_text(TEXT)
+    return file
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in another process, which must not parse anything."""
+    monkeypatch.setattr(source_code, "_SOURCES", {})
+    monkeypatch.setattr(ast, "parse", lambda *_, **__: pytest.fail("parsed again"))
+
+
+def test_a_file_says_what_it_imports_and_binds(module: Path) -> None:
+    source = read(module, "shop.prices").source
+    assert sorted(source.imports) == [Import("os.path", None, 3), Import("shop.tax", "rate", 2)]
+    assert {"of", "r", "os"} <= source.names
+
+
+def test_folders_and_missing_files_say_nothing(tmp_path: Path) -> None:
+    assert read(tmp_path, "shop").source == read(tmp_path / "none.py", "shop.none").source
+    assert read(tmp_path, "shop").stamp is not None
+    assert read(tmp_path / "none.py", "shop.none").stamp is None
+
+
+@pytest.mark.parametrize("text", [b"def of(:\n", b"x = '\xff'\n", b"x = 1\0"])
+def test_a_file_that_does_not_parse(module: Path, text: bytes) -> None:
+    module.write_bytes(text)
+    with pytest.raises(CodeError, match=r"prices\.py cannot be parsed"):
+        read(module, "shop.prices")
+
+
+def test_what_was_read_is_remembered(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = read(module, "shop.prices")
+    remember(module.parent / "memory")
+    forget(monkeypatch)
+    recall(module.parent / "memory")
+    assert read(module, "shop.prices") == before
+
+
+def test_a_file_that_changed_is_read_again(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = read(module, "shop.prices")
+    remember(module.parent / "memory")
+    monkeypatch.setattr(source_code, "_SOURCES", {})
+    recall(module.parent / "memory")
+    module.write_text(TEXT.replace("n * r", "n + r"))
+    assert read(module, "shop.prices").source.digest != before.source.digest
+    remember(module.parent / "memory")
+    assert len(json.loads((module.parent / "memory").read_bytes())["sources"]) == 1, "what it was is forgotten"
+
+
+@pytest.mark.parametrize("damage", ["absent", "cut", "of another reader"])
+def test_a_memory_that_is_of_no_use_is_not_used(module: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    memory = module.parent / "memory"
+    read(module, "shop.prices")
+    remember(memory)
+    if damage == "absent":
+        memory.unlink()
+    elif damage == "cut":
+        memory.write_bytes(memory.read_bytes()[:-9])
+    else:
+        memory.write_text(json.dumps({**json.loads(memory.read_bytes()), "reader": "another"}))
+    monkeypatch.setattr(source_code, "_SOURCES", {})
+    recall(memory)
+    assert source_code._SOURCES == {}
+
+
+def test_a_memory_that_cannot_be_written_is_none(module: Path) -> None:
+    read(module, "shop.prices")
+    remember(module.parent / "no such folder" / "memory")
+    assert [file.name for file in module.parent.iterdir()] == ["prices.py"]
