@@ -85,20 +85,29 @@ class LayerwiseAdamW(keras.optimizers.Adam):
         step = ops.cast(self.iterations + 1, "float32")
         # The same for all variables: Keras' own Adam makes it anew for each, which is half of what its graph holds.
         self._correction = ops.sqrt(1.0 - self.beta_2**step) / (1.0 - self.beta_1**step)
+        self._scales: dict[tuple[float, float], tuple[Any, Any]] = {}
         super().apply(grads, trainable_variables)
-        self._correction = None
+        self._correction, self._scales = None, {}
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         """One step of one variable; Keras calls it."""
         index = self._get_variable_index(variable)
         first, second = self._momentums[index], self._velocities[index]
-        rate = learning_rate * self._rates[index]
-        if self._decays[index]:
-            self.assign_sub(variable, ops.multiply(variable, rate * self._decays[index]))
+        rate, decay = self._scale(learning_rate, self._rates[index], self._decays[index])
         self.assign_add(first, ops.multiply(ops.subtract(gradient, first), 1 - self.beta_1))
         self.assign_add(second, ops.multiply(ops.subtract(ops.square(gradient), second), 1 - self.beta_2))
         length = ops.add(ops.sqrt(second), self.epsilon)
-        self.assign_sub(variable, ops.divide(ops.multiply(first, rate * self._correction), length))
+        change = ops.divide(ops.multiply(first, rate), length)
+        if decay is not None:
+            change = ops.add(change, ops.multiply(variable, decay))
+        self.assign_sub(variable, change)
+
+    def _scale(self, learning_rate: Any, layer: float, decay: float) -> tuple[Any, Any]:
+        """What the moment of a variable is multiplied with, and what the variable is, if it decays."""
+        if (layer, decay) not in self._scales:
+            rate = learning_rate if layer == 1.0 else learning_rate * layer
+            self._scales[layer, decay] = rate * self._correction, rate * decay if decay else None
+        return self._scales[layer, decay]
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

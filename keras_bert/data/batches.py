@@ -38,6 +38,7 @@ class Batches:
         self, records: RecordStore, plan: BatchPlan, parse: Parse, width: int | None, reading: Mapping[str, Any]
     ) -> None:
         self._records, self._plan, self._parse, self._width, self._reading = records, plan, parse, width, reading
+        self._epochs: dict[tuple[Any, ...], tf.data.Dataset] = {}
         self.per_epoch = plan.per_epoch
 
     def identity(self) -> dict[str, Any]:
@@ -46,7 +47,11 @@ class Batches:
 
     def epoch(self, number: int = 0, *, shares: Sequence[int] = (0,), of: int = 1) -> tf.data.Dataset:
         """All batches of one epoch; `shares` and `of` as for `after`."""
-        return self._read(number * self.per_epoch, (number + 1) * self.per_epoch, tuple(shares), of)
+        # Asked for at every validation: to make a dataset is to trace its functions.
+        asked = number, tuple(shares), of
+        if asked not in self._epochs:
+            self._epochs[asked] = self._read(number * self.per_epoch, (number + 1) * self.per_epoch, tuple(shares), of)
+        return self._epochs[asked]
 
     def after(
         self, done: int, *, shares: Sequence[int] = (0,), of: int = 1, stop: int | None = None

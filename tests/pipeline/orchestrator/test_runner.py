@@ -190,7 +190,7 @@ def test_an_input_error_later_keeps_what_was_published(tmp_path: Path, age: str)
         root.mkdir()
     with pytest.raises(InputError, match=r"behave.how must be well"):
         run(root, *toy.misbehaving("input_error"))
-    assert sorted(p.name for p in root.iterdir()) == [".lock", "artifacts", "logs", "metadata.sqlite"]
+    assert sorted(p.name for p in root.iterdir()) == [".code.json", ".lock", "artifacts", "logs", "metadata.sqlite"]
     assert [p.name for p in (root / "logs").rglob("*.log")] == ["write.log"]
     assert Store(root).runs()[0].state == "failed"
     assert states(run(root, *toy.misbehaving("well")))["write"] == "cached"
