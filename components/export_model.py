@@ -109,7 +109,7 @@ def _write(task: "Task", ranges: "Ranges | None", edge: EdgeModel, export: Expor
 
 
 def _read_rows(examples: TaskExamples, rows: int) -> "Features":
-    """The first validation rows as model inputs (rows, longest)."""
+    """The first validation rows as inputs of models (rows, longest)."""
     from keras_bert.data.task_batches import task_batches
     from keras_bert.folders import INPUT_NAMES
 
@@ -133,9 +133,11 @@ def _compare(
     from keras_bert.compress.ranges import fixed_ranges
     from keras_bert.export.bundle import open_file
     from keras_bert.export.check import FLOAT32_TOLERANCE, check_agreement, check_parity, lint_tflite
+    from keras_bert.models.encoder import input_names
 
     network, mask = task.network(), features["padding_mask"]
-    reference = network.predict(features, verbose=0)
+    inputs = {name: features[name] for name in input_names(network)}
+    reference = network.predict(inputs, verbose=0)
     measured: dict[str, dict[str, Any]] = {}
     for number, name in enumerate(files):
         report_progress(len(files) + number, 2 * len(files), f"comparing {name}")
@@ -143,7 +145,7 @@ def _compare(
         outputs = answers[task.output_name] if isinstance(answers, dict) else answers
         if name == TFLITE_FILE and ranges is not None:
             with fixed_ranges(network, ranges):
-                rounded = network.predict(features, verbose=0)
+                rounded = network.predict(inputs, verbose=0)
             kept = float(task.agreement(reference, rounded, mask).mean())
             minimum = min(int8_agreement, kept)
             agreed = check_agreement(name, task.agreement(rounded, outputs, mask), outputs, minimum)

@@ -56,9 +56,9 @@ def ingest_examples(
     task.check(splits)
     from keras_bert.data.records import write_features, write_labels, write_records
     from keras_bert.data.schemas import SCHEMAS
-    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.loading import load_tokenizer
 
-    tokenizer = Tokenizer.load(vocabulary.path)
+    tokenizer = load_tokenizer(vocabulary.path)
     counts, cut = {}, {}
     for number, split in enumerate(SPLITS):
         report_progress(number, len(SPLITS), f"tokenizing {split}")

@@ -75,6 +75,7 @@ def mask_examples(
     from apache_beam import ParDo
 
     from components.rows.masked_shards import MaskShardFn, ShardJob
+    from keras_bert.folders import TOKENIZER_FILES
 
     held_out = choose_cut_documents(read_cut_documents(corpus), rows.held_out, documents)
     shards = sorted(str(path) for path in corpus.path.glob("corpus-*.jsonl.gz"))
@@ -95,7 +96,8 @@ def mask_examples(
             )
     _describe(examples, tallies, maskings, rows)
     if rows.dynamic:
-        shutil.copyfile(vocabulary.file("vocab.txt"), examples.file("vocab.txt"))
+        for name in TOKENIZER_FILES:
+            shutil.copyfile(vocabulary.file(name), examples.file(name))
     examples.counts = {split: counts[f"{split}-{max_length}"] for split in ("train", "validation")}
 
 

@@ -101,11 +101,11 @@ def _build(
     """The encoder with the heads to train."""
     from keras_bert.models.encoder import build_encoder, has_layer
     from keras_bert.tasks.pretraining import Pretraining
-    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.loading import load_tokenizer
 
     if start is None:
         assert encoder is not None
-        tokenizer = Tokenizer.load(vocabulary.path)
+        tokenizer = load_tokenizer(vocabulary.path)
         blank = build_encoder(encoder.encoder_config(tokenizer.vocabulary_size, length))
         return Pretraining.build(blank, tokenizer, max_length=length, next_sentence=has_pairs)
     task = read_model(start)

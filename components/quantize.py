@@ -33,7 +33,7 @@ def quantize(
     """
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.compress.ranges import fixed_ranges, save_ranges
-    from keras_bert.folders import INPUT_NAMES
+    from keras_bert.models.encoder import input_names
     from keras_bert.objectives.distillation import DistillationObjective
     from keras_bert.training.strategies import find_strategy
     from keras_bert.training.trainer import make_deterministic
@@ -43,7 +43,8 @@ def quantize(
         task = read_model(student)
         network = task.network()
         batches = training_rows(examples, training).after(0, stop=CALIBRATION_BATCHES)
-        rounded = QuantizationAware(network, [{name: batch[name] for name in INPUT_NAMES} for batch in batches])
+        names = input_names(network)
+        rounded = QuantizationAware(network, [{name: batch[name] for name in names} for batch in batches])
         objective = DistillationObjective(task.objective(), read_model(student).network(), distillation)
         history = train_on_rows(
             network,

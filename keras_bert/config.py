@@ -7,7 +7,10 @@ from keras_bert.checks import check
 
 Activation = Literal["gelu_tanh", "gelu_erf", "relu"]
 
+PoolerActivation = Literal["tanh", "gelu_erf", "relu"]
+
 _ACTIVATIONS = get_args(Activation)
+_POOLER_ACTIVATIONS = get_args(PoolerActivation)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -25,6 +28,9 @@ class EncoderShape:
         attention_dropout: rate on the attention probabilities (0.1 in the released configurations).
         initializer_range: standard deviation of the truncated normal initializer; 0.02 in the released code,
             which suits a width of 768; at a width of 128, 0.06 learnt faster (docs/log.md).
+        embedding_size: width of the embeddings, if a projection to `hidden_size` follows them (Lan et al. 2020,
+            section 3.1); None for BERT, which has none.
+        shared_layers: whether one block does the work of all (Lan et al. 2020, section 3.1).
     """
 
     num_layers: int
@@ -35,6 +41,8 @@ class EncoderShape:
     dropout: float = 0.1
     attention_dropout: float = 0.1
     initializer_range: float = 0.02
+    embedding_size: int | None = None
+    shared_layers: bool = False
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -44,6 +52,8 @@ class EncoderShape:
             check(owner, field, 0 <= getattr(self, field) < 1, "be in [0, 1)", getattr(self, field))
         check(owner, "activation", self.activation in _ACTIVATIONS, f"be one of {_ACTIVATIONS}", self.activation)
         check(owner, "initializer_range", self.initializer_range > 0, "be positive", self.initializer_range)
+        size = self.embedding_size
+        check(owner, "embedding_size", size is None or size >= 1, "be at least 1", size)
         whole = self.hidden_size % self.num_heads == 0
         check(owner, "hidden_size", whole, f"be a multiple of num_heads={self.num_heads}", self.hidden_size)
 
@@ -58,20 +68,32 @@ class EncoderConfig(EncoderShape):
 
     Attributes:
         vocabulary_size: rows of the token embedding.
-        max_length: rows of the position embedding: the longest sequence in tokens.
-        num_segments: rows of the segment embedding.
+        max_length: the longest sequence in tokens.
+        num_segments: rows of the segment embedding; with one row it is added to all tokens alike, as in RoBERTa, with
+            none there is no such embedding, as in DistilBERT. With less than two the model takes no `segment_ids`.
+        position_offset: rows of the position embedding in front of that of the first token; 2 in RoBERTa.
+        pooler_activation: of the pooler; tanh in BERT.
+        pooler_dropout: rate on the first token's state before the pooler; 0 in BERT.
         layer_norm_epsilon: added to the variance (1e-12 in the released code).
     """
 
     vocabulary_size: int
     max_length: int = 512
     num_segments: int = 2
+    position_offset: int = 0
+    pooler_activation: PoolerActivation = "tanh"
+    pooler_dropout: float = 0.0
     layer_norm_epsilon: float = 1e-12
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for field in ("vocabulary_size", "max_length", "num_segments"):
-            check("EncoderConfig", field, getattr(self, field) >= 1, "be at least 1", getattr(self, field))
+        for field, least in (("vocabulary_size", 1), ("max_length", 1), ("num_segments", 0), ("position_offset", 0)):
+            value = getattr(self, field)
+            check("EncoderConfig", field, value >= least, f"be at least {least}", value)
+        check("EncoderConfig", "pooler_dropout", 0 <= self.pooler_dropout < 1, "be in [0, 1)", self.pooler_dropout)
+        known = self.pooler_activation in _POOLER_ACTIVATIONS
+        rule = f"be one of {_POOLER_ACTIVATIONS}"
+        check("EncoderConfig", "pooler_activation", known, rule, self.pooler_activation)
         epsilon = self.layer_norm_epsilon
         check("EncoderConfig", "layer_norm_epsilon", epsilon > 0, "be positive", epsilon)
 

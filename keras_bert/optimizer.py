@@ -12,7 +12,13 @@ from keras_bert.options.training import Decay
 
 # Biases and LayerNorm's gamma and beta are not decayed (released code, `optimization.py`).
 NOT_DECAYED = ("bias", "gamma", "beta")
-_EMBEDDINGS = ("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm")
+_EMBEDDINGS = (
+    "token_embedding",
+    "position_embedding",
+    "segment_embedding",
+    "embeddings_norm",
+    "embedding_projection",
+)
 
 
 class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):

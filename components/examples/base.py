@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from components.files.record_files import Record
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 R = TypeVar("R", bound=tuple[Any, ...])
 
@@ -30,7 +30,7 @@ class Encoding:
         cut: counts the texts, or pairs where these are one input, that were too long for a record and lost their end.
     """
 
-    tokenizer: "Tokenizer"
+    tokenizer: "BaseTokenizer"
     labels: Sequence[str]
     max_length: int
     stride: int

@@ -54,7 +54,7 @@ class QuestionRows(TaskRows[Question]):
         for start, part in parts(rows):
             asked = Pieces.of(tokenizer, [row.question for row in part])
             contexts = Pieces.of(tokenizer, [row.context for row in part])
-            windows = cut_windows(asked, contexts, **windowing)
+            windows = cut_windows(asked, contexts, **windowing, special=tokenizer.special_count(2))
             spans = _find_answers(part, contexts)
             inputs = window_features(asked, contexts, windows, tokenizer)
             beside = {"positions": answer_positions(spans, windows), "row": start + windows.rows}

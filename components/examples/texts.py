@@ -43,7 +43,7 @@ def _encode(texts: list[str], pairs: list[str] | None, encoding: Encoding) -> It
     tokenizer = encoding.tokenizer
     encoded = tokenizer.encode(texts, pairs, max_length=encoding.max_length)
     token_ids, segment_ids = (encoded[name].numpy() for name in ("token_ids", "segment_ids"))
-    whole = tokenizer.tokenize(texts).row_lengths() + (2 if pairs is None else 3)
+    whole = tokenizer.tokenize(texts).row_lengths() + tokenizer.special_count(1 if pairs is None else 2)
     whole = (whole if pairs is None else whole + tokenizer.tokenize(pairs).row_lengths()).numpy()
     for row, length in enumerate(encoded["padding_mask"].numpy().sum(axis=1)):
         encoding.cut[bool(whole[row] > length)] += 1

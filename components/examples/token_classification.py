@@ -47,7 +47,7 @@ class TaggedRows(TaskRows[Sentence]):
         tokenizer = encoding.tokenizer
         numbers = {label: number for number, label in enumerate(encoding.labels)}
         for start, part in parts(rows):
-            pieces = tokenizer.tokenize([word for sentence in part for word in sentence.words])
+            pieces = tokenizer.tokenize_words([word for sentence in part for word in sentence.words])
             splits = np.cumsum([0, *(len(sentence.words) for sentence in part)])
             words = Words(np.asarray(pieces.flat_values), np.asarray(pieces.row_lengths()), splits)
             packed = pack_words(words, encoding.max_length - 2)

@@ -20,14 +20,14 @@ from components.rows.row_layout import Marks, Rows, lay_out_pairs, lay_out_stret
 from components.rows.sentence_order import make_ordered_pairs
 from components.rows.sentence_pairs import Document, make_pairs
 from components.rows.statistics import Tally, add, tally_rows
-from keras_bert.data.dynamic_masking import pieces_of
 from keras_bert.data.record_bytes import Column, serialize_rows
 from keras_bert.data.records import write_records
-from keras_bert.masking.masks import Masked, Pieces, mask_rows
+from keras_bert.masking.masks import Masked, Pieces, describe_pieces, mask_rows
 from keras_bert.masking.row_random import row_keys
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
-from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.base import BaseTokenizer
+from keras_bert.tokenizers.loading import load_tokenizer
 
 # Few enough for the tables of a batch to stay in the processor's cache.
 _ROWS_AT_ONCE = 1024
@@ -82,8 +82,8 @@ class MaskShardFn(ThreadedFn):
     def setup(self) -> None:
         """Loads the tokenizer once a worker."""
         super().setup()
-        self.tokenizer = Tokenizer.load(self.job.tokenizer)
-        self.pieces = pieces_of(self.tokenizer.vocabulary)
+        self.tokenizer = load_tokenizer(self.job.tokenizer)
+        self.pieces = describe_pieces(self.tokenizer)
 
     def work(self, path: str) -> Iterator[Any]:
         """Makes the shard at `path`."""
@@ -92,7 +92,7 @@ class MaskShardFn(ThreadedFn):
         return iter(())
 
 
-def write_shard(path: Path, tokenizer: Tokenizer, pieces: Pieces, job: ShardJob) -> None:
+def write_shard(path: Path, tokenizer: BaseTokenizer, pieces: Pieces, job: ShardJob) -> None:
     """Writes the records of a corpus shard, `{split}-{length}-*`, and what was counted to the scratch folder."""
     texts = tokenize_shard(read_sentences(path.read_bytes()), tokenizer, job.rows.held_out, job.held_out)
     place = path.name.split(".")[0].removeprefix("corpus-")
@@ -113,7 +113,7 @@ def write_shard(path: Path, tokenizer: Tokenizer, pieces: Pieces, job: ShardJob)
 
 
 def tokenize_shard(
-    documents: list[ShardDocument], tokenizer: Tokenizer, held_out: float, wholes: frozenset[str] = frozenset()
+    documents: list[ShardDocument], tokenizer: BaseTokenizer, held_out: float, wholes: frozenset[str] = frozenset()
 ) -> Texts:
     """A shard in tokens.
 
@@ -145,7 +145,7 @@ def make_records(
     split: str,
     length: int,
     place: str,
-    tokenizer: Tokenizer,
+    tokenizer: BaseTokenizer,
     pieces: Pieces,
     job: ShardJob,
     counted: list[Tally],
@@ -186,12 +186,12 @@ def make_records(
 
 
 def make_rows(
-    texts: Texts, split: str, length: int, tokenizer: Tokenizer, options: PretrainingRows, rng: np.random.Generator
+    texts: Texts, split: str, length: int, tokenizer: BaseTokenizer, options: PretrainingRows, rng: np.random.Generator
 ) -> Iterator[Rows]:
     """The rows of a split of a shard, some at a time."""
     documents = texts.splits[split]
-    marks = Marks(tokenizer.cls_id, tokenizer.sep_id, tokenizer.pad_id)
-    short, room = options.short_share, length - 3
+    marks = Marks(tokenizer.cls_id, tokenizer.sep_id, tokenizer.pad_id, tokenizer.between)
+    short, room = options.short_share, length - tokenizer.special_count(2)
     flat, lay_out = texts.flat, lay_out_pairs
     if options.objective == "next_sentence":
         others = documents

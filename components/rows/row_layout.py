@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 
 class Marks(NamedTuple):
-    """The ids of the tokens that a row has besides text."""
+    """The ids of the tokens that a row has besides text, and how many of `sep_id` stand between two texts."""
 
     cls_id: int
     sep_id: int
     pad_id: int
+    between: int = 1
 
 
 class Rows(NamedTuple):
@@ -40,11 +41,12 @@ def lay_out_pairs(flat: NDArray[np.int32], ranges: NDArray[np.int64], width: int
         marks: the special tokens.
     """
     first, second = ranges[:, 1] - ranges[:, 0], ranges[:, 3] - ranges[:, 2]
-    places = np.arange(width)
-    in_second = places > (first + 1)[:, None]
-    sources = np.where(in_second, (ranges[:, 2] - first - 2)[:, None], (ranges[:, 0] - 1)[:, None]) + places
-    rows = _fill(flat, sources, first + second + 3, marks)
-    rows.token_ids[np.arange(len(ranges)), first + 1] = marks.sep_id
+    places, begins = np.arange(width), first + 1 + marks.between
+    in_second = places >= begins[:, None]
+    sources = np.where(in_second, (ranges[:, 2] - begins)[:, None], (ranges[:, 0] - 1)[:, None]) + places
+    rows = _fill(flat, sources, begins + second + 1, marks)
+    for place in range(1, marks.between + 1):
+        rows.token_ids[np.arange(len(ranges)), first + place] = marks.sep_id
     return rows._replace(segment_ids=in_second.astype(np.int32), labels=ranges[:, 4])
 
 

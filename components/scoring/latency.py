@@ -21,7 +21,7 @@ def time_rows(answer: "Callable[[Features], Any]", rows: "Sequence[Features]") -
     """Median milliseconds for one row, after a first pass that is not counted.
 
     Args:
-        answer: takes `token_ids`, `segment_ids`, `padding_mask`, each (1, length).
+        answer: takes a model's inputs, each (1, length).
         rows: the rows, without padding; the first of them are timed.
     """
     chosen = rows[:TIMED_ROWS]
@@ -40,13 +40,12 @@ def traced(network: "keras.Model") -> "Callable[[Features], Any]":
     """A Keras model as one graph for rows of any length."""
     import tensorflow as tf
 
-    from keras_bert.folders import INPUT_NAMES
+    from keras_bert.models.encoder import input_names
 
-    signature = [tf.TensorSpec((1, None), tf.int32, name=name) for name in INPUT_NAMES]
-    graph = tf.function(
-        lambda *inputs: network(dict(zip(INPUT_NAMES, inputs, strict=True))), signature, autograph=False
-    )
-    return lambda row: graph(*(tf.constant(row[name]) for name in INPUT_NAMES)).numpy()
+    names = input_names(network)
+    signature = [tf.TensorSpec((1, None), tf.int32, name=name) for name in names]
+    graph = tf.function(lambda *inputs: network(dict(zip(names, inputs, strict=True))), signature, autograph=False)
+    return lambda row: graph(*(tf.constant(row[name]) for name in names)).numpy()
 
 
 @contextlib.contextmanager

@@ -67,7 +67,8 @@ A {kind}{known}. Inputs hold up to {task["max_length"]} tokens.
 
 ## Inputs and output
 
-`token_ids`, `segment_ids`, `padding_mask`: int32 (batch, length). {output.format(labels=len(labels))}.
+`token_ids`, `padding_mask` and, of models that tell segments apart, `segment_ids`: int32 (batch, length).
+{output.format(labels=len(labels))}.
 
 ## Quality
 

@@ -10,6 +10,7 @@ from components.dsl.errors import InputError
 from components.files.paths import file_digest
 from components.sources.shared import digest, require
 from keras_bert.folders import MODEL_FILE, TASK_FILE, TOKENIZER_FILE, VOCABULARY_FILE
+from keras_bert.interop.families import FAMILIES, find_family
 
 # What comes before a folder inside an installed package, as `package:name/folder`.
 PACKAGE = "package:"
@@ -66,14 +67,16 @@ class Checkpoint:
         """How many layers the encoder has, where that can be told without reading the weights."""
         if self.is_own:
             return None
-        layers = _read_config(self.folder() / CONFIG_FILE).get("num_hidden_layers")
+        content = _read_config(self.folder() / CONFIG_FILE)
+        family = FAMILIES.get(str(content.get("model_type")))
+        layers = content.get(family.keys["num_layers"]) if family else None
         return layers if isinstance(layers, int) else None
 
     def check(self) -> None:
         """Looks whether the files are there; what is in them shows when they are read.
 
         Raises:
-            InputError: the folder or a file is missing, or it holds another model than BERT.
+            InputError: the folder or a file is missing, or it holds a model of no known family.
         """
         folder = self.folder()
         if not folder.is_dir():
@@ -84,9 +87,10 @@ class Checkpoint:
             if not any((folder / name).is_file() for name in names):
                 raise InputError(f"checkpoint must hold {what}, {' or '.join(names)}, got none in {folder}")
         if not self.is_own:
-            kind = _read_config(folder / CONFIG_FILE).get("model_type")
-            if kind != "bert":
-                raise InputError(f"checkpoint must hold a BERT, got model_type {kind!r} in {folder / CONFIG_FILE}")
+            try:
+                find_family(_read_config(folder / CONFIG_FILE).get("model_type"), str(folder / CONFIG_FILE))
+            except ValueError as error:
+                raise InputError(f"checkpoint: {error}") from None
 
     def fingerprint(self) -> str:
         """The digest of the names and contents of all files that may be read.

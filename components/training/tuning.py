@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     import keras
 
     from keras_bert.tasks.base import Task
-    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 ClassWeights = Literal["none", "balanced"] | dict[str, float]
 
 
 def build_task(
-    encoder: "keras.Model", tokenizer: "Tokenizer", description: Mapping[str, Any], pooling: Pooling
+    encoder: "keras.Model", tokenizer: "BaseTokenizer", description: Mapping[str, Any], pooling: Pooling
 ) -> "Task":
     """The task of examples on an encoder, with a new head.
 

@@ -7,11 +7,12 @@ import keras
 
 from keras_bert.layers.embeddings import PositionEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
-from keras_bert.models.encoder import blocks_of, has_layer
+from keras_bert.models.encoder import config_of, has_layer
 
 # Layers outside the blocks that a student of the same width takes over as they are.
 _SHARED = (
-    *("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "pooler"),
+    *("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "embedding_projection"),
+    "pooler",
     *("classifier", "regressor", "span_classifier"),
 )
 
@@ -33,7 +34,8 @@ def spread_layers(teacher: int, student: int) -> tuple[int, ...]:
 def initialize_from_teacher(student: keras.Model, teacher: keras.Model, layers: Sequence[int]) -> dict[str, str]:
     """Starts a student as wide as its teacher from the teacher's layers (Sanh et al. 2019, section 3).
 
-    The embeddings, the pooler and the head are copied, and of the teacher's blocks those that are named.
+    The embeddings, the pooler and the head are copied, and of the teacher's blocks those that are named; of a teacher
+    whose layers share one block, that one.
 
     Args:
         student: with the teacher's head.
@@ -44,16 +46,20 @@ def initialize_from_teacher(student: keras.Model, teacher: keras.Model, layers: 
         Student's layer -> the layer of the teacher that it was copied from.
 
     Raises:
-        ValueError: there is no such block, there are not as many as the student has, the weights of two layers differ
-            in shape, as they do when the models differ in width or vocabulary, or the blocks differ in their number of
-            heads.
+        ValueError: there is no such block, there are not as many as the student has, one model shares its layers and
+            the other does not, the weights of two layers differ in shape, as they do when the models differ in width
+            or vocabulary, or the blocks differ in their number of heads.
     """
-    blocks, teacher_blocks = len(blocks_of(student)), len(blocks_of(teacher))
-    if len(layers) != blocks or not all(0 <= layer < teacher_blocks for layer in layers):
-        raise ValueError(f"layers must name {blocks} of the teacher's {teacher_blocks} from 0 on, got {list(layers)}")
+    config, of = config_of(student), config_of(teacher)
+    if len(layers) != config.num_layers or not all(0 <= layer < of.num_layers for layer in layers):
+        raise ValueError(
+            f"layers must name {config.num_layers} of the teacher's {of.num_layers} from 0 on, got {list(layers)}"
+        )
+    if config.num_layers > 1 and config.shared_layers != of.shared_layers:
+        raise ValueError(f"shared_layers must be {of.shared_layers} as in the teacher, got {config.shared_layers}")
     copied = {name: name for name in _SHARED if has_layer(student, name) and has_layer(teacher, name)}
-    copied |= {f"block_{index}": f"block_{layer}" for index, layer in enumerate(layers)}
-    weights = {name: _take_over(student.get_layer(name), teacher.get_layer(of)) for name, of in copied.items()}
+    copied |= {f"block_{index}": f"block_{layer}" for index, layer in enumerate((0,) if of.shared_layers else layers)}
+    weights = {name: _take_over(student.get_layer(name), teacher.get_layer(kept)) for name, kept in copied.items()}
     for name, values in weights.items():
         student.get_layer(name).set_weights(values)
     return copied
@@ -63,7 +69,7 @@ def _take_over(layer: keras.layers.Layer, source: keras.layers.Layer) -> list[An
     """The weights that the student's layer gets; of the positions only as many as it has."""
     weights = source.get_weights()
     if isinstance(layer, PositionEmbedding):
-        weights = [table[: layer.max_length] for table in weights]
+        weights = [table[: layer.offset + layer.max_length] for table in weights]
     shapes, wanted = [weight.shape for weight in weights], [tuple(weight.shape) for weight in layer.weights]
     if shapes != wanted:
         raise ValueError(f"{layer.name} must have weights like the teacher's {source.name}, {shapes}, got {wanted}")

@@ -1,7 +1,6 @@
 """Hiding tokens while rows are read: others in each epoch, the same for the same seed, epoch and row."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +10,12 @@ from numpy.typing import NDArray
 
 from keras_bert.digests import digest
 from keras_bert.folders import VOCABULARY_FILE
-from keras_bert.masking.masks import Pieces, describe_pieces, mask_rows
+from keras_bert.masking.masks import describe_pieces, mask_rows
 from keras_bert.masking.row_random import row_keys
 from keras_bert.options.masking import Masking
-from keras_bert.tokenizers.tokenizer import MASK, SPECIAL_TOKENS
-from keras_bert.tokenizers.wordpiece import CONTINUATION
+from keras_bert.tokenizers.loading import load_tokenizer
 
 Batch = dict[str, tf.Tensor]
-
-
-def pieces_of(vocabulary: Sequence[str]) -> Pieces:
-    """What masking knows of a tokenizer's vocabulary."""
-    return describe_pieces(vocabulary, special=SPECIAL_TOKENS, mask=MASK, continuation=CONTINUATION)
 
 
 class DynamicMasking:
@@ -31,15 +24,14 @@ class DynamicMasking:
     Which ones depends on the seed, the epoch and the number of the row, not on the batch, its length or the thread.
 
     Args:
-        folder: of the rows, with their `vocab.txt`.
+        folder: of the rows, with their tokenizer.
         masking: which tokens to hide.
         seed: of all choices.
     """
 
     def __init__(self, folder: str | os.PathLike[str], masking: Masking, seed: int) -> None:
-        content = (Path(folder) / VOCABULARY_FILE).read_text(encoding="utf-8")
-        self._pieces = pieces_of(content.removesuffix("\n").split("\n"))
-        self._vocabulary = digest([content.encode()])
+        self._pieces = describe_pieces(load_tokenizer(folder))
+        self._vocabulary = digest([(Path(folder) / VOCABULARY_FILE).read_bytes()])
         self._masking, self._seed = masking, seed
 
     def identity(self) -> dict[str, Any]:

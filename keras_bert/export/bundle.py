@@ -7,7 +7,7 @@ from keras_bert.export.runtimes import OnnxModel, TFLiteModel
 from keras_bert.folders import ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
 from keras_bert.tasks.base import Runtime, Task
 from keras_bert.tasks.registry import read_settings, restore
-from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.loading import load_tokenizer
 
 # What answers best for its size comes first.
 _FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE)
@@ -48,4 +48,4 @@ def load_exported(folder: str | os.PathLike[str], file: str = "", *, num_threads
     if not isinstance(settings.get("max_length"), int):
         raise ValueError(f"{folder / TASK_FILE} must say max_length, a whole number, got {settings}")
     runtime = open_file(folder / file, settings["max_length"], num_threads)
-    return restore(task, runtime, Tokenizer.load(folder), settings, folder / TASK_FILE)
+    return restore(task, runtime, load_tokenizer(folder), settings, folder / TASK_FILE)

@@ -8,7 +8,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_bert.folders import INPUT_NAMES, LOGITS
+from keras_bert.folders import LOGITS
+from keras_bert.models.encoder import input_names
 
 # The newest operator set that tf2onnx writes.
 OPSET = 18
@@ -17,11 +18,11 @@ OPSET = 18
 def export_onnx(model: keras.Model, path: str | os.PathLike[str], *, output: str = LOGITS, opset: int = OPSET) -> None:
     """Writes a model with one output as `.onnx`; equal models give equal bytes.
 
-    The graph takes `token_ids`, `segment_ids` and `padding_mask`, int32 (batch, length), and answers with float32
-    (batch, labels), (batch, length, labels) or whatever the model's output is.
+    The graph takes `token_ids`, `segment_ids` (where the model does) and `padding_mask`, int32 (batch, length), and
+    answers with float32 (batch, labels), (batch, length, labels) or whatever the model's output is.
 
     Args:
-        model: from `INPUT_NAMES` to one output.
+        model: from an encoder's inputs to one output.
         path: the file to write.
         output: the name of the output.
         opset: the version of ONNX' operator set.
@@ -29,12 +30,12 @@ def export_onnx(model: keras.Model, path: str | os.PathLike[str], *, output: str
     import onnx
     import tf2onnx
 
-    signature = [tf.TensorSpec((None, None), tf.int32, name=name) for name in INPUT_NAMES]
+    names = input_names(model)
+    signature = [tf.TensorSpec((None, None), tf.int32, name=name) for name in names]
 
     @tf.function(input_signature=signature, autograph=False)
-    def serve(token_ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor) -> dict[str, tf.Tensor]:
-        inputs = dict(zip(INPUT_NAMES, (token_ids, segment_ids, padding_mask), strict=True))
-        return {output: model(inputs, training=False)}
+    def serve(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {output: model(dict(zip(names, inputs, strict=True)), training=False)}
 
     proto, _ = tf2onnx.convert.from_function(serve, input_signature=signature, opset=opset)
     _make_canonical(proto.graph)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_bert.folders import INPUT_NAMES, LOGITS
+from keras_bert.folders import LOGITS
 
 Array = np.ndarray[Any, Any]
 
@@ -55,16 +55,18 @@ class TFLiteModel:
         self.lengths = tuple(sorted(names))
         self.max_length = self.lengths[-1]
         self._signatures = {length: interpreter.get_signature_runner(names[length]) for length in self.lengths}
-        details = self._signatures[self.lengths[-1]].get_output_details()
+        longest = self._signatures[self.lengths[-1]]
+        self._names = sorted(longest.get_input_details())
+        details = longest.get_output_details()
         self._shapes = {name: tuple(int(size) for size in details[name]["shape"]) for name in details}
         self.output = _for_task({name: Output((None, *shape[1:])) for name, shape in self._shapes.items()})
 
     def predict_on_batch(self, batch: Mapping[str, Array]) -> Any:
-        """The outputs for a batch of inputs by name, as a Keras model gives them."""
-        return self(**{name: batch[name] for name in INPUT_NAMES})
+        """The outputs for a batch of inputs by name, of which it takes its own, as a Keras model gives them."""
+        return self(**{name: batch[name] for name in self._names})
 
-    def __call__(self, token_ids: Array, segment_ids: Array, padding_mask: Array) -> Any:
-        """Three times (batch, length), any integers -> logits (batch, ...), or outputs with other names by their names.
+    def __call__(self, **inputs: Array) -> Any:
+        """Inputs (batch, length), any integers -> logits (batch, ...), or outputs with other names by their names.
 
         Each row runs in the shortest signature that holds its tokens, padding not counted. An output that runs along
         the tokens is 0 where a row has none.
@@ -72,18 +74,17 @@ class TFLiteModel:
         Raises:
             ValueError: a row has more tokens than the longest signature.
         """
-        given = zip(token_ids, segment_ids, padding_mask, strict=True)
-        rows = [self._run(dict(zip(INPUT_NAMES, row, strict=True))) for row in given]
-        width = token_ids.shape[1]
+        rows = [self._run(dict(zip(inputs, row, strict=True))) for row in zip(*inputs.values(), strict=True)]
+        width = inputs["token_ids"].shape[1]
         return _for_task({name: self._stack(name, [row[name] for row in rows], width) for name in self._shapes})
 
     def _run(self, row: dict[str, Array]) -> dict[str, Array]:
-        """Three times (length,) -> outputs; those along the tokens as long as the row without its padding."""
+        """Inputs (length,) -> outputs; those along the tokens as long as the row without its padding."""
         tokens = _count_tokens(row["padding_mask"])
         length = next((length for length in self.lengths if tokens <= length), None)
         if length is None:
             raise ValueError(f"a row must have at most {self.max_length} tokens, got {tokens}")
-        inputs = {name: np.zeros((1, length), np.int32) for name in INPUT_NAMES}
+        inputs = {name: np.zeros((1, length), np.int32) for name in row}
         for name, values in row.items():
             inputs[name][0, :tokens] = values[:tokens]
         outputs = self._signatures[length](**inputs)
@@ -129,19 +130,19 @@ class OnnxModel:
         except Exception as error:
             # The runtime's own errors have no kind in common.
             raise ValueError(f"{path} must be an .onnx file: {error}") from error
+        self._inputs = [given.name for given in self._session.get_inputs()]
         self._names = [output.name for output in self._session.get_outputs()]
         self.max_length = max_length
         self.output = _for_task({output.name: Output(tuple(output.shape)) for output in self._session.get_outputs()})
 
     def predict_on_batch(self, batch: Mapping[str, Array]) -> Any:
-        """The outputs for a batch of inputs by name, as a Keras model gives them."""
-        return self(**{name: batch[name] for name in INPUT_NAMES})
+        """The outputs for a batch of inputs by name, of which it takes its own, as a Keras model gives them."""
+        return self(**{name: batch[name] for name in self._inputs})
 
-    def __call__(self, token_ids: Array, segment_ids: Array, padding_mask: Array) -> Any:
+    def __call__(self, **inputs: Array) -> Any:
         """As `TFLiteModel`; an output that runs along the tokens has a value for padding, too."""
-        given = zip(INPUT_NAMES, (token_ids, segment_ids, padding_mask), strict=True)
-        inputs = {name: np.asarray(values, np.int32) for name, values in given}
-        return _for_task(dict(zip(self._names, self._session.run(self._names, inputs), strict=True)))
+        numbers = {name: np.asarray(values, np.int32) for name, values in inputs.items()}
+        return _for_task(dict(zip(self._names, self._session.run(self._names, numbers), strict=True)))
 
 
 _LENGTH = re.compile(SIGNATURE.format(length=r"(\d+)"))

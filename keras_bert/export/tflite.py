@@ -12,7 +12,8 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from keras_bert.compress.ranges import fixed_ranges
 from keras_bert.export.runtimes import SIGNATURE
-from keras_bert.folders import INPUT_NAMES, LOGITS
+from keras_bert.folders import LOGITS
+from keras_bert.models.encoder import input_names
 
 
 def export_tflite(
@@ -25,12 +26,12 @@ def export_tflite(
 ) -> None:
     """Writes a model with one output as `.tflite`.
 
-    The signatures `serve_32`, `serve_64`, ... take `token_ids`, `segment_ids` and `padding_mask`, int32
-    (1, length), and answer with float32 (1, labels), (1, length, labels) or whatever the model's output is. They share
-    their weights.
+    The signatures `serve_32`, `serve_64`, ... take `token_ids`, `segment_ids` (where the model does) and
+    `padding_mask`, int32 (1, length), and answer with float32 (1, labels), (1, length, labels) or whatever the model's
+    output is. They share their weights.
 
     Args:
-        model: from `INPUT_NAMES` to one output.
+        model: from an encoder's inputs to one output.
         path: the file to write.
         lengths: tokens of each signature.
         ranges: of the activations, what `QuantizationAware.finish` returned; kernels, token table and these
@@ -59,16 +60,17 @@ def _freeze(model: keras.Model, length: int, output: str) -> tf.types.experiment
 
     Of a file with several signatures the converter would keep variables as such, and quantize none of them.
     """
-    signature = [tf.TensorSpec((1, length), tf.int32, name=name) for name in INPUT_NAMES]
+    names = input_names(model)
+    signature = [tf.TensorSpec((1, length), tf.int32, name=name) for name in names]
 
     @tf.function(input_signature=signature, autograph=False)
     def classify(*inputs: tf.Tensor) -> tf.Tensor:
-        return model(dict(zip(INPUT_NAMES, inputs, strict=True)), training=False)
+        return model(dict(zip(names, inputs, strict=True)), training=False)
 
     frozen = convert_variables_to_constants_v2(classify.get_concrete_function())
 
-    @tf.function(input_signature=signature, autograph=False)
-    def serve(token_ids: tf.Tensor, segment_ids: tf.Tensor, padding_mask: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {output: frozen(token_ids, segment_ids, padding_mask)[0]}
+    @tf.function(autograph=False)
+    def serve(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {output: frozen(*(inputs[name] for name in names))[0]}
 
-    return serve.get_concrete_function()
+    return serve.get_concrete_function(**dict(zip(names, signature, strict=True)))

@@ -7,23 +7,8 @@ from typing import Any
 
 from keras_bert.config import Activation, EncoderConfig
 
-# Our field -> their key, by the type of the value.
-_NUMBERS = {
-    "vocabulary_size": "vocab_size",
-    "hidden_size": "hidden_size",
-    "num_layers": "num_hidden_layers",
-    "num_heads": "num_attention_heads",
-    "intermediate_size": "intermediate_size",
-    "max_length": "max_position_embeddings",
-    "num_segments": "type_vocab_size",
-}
-_RATES = {
-    "dropout": "hidden_dropout_prob",
-    "attention_dropout": "attention_probs_dropout_prob",
-    "initializer_range": "initializer_range",
-    "layer_norm_epsilon": "layer_norm_eps",
-}
-_ACTIVATION = "hidden_act"
+_RATES = ("dropout", "attention_dropout", "initializer_range", "layer_norm_epsilon")
+_ACTIVATION = "activation"
 
 
 def read_json(path: Path, kind: type = dict) -> Any:
@@ -88,37 +73,53 @@ def read_length(path: Path, content: Mapping[str, Any], key: str) -> int | None:
     return int(value)
 
 
-def read_encoder_config(path: Path, content: Mapping[str, Any], activations: Mapping[str, Activation]) -> EncoderConfig:
+def read_encoder_config(
+    path: Path,
+    content: Mapping[str, Any],
+    keys: Mapping[str, str],
+    activations: Mapping[str, Activation],
+    fixed: Mapping[str, Any] | None = None,
+) -> EncoderConfig:
     """The configuration that a file describes.
 
     Args:
         path: of the file, for messages.
         content: of the file, with what the library takes for granted.
+        keys: our field -> their key.
         activations: their name -> ours.
+        fixed: our field -> its value where the file does not say it.
 
     Raises:
         ValueError: a key is missing, or its value is of no use.
     """
-    for key in (*_NUMBERS.values(), *_RATES.values(), _ACTIVATION):
+    fields: dict[str, Any] = dict(fixed or {})
+    for field, key in keys.items():
         if key not in content:
             raise ValueError(f"{path} must say {key}")
-    for kind, noun, keys in ((int, "a whole number", _NUMBERS), (float, "a number", _RATES)):
-        for key in keys.values():
-            value = content[key]
-            if isinstance(value, bool) or not isinstance(value, int if kind is int else (int, float)):
+        value = content[key]
+        if field == _ACTIVATION:
+            if not isinstance(value, str) or value not in activations:
+                raise ValueError(f"{path}: {key} must be one of {sorted(activations)}, got {value!r}")
+            fields[field] = activations[value]
+        elif field not in fields:
+            kind, noun = ((int, float), "a number") if field in _RATES else (int, "a whole number")
+            if isinstance(value, bool) or not isinstance(value, kind):
                 raise ValueError(f"{path}: {key} must be {noun}, got {value!r}")
-    if not isinstance(content[_ACTIVATION], str) or content[_ACTIVATION] not in activations:
-        raise ValueError(f"{path}: {_ACTIVATION} must be one of {sorted(activations)}, got {content[_ACTIVATION]!r}")
+            fields[field] = value
+    # The rows of the table of positions, of which the first may be no token's.
+    fields["max_length"] -= fields.get("position_offset", 0)
+    if fields.get("embedding_size") == fields["hidden_size"] and not fields.get("shared_layers"):
+        fields["embedding_size"] = None  # no projection: ELECTRA's rule, where ALBERT always has one
     try:
-        return EncoderConfig(
-            **{field: content[key] for field, key in (_NUMBERS | _RATES).items()},
-            activation=activations[content[_ACTIVATION]],
-        )
+        return EncoderConfig(**fields)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
 
-def write_encoder_config(config: EncoderConfig, activation: str) -> dict[str, Any]:
+def write_encoder_config(config: EncoderConfig, keys: Mapping[str, str], activation: str) -> dict[str, Any]:
     """What `read_encoder_config` reads; `activation` is their name for it."""
-    values = {key: getattr(config, field) for field, key in (_NUMBERS | _RATES).items()}
-    return {**values, _ACTIVATION: activation}
+    values = {key: getattr(config, field) for field, key in keys.items()}
+    values[keys["max_length"]] += config.position_offset
+    if "embedding_size" in keys and config.embedding_size is None:
+        values[keys["embedding_size"]] = config.hidden_size
+    return {**values, keys[_ACTIVATION]: activation}

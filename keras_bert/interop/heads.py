@@ -18,7 +18,7 @@ from keras_bert.tasks.regression import build_regressor
 from keras_bert.tasks.token_classification import build_tagger
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 # The output layers before which there is a dropout.
 _OUTPUTS = {
@@ -82,7 +82,7 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
     raise ValueError(f"Head.task must be one of {sorted(TASKS)}, got {head.task!r}")
 
 
-def build_task(model: keras.Model, head: Head, tokenizer: "Tokenizer", max_length: int) -> Task:
+def build_task(model: keras.Model, head: Head, tokenizer: "BaseTokenizer", max_length: int) -> Task:
     """The task around a model of `build_model`; its further settings are the defaults, where there is room for them."""
     settings: dict[str, Any] = {"labels": head.labels} if head.labels else {}
     if head.task == "question_answering":

@@ -1,6 +1,6 @@
 """Folders of Hugging Face transformers and of sentence-transformers, read and written without PyTorch.
 
-A file decides which task it becomes, by `architectures` in its `config.json`:
+A file decides which task it becomes, by `architectures` in its `config.json`; for BERT and its family alike:
 
     BertModel                            Embedding, pooled as the files of sentence-transformers say, else by the mean
     BertForPreTraining, BertForMaskedLM  Pretraining
@@ -11,9 +11,10 @@ A file decides which task it becomes, by `architectures` in its `config.json`:
 
 import functools
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -21,15 +22,8 @@ import numpy as np
 from keras_bert.folders import TOKENIZER_FILE, staged_files
 from keras_bert.interop import hugging_face_config
 from keras_bert.interop.configs import write_json
+from keras_bert.interop.families import Family, family_of
 from keras_bert.interop.heads import Head, build_model, build_task, head_of
-from keras_bert.interop.names import (
-    HUGGING_FACE,
-    HUGGING_FACE_BUFFERS,
-    HUGGING_FACE_COPIES,
-    HUGGING_FACE_NEXT_SENTENCE,
-    HUGGING_FACE_PREFIX,
-    hugging_face_name,
-)
 from keras_bert.interop.safetensors_files import FILE, INDEX_FILE, open_tensors, save_tensors
 from keras_bert.interop.sentence_transformers import (
     LENGTH_FILE,
@@ -43,12 +37,26 @@ from keras_bert.interop.vocabularies import (
     SPECIAL_TOKENS_FILE,
     Vocabulary,
     check_size,
+    read_definition,
+    read_most,
     read_vocabulary,
+    write_definition,
     write_vocabulary,
 )
-from keras_bert.interop.weights import POOLER, Array, Tensors, has_pooler, read_weights, write_weights, zero_pooler
+from keras_bert.interop.weights import (
+    POOLER_LAYER,
+    Array,
+    Tensors,
+    has_pooler,
+    read_weights,
+    write_weights,
+    zero_pooler,
+)
 from keras_bert.models.encoder import config_of, has_layer
 from keras_bert.tasks.base import Task
+
+if TYPE_CHECKING:
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 _OF_TOKENIZER = ("tensorflow", "tensorflow_text")
 # What transformers or sentence-transformers would read beside the files that are written.
@@ -70,8 +78,8 @@ def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
     as many tokens as there are positions. A classifier gives logits, as in transformers.
 
     Args:
-        folder: with `config.json`, `model.safetensors` (or shards and their index), `vocab.txt` or `tokenizer.json`,
-            and `tokenizer_config.json`.
+        folder: with `config.json`, `model.safetensors` (or shards and their index), `vocab.txt` or `tokenizer.json`
+            (of byte-level BPE and unigram the latter), and `tokenizer_config.json`.
 
     Raises:
         FileNotFoundError: a file is missing, or the weights are there only as a pickle.
@@ -81,6 +89,7 @@ def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
     """
     # Reading text into tokens is TensorFlow's work; all else runs without it.
     try:
+        from keras_bert.tokenizers.subwords import SubwordTokenizer
         from keras_bert.tokenizers.tokenizer import Tokenizer
     except ModuleNotFoundError as error:
         if error.name not in _OF_TOKENIZER:
@@ -92,12 +101,24 @@ def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
         ) from error
 
     folder = Path(folder)
-    content = hugging_face_config.read_config(folder)
-    vocabulary = read_vocabulary(folder)
-    check_size(str(folder), vocabulary.pieces, hugging_face_config.read_encoder(folder, content).vocabulary_size)
-    model, head, longest = _read_model(folder, content)
-    lengths = [config_of(model).max_length, vocabulary.max_length, longest]
-    tokenizer = Tokenizer(vocabulary.pieces, vocabulary.lowercase)
+    family, content = hugging_face_config.read_config(folder)
+    definition = read_definition(folder)
+    tokenizer: BaseTokenizer
+    if definition is None:
+        vocabulary = read_vocabulary(folder)
+        most, tokenizer = vocabulary.max_length, Tokenizer(vocabulary.pieces, vocabulary.lowercase)
+    else:
+        most, tokenizer = read_most(folder), SubwordTokenizer(definition)
+    rows = hugging_face_config.read_encoder(folder, family, content).vocabulary_size
+    check_size(str(folder), tokenizer.vocabulary, rows)
+    padding = content.get("pad_token_id")
+    if padding not in (None, tokenizer.pad_id):
+        raise ValueError(
+            f"{folder}: the tokenizer must have padding as {padding}, as config.json says, got {tokenizer.pad_id}; "
+            "likely it is another family's"
+        )
+    model, head, longest = _read_model(folder, family, content)
+    lengths = [config_of(model).max_length, most, longest]
     return build_task(model, head, tokenizer, min(length for length in lengths if length is not None))
 
 
@@ -108,35 +129,45 @@ def read_model(folder: str | os.PathLike[str]) -> keras.Model:
         FileNotFoundError: see `from_hugging_face`.
         ValueError: see `from_hugging_face`.
     """
-    return _read_model(Path(folder), hugging_face_config.read_config(Path(folder)))[0]
+    return _read_model(Path(folder), *hugging_face_config.read_config(Path(folder)))[0]
 
 
-def to_hugging_face(task: Task, folder: str | os.PathLike[str]) -> None:
+def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str | None = None) -> None:
     """Writes a task as transformers, and for an embedding also sentence-transformers, loads it.
 
     Writes `config.json`, `model.safetensors`, `vocab.txt` and `tokenizer_config.json`; all of them or none. Weights
     are written in float32; settings of answers, as the stride of question answering, have no place in these files.
-    Hugging Face's `BertModel` always has a pooler: that of an encoder without one is written
+    Hugging Face's `BertModel` always has a pooler, as RoBERTa's and ALBERT's: that of an encoder without one is written
     as zeros, which `from_hugging_face` takes for none.
 
+    Args:
+        task: what to write.
+        folder: where to.
+        family: the `model_type` to write it as; None for the first of `FAMILIES` whose models compute the same.
+
     Raises:
-        ValueError: Hugging Face's BERT has no head like the task's, as for pooling by the mean under a classifier;
+        ValueError: the family has no model like the task's, as for pooling by the mean under a classifier;
             or `folder` holds a file that would be read beside those written.
     """
     folder = Path(folder)
-    config, head = config_of(task.model), head_of(task)
-    tensors = write_weights(task.model, HUGGING_FACE)
+    config, head, pooler = config_of(task.model), head_of(task), has_layer(task.model, "pooler")
+    kind = family_of(config, family, pooler=pooler)
+    form = kind.form(head.task)
+    tensors = write_weights(task.model, form)
     if head.task == "embedding":
-        if not has_layer(task.model, "pooler"):
-            tensors |= zero_pooler(HUGGING_FACE, config.hidden_size)
+        if not pooler and POOLER_LAYER in form.stems:
+            tensors |= zero_pooler(form, config.hidden_size)
         # transformers names the tensors of an encoder that stands alone without it.
-        tensors = {name.removeprefix(HUGGING_FACE_PREFIX): array for name, array in tensors.items()}
+        tensors = {name.removeprefix(kind.prefix): array for name, array in tensors.items()}
     tokenizer = task.tokenizer
     with staged_files(folder) as staging:
-        content = hugging_face_config.write_config(config, head, tokenizer.pad_id)
+        content = hugging_face_config.write_config(config, head, kind, tokenizer.pad_id)
         write_json(staging / hugging_face_config.FILE, content)
         save_tensors(tensors, staging / FILE)
-        write_vocabulary(staging, Vocabulary(tokenizer.vocabulary, tokenizer.lowercase, task.max_length))
+        if tokenizer.lowercase is None:
+            write_definition(staging, tokenizer.definition(), tokenizer.special, task.max_length)
+        else:
+            write_vocabulary(staging, Vocabulary(tokenizer.vocabulary, tokenizer.lowercase, task.max_length))
         if head.task == "embedding":
             write_pooling(staging, Pooled(head.pooling, head.normalize, task.max_length), config.hidden_size)
         for name in _MISLEADING:
@@ -144,43 +175,56 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str]) -> None:
                 raise ValueError(f"{folder} must not hold {name}, which would be read beside what is written")
 
 
-def _read_model(folder: Path, content: Mapping[str, Any]) -> tuple[keras.Model, Head, int | None]:
+def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tuple[keras.Model, Head, int | None]:
     """The filled model, its head, and the most tokens of a text where sentence-transformers limits them."""
-    config = hugging_face_config.read_encoder(folder, content)
-    tensors = _present_names(open_tensors(folder), folder)
-    head = hugging_face_config.read_head(folder, content, next_sentence=HUGGING_FACE_NEXT_SENTENCE in tensors)
+    config = hugging_face_config.read_encoder(folder, family, content)
+    tensors = open_tensors(folder)
+    task = family.architectures()[hugging_face_config.architecture_of(folder, family, content)]
+    form, copies = family.form(task), family.copies(task)
+    tensors = _present_names(tensors, folder, family, copies)
+    both = f"{form.stems.get('next_sentence', '')}.weight" in tensors
+    head = hugging_face_config.read_head(folder, family, content, next_sentence=both)
     longest = None
     if head.task == "embedding":
         pooling, normalize, longest = read_pooling(folder)
         head = Head(task=head.task, pooling=pooling, normalize=normalize)
-    model = build_model(config, head, pooler=has_pooler(tensors, HUGGING_FACE))
-    _check_copies(tensors, folder)
-    ignored = {*HUGGING_FACE_BUFFERS, *(HUGGING_FACE_COPIES if head.task == "pretraining" else ())}
+    model = build_model(config, head, pooler=has_pooler(tensors, form))
+    _check_copies(tensors, folder, copies)
+    ignored = {*copies, *(f"{family.prefix}embeddings.{name}" for name in _BUFFERS)}
     if not has_layer(model, "pooler"):
         # Files of heads that do not read the pooler often hold it all the same.
-        ignored |= {foreign.name for foreign in HUGGING_FACE.names(POOLER).values()}
-    read_weights(model, tensors, HUGGING_FACE, source=str(folder), ignored=ignored)
+        stem = family.form("embedding").stems.get(POOLER_LAYER)
+        ignored |= {f"{stem}.weight", f"{stem}.bias"}
+    read_weights(model, tensors, form, source=str(folder), ignored=ignored)
     return model, head, longest
 
 
-def _present_names(tensors: Tensors, folder: Path) -> Tensors:
+# Numbers from 0 on, and zeros, that old versions kept among the weights.
+_BUFFERS = ("position_ids", "token_type_ids")
+
+
+def _present_names(tensors: Tensors, folder: Path, family: Family, copies: Mapping[str, str]) -> Tensors:
     """The same tensors by the names that transformers gives them today."""
+    roots = {stem.partition(".")[0] for stem in family.encoder.values()}
     renamed = {}
     for name in tensors:
-        present = hugging_face_name(name)
+        present = re.sub(r"\bLayerNorm\.gamma$", "LayerNorm.weight", name)
+        present = re.sub(r"\bLayerNorm\.beta$", "LayerNorm.bias", present)
+        if present.partition(".")[0] in roots:  # the file holds an encoder alone
+            present = family.prefix + present
         if present in renamed:
             raise ValueError(f"{folder} holds {present!r} twice, once by an old name")
         renamed[present] = functools.partial(tensors.__getitem__, name)
-    for copy, original in HUGGING_FACE_COPIES.items():
+    for copy, original in copies.items():
         if copy in renamed and original not in renamed:
             renamed[original] = renamed[copy]
     return Tensors(renamed)
 
 
-def _check_copies(tensors: Mapping[str, Array], folder: Path) -> None:
-    for copy, original in HUGGING_FACE_COPIES.items():
+def _check_copies(tensors: Mapping[str, Array], folder: Path, copies: Mapping[str, str]) -> None:
+    for copy, original in copies.items():
         if copy in tensors and not np.array_equal(tensors[copy], tensors[original]):
             raise ValueError(
-                f"{folder}: tensor {copy!r} must equal {original!r}, which this library's BERT uses in both places; "
+                f"{folder}: tensor {copy!r} must equal {original!r}, which this library uses in both places; "
                 "a model whose weights are not tied is not supported"
             )

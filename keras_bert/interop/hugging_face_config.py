@@ -1,26 +1,21 @@
-"""`config.json` of Hugging Face's BERT: the encoder, the head, and what of it this library does not do.
+"""`config.json` of Hugging Face: the encoder, the head, and what of it this library does not do.
 
-Keys and defaults are those of `configuration_bert.py` and `configuration_utils.py` of huggingface/transformers.
+Keys and defaults are those of the families' own configurations and of `configuration_utils.py` of
+huggingface/transformers.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from keras_bert.config import Activation, EncoderConfig
 from keras_bert.interop.configs import check_only, read_encoder_config, read_json, write_encoder_config
+from keras_bert.interop.families import BOTH_HEADS, Family, find_family
 from keras_bert.interop.heads import Head
 
 FILE = "config.json"
 
-ARCHITECTURES = {
-    "BertModel": "embedding",
-    "BertForPreTraining": "pretraining",
-    "BertForMaskedLM": "pretraining",
-    "BertForSequenceClassification": "classification",
-    "BertForTokenClassification": "token_classification",
-    "BertForQuestionAnswering": "question_answering",
-}
 _ACTIVATIONS: dict[str, Activation] = {
     "gelu": "gelu_erf",
     "gelu_new": "gelu_tanh",
@@ -29,9 +24,8 @@ _ACTIVATIONS: dict[str, Activation] = {
 }
 _WRITTEN_ACTIVATIONS: dict[Activation, str] = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu"}
 
-# Keys that change what transformers computes, with the one value that is BERT as this library has it.
+# Keys that change what transformers computes, with the one value that this library has.
 _ONLY: dict[str, Any] = {
-    "model_type": "bert",
     "position_embedding_type": "absolute",
     "is_decoder": False,
     "is_encoder_decoder": False,
@@ -44,20 +38,19 @@ _ONLY: dict[str, Any] = {
 _CROSS_ENCODER_KEYS = ("sbert_ce_default_activation_function", "sentence_transformers")
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """The content of `config.json`.
+def read_config(folder: Path) -> tuple[Family, dict[str, Any]]:
+    """The content of `config.json`, and whose it is.
 
     Raises:
         FileNotFoundError: there is none.
-        ValueError: it describes no BERT, or one that this library does not have.
+        ValueError: it describes a model that this library does not have.
     """
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}; checkpoints are not downloaded")
     path = folder / FILE
     content: dict[str, Any] = read_json(path)
-    if content.get("model_type") is None:
-        raise ValueError(f"{path} must say model_type; 'bert' is supported")
-    check_only(path, content, _ONLY)
+    family = find_family(content.get("model_type"), str(path))
+    check_only(path, content, {**_ONLY, **family.only})
     for key in _CROSS_ENCODER_KEYS:
         said = content.get(key)
         activation = said.get("activation_fn") if isinstance(said, dict) else said
@@ -66,37 +59,41 @@ def read_config(folder: Path) -> dict[str, Any]:
                 f"{path}: {key} must ask for no activation of the logits, got {activation!r}, which is not "
                 "supported; without the key, the model gives logits"
             )
-    architecture_of(path, content)
-    return content
+    architecture_of(path, family, content)
+    return family, content
 
 
-def architecture_of(path: Path, content: Mapping[str, Any]) -> str:
-    """The key of `ARCHITECTURES` that a file names.
+def architecture_of(path: Path, family: Family, content: Mapping[str, Any]) -> str:
+    """The class of the family that a file names.
 
     Raises:
         ValueError: it names none, or several.
     """
-    named = content.get("architectures") or []
-    known = isinstance(named, list) and len(named) == 1 and isinstance(named[0], str) and named[0] in ARCHITECTURES
-    if not known:
-        raise ValueError(f"{path}: architectures must be one of {list(ARCHITECTURES)}, got {named!r}")
+    named, known = content.get("architectures") or [], family.architectures()
+    if not (isinstance(named, list) and len(named) == 1 and isinstance(named[0], str) and named[0] in known):
+        raise ValueError(f"{path}: architectures must be one of {list(known)}, got {named!r}")
     return str(named[0])
 
 
-def read_encoder(folder: Path, content: Mapping[str, Any]) -> EncoderConfig:
+def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> EncoderConfig:
     """The encoder that the file describes.
 
     Raises:
         ValueError: a key is missing, or its value is of no use.
     """
-    return read_encoder_config(folder / FILE, {"layer_norm_eps": 1e-12, **content}, _ACTIVATIONS)
+    path, content = folder / FILE, {"layer_norm_eps": 1e-12, **content}
+    config = read_encoder_config(path, content, family.keys, _ACTIVATIONS, family.fixed)
+    if not family.dropout_before_pooler:
+        return config
+    return dataclasses.replace(config, pooler_dropout=_read_dropout(path, family, content, "classification"))
 
 
-def read_head(folder: Path, content: Mapping[str, Any], *, next_sentence: bool) -> Head:
+def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_sentence: bool) -> Head:
     """The head that the file describes; an embedding's pooling stands elsewhere.
 
     Args:
         folder: of the file, for messages.
+        family: whose it is.
         content: of the file.
         next_sentence: whether the checkpoint holds the second head of pre-training.
 
@@ -104,14 +101,14 @@ def read_head(folder: Path, content: Mapping[str, Any], *, next_sentence: bool) 
         ValueError: this library has no such head.
     """
     path = folder / FILE
-    architecture = architecture_of(path, content)
-    task = ARCHITECTURES[architecture]
+    architecture = architecture_of(path, family, content)
+    task = family.architectures()[architecture]
     if task == "pretraining":
         check_only(path, content, {"tie_word_embeddings": True})
-        return Head(task=task, next_sentence=next_sentence or architecture == "BertForPreTraining")
+        return Head(task=task, next_sentence=next_sentence or architecture.endswith(BOTH_HEADS))
     if task in ("embedding", "question_answering"):
         return Head(task=task)
-    dropout = _read_dropout(path, content)
+    dropout = _read_dropout(path, family, content, task)
     labels = _read_labels(path, content)
     if task == "token_classification":
         return Head(task=task, labels=labels, dropout=dropout)
@@ -120,12 +117,17 @@ def read_head(folder: Path, content: Mapping[str, Any], *, next_sentence: bool) 
     return Head(task="regression", dropout=dropout) if regression else Head(task=task, labels=labels, dropout=dropout)
 
 
-def write_config(config: EncoderConfig, head: Head, pad_id: int) -> dict[str, Any]:
-    """The content of `config.json`; `read_encoder` and `read_head` read it."""
-    architecture = architecture_for(head)
+def write_config(config: EncoderConfig, head: Head, family: Family, pad_id: int) -> dict[str, Any]:
+    """The content of `config.json`; `read_encoder` and `read_head` read it.
+
+    Raises:
+        ValueError: the family has no such head.
+    """
+    architecture = family.architecture(head.task, next_sentence=head.next_sentence)
     content: dict[str, Any] = {
-        **write_encoder_config(config, _WRITTEN_ACTIVATIONS[config.activation]),
-        **{key: value for key, value in _ONLY.items() if value not in (None, {})},
+        "model_type": family.name,
+        **write_encoder_config(config, family.keys, _WRITTEN_ACTIVATIONS[config.activation]),
+        **{key: value for key, value in {**_ONLY, **family.only}.items() if value not in (None, {})},
         "architectures": [architecture],
         "pad_token_id": pad_id,
         "tie_word_embeddings": True,
@@ -134,26 +136,25 @@ def write_config(config: EncoderConfig, head: Head, pad_id: int) -> dict[str, An
         labels = head.labels or ("LABEL_0",)
         content["id2label"] = {str(number): label for number, label in enumerate(labels)}
         content["label2id"] = {label: number for number, label in enumerate(labels)}
-        content["classifier_dropout"] = head.dropout
-    if architecture == "BertForSequenceClassification":
+        content[_dropout_key(family, head.task)] = head.dropout
+    if head.task in ("classification", "regression"):
         content["problem_type"] = "regression" if head.task == "regression" else "single_label_classification"
     return content
 
 
-def architecture_for(head: Head) -> str:
-    """The key of `ARCHITECTURES` that has such a head."""
-    if head.task == "pretraining":
-        return "BertForPreTraining" if head.next_sentence else "BertForMaskedLM"
-    task = "classification" if head.task == "regression" else head.task
-    return next(architecture for architecture, of in ARCHITECTURES.items() if of == task)
+def _dropout_key(family: Family, task: str) -> str:
+    # DistilBERT's head for tokens goes by the rate of its encoder.
+    of_tokens = task == "token_classification" and family.classifier_dropout == "seq_classif_dropout"
+    return family.keys["dropout"] if of_tokens else family.classifier_dropout
 
 
-def _read_dropout(path: Path, content: Mapping[str, Any]) -> float:
-    rate = content.get("classifier_dropout")
+def _read_dropout(path: Path, family: Family, content: Mapping[str, Any], task: str) -> float:
+    key = _dropout_key(family, task)
+    rate = content.get(key)
     if rate is None:
-        rate = content["hidden_dropout_prob"]
+        rate = content[family.keys["dropout"]]
     elif isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate < 1:
-        raise ValueError(f"{path}: classifier_dropout must be a number from 0 on and below 1, or null, got {rate!r}")
+        raise ValueError(f"{path}: {key} must be a number from 0 on and below 1, or null, got {rate!r}")
     return float(rate)
 
 

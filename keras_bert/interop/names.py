@@ -1,64 +1,43 @@
 """What other libraries call our weights: one table, read in both directions.
 
-Sources: `modeling.py`, `run_pretraining.py`, `run_classifier.py` and `run_squad.py` of google-research/bert, and
-`models/bert/modeling_bert.py` of huggingface/transformers.
+Source of Google's names: `modeling.py`, `run_pretraining.py`, `run_classifier.py` and `run_squad.py` of
+google-research/bert. Those of Hugging Face stand with the families.
 """
 
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 Kind = Literal["table", "norm", "dense", "output", "bias"]
 
 
-class Part(NamedTuple):
-    """A layer: where it stands in our models, what it holds, and what others call it; `{}` is a block's number."""
-
-    ours: str
-    kind: Kind
-    hugging_face: str
-    tf1: str
-
-
-PARTS = (
-    Part("token_embedding", "table", "bert.embeddings.word_embeddings", "bert/embeddings/word_embeddings"),
-    Part("position_embedding", "table", "bert.embeddings.position_embeddings", "bert/embeddings/position_embeddings"),
-    Part(
-        "segment_embedding", "table", "bert.embeddings.token_type_embeddings", "bert/embeddings/token_type_embeddings"
-    ),
-    Part("embeddings_norm", "norm", "bert.embeddings.LayerNorm", "bert/embeddings/LayerNorm"),
-    *(
-        Part(f"block_{{}}/{ours}", kind, f"bert.encoder.layer.{{}}.{theirs}", f"bert/encoder/layer_{{}}/{google}")
-        for ours, kind, theirs, google in (
-            Part("attention/query", "dense", "attention.self.query", "attention/self/query"),
-            Part("attention/key", "dense", "attention.self.key", "attention/self/key"),
-            Part("attention/value", "dense", "attention.self.value", "attention/self/value"),
-            Part("attention/output_projection", "dense", "attention.output.dense", "attention/output/dense"),
-            Part("attention_norm", "norm", "attention.output.LayerNorm", "attention/output/LayerNorm"),
-            Part("feed_forward/intermediate", "dense", "intermediate.dense", "intermediate/dense"),
-            Part("feed_forward/output_projection", "dense", "output.dense", "output/dense"),
-            Part("feed_forward_norm", "norm", "output.LayerNorm", "output/LayerNorm"),
-        )
-    ),
-    Part("pooler/dense", "dense", "bert.pooler.dense", "bert/pooler/dense"),
-    Part("masked_token_transform/dense", "dense", "cls.predictions.transform.dense", "cls/predictions/transform/dense"),
-    Part(
-        "masked_token_transform/norm",
-        "norm",
-        "cls.predictions.transform.LayerNorm",
-        "cls/predictions/transform/LayerNorm",
-    ),
-    Part("masked_token_bias", "bias", "cls.predictions", "cls/predictions/"),
-    Part("next_sentence", "output", "cls.seq_relationship", "cls/seq_relationship/"),
+# Our layers, what each holds, and Google's name for it, if it has one; `{}` is a block's number.
+_LAYERS: tuple[tuple[str, Kind, str | None], ...] = (
+    ("token_embedding", "table", "bert/embeddings/word_embeddings"),
+    ("position_embedding", "table", "bert/embeddings/position_embeddings"),
+    ("segment_embedding", "table", "bert/embeddings/token_type_embeddings"),
+    ("embeddings_norm", "norm", "bert/embeddings/LayerNorm"),
+    ("embedding_projection/dense", "dense", None),
+    ("block_{}/attention/query", "dense", "bert/encoder/layer_{}/attention/self/query"),
+    ("block_{}/attention/key", "dense", "bert/encoder/layer_{}/attention/self/key"),
+    ("block_{}/attention/value", "dense", "bert/encoder/layer_{}/attention/self/value"),
+    ("block_{}/attention/output_projection", "dense", "bert/encoder/layer_{}/attention/output/dense"),
+    ("block_{}/attention_norm", "norm", "bert/encoder/layer_{}/attention/output/LayerNorm"),
+    ("block_{}/feed_forward/intermediate", "dense", "bert/encoder/layer_{}/intermediate/dense"),
+    ("block_{}/feed_forward/output_projection", "dense", "bert/encoder/layer_{}/output/dense"),
+    ("block_{}/feed_forward_norm", "norm", "bert/encoder/layer_{}/output/LayerNorm"),
+    ("pooler/dense", "dense", "bert/pooler/dense"),
+    ("masked_token_transform/dense", "dense", "cls/predictions/transform/dense"),
+    ("masked_token_transform/norm", "norm", "cls/predictions/transform/LayerNorm"),
+    ("masked_token_bias", "bias", "cls/predictions/"),
+    ("next_sentence", "output", "cls/seq_relationship/"),
     # run_classifier.py has one head, without a scope, for whatever is read from the pooled output.
-    Part("classifier", "output", "classifier", ""),
-    Part("regressor", "output", "classifier", ""),
-    Part("span_classifier", "output", "qa_outputs", "cls/squad/"),
+    ("classifier", "output", ""),
+    ("regressor", "output", ""),
+    ("span_classifier", "output", "cls/squad/"),
 )
-
-# Google's code has no head for tokens; this name is ours, made like that of run_squad.py.
-TF1_TAGGER = Part("classifier", "output", "classifier", "cls/token_classification/")
+_KINDS: dict[str, Kind] = {layer: kind for layer, kind, _ in _LAYERS}
 
 
 class Foreign(NamedTuple):
@@ -74,34 +53,29 @@ class Format:
 
     Attributes:
         title: of the library.
-        column: of `Part`.
+        stems: our layer -> what its weights' names begin with; `{}` is a block's number in both.
         suffixes: for each kind of layer, our weight -> its ending and whether it is transposed.
     """
 
     title: str
-    column: Literal["hugging_face", "tf1"]
-    suffixes: dict[Kind, dict[str, Foreign]]
+    stems: Mapping[str, str]
+    suffixes: Mapping[Kind, Mapping[str, Foreign]]
 
-    def names(self, paths: Iterable[str], replaced: Iterable[Part] = ()) -> dict[str, Foreign]:
-        """The foreign tensor of each of our weights, by the weight's path.
-
-        Args:
-            paths: of a model's weights, as `block_0/attention/query/kernel`.
-            replaced: parts that stand for those of the table with the same place in our models.
+    def names(self, paths: Iterable[str]) -> dict[str, Foreign]:
+        """The foreign tensor of each of our weights, by the weight's path, as `block_0/attention/query/kernel`.
 
         Raises:
             ValueError: the format has no name for a weight.
         """
-        parts = {part.ours: part for part in (*PARTS, *replaced)}
         found = {}
         for path in paths:
             layer, _, weight = path.rpartition("/")
             block = re.match(r"block_(\d+)/", layer)
-            part = parts.get(layer if block is None else layer.replace(block[0], "block_{}/", 1))
-            if part is None or weight not in self.suffixes[part.kind]:
+            place = layer if block is None else layer.replace(block[0], "block_{}/", 1)
+            if place not in self.stems or weight not in self.suffixes[_KINDS[place]]:
                 raise ValueError(f"{self.title} has no name for the weight {path!r}")
-            suffix = self.suffixes[part.kind][weight]
-            stem: str = getattr(part, self.column)
+            suffix = self.suffixes[_KINDS[place]][weight]
+            stem = self.stems[place]
             found[path] = Foreign((stem if block is None else stem.format(block[1])) + suffix.name, suffix.transposed)
         return found
 
@@ -109,22 +83,18 @@ class Format:
 # PyTorch's Linear keeps its kernel as (outputs, inputs).
 _LINEAR = {"kernel": Foreign(".weight", transposed=True), "bias": Foreign(".bias")}
 
-HUGGING_FACE = Format(
-    "Hugging Face",
-    "hugging_face",
-    {
-        "table": {"embeddings": Foreign(".weight")},
-        "norm": {"gamma": Foreign(".weight"), "beta": Foreign(".bias")},
-        "dense": _LINEAR,
-        "output": _LINEAR,
-        "bias": {"bias": Foreign(".bias")},
-    },
-)
+HUGGING_FACE_SUFFIXES: Mapping[Kind, Mapping[str, Foreign]] = {
+    "table": {"embeddings": Foreign(".weight")},
+    "norm": {"gamma": Foreign(".weight"), "beta": Foreign(".bias")},
+    "dense": _LINEAR,
+    "output": _LINEAR,
+    "bias": {"bias": Foreign(".bias")},
+}
 
 # The heads' own matrices are (outputs, inputs), used with `transpose_b`.
 TF1 = Format(
     "google-research/bert",
-    "tf1",
+    {layer: theirs for layer, _, theirs in _LAYERS if theirs is not None},
     {
         "table": {"embeddings": Foreign("")},
         "norm": {"gamma": Foreign("/gamma"), "beta": Foreign("/beta")},
@@ -134,23 +104,8 @@ TF1 = Format(
     },
 )
 
-# Hugging Face's copies of other tensors: ours to leave out, and to compare where a file holds them.
-HUGGING_FACE_COPIES = {
-    "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
-    "cls.predictions.decoder.bias": "cls.predictions.bias",
-}
-# Numbers from 0 on, and zeros, that old versions kept among the weights.
-HUGGING_FACE_BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
-HUGGING_FACE_NEXT_SENTENCE = "cls.seq_relationship.weight"
-HUGGING_FACE_PREFIX = "bert."
-_HUGGING_FACE_ROOTS = ("embeddings.", "encoder.", "pooler.")
-
-
-def hugging_face_name(name: str) -> str:
-    """The present name of a tensor whose file may be old, or hold an encoder alone."""
-    name = re.sub(r"\bLayerNorm\.gamma$", "LayerNorm.weight", name)
-    name = re.sub(r"\bLayerNorm\.beta$", "LayerNorm.bias", name)
-    return HUGGING_FACE_PREFIX + name if name.startswith(_HUGGING_FACE_ROOTS) else name
+# Google's code has no head for tokens; this name is ours, made like that of run_squad.py.
+TF1_TAGGER = dataclasses.replace(TF1, stems={**TF1.stems, "classifier": "cls/token_classification/"})
 
 
 def is_training_state(name: str) -> bool:

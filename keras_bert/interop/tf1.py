@@ -21,8 +21,9 @@ from keras_bert.checks import check
 from keras_bert.config import Activation
 from keras_bert.folders import VOCABULARY_FILE, staged_files
 from keras_bert.interop.configs import read_encoder_config, read_json, write_encoder_config, write_json
+from keras_bert.interop.families import BERT
 from keras_bert.interop.heads import Head, build_model, build_task, head_of
-from keras_bert.interop.names import TF1, TF1_TAGGER, Part, is_training_state
+from keras_bert.interop.names import TF1, TF1_TAGGER, Format, is_training_state
 from keras_bert.interop.vocabularies import check_size, read_pieces, write_pieces
 from keras_bert.interop.weights import (
     POOLER,
@@ -50,12 +51,12 @@ _EPSILON_KEY = "layer_norm_eps"
 # What TensorFlow raises for damaged files; reads beyond the end are IndexErrors.
 _DAMAGES = (tf.errors.OpError, IndexError, RuntimeError, ValueError)
 
-# A weight of ours that only checkpoints with this head have, and the parts that name it.
-_MARKS: dict[str, tuple[str, tuple[Part, ...]]] = {
-    "pretraining": ("masked_token_bias/bias", ()),
-    "question_answering": ("span_classifier/bias", ()),
-    "token_classification": ("classifier/bias", (TF1_TAGGER,)),
-    "classification": ("classifier/bias", ()),
+# A weight of ours that only checkpoints with this head have, and the names by which it is known.
+_MARKS: dict[str, tuple[str, Format]] = {
+    "pretraining": ("masked_token_bias/bias", TF1),
+    "question_answering": ("span_classifier/bias", TF1),
+    "token_classification": ("classifier/bias", TF1_TAGGER),
+    "classification": ("classifier/bias", TF1),
 }
 
 
@@ -82,7 +83,7 @@ def from_tf1(
     """
     prefix = Path(prefix)
     path = prefix.parent / CONFIG_FILE
-    config = read_encoder_config(path, {**read_json(path), _EPSILON_KEY: _EPSILON}, _ACTIVATIONS)
+    config = read_encoder_config(path, {**read_json(path), _EPSILON_KEY: _EPSILON}, BERT.keys, _ACTIVATIONS)
     if not (prefix.parent / VOCABULARY_FILE).is_file():
         raise FileNotFoundError(f"{prefix.parent} has no {VOCABULARY_FILE}")
     pieces = read_pieces(prefix.parent / VOCABULARY_FILE)
@@ -92,7 +93,7 @@ def from_tf1(
     model = build_model(config, head, pooler=has_pooler(tensors, TF1))
     # Google's graphs always have a pooler, also where nothing reads it.
     ignored = () if has_layer(model, "pooler") else [foreign.name for foreign in TF1.names(POOLER).values()]
-    read_weights(model, tensors, TF1, source=str(prefix), ignored=ignored, replaced=_replaced(head, tensors))
+    read_weights(model, tensors, _format(head, tensors), source=str(prefix), ignored=ignored)
     return build_task(model, head, Tokenizer(pieces, lowercase), config.max_length)
 
 
@@ -108,17 +109,19 @@ def to_tf1(task: Task, prefix: str | os.PathLike[str]) -> None:
     """
     prefix = Path(prefix)
     config, head = config_of(task.model), head_of(task)
+    misfit = BERT.misfit(config, pooler=has_layer(task.model, "pooler"))
+    check("to_tf1", "encoder", misfit is None, f"be a BERT: {misfit}", "another family's")
     check("to_tf1", "activation", config.activation in _WRITTEN_ACTIVATIONS, "be gelu_tanh or relu", config.activation)
     same = config.layer_norm_epsilon == _EPSILON
     check("to_tf1", "layer_norm_epsilon", same, f"be {_EPSILON}", config.layer_norm_epsilon)
     plain = head.task != "embedding" or (head.pooling == "mean" and not head.normalize)
     rule = "be the mean, not normalized, as the files do not say it; build another on `task.encoder`"
     check("to_tf1", "embedding", plain, rule, (head.pooling, head.normalize))
-    tensors = write_weights(task.model, TF1, replaced=_replaced(head, {}))
+    tensors = write_weights(task.model, _format(head, {}))
     if not has_layer(task.model, "pooler"):
         tensors |= zero_pooler(TF1, config.hidden_size)
     with staged_files(prefix.parent) as staging:
-        content = write_encoder_config(config, _WRITTEN_ACTIVATIONS[config.activation])
+        content = write_encoder_config(config, BERT.keys, _WRITTEN_ACTIVATIONS[config.activation])
         del content[_EPSILON_KEY]
         write_json(staging / CONFIG_FILE, content)
         write_pieces(staging / VOCABULARY_FILE, task.tokenizer.vocabulary)
@@ -168,15 +171,15 @@ def _read_head(tensors: Mapping[str, Array], task: str | None, labels: Sequence[
     return Head(task=found, labels=names)
 
 
-def _replaced(head: Head, tensors: Mapping[str, Any]) -> tuple[Part, ...]:
-    """Our own names of a tagger, unless the checkpoint holds it by those of a classifier."""
+def _format(head: Head, tensors: Mapping[str, Any]) -> Format:
+    """Google's names; of a tagger our own, unless the checkpoint holds it by those of a classifier."""
     tagger = head.task == "token_classification" and _mark("classification") not in tensors
-    return (TF1_TAGGER,) if tagger else ()
+    return TF1_TAGGER if tagger else TF1
 
 
 def _mark(task: str) -> str:
     return _mark_of(*_MARKS[task])
 
 
-def _mark_of(path: str, replaced: tuple[Part, ...] = ()) -> str:
-    return TF1.names([path], replaced)[path].name
+def _mark_of(path: str, form: Format = TF1) -> str:
+    return form.names([path])[path].name

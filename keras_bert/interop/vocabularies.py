@@ -1,7 +1,7 @@
 """The vocabulary and the tokenizer's settings of a Hugging Face folder."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,9 +14,49 @@ SPECIAL_TOKENS_FILE = "special_tokens_map.json"
 
 # What `Tokenizer` always does; also what these keys mean when they are absent.
 _SETTINGS = {"tokenize_chinese_chars": True, "do_basic_tokenize": True, "truncation_side": "right"}
+# What `tokenizers` calls the models of `SubwordTokenizer`, and the files of slow tokenizers that hold the same pieces.
+OTHER_MODELS = ("BPE", "Unigram")
+_SLOW_FILES = ("vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model")
 _CLASSES = ("BertTokenizer", "BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend")
 # Names of special tokens beyond BERT's, each a token, a list of them or an object of them by name.
 _FURTHER_TOKENS = ("bos_token", "eos_token", "additional_special_tokens", "extra_special_tokens")
+
+
+def read_definition(folder: Path) -> dict[str, Any] | None:
+    """The content of a `tokenizer.json` whose pieces are no word pieces; None where the folder has BERT's.
+
+    Raises:
+        FileNotFoundError: there are files of other tokenizers alone.
+        ValueError: the file holds no JSON object.
+    """
+    content = _read_if_there(folder / TOKENIZER_FILE)
+    model = (content or {}).get("model")
+    if isinstance(model, dict) and model.get("type") in OTHER_MODELS:
+        return content
+    slow = [name for name in _SLOW_FILES if (folder / name).is_file()]
+    if content is None and slow and not (folder / VOCABULARY_FILE).is_file():
+        raise FileNotFoundError(
+            f"{folder} has {' and '.join(slow)}, but no {TOKENIZER_FILE}, which transformers writes: "
+            "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
+        )
+    return None
+
+
+def read_most(folder: Path) -> int | None:
+    """The most tokens of an input, or None where `tokenizer_config.json` does not say."""
+    return read_length(folder / SETTINGS_FILE, _read_if_there(folder / SETTINGS_FILE) or {}, "model_max_length")
+
+
+def write_definition(folder: Path, content: Mapping[str, Any], special: Sequence[str], max_length: int) -> None:
+    """Writes `tokenizer.json` and `tokenizer_config.json` of other pieces than word pieces."""
+    names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    settings = {
+        **dict(zip(names, special, strict=True)),
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": max_length,
+    }
+    write_json(folder / SETTINGS_FILE, settings)
+    write_json(folder / TOKENIZER_FILE, content)
 
 
 class Vocabulary(NamedTuple):

@@ -1,17 +1,18 @@
 """A model's weights out of the tensors of a foreign file, and back."""
 
 import difflib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import keras
 import numpy as np
 
-from keras_bert.interop.names import Foreign, Format, Part
+from keras_bert.interop.names import Foreign, Format
 
 Array = np.ndarray[Any, Any]
 
-POOLER = ("pooler/dense/kernel", "pooler/dense/bias")
+POOLER_LAYER = "pooler/dense"
+POOLER = (f"{POOLER_LAYER}/kernel", f"{POOLER_LAYER}/bias")
 
 # What a mismatch of shapes most likely means, by our weight.
 _CAUSES = {
@@ -47,7 +48,6 @@ def read_weights(
     *,
     source: str = "the checkpoint",
     ignored: Collection[str] = (),
-    replaced: Iterable[Part] = (),
 ) -> None:
     """Fills a model with the tensors of a foreign file.
 
@@ -57,13 +57,12 @@ def read_weights(
         form: whose names these are.
         source: of the tensors, for messages.
         ignored: foreign names that may be there though the model has nothing for them.
-        replaced: see `Format.names`.
 
     Raises:
         ValueError: a tensor is missing, is not one of the model's, has another shape, holds no float32,
             float16 or bfloat16, or holds NaN or an infinity. The model is then filled in part.
     """
-    names = form.names([weight.path for weight in model.weights], replaced)
+    names = form.names([weight.path for weight in model.weights])
     _check_names([foreign.name for foreign in names.values()], tensors, source, ignored)
     for weight in model.weights:
         foreign = names[weight.path]
@@ -83,13 +82,13 @@ def read_weights(
         weight.assign(array.T if foreign.transposed else array)
 
 
-def write_weights(model: keras.Model, form: Format, *, replaced: Iterable[Part] = ()) -> dict[str, Array]:
+def write_weights(model: keras.Model, form: Format) -> dict[str, Array]:
     """The weights of a model by their foreign names, float32; what `read_weights` reads.
 
     Raises:
         ValueError: the format has no name for a weight.
     """
-    names = form.names([weight.path for weight in model.weights], replaced)
+    names = form.names([weight.path for weight in model.weights])
     written = {}
     for weight in model.weights:
         foreign = names[weight.path]
@@ -112,6 +111,8 @@ def zero_pooler(form: Format, hidden_size: int) -> dict[str, Array]:
 
 def has_pooler(tensors: Mapping[str, Array], form: Format) -> bool:
     """Whether a file holds a pooler, and not only the zeros of `zero_pooler`."""
+    if POOLER_LAYER not in form.stems:
+        return False
     names = [foreign.name for foreign in form.names(POOLER).values()]
     held = [name for name in names if name in tensors]
     return len(held) == 1 or any(np.any(tensors[name]) for name in held)

@@ -1,10 +1,11 @@
-"""Token, position and segment embeddings (Devlin et al. 2019, section 3, figure 2)."""
+"""Token, position and segment embeddings (Devlin et al. 2019, section 3, figure 2), and what may follow them."""
 
 from typing import Any
 
 import keras
 from keras import ops
 
+from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
 
 
@@ -56,20 +57,22 @@ class PositionEmbedding(keras.layers.Layer):
     """Adds one learned vector for each position.
 
     Args:
-        max_length: rows of the table; longer inputs raise when the length is known, or when they run.
+        max_length: the most tokens; longer inputs raise when the length is known, or when they run.
         initializer_range: standard deviation of the truncated normal initializer.
+        offset: rows of the table in front of that of the first token, which fairseq's models keep for padding.
     """
 
-    def __init__(self, max_length: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
+    def __init__(self, max_length: int, initializer_range: float = 0.02, offset: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.max_length = max_length
         self.initializer_range = initializer_range
+        self.offset = offset
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Makes the table (max_length, hidden)."""
+        """Makes the table (offset + max_length, hidden)."""
         self.embeddings = self.add_weight(
             name="embeddings",
-            shape=(self.max_length, input_shape[-1]),
+            shape=(self.offset + self.max_length, input_shape[-1]),
             initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
         )
 
@@ -81,7 +84,7 @@ class PositionEmbedding(keras.layers.Layer):
         """
         length = ops.shape(inputs)[1]
         self._check_length(length)
-        return ops.add(inputs, ops.convert_to_tensor(self.embeddings)[:length])
+        return ops.add(inputs, ops.convert_to_tensor(self.embeddings)[self.offset : self.offset + length])
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         """The input's shape: JAX cannot find it out by calling, with no length to cut the table to.
@@ -102,6 +105,7 @@ class PositionEmbedding(keras.layers.Layer):
             **super().get_config(),
             "max_length": self.max_length,
             "initializer_range": self.initializer_range,
+            "offset": self.offset,
         }
 
 
@@ -109,7 +113,7 @@ class SegmentEmbedding(keras.layers.Layer):
     """Adds one learned vector for each segment of a pair.
 
     Args:
-        num_segments: rows of the table.
+        num_segments: rows of the table; the one row of a table is added to all tokens, whatever their segment.
         initializer_range: standard deviation of the truncated normal initializer.
     """
 
@@ -119,7 +123,7 @@ class SegmentEmbedding(keras.layers.Layer):
         self.initializer_range = initializer_range
         self.output_tap = Tap("output_tap")
 
-    def build(self, inputs_shape: tuple[int | None, ...], segment_ids_shape: Any) -> None:
+    def build(self, inputs_shape: tuple[int | None, ...], segment_ids_shape: Any = None) -> None:
         """Makes the table (num_segments, hidden)."""
         self.embeddings = self.add_weight(
             name="embeddings",
@@ -128,9 +132,10 @@ class SegmentEmbedding(keras.layers.Layer):
             autocast=False,  # as for the tokens: two rows take the gradients of all tokens
         )
 
-    def call(self, inputs: Any, segment_ids: Any, training: bool = False) -> Any:
-        """(batch, length, hidden), ids (batch, length) -> (batch, length, hidden)."""
-        vectors = ops.cast(ops.take(self.embeddings, segment_ids, axis=0), self.compute_dtype)
+    def call(self, inputs: Any, segment_ids: Any = None, training: bool = False) -> Any:
+        """(batch, length, hidden), ids (batch, length) if there are several -> (batch, length, hidden)."""
+        table = self.embeddings
+        vectors = ops.cast(table if segment_ids is None else ops.take(table, segment_ids, axis=0), self.compute_dtype)
         return ops.add(inputs, self.output_tap(vectors, training))
 
     def get_config(self) -> dict[str, Any]:
@@ -138,5 +143,36 @@ class SegmentEmbedding(keras.layers.Layer):
         return {
             **super().get_config(),
             "num_segments": self.num_segments,
+            "initializer_range": self.initializer_range,
+        }
+
+
+class EmbeddingProjection(keras.layers.Layer):
+    """x W + b: from the width of the embeddings to that of the encoder (Lan et al. 2020, section 3.1).
+
+    Args:
+        hidden_size: width of the encoder.
+        initializer_range: standard deviation of the truncated normal initializer.
+    """
+
+    def __init__(self, hidden_size: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.hidden_size = hidden_size
+        self.initializer_range = initializer_range
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Makes W (embedding, hidden)."""
+        self.dense = Dense(self.hidden_size, self.initializer_range, name="dense", dtype=self.dtype_policy)
+        self.dense.build(input_shape)
+
+    def call(self, inputs: Any) -> Any:
+        """(batch, length, embedding) -> (batch, length, hidden)."""
+        return self.dense(inputs)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            **super().get_config(),
+            "hidden_size": self.hidden_size,
             "initializer_range": self.initializer_range,
         }

@@ -1,5 +1,6 @@
 """What stands on top of an encoder."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -9,17 +10,25 @@ from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import ACTIVATIONS
 from keras_bert.layers.tap import Tap
 
+_POOLER_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": ops.tanh, **ACTIVATIONS}
+
 
 class Pooler(keras.layers.Layer):
-    """tanh(W h + b) of the first token (Devlin et al. 2019, released code, `modeling.py`).
+    """activation(W h + b) of the first token (Devlin et al. 2019, released code, `modeling.py`).
 
     Args:
         initializer_range: standard deviation of the truncated normal initializer.
+        activation: `tanh` in BERT, or a key of `feed_forward.ACTIVATIONS`.
+        dropout: rate on the first token's state; 0 in BERT.
     """
 
-    def __init__(self, initializer_range: float = 0.02, **kwargs: Any) -> None:
+    def __init__(
+        self, initializer_range: float = 0.02, activation: str = "tanh", dropout: float = 0.0, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.initializer_range = initializer_range
+        self.activation = activation
+        self.dropout = keras.layers.Dropout(dropout, name="dropout", dtype=self.dtype_policy)
         self.output_tap = Tap("output_tap")
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
@@ -31,11 +40,13 @@ class Pooler(keras.layers.Layer):
 
     def call(self, inputs: Any, training: bool = False) -> Any:
         """(batch, length, hidden) -> (batch, hidden)."""
-        return self.output_tap(ops.tanh(self.dense(inputs[:, 0])), training)
+        first = self.dropout(inputs[:, 0], training=training)
+        return self.output_tap(_POOLER_ACTIVATIONS[self.activation](self.dense(first)), training)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {**super().get_config(), "initializer_range": self.initializer_range}
+        own = {"initializer_range": self.initializer_range, "activation": self.activation, "dropout": self.dropout.rate}
+        return {**super().get_config(), **own}
 
 
 class MeanPooler(keras.layers.Layer):
@@ -70,6 +81,7 @@ class MaskedTokenTransform(keras.layers.Layer):
         activation: a key of `feed_forward.ACTIVATIONS`.
         layer_norm_epsilon: added to the variance.
         initializer_range: standard deviation of the truncated normal initializer.
+        units: width of the result, that of the token embedding; None for the width of the states.
     """
 
     def __init__(
@@ -77,6 +89,7 @@ class MaskedTokenTransform(keras.layers.Layer):
         activation: str = "gelu_tanh",
         layer_norm_epsilon: float = 1e-12,
         initializer_range: float = 0.02,
+        units: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -84,21 +97,23 @@ class MaskedTokenTransform(keras.layers.Layer):
             "activation": activation,
             "layer_norm_epsilon": layer_norm_epsilon,
             "initializer_range": initializer_range,
+            "units": units,
         }
         self.activation = activation
+        self.units = units
         self.initializer_range = initializer_range
         self.norm = keras.layers.LayerNormalization(epsilon=layer_norm_epsilon, name="norm", dtype=self.dtype_policy)
 
     def build(self, inputs_shape: tuple[int | None, ...], mask_positions_shape: Any = None) -> None:
-        """Makes W (hidden, hidden)."""
-        hidden_size = inputs_shape[-1]
-        assert hidden_size is not None
-        self.dense = Dense(hidden_size, self.initializer_range, name="dense", dtype=self.dtype_policy)
+        """Makes W (hidden, units)."""
+        units = self.units or inputs_shape[-1]
+        assert units is not None
+        self.dense = Dense(units, self.initializer_range, name="dense", dtype=self.dtype_policy)
         self.dense.build(inputs_shape)
-        self.norm.build(inputs_shape)
+        self.norm.build((*inputs_shape[:-1], units))
 
     def call(self, inputs: Any, mask_positions: Any) -> Any:
-        """(batch, length, hidden), positions (batch, predictions) -> (batch, predictions, hidden)."""
+        """(batch, length, hidden), positions (batch, predictions) -> (batch, predictions, units)."""
         chosen = ops.take_along_axis(inputs, mask_positions[:, :, None], axis=1)
         return self.norm(ACTIVATIONS[self.activation](self.dense(chosen)))
 

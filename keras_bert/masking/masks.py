@@ -1,7 +1,6 @@
 """Which tokens to hide and what to put in their place (Devlin et al. 2019, section 3.1 and appendix A.1)."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,22 +42,31 @@ class Pieces(NamedTuple):
     replacement_ids: NDArray[np.int32]
 
 
-def describe_pieces(vocabulary: Sequence[str], *, special: Sequence[str], mask: str, continuation: str) -> Pieces:
-    """Looks through a vocabulary.
+class Pieced(Protocol):
+    """What masking asks of a tokenizer; see `BaseTokenizer`."""
 
-    Args:
-        vocabulary: the pieces; a piece's position is its id.
-        special: the special tokens.
-        mask: the one among them that hides a token.
-        continuation: what a piece begins with that continues a word.
+    @property
+    def vocabulary_size(self) -> int:
+        """The number of pieces."""
 
-    Raises:
-        ValueError: `mask` is no piece.
-    """
-    is_special = np.array([piece in special for piece in vocabulary], bool)
-    continues = np.array([piece.startswith(continuation) for piece in vocabulary], bool) & ~is_special
+    @property
+    def special_ids(self) -> tuple[int, ...]:
+        """The ids of all special tokens."""
+
+    @property
+    def mask_id(self) -> int:
+        """The id of what hides a token."""
+
+    def word_marks(self) -> NDArray[np.bool_]:
+        """(vocabulary,), which pieces continue a word."""
+
+
+def describe_pieces(tokenizer: Pieced) -> Pieces:
+    """Looks through the vocabulary of a tokenizer."""
+    is_special = np.zeros(tokenizer.vocabulary_size, bool)
+    is_special[list(tokenizer.special_ids)] = True
     replacements = np.flatnonzero(~is_special).astype(np.int32)
-    return Pieces(list(vocabulary).index(mask), is_special, continues, replacements)
+    return Pieces(tokenizer.mask_id, is_special, tokenizer.word_marks(), replacements)
 
 
 def mask_tokens(

@@ -7,7 +7,7 @@ import keras
 from keras_bert.config import EncoderConfig
 from keras_bert.folders import INPUT_NAMES
 from keras_bert.layers.attention import AttentionBias
-from keras_bert.layers.embeddings import PositionEmbedding, SegmentEmbedding, TokenEmbedding
+from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.heads import Pooler
 from keras_bert.layers.tap import TapLayer
@@ -21,21 +21,26 @@ def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
         pooler: whether it has BERT's pooler, which some released checkpoints lack.
 
     Returns:
-        A model from `token_ids`, `segment_ids`, `padding_mask`, each int32 (batch, length), to
-        `sequence_output` (batch, length, hidden) and, with a pooler, `pooled_output` (batch, hidden).
+        A model from `token_ids`, `padding_mask` and, where there are several segments, `segment_ids`, each int32
+        (batch, length), to `sequence_output` (batch, length, hidden) and, with a pooler, `pooled_output`
+        (batch, hidden).
     """
-    spread = config.initializer_range
-    inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in INPUT_NAMES}
-    x = TokenEmbedding(config.vocabulary_size, config.hidden_size, spread, name="token_embedding")(inputs["token_ids"])
-    x = PositionEmbedding(config.max_length, spread, name="position_embedding")(x)
-    x = SegmentEmbedding(config.num_segments, spread, name="segment_embedding")(x, inputs["segment_ids"])
+    spread, width = config.initializer_range, config.embedding_size or config.hidden_size
+    names = [name for name in INPUT_NAMES if name != "segment_ids" or config.num_segments > 1]
+    inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in names}
+    x = TokenEmbedding(config.vocabulary_size, width, spread, name="token_embedding")(inputs["token_ids"])
+    x = PositionEmbedding(config.max_length, spread, config.position_offset, name="position_embedding")(x)
+    if config.num_segments:
+        x = SegmentEmbedding(config.num_segments, spread, name="segment_embedding")(x, inputs.get("segment_ids"))
     x = TapLayer(name="embeddings_sum_tap")(x)
     x = keras.layers.LayerNormalization(epsilon=config.layer_norm_epsilon, name="embeddings_norm")(x)
     x = TapLayer(name="embeddings_norm_tap")(x)
     x = keras.layers.Dropout(config.dropout, name="embeddings_dropout")(x)
+    if config.embedding_size is not None:
+        x = EmbeddingProjection(config.hidden_size, spread, name="embedding_projection")(x)
     attention_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
-    for index in range(config.num_layers):
-        x = EncoderBlock(
+    blocks = [
+        EncoderBlock(
             num_heads=config.num_heads,
             intermediate_size=config.intermediate_size,
             activation=config.activation,
@@ -44,11 +49,21 @@ def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
             layer_norm_epsilon=config.layer_norm_epsilon,
             initializer_range=spread,
             name=f"block_{index}",
-        )(x, attention_bias)
+        )
+        for index in range(1 if config.shared_layers else config.num_layers)
+    ]
+    for index in range(config.num_layers):
+        x = blocks[index % len(blocks)](x, attention_bias)
     outputs = {"sequence_output": x}
     if pooler:
-        outputs["pooled_output"] = Pooler(spread, name="pooler")(x)
+        outputs["pooled_output"] = Pooler(spread, config.pooler_activation, config.pooler_dropout, name="pooler")(x)
     return keras.Model(inputs, outputs, name="encoder")
+
+
+def input_names(model: keras.Model) -> list[str]:
+    """Those of `INPUT_NAMES` that a model takes: no `segment_ids` where its encoder tells no segments apart."""
+    held = {spec.name for spec in model.inputs}
+    return [name for name in INPUT_NAMES if name in held]
 
 
 def encoder_of(model: keras.Model) -> keras.Model:
@@ -63,8 +78,8 @@ def encoder_of(model: keras.Model) -> keras.Model:
     Raises:
         ValueError: there is no encoder in the model.
     """
-    inputs = {name: model.get_layer(name).output for name in INPUT_NAMES}
-    outputs = {"sequence_output": blocks_of(model)[-1].output}
+    inputs = {name: model.get_layer(name).output for name in INPUT_NAMES if has_layer(model, name)}
+    outputs = {"sequence_output": _calls_of(model, blocks_of(model)[-1])[-1].output_tensors[0]}
     if has_layer(model, "pooler"):
         outputs["pooled_output"] = model.get_layer("pooler").output
     return keras.Model(inputs, outputs, name="encoder")
@@ -100,19 +115,27 @@ def config_of(model: keras.Model) -> EncoderConfig:
         ValueError: there is no encoder in the model.
     """
     blocks = blocks_of(model)
-    tokens = model.get_layer("token_embedding")
+    calls = len(_calls_of(model, blocks[0]))
+    tokens, positions = model.get_layer("token_embedding"), model.get_layer("position_embedding")
+    projection = model.get_layer("embedding_projection") if has_layer(model, "embedding_projection") else None
+    pooler = model.get_layer("pooler") if has_layer(model, "pooler") else None
     return EncoderConfig(
-        num_layers=len(blocks),
-        hidden_size=tokens.hidden_size,
+        num_layers=max(len(blocks), calls),
+        hidden_size=tokens.hidden_size if projection is None else projection.hidden_size,
+        embedding_size=None if projection is None else tokens.hidden_size,
+        shared_layers=calls > 1,
         vocabulary_size=tokens.vocabulary_size,
-        max_length=model.get_layer("position_embedding").max_length,
-        num_segments=model.get_layer("segment_embedding").num_segments,
+        max_length=positions.max_length,
+        position_offset=positions.offset,
+        num_segments=model.get_layer("segment_embedding").num_segments if has_layer(model, "segment_embedding") else 0,
+        pooler_activation="tanh" if pooler is None else pooler.activation,
+        pooler_dropout=0.0 if pooler is None else pooler.dropout.rate,
         **blocks[0].settings,
     )
 
 
 def blocks_of(model: keras.Model) -> list[EncoderBlock]:
-    """The encoder blocks of a model, first to last.
+    """The encoder blocks of a model, first to last; one where all layers share it.
 
     Raises:
         ValueError: there are none.
@@ -121,6 +144,12 @@ def blocks_of(model: keras.Model) -> list[EncoderBlock]:
     if not blocks:
         raise ValueError(f"model must hold an encoder, got {model.name!r} without encoder blocks")
     return sorted(blocks, key=lambda block: int(block.name.removeprefix("block_")))
+
+
+def _calls_of(model: keras.Model, layer: keras.layers.Layer) -> list[Any]:
+    """The places where a layer stands in a model's graph, first to last: several where layers are shared."""
+    depths = sorted(model._nodes_by_depth, reverse=True)
+    return [node for depth in depths for node in model._nodes_by_depth[depth] if node.operation is layer]
 
 
 def has_layer(model: keras.Model, name: str) -> bool:

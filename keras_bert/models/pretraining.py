@@ -24,7 +24,11 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True) -> ke
     config = config_of(encoder)
     mask_positions = keras.Input((None,), dtype="int32", name="mask_positions")
     transform = MaskedTokenTransform(
-        config.activation, config.layer_norm_epsilon, config.initializer_range, name="masked_token_transform"
+        config.activation,
+        config.layer_norm_epsilon,
+        config.initializer_range,
+        config.embedding_size,
+        name="masked_token_transform",
     )
     chosen = transform(sequence_output(encoder), mask_positions)
     scores = encoder.get_layer("token_embedding")(chosen, reverse=True)

@@ -10,7 +10,7 @@ import keras
 
 from keras_bert.layers.attention import AttentionBias, SelfAttention
 from keras_bert.layers.dense import Dense
-from keras_bert.layers.embeddings import PositionEmbedding, SegmentEmbedding, TokenEmbedding
+from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.heads import FirstTokenPooler, MaskedTokenTransform, MeanPooler, OutputBias, Pooler
@@ -23,9 +23,9 @@ from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay
 CUSTOM_OBJECTS: dict[str, Any] = {
     thing.__name__: thing
     for thing in (
-        AttentionBias, Dense, EncoderBlock, FeedForward, FirstTokenPooler, LabelledAccuracy, LayerwiseAdamW,
-        MaskedTokenTransform, MeanPooler, OutputBias, Pooler, PositionEmbedding, SegmentEmbedding, SelfAttention,
-        TapLayer, TokenEmbedding, WarmupDecay, span_hits, span_loss,
+        AttentionBias, Dense, EmbeddingProjection, EncoderBlock, FeedForward, FirstTokenPooler, LabelledAccuracy,
+        LayerwiseAdamW, MaskedTokenTransform, MeanPooler, OutputBias, Pooler, PositionEmbedding, SegmentEmbedding,
+        SelfAttention, TapLayer, TokenEmbedding, WarmupDecay, span_hits, span_loss,
     )
 }  # fmt: skip
 CUSTOM_OBJECTS["Tap"] = TapLayer  # its name in files of the first models

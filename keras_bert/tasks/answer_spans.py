@@ -38,7 +38,7 @@ def best_spans(logits: Array, windows: Windows, widest: Array, max_answer_length
     """
     count, length, _ = logits.shape
     logits = logits.astype("float64")
-    places = np.arange(length) - windows.question_lengths[:, None] - 2
+    places = np.arange(length) - windows.columns[:, None]
     inside = (places >= 0) & (places < windows.lengths[:, None])
     pieces = np.where(inside, places + windows.firsts[:, None], -1)
     may_start = inside & (widest[pieces] == windows.numbers[:, None])

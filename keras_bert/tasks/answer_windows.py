@@ -14,7 +14,7 @@ import numpy as np
 from keras_bert.tasks.base import Array, Features
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Pieces:
     splits: Array
 
     @classmethod
-    def of(cls, tokenizer: "Tokenizer", texts: Sequence[str]) -> "Pieces":
+    def of(cls, tokenizer: "BaseTokenizer", texts: Sequence[str]) -> "Pieces":
         """The pieces of the texts, without special tokens."""
         rows = tokenizer.tokenize_with_offsets(list(texts))
         ids, starts, ends = (np.asarray(part.flat_values) for part in rows)
@@ -54,6 +54,7 @@ class Windows:
         numbers: (windows,) its place among all windows.
         rows: (windows,) the row of the question and of the context.
         question_lengths: (windows,) pieces of the question that it holds.
+        columns: (windows,) the token where its part of the context begins.
         firsts: (windows,) its first piece of the context, counted in the whole of `contexts.ids`.
         lengths: (windows,) pieces of the context that it holds; 0 if the context has none.
     """
@@ -61,6 +62,7 @@ class Windows:
     numbers: Array
     rows: Array
     question_lengths: Array
+    columns: Array
     firsts: Array
     lengths: Array
 
@@ -70,7 +72,9 @@ class Windows:
         return Windows(*fields)
 
 
-def cut_windows(questions: Pieces, contexts: Pieces, *, max_length: int, stride: int, max_query_length: int) -> Windows:
+def cut_windows(
+    questions: Pieces, contexts: Pieces, *, max_length: int, stride: int, max_query_length: int, special: int
+) -> Windows:
     """The windows of each row; the last one ends where its context does.
 
     Args:
@@ -79,32 +83,35 @@ def cut_windows(questions: Pieces, contexts: Pieces, *, max_length: int, stride:
         max_length: tokens of a window, special ones included.
         stride: pieces of the context from one window to the next.
         max_query_length: pieces of a question.
+        special: special tokens of a window.
     """
     question_lengths = np.minimum(questions.lengths, max_query_length)
-    room = max_length - question_lengths - 3
+    room = max_length - question_lengths - special
     counts = 1 + np.maximum(-(-(contexts.lengths - room) // stride), 0)
     rows = np.repeat(np.arange(len(counts)), counts)
     skipped = _ranges(np.zeros_like(counts), counts) * stride
     lengths = np.minimum(room[rows], contexts.lengths[rows] - skipped)
-    return Windows(np.arange(len(rows)), rows, question_lengths[rows], contexts.splits[rows] + skipped, lengths)
+    columns = question_lengths[rows] + special - 1
+    firsts = contexts.splits[rows] + skipped
+    return Windows(np.arange(len(rows)), rows, question_lengths[rows], columns, firsts, lengths)
 
 
-def window_features(questions: Pieces, contexts: Pieces, windows: Windows, tokenizer: "Tokenizer") -> Features:
+def window_features(questions: Pieces, contexts: Pieces, windows: Windows, tokenizer: "BaseTokenizer") -> Features:
     """The model's inputs (windows, longest window), int32."""
-    sizes = windows.question_lengths + windows.lengths + 3
+    sizes = windows.columns + windows.lengths + 1
     columns = np.arange(sizes.max())
     token_ids = np.full((len(sizes), len(columns)), tokenizer.pad_id, "int32")
     every = np.arange(len(sizes))
     token_ids[:, 0] = tokenizer.cls_id
-    token_ids[every, windows.question_lengths + 1] = tokenizer.sep_id
-    token_ids[every, sizes - 1] = tokenizer.sep_id
+    for place in (sizes - 1, *(windows.question_lengths + 1 + number for number in range(tokenizer.between))):
+        token_ids[every, place] = tokenizer.sep_id
     for pieces, firsts, lengths, column in (
         (questions, questions.splits[windows.rows], windows.question_lengths, np.ones_like(sizes)),
-        (contexts, windows.firsts, windows.lengths, windows.question_lengths + 2),
+        (contexts, windows.firsts, windows.lengths, windows.columns),
     ):
         token_ids[np.repeat(every, lengths), _ranges(column, lengths)] = pieces.ids[_ranges(firsts, lengths)]
     inside = columns < sizes[:, None]
-    second = inside & (columns >= windows.question_lengths[:, None] + 2)
+    second = inside & (columns >= windows.columns[:, None])
     return {"token_ids": token_ids, "segment_ids": second.astype("int32"), "padding_mask": inside.astype("int32")}
 
 
@@ -146,7 +153,7 @@ def answer_positions(spans: Array, windows: Windows) -> Array:
     """
     places = spans[windows.rows] - windows.firsts[:, None]
     whole = (places[:, 0] >= 0) & (places[:, 1] < windows.lengths)
-    return np.where(whole[:, None], places + windows.question_lengths[:, None] + 2, 0).astype("int32")
+    return np.where(whole[:, None], places + windows.columns[:, None], 0).astype("int32")
 
 
 def widest_windows(windows: Windows, pieces: int) -> Array:

@@ -18,7 +18,7 @@ from keras_bert.objectives.base import TaskObjective
 from keras_bert.tasks.checks import as_texts, check_same_length
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 Features = dict[str, np.ndarray[Any, Any]]
 Array = np.ndarray[Any, Any]
@@ -77,7 +77,7 @@ class Task(abc.ABC):
     output_name: ClassVar[str] = LOGITS
     """What exported files call the output of `network`."""
 
-    def __init__(self, model: "keras.Model | Runtime", tokenizer: "Tokenizer", *, max_length: int) -> None:
+    def __init__(self, model: "keras.Model | Runtime", tokenizer: "BaseTokenizer", *, max_length: int) -> None:
         self.model: Any = model
         self.tokenizer = tokenizer
         self.positions: int = model.max_length if not isinstance(model, keras.Model) else self._check_vocabulary()
@@ -181,7 +181,9 @@ class Task(abc.ABC):
         (Path(folder) / TASK_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
     @classmethod
-    def from_settings(cls, model: "keras.Model | Runtime", tokenizer: "Tokenizer", settings: Mapping[str, Any]) -> Self:
+    def from_settings(
+        cls, model: "keras.Model | Runtime", tokenizer: "BaseTokenizer", settings: Mapping[str, Any]
+    ) -> Self:
         """The task as `settings` described it."""
         return cls(model, tokenizer, **settings)
 
@@ -207,9 +209,9 @@ class Task(abc.ABC):
         """
         firsts, seconds = _as_rows(texts, pairs)
         sides = [firsts] if seconds is None else [firsts, seconds]
+        special = self.tokenizer.special_count(len(sides))
         pieces = [np.asarray(self.tokenizer.tokenize(side).row_lengths()) for side in sides]
-        # One special token in front, and one behind each text.
-        return [int(count) + len(sides) + 1 for count in np.sum(pieces, axis=0)]
+        return [int(count) + special for count in np.sum(pieces, axis=0)]
 
     def outputs(
         self,
@@ -236,7 +238,8 @@ class Task(abc.ABC):
         """The model's outputs for each row of `features` in turn; rows of like length go together.
 
         Args:
-            features: the model's inputs (rows, length); further ones, as `mask_positions`, go along.
+            features: the model's inputs (rows, length); further ones, as `mask_positions`, go along, and what the model
+                does not take is left out.
             batch_size: rows a batch.
             keep: what of a batch's outputs is needed: the rest is not held in memory.
 
@@ -248,9 +251,11 @@ class Task(abc.ABC):
         lengths = features["padding_mask"].sum(axis=1)
         answers: list[Any] = [None] * len(lengths)
         order = np.argsort(-lengths, kind="stable")
+        # A file's runtime takes its own.
+        names = [spec.name for spec in self.model.inputs] if isinstance(self.model, keras.Model) else list(features)
         for chosen in np.array_split(order, range(batch_size, len(order), batch_size)):
             batch = _take_rows(features, chosen, int(lengths[chosen].max()), self.positions)
-            outputs = keep(self.model.predict_on_batch(batch))
+            outputs = keep(self.model.predict_on_batch({name: batch[name] for name in names}))
             for place, row in enumerate(chosen):
                 answers[row] = keras.tree.map_structure(lambda output, place=place: output[place], outputs)
         return answers

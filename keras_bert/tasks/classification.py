@@ -18,7 +18,7 @@ from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import check_labels, check_same_length, label_numbers
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 
 def build_classifier(
@@ -99,7 +99,7 @@ class Classification(Task):
     selected_by = "validation_accuracy"
 
     def __init__(
-        self, model: keras.Model | Runtime, tokenizer: "Tokenizer", *, labels: Sequence[str], max_length: int = 128
+        self, model: keras.Model | Runtime, tokenizer: "BaseTokenizer", *, labels: Sequence[str], max_length: int = 128
     ) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         shape: tuple[Any, ...] = getattr(model.output, "shape", ())
@@ -110,7 +110,7 @@ class Classification(Task):
     def build(
         cls,
         encoder: keras.Model,
-        tokenizer: "Tokenizer",
+        tokenizer: "BaseTokenizer",
         *,
         labels: Sequence[str],
         max_length: int = 128,

@@ -18,7 +18,7 @@ from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, as_texts, check_same_length
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 
 def build_embedder(encoder: keras.Model, *, pooling: Pooling = "mean", normalize: bool = False) -> keras.Model:
@@ -83,7 +83,7 @@ class Embedding(Task):
     pools = True
     output_name = "embedding"
 
-    def __init__(self, model: keras.Model | Runtime, tokenizer: "Tokenizer", *, max_length: int = 256) -> None:
+    def __init__(self, model: keras.Model | Runtime, tokenizer: "BaseTokenizer", *, max_length: int = 256) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         whole = isinstance(model.output, dict) and "embedding" in model.output
         check(type(self).__name__, "model", whole, "have an output `embedding`", model.name)
@@ -92,7 +92,7 @@ class Embedding(Task):
     def build(
         cls,
         encoder: keras.Model,
-        tokenizer: "Tokenizer",
+        tokenizer: "BaseTokenizer",
         *,
         max_length: int = 256,
         pooling: Pooling = "mean",

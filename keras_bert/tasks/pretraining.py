@@ -16,9 +16,7 @@ from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Task, pad_rows,
 from keras_bert.tasks.checks import as_texts
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizers.tokenizer import Tokenizer
-
-BLANK = "[MASK]"
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 
 class Filling(NamedTuple):
@@ -44,14 +42,14 @@ class Pretraining(Task):
 
     name = "pretraining"
 
-    def __init__(self, model: keras.Model, tokenizer: "Tokenizer", *, max_length: int = 128) -> None:
+    def __init__(self, model: keras.Model, tokenizer: "BaseTokenizer", *, max_length: int = 128) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         whole = isinstance(model.output, dict) and "masked_tokens" in model.output
         check(type(self).__name__, "model", whole, "have an output `masked_tokens`", model.name)
 
     @classmethod
     def build(
-        cls, encoder: keras.Model, tokenizer: "Tokenizer", *, max_length: int = 128, next_sentence: bool = False
+        cls, encoder: keras.Model, tokenizer: "BaseTokenizer", *, max_length: int = 128, next_sentence: bool = False
     ) -> Self:
         """New heads on an encoder, see `build_pretraining`."""
         return cls(build_pretraining(encoder, next_sentence=next_sentence), tokenizer, max_length=max_length)
@@ -85,9 +83,7 @@ class Pretraining(Task):
             ValueError: there are no texts.
         """
         features = self.encode(texts)
-        vocabulary = self.tokenizer.vocabulary
-        special = [vocabulary[number] for number in self.tokenizer.special_ids]
-        pieces = describe_pieces(vocabulary, special=special, mask=BLANK, continuation="##")
+        pieces = describe_pieces(self.tokenizer)
         masked = mask_tokens(
             features["token_ids"],
             (features["padding_mask"] == 1) & ~pieces.is_special[features["token_ids"]],
@@ -104,11 +100,11 @@ class Pretraining(Task):
         return inputs, labels
 
     def predict(self, texts: Sequence[str], *, top_k: int = 5, batch_size: int = 32) -> list[list[list[Filling]]]:
-        """For each `[MASK]` of each text the likeliest pieces, best first.
+        """For each blank (`[MASK]`, or what the tokenizer's `mask` says) of each text the likeliest pieces, best first.
 
         Raises:
             TypeError: a text is no string.
-            ValueError: a text has no `[MASK]`, or more tokens than `max_length`; `top_k` is below 1.
+            ValueError: a text has no blank, or more tokens than `max_length`; `top_k` is below 1.
         """
         check("Pretraining", "top_k", top_k >= 1, "be at least 1", top_k)
         texts = as_texts("texts", texts)
@@ -123,8 +119,10 @@ class Pretraining(Task):
         return answers
 
     def _with_blanks(self, texts: Sequence[str], first: int) -> Features:
-        """The model's inputs for texts with `[MASK]`, which is no text for the tokenizer."""
-        parts = [text.split(BLANK) for text in texts]
+        """The model's inputs for texts with blanks, which are no text for the tokenizer."""
+        blank = self.tokenizer.mask
+        # The space in front of a blank belongs to it, as in transformers; where spaces are pieces it would be one.
+        parts = [[part.rstrip() for part in text.split(blank)[:-1]] + text.split(blank)[-1:] for text in texts]
         pieces = iter(self.tokenizer.tokenize([part for text in parts for part in text]).to_list())
         rows = []
         for number, text in enumerate(parts, start=first):
@@ -132,7 +130,7 @@ class Pretraining(Task):
             for _ in text[1:]:
                 row += [self.tokenizer.mask_id, *next(pieces)]
             rows.append([*row, self.tokenizer.sep_id])
-            check("Pretraining", f"texts[{number}]", len(text) > 1, f"hold {BLANK}", BLANK.join(text))
+            check("Pretraining", f"texts[{number}]", len(text) > 1, f"hold {blank}", blank.join(text))
             fits = len(rows[-1]) <= self.max_length
             check("Pretraining", f"texts[{number}]", fits, f"have at most {self.max_length} tokens", len(rows[-1]))
         token_ids = pad_rows(rows, self.tokenizer.pad_id)

@@ -29,7 +29,7 @@ from keras_bert.tasks.base import Array, Features, Runtime, Task, slices
 from keras_bert.tasks.checks import as_texts, check_same_length
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 # Windows that are held in memory as inputs and logits at once, and those of them whose spans are scored at once: few,
 # so that the scores, 3 MB with 384 tokens and answers of 30 pieces, stay in the processor's cache.
@@ -102,7 +102,7 @@ class QuestionAnswering(Task):
     def __init__(
         self,
         model: keras.Model | Runtime,
-        tokenizer: "Tokenizer",
+        tokenizer: "BaseTokenizer",
         *,
         max_length: int = 384,
         stride: int = 128,
@@ -114,7 +114,7 @@ class QuestionAnswering(Task):
         owner = type(self).__name__
         shape: tuple[Any, ...] = getattr(model.output, "shape", ())
         check(owner, "model", len(shape) == 3 and shape[-1] == 2, "give logits (batch, length, 2)", shape)
-        room = max_length - 3 - max_query_length
+        room = max_length - tokenizer.special_count(2) - max_query_length
         rule = f"be at least 1 and leave room for a context in {max_length} tokens"
         check(owner, "max_query_length", max_query_length >= 1 and room > 1, rule, max_query_length)
         rule = f"be at least 1 and less than the {room} pieces of a context that a window shows beside a long question"
@@ -129,7 +129,7 @@ class QuestionAnswering(Task):
     def build(
         cls,
         encoder: keras.Model,
-        tokenizer: "Tokenizer",
+        tokenizer: "BaseTokenizer",
         *,
         max_length: int = 384,
         stride: int = 128,
@@ -242,6 +242,7 @@ class QuestionAnswering(Task):
             max_length=self.max_length,
             stride=self.stride,
             max_query_length=self.max_query_length,
+            special=self.tokenizer.special_count(2),
         )
         return question_pieces, context_pieces, windows
 

@@ -18,7 +18,7 @@ from keras_bert.tasks.regression import Regression
 from keras_bert.tasks.token_classification import TokenClassification
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 TASKS: dict[str, type[Task]] = {
     task.name: task
@@ -39,15 +39,15 @@ def load(folder: str | os.PathLike[str]) -> Task:
         if not (folder / name).is_file():
             raise FileNotFoundError(f"{folder} is no saved task: it has no {name}")
     # All else of a task runs on any Keras backend.
-    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.loading import load_tokenizer
 
     task, settings = read_settings(folder / TASK_FILE)
-    model, tokenizer = load_model(folder / MODEL_FILE), Tokenizer.load(folder)
+    model, tokenizer = load_model(folder / MODEL_FILE), load_tokenizer(folder)
     return restore(task, model, tokenizer, settings, folder / TASK_FILE)
 
 
 def restore(
-    task: type[Task], model: keras.Model | Runtime, tokenizer: "Tokenizer", settings: dict[str, Any], file: Path
+    task: type[Task], model: keras.Model | Runtime, tokenizer: "BaseTokenizer", settings: dict[str, Any], file: Path
 ) -> Task:
     """The task as its settings describe it.
 

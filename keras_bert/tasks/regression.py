@@ -16,7 +16,7 @@ from keras_bert.tasks.checks import as_numbers, check_same_length
 from keras_bert.tasks.classification import pool, pooling_of
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 
 def build_regressor(encoder: keras.Model, *, pooling: Pooling = "cls", dropout: float = 0.1) -> keras.Model:
@@ -49,7 +49,7 @@ class Regression(Task):
     name = "regression"
     pools = True
 
-    def __init__(self, model: keras.Model | Runtime, tokenizer: "Tokenizer", *, max_length: int = 128) -> None:
+    def __init__(self, model: keras.Model | Runtime, tokenizer: "BaseTokenizer", *, max_length: int = 128) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         shape: tuple[Any, ...] = getattr(model.output, "shape", ())
         check(type(self).__name__, "model", tuple(shape[1:]) == (1,), "give numbers (batch, 1)", model.name)
@@ -58,7 +58,7 @@ class Regression(Task):
     def build(
         cls,
         encoder: keras.Model,
-        tokenizer: "Tokenizer",
+        tokenizer: "BaseTokenizer",
         *,
         max_length: int = 128,
         pooling: Pooling = "cls",

@@ -23,7 +23,7 @@ from keras_bert.tasks.checks import as_texts, check_labels, check_same_length
 from keras_bert.tasks.word_rows import WordRows, Words, pack_words
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 
 def build_tagger(encoder: keras.Model, num_labels: int, *, dropout: float = 0.1) -> keras.Model:
@@ -89,20 +89,20 @@ class TokenClassification(Task):
     cuts = False
 
     def __init__(
-        self, model: keras.Model | Runtime, tokenizer: "Tokenizer", *, labels: Sequence[str], max_length: int = 128
+        self, model: keras.Model | Runtime, tokenizer: "BaseTokenizer", *, labels: Sequence[str], max_length: int = 128
     ) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         shape: tuple[Any, ...] = getattr(model.output, "shape", ())
         check(type(self).__name__, "model", len(shape) == 3, "give logits (batch, length, labels)", shape)
         self.labels = check_labels(type(self).__name__, labels, shape[-1])
         self._has_entities = are_entity_tags(self.labels)
-        self._continues = np.array([piece.startswith("##") for piece in tokenizer.vocabulary])
+        self._continues = tokenizer.word_marks()
 
     @classmethod
     def build(
         cls,
         encoder: keras.Model,
-        tokenizer: "Tokenizer",
+        tokenizer: "BaseTokenizer",
         *,
         labels: Sequence[str],
         max_length: int = 128,
@@ -203,7 +203,7 @@ class TokenClassification(Task):
         """Each word tokenized by itself."""
         flat = [word for sentence in sentences for word in sentence]
         # The tokenizer wants at least one text.
-        pieces = self.tokenizer.tokenize(flat or [""])
+        pieces = self.tokenizer.tokenize_words(flat or [""])
         splits = np.cumsum([0, *map(len, sentences)])
         return Words(np.asarray(pieces.flat_values), np.asarray(pieces.row_lengths())[: len(flat)], splits)
 

@@ -22,7 +22,7 @@ from keras_bert.data.pretraining_batches import pretraining_batches
 from keras_bert.data.records import read_features, read_records
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
-from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.loading import load_tokenizer
 
 WORDS = [
     "alpha",
@@ -144,7 +144,7 @@ def test_full_sentences_without_pairs(inputs, tmp_path):
     documents = [
         item for file in sorted(inputs["corpus"].path.glob("corpus-*.gz")) for item in read_sentences(file.read_bytes())
     ]
-    texts = tokenize_shard(documents, Tokenizer.load(inputs["vocabulary"].path), 0.05)
+    texts = tokenize_shard(documents, load_tokenizer(inputs["vocabulary"].path), 0.05)
     assert tokens == sum(document.bounds[-1] - document.bounds[0] for document in texts.splits["train"])
     assert 5 < seps < len(texts.splits["train"])
     assert set(pretraining_batches(examples.path, "train", 4).epoch().element_spec) == {
@@ -227,7 +227,7 @@ def test_a_shard_that_is_made_twice_is_the_same(inputs, tmp_path):
 
 
 def test_held_out_documents_do_not_train(inputs):
-    tokenizer = Tokenizer.load(inputs["vocabulary"].path)
+    tokenizer = load_tokenizer(inputs["vocabulary"].path)
     documents = [
         item for file in sorted(inputs["corpus"].path.glob("corpus-*.gz")) for item in read_sentences(file.read_bytes())
     ]
@@ -254,7 +254,7 @@ def test_all_of_a_long_document_is_on_one_side(tmp_path, monkeypatch, inputs):
     examples = PretrainingExamples(tmp_path / "examples")
     rows = PretrainingRows(objective="none", dynamic=True, held_out=0.2)
     mask_examples(**inputs | {"corpus": corpus}, examples=examples, rows=rows, max_length=512)
-    tokenizer = Tokenizer.load(inputs["vocabulary"].path)
+    tokenizer = load_tokenizer(inputs["vocabulary"].path)
     ends = tokenizer.tokenize([f"{word}." for word in WORDS[:10]]).to_list()
     found = {split: read_ends(examples.path, split, ends) for split in ("train", "validation")}
     assert (len(found["train"]), len(found["validation"])) == (8, 2)

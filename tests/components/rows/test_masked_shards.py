@@ -24,9 +24,8 @@ from components.rows.masked_shards import (
 from components.rows.row_layout import Rows
 from components.rows.sentence_pairs import Document
 from components.rows.statistics import Tally, add
-from keras_bert.data.dynamic_masking import pieces_of
 from keras_bert.data.records import read_records
-from keras_bert.masking.masks import Masked
+from keras_bert.masking.masks import Masked, describe_pieces
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
@@ -68,7 +67,7 @@ def rows_of(texts: Texts, split: str, tokenizer: Tokenizer, length: int = 8, **o
 def records_of(texts: Texts, split: str, tokenizer: Tokenizer, job: ShardJob, place: str = "0") -> tuple[Any, Tally]:
     counted: list[Tally] = []
     length = next(iter(job.maskings))
-    made = list(make_records(texts, split, length, place, tokenizer, pieces_of(VOCABULARY), job, counted))
+    made = list(make_records(texts, split, length, place, tokenizer, describe_pieces(tokenizer), job, counted))
     return made, add(counted)
 
 
@@ -232,7 +231,7 @@ def test_a_shard_becomes_a_file_for_each_split_and_a_tally(
     shard = tmp_path / "corpus-00002-of-00003.jsonl.gz"
     shard.write_bytes(gzip.compress("\n".join(map(json.dumps, lines)).encode()))
     job = job_of(tmp_path, length=20, objective="none", short_share=0.0, dynamic=True, compression=compression)
-    write_shard(shard, tokenizer, pieces_of(VOCABULARY), job)
+    write_shard(shard, tokenizer, describe_pieces(tokenizer), job)
     files = sorted((tmp_path / "output").iterdir())
     # Of two documents none is held out: a file without records, so that every shard has all of its files.
     assert [file.name for file in files] == [

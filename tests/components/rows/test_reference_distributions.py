@@ -19,8 +19,7 @@ from benchmarks.tokenizer import load, take
 from components.corpus.shards import ShardDocument
 from components.rows.masked_shards import make_rows, tokenize_shard
 from components.text.sentences import split_sentences
-from keras_bert.data.dynamic_masking import pieces_of
-from keras_bert.masking.masks import mask_rows
+from keras_bert.masking.masks import describe_pieces, mask_rows
 from keras_bert.masking.row_random import row_keys
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
@@ -104,7 +103,7 @@ def read_theirs(records, mask_id):
 
 
 def make_ours(documents, tokenizer, short_share):
-    pieces = pieces_of(tokenizer.vocabulary)
+    pieces = describe_pieces(tokenizer)
     options = PretrainingRows(short_share=short_share)
     texts = tokenize_shard(
         [ShardDocument(str(number), split_sentences(text)) for number, text in enumerate(documents)], tokenizer, 0.0

@@ -77,7 +77,7 @@ def _no_vocabulary(folder: Path) -> None:
 
 def _other_kind(folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "model_type": "roberta"}))
+    (folder / "config.json").write_text(json.dumps({**config, "model_type": "gpt2"}))
 
 
 def _no_json(folder: Path) -> None:
@@ -94,7 +94,7 @@ def _own_without_task(folder: Path) -> None:
         (_no_config, r"checkpoint must hold config.json or model.keras, got neither in "),
         (_no_weights, r"checkpoint must hold the weights, model.safetensors or .*index.json, got none in "),
         (_no_vocabulary, r"checkpoint must hold the vocabulary, vocab.txt or tokenizer.json, got none in "),
-        (_other_kind, r"checkpoint must hold a BERT, got model_type 'roberta' in "),
+        (_other_kind, r"checkpoint: .*config\.json: model_type must be one of .*, got 'gpt2'; the nearest is "),
         (_no_json, r"checkpoint must hold readable JSON, got an error in .*config.json: "),
         (_own_without_task, r"checkpoint must hold the task, task.json, got none in "),
     ],

@@ -12,6 +12,7 @@ from keras_bert.export.bundle import load_exported, open_file
 from keras_bert.export.onnx import export_onnx
 from keras_bert.export.runtimes import OnnxModel, TFLiteModel
 from keras_bert.export.tflite import export_tflite
+from keras_bert.folders import INPUT_NAMES
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder
@@ -104,8 +105,8 @@ def test_the_smallest_file_that_is_there_answers(folder, files):
         (folder / "task.json").write_text(json.dumps({**settings, "max_length": 16}))
         found.append(load_exported(folder).model)
     assert [model.name for model in found] == ["ONNX Runtime", "LiteRT", "LiteRT"]
-    row = np.ones((1, 3), np.int32)
-    exact, coarse = (model(row, row, row) for model in found[1:])
+    row = dict.fromkeys(INPUT_NAMES, np.ones((1, 3), np.int32))
+    exact, coarse = (model(**row) for model in found[1:])
     assert not np.array_equal(exact, coarse)
 
 

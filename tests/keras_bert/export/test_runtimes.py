@@ -21,8 +21,9 @@ def test_no_heavy_library_is_imported():
 def test_running_a_file_imports_no_tensorflow(files):
     code = (
         "import sys, numpy as np; from keras_bert.export.runtimes import OnnxModel, TFLiteModel;"
-        f"row = [np.ones((1, 3), int)] * 3; print(TFLiteModel({str(files / 'model.tflite')!r})(*row));"
-        f"print(OnnxModel({str(files / 'model.onnx')!r}, 16)(*row));"
+        "names = ('token_ids', 'segment_ids', 'padding_mask'); row = dict.fromkeys(names, np.ones((1, 3), int));"
+        f"print(TFLiteModel({str(files / 'model.tflite')!r})(**row));"
+        f"print(OnnxModel({str(files / 'model.onnx')!r}, 16)(**row));"
         "assert not {'tensorflow', 'keras'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
@@ -84,7 +85,7 @@ def test_an_output_with_a_name_of_its_own_keeps_it(embedder):
 
 def test_a_row_of_nothing_but_padding_has_an_answer_for_its_first_token(tagger):
     nothing = np.zeros((1, 4), np.int32)
-    answers = TFLiteModel(tagger.folder / "model_float32.tflite")(nothing, nothing, nothing)
+    answers = TFLiteModel(tagger.folder / "model_float32.tflite")(**dict.fromkeys(INPUT_NAMES, nothing))
     assert answers[0, 0].any()
     assert not answers[0, 1:].any()
 
@@ -100,4 +101,4 @@ def test_a_file_without_the_signatures_is_refused(tmp_path):
 def test_a_row_that_is_too_long_is_refused(files):
     ones = np.ones((1, 17), np.int32)
     with pytest.raises(ValueError, match="a row must have at most 16 tokens, got 17"):
-        TFLiteModel(files / "model.tflite")(ones, ones, ones)
+        TFLiteModel(files / "model.tflite")(**dict.fromkeys(INPUT_NAMES, ones))

@@ -30,8 +30,21 @@ CONFIG = EncoderConfig(
     max_length=26,
     num_segments=3,
 )
-# Only what the tasks and the writers ask of a tokenizer; the real one needs TensorFlow.
-TOKENIZER = SimpleNamespace(vocabulary=PIECES, vocabulary_size=len(PIECES), lowercase=True, pad_id=0)
+
+
+def make_tokenizer(pieces, pad_id=0):
+    """Only what the tasks and the writers ask of a tokenizer; the real one needs TensorFlow."""
+    return SimpleNamespace(
+        vocabulary=pieces,
+        vocabulary_size=len(pieces),
+        lowercase=True,
+        pad_id=pad_id,
+        special_count=lambda texts: texts + 1,
+        word_marks=lambda: np.array([piece.startswith("##") for piece in pieces]),
+    )
+
+
+TOKENIZER = make_tokenizer(PIECES)
 
 # Name -> key of TASKS, its settings, whether the encoder has a pooler.
 KINDS = {

@@ -8,8 +8,8 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
+from keras_bert.interop.families import BERT
 from keras_bert.interop.hugging_face import read_model, to_hugging_face
-from keras_bert.interop.names import HUGGING_FACE
 from keras_bert.models.encoder import config_of, encoder_of, has_layer
 from tests.keras_bert.interop.checkpoints import (
     CONFIG,
@@ -69,7 +69,7 @@ def test_a_round_trip_keeps_every_bit(kind, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_are_reversible(kind):
     paths = list(weights_of(known_task(kind).model))
-    names = HUGGING_FACE.names(paths)
+    names = BERT.form(known_task(kind).name).names(paths)
     assert list(names) == paths
     assert len({foreign.name for foreign in names.values()}) == len(paths)
 

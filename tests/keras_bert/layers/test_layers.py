@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_bert.layers.attention import AttentionBias, SelfAttention
 from keras_bert.layers.dense import Dense
-from keras_bert.layers.embeddings import PositionEmbedding, SegmentEmbedding, TokenEmbedding
+from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
 from keras_bert.layers.heads import FirstTokenPooler, MaskedTokenTransform, MeanPooler, OutputBias, Pooler
@@ -33,8 +33,11 @@ CASES = [
     (TapLayer, {}, [STATES]),
     (Dense, {"units": 6, "initializer_range": 0.1}, [STATES]),
     (TokenEmbedding, {"vocabulary_size": 11, "hidden_size": 8, "initializer_range": 0.1}, [IDS]),
+    (EmbeddingProjection, {"hidden_size": 6, "initializer_range": 0.1}, [STATES]),
     (PositionEmbedding, {"max_length": 7, "initializer_range": 0.1}, [STATES]),
+    (PositionEmbedding, {"max_length": 5, "initializer_range": 0.1, "offset": 2}, [STATES]),
     (SegmentEmbedding, {"num_segments": 2, "initializer_range": 0.1}, [STATES, SEGMENTS]),
+    (SegmentEmbedding, {"num_segments": 1, "initializer_range": 0.1}, [STATES]),
     (AttentionBias, {}, [MASK]),
     (SelfAttention, {"num_heads": 2, "dropout": 0.3, "initializer_range": 0.1}, [STATES, BIAS]),
     *[
@@ -43,11 +46,12 @@ CASES = [
     ],
     (EncoderBlock, BLOCK, [STATES, BIAS]),
     (Pooler, {"initializer_range": 0.1}, [STATES]),
+    (Pooler, {"initializer_range": 0.1, "activation": "gelu_erf", "dropout": 0.2}, [STATES]),
     (MeanPooler, {}, [STATES, MASK]),
     (FirstTokenPooler, {}, [STATES]),
     (
         MaskedTokenTransform,
-        {"activation": "gelu_erf", "layer_norm_epsilon": 1e-6, "initializer_range": 0.1},
+        {"activation": "gelu_erf", "layer_norm_epsilon": 1e-6, "initializer_range": 0.1, "units": 6},
         [STATES, POSITIONS],
     ),
     (OutputBias, {}, [STATES]),

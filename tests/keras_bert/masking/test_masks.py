@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -146,15 +148,13 @@ def test_words_are_needed_for_words():
 
 
 def test_pieces_of_a_vocabulary():
-    pieces = describe_pieces(
-        ["[PAD]", "[MASK]", "##a", "b", "##"], special=("[PAD]", "[MASK]"), mask="[MASK]", continuation="##"
-    )
+    marks = np.array([False, False, True, False, True])
+    tokenizer = SimpleNamespace(vocabulary_size=5, special_ids=(0, 1), mask_id=1, word_marks=lambda: marks)
+    pieces = describe_pieces(tokenizer)
     assert pieces.mask_id == 1
     assert pieces.is_special.tolist() == [True, True, False, False, False]
     assert pieces.continues.tolist() == [False, False, True, False, True]
     assert pieces.replacement_ids.tolist() == [2, 3, 4]
-    with pytest.raises(ValueError, match="MASK"):
-        describe_pieces(["a"], special=(), mask="[MASK]", continuation="##")
 
 
 @settings(max_examples=100, deadline=None)

@@ -13,10 +13,23 @@ class Rows(list):
         return [len(row) for row in self]
 
 
-class PlainTokenizer:
-    pad_id, unknown_id, cls_id, sep_id, mask_id = range(5)
-    special_ids = tuple(range(5))
+class Special:
+    """BERT's special tokens and word marks, as the real tokenizer has them."""
 
+    pad_id, unknown_id, cls_id, sep_id, mask_id = special_ids = tuple(range(5))
+    mask, between = "[MASK]", 1
+
+    def special_count(self, texts):
+        return texts + 1
+
+    def word_marks(self):
+        return np.array([piece.startswith("##") for piece in self.vocabulary])
+
+    def tokenize_words(self, words):
+        return self.tokenize(words)
+
+
+class PlainTokenizer(Special):
     def __init__(self, words, lowercase=True):
         self.vocabulary = (*SPECIAL, *words)
         self.vocabulary_size = len(self.vocabulary)

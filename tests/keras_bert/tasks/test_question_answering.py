@@ -11,15 +11,14 @@ from keras_bert.models.encoder import build_encoder, encoder_of
 from keras_bert.tasks.answer_spans import best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import Pieces, cut_windows, widest_windows
 from keras_bert.tasks.question_answering import Answer, QuestionAnswering, build_span_classifier
+from tests.keras_bert.tasks.plain_tokenizer import Special
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 WORDS = "anna bob carl dora emil paris rome oslo lima kyiv lives in now the who where ? . and then".split()
 
 
-class Tokenizer:
+class Tokenizer(Special):
     """Words in pieces of three letters; offsets in characters, as ragged tensors hold them."""
-
-    pad_id, unknown_id, cls_id, sep_id, mask_id = range(5)
 
     def __init__(self, words):
         pieces = sorted({text for word in words for _, _, text in self._cut(word)})
@@ -129,7 +128,7 @@ def test_windows_against_a_plain_loop():
         asked = rng.integers(0, 8, 20)
         texts = [" ".join(["in"] * length) for length in lengths]
         questions, contexts = (Pieces.of(TOKENIZER, rows) for rows in ([" ".join(["?"] * n) for n in asked], texts))
-        windows = cut_windows(questions, contexts, max_length=18, stride=stride, max_query_length=6)
+        windows = cut_windows(questions, contexts, max_length=18, stride=stride, max_query_length=6, special=3)
         widest = widest_windows(windows, len(contexts.ids))
         expected, best = [], []
         for row, length in enumerate(lengths):
@@ -155,7 +154,7 @@ def test_best_spans_against_a_plain_loop():
     rng = np.random.default_rng(1)
     texts = [" ".join(["in"] * length) for length in (0, 3, 30, 1, 47)]
     questions, contexts = (Pieces.of(TOKENIZER, rows) for rows in (["who?"] * 5, texts))
-    windows = cut_windows(questions, contexts, max_length=20, stride=5, max_query_length=4)
+    windows = cut_windows(questions, contexts, max_length=20, stride=5, max_query_length=4, special=3)
     widest = widest_windows(windows, len(contexts.ids))
     logits = rng.normal(scale=3, size=(len(windows.rows), 20, 2)).astype("float32")
     parts = [

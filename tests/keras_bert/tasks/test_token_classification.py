@@ -10,6 +10,7 @@ from keras_bert.losses import IGNORED
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.token_classification import Entity, TokenClassification, build_tagger, decode
+from tests.keras_bert.tasks.plain_tokenizer import Special
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzé"
 NAMES = ["anna", "lee", "bob", "paris", "new", "york", "met", "in", "and"]
@@ -45,12 +46,11 @@ class Ragged:
         return np.array([len(row) for row in self.rows], "int64")
 
 
-class FakeTokenizer:
+class FakeTokenizer(Special):
     """The real one's answers for plain text and these pieces, without TensorFlow."""
 
     vocabulary = tuple(PIECES)
     vocabulary_size = len(PIECES)
-    pad_id, unknown_id, cls_id, sep_id, mask_id = range(5)
 
     def tokenize(self, texts):
         assert texts, "the real one refuses this"

@@ -6,6 +6,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_bert.tokenizers.loading import load_tokenizer
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -86,7 +87,7 @@ def test_runs_inside_a_graph(tokenizer):
 
 def test_saves_and_loads(tokenizer, tmp_path):
     tokenizer.save(tmp_path)
-    loaded = Tokenizer.load(tmp_path)
+    loaded = load_tokenizer(tmp_path)
     assert loaded.vocabulary == tuple(PIECES)
     assert loaded.lowercase
     assert loaded.special_ids == (0, 1, 2, 3, 4)

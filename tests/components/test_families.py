@@ -1,0 +1,97 @@
+"""Each family through the steps: fine-tuned, trained on with rounding, exported, and asked as files."""
+
+import dataclasses
+import functools
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from components.artifacts.edge_model import EdgeModel
+from components.artifacts.model import Model
+from components.artifacts.vocabulary import Vocabulary
+from components.distill import distill
+from components.export_model import export_model
+from components.fine_tune import fine_tune
+from components.import_checkpoint import import_checkpoint
+from components.quantize import quantize
+from components.sources.checkpoint import Checkpoint
+from components.training.model_folder import read_model
+from keras_bert.config import EncoderConfig
+from keras_bert.export.runtimes import OnnxModel, TFLiteModel
+from keras_bert.interop.hugging_face import to_hugging_face
+from keras_bert.models.encoder import build_encoder, config_of, input_names
+from keras_bert.options.export import Export
+from keras_bert.options.selection import Selection
+from keras_bert.options.student import Student
+from keras_bert.options.training import Training
+from keras_bert.tasks.embedding import Embedding
+from keras_bert.tokenizers.subwords import SubwordTokenizer
+from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from tests.components import tuning_job
+from tests.keras_bert.tokenizers import subwords
+
+SHAPE = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 32, "max_length": 32}
+# Family -> what of its encoder differs from BERT, and its tokenizer; one layer where two would show no more.
+FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
+    "roberta": ({"num_layers": 1, "num_segments": 1, "position_offset": 2}, "bpe"),
+    "distilbert": ({"num_layers": 1, "num_segments": 0}, "wordpiece"),
+    "electra": ({"num_layers": 1, "embedding_size": 8}, "wordpiece"),
+    "albert": ({"num_layers": 2, "embedding_size": 8, "shared_layers": True}, "unigram"),
+}
+# No more than shows that each step runs: to compile takes longer than all steps.
+TRAINING = Training(steps=2, batch_size=8, learning_rate=1e-3, xla="off", precision="float32")
+
+
+def make_checkpoint(folder: Path, family: str) -> None:
+    """A folder as transformers writes it, of random weights."""
+    changes, kind = FAMILIES[family]
+    words = [*SPECIAL_TOKENS, *tuning_job.WORDS, "?"]
+    tokenizer = Tokenizer(words, True) if kind == "wordpiece" else SubwordTokenizer(subwords.content(kind))
+    config = EncoderConfig(**SHAPE, **changes, vocabulary_size=tokenizer.vocabulary_size, initializer_range=0.2)
+    keras.utils.set_random_seed(0)
+    task = Embedding.build(build_encoder(config, pooler=False), tokenizer, max_length=32)
+    to_hugging_face(task, folder, family=family)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_from_a_checkpoint_to_files(family: str, tmp_path: Path) -> None:
+    make_checkpoint(tmp_path / "theirs", family)
+    pretrained, vocabulary = Model(tmp_path / "pretrained"), Vocabulary(tmp_path / "vocabulary")
+    import_checkpoint(model=pretrained, vocabulary=vocabulary, source=Checkpoint(str(tmp_path / "theirs")))
+    source = tuning_job.write_rows(tmp_path, "classification")
+    examples = tuning_job.ingest(tmp_path, vocabulary, source)
+    names = ("teacher", "student", "quantized")
+    teacher, student, quantized = (Model(tmp_path / name) for name in names)
+    tf.config.run_functions_eagerly(True)
+    try:
+        fine_tune(
+            pretrained=pretrained,
+            examples=examples,
+            model=teacher,
+            training=TRAINING,
+            selection=Selection(),
+            pooling="mean",
+        )
+        distill(teacher=teacher, examples=examples, student=student, shape=Student(num_layers=1), training=TRAINING)
+        with mock.patch("components.quantize.CALIBRATION_BATCHES", 2):
+            quantize(student=teacher, examples=examples, quantized=quantized, training=TRAINING)
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert student.counts["layers_from_teacher"] == 1
+    config = config_of(read_model(quantized).model)
+    assert FAMILIES[family][0].items() <= dataclasses.asdict(config).items()
+    edge = EdgeModel(tmp_path / "edge")
+    export_model(model=quantized, examples=examples, edge=edge, export=Export(lengths=(16,)))
+    network = read_model(quantized).network()
+    features = {name: np.ones((2, 7), np.int32) for name in input_names(network)}
+    expected = network(features)
+    for name, kind in (
+        ("model_float32.tflite", TFLiteModel),
+        ("model.onnx", functools.partial(OnnxModel, max_length=16)),
+    ):
+        np.testing.assert_allclose(kind(edge.file(name))(**features), expected, atol=1e-4)

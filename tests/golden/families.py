@@ -1,0 +1,94 @@
+"""Makes the references of tests/keras_bert/interop/test_families.py with transformers itself.
+
+    python -m tests.golden.families
+
+Made with Python 3.11, torch 2.13.0, transformers 5.23.0. One file for each family and head: the configuration and the
+shapes of the tensors as transformers writes them, inputs, and what it answers. The weights are drawn from the tensors'
+names, so that nobody has to keep them.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from safetensors.torch import load_file
+
+from tests.golden.drawn_weights import draw
+
+HERE = Path(__file__).parent / "families"
+VOCABULARY = 40
+SIZES = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 20,
+}
+# What of a family differs from BERT, and the classes that it has besides those that all have.
+FAMILIES: dict[str, dict[str, Any]] = {
+    "Roberta": {"type_vocab_size": 1, "pad_token_id": 1, "layer_norm_eps": 1e-5},
+    "XLMRoberta": {"type_vocab_size": 1, "pad_token_id": 1, "layer_norm_eps": 1e-5},
+    "Camembert": {"type_vocab_size": 1, "pad_token_id": 1, "layer_norm_eps": 1e-5},
+    "DistilBert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24, "seq_classif_dropout": 0.3},
+    "Electra": {"embedding_size": 12},
+    "Albert": {"embedding_size": 12, "hidden_act": "gelu_new"},
+}
+HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
+FURTHER = {"Albert": ("ForPreTraining",)}
+LABELLED = ("ForSequenceClassification", "ForTokenClassification")
+LABELS = {0: "bad", 1: "so-so", 2: "good"}
+
+
+def make_inputs(pad: int) -> dict[str, np.ndarray[Any, Any]]:
+    """Three rows of which two are padded, with two segments; no token is one of padding."""
+    rng = np.random.default_rng(7)
+    lengths = np.array([[11], [7], [3]])
+    places = np.arange(11)[None, :]
+    mask = (places < lengths).astype("int32")
+    return {
+        "token_ids": np.where(mask == 1, rng.integers(5, VOCABULARY, (3, 11)), pad).astype("int32"),
+        "segment_ids": (places >= lengths // 2).astype("int32") * mask,
+        "padding_mask": mask,
+    }
+
+
+def make(family: str, head: str) -> None:
+    """One small model."""
+    config_class = getattr(transformers, f"{family}Config")
+    settings = {**SIZES, **FAMILIES[family]}
+    labels = {"id2label": LABELS} if head in LABELLED else {}
+    model = getattr(transformers, family + head)(config_class(**settings, **labels)).eval()
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        held = load_file(Path(folder) / "model.safetensors")
+        config = json.loads((Path(folder) / "config.json").read_text())
+    tensors = {name: draw(name, tuple(tensor.shape)) for name, tensor in held.items()}
+    missing, unexpected = model.load_state_dict({n: torch.tensor(t) for n, t in tensors.items()}, strict=False)
+    assert not unexpected
+    model.tie_weights()
+    # What is tied to other tensors is not in the file.
+    tied = ("decoder", "vocab_projector", "lm_head")
+    assert all(any(part in name for part in tied) for name in missing), missing
+    inputs = make_inputs(config["pad_token_id"])
+    given = {"input_ids": "token_ids", "token_type_ids": "segment_ids", "attention_mask": "padding_mask"}
+    if config.get("type_vocab_size", 0) < 2:
+        del given["token_type_ids"]
+    with torch.no_grad():
+        outputs = model(**{theirs: torch.tensor(inputs[ours]).long() for theirs, ours in given.items()})
+    answers = {f"output_{name}": value.numpy() for name, value in outputs.items() if isinstance(value, torch.Tensor)}
+    shapes = {name: tensor.shape for name, tensor in tensors.items()}
+    HERE.mkdir(exist_ok=True)
+    np.savez_compressed(
+        HERE / f"{family}{head}.npz", **inputs, **answers, config=json.dumps(config), shapes=json.dumps(shapes)
+    )
+
+
+if __name__ == "__main__":
+    for family in FAMILIES:
+        for head in (*HEADS, *FURTHER.get(family, ())):
+            make(family, head)
