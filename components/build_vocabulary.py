@@ -1,6 +1,7 @@
-"""Corpus -> Vocabulary: counts words with Beam, then learns word pieces."""
+"""Corpus -> Vocabulary: counts words with Beam, then learns word pieces; or learns other pieces from its texts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from components.artifacts.corpus import Corpus
 from components.artifacts.vocabulary import Vocabulary
@@ -9,6 +10,7 @@ from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress
+from keras_bert.options.vocabulary import VocabularyKind
 
 # Longer words are rare, and the learner's work grows with the square of the length.
 _LONGEST_WORD = 24
@@ -21,19 +23,23 @@ _CHARACTER_SHARE = 8
 _FEWEST_CHARACTERS = 128
 
 
-@component(libraries=("tensorflow-text", "apache-beam"))
+@component(libraries=("tensorflow-text", "apache-beam", "tokenizers"))
 def build_vocabulary(
     corpus: Input[Corpus],
     vocabulary: Output[Vocabulary],
+    kind: VocabularyKind = "wordpiece",
     size: int = 8000,
     lowercase: bool = True,
     beam: Local[BeamOptions] = BeamOptions(),
 ) -> None:
-    """Learns a WordPiece vocabulary of exactly `size` pieces, special tokens first.
+    """Learns a vocabulary of exactly `size` pieces, special tokens first.
 
     Raises:
         InputError: the corpus does not support so many pieces, or needs more for its characters alone.
     """
+    if kind != "wordpiece":
+        _learn_subwords(corpus, vocabulary, kind, size, lowercase)
+        return
     from components.corpus.word_counts import count_words
     from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
 
@@ -43,6 +49,27 @@ def build_vocabulary(
     pieces = learn_pieces(counts, size, SPECIAL_TOKENS)
     Tokenizer(pieces, lowercase).save(vocabulary.path)
     vocabulary.counts = {"pieces": len(pieces), "words": len(counts)}
+
+
+def _learn_subwords(corpus: Corpus, vocabulary: Vocabulary, kind: VocabularyKind, size: int, lowercase: bool) -> None:
+    from components.corpus.shards import read_shard
+    from keras_bert.tokenizers.learning import learn_subwords
+
+    shards = sorted(corpus.path.glob("corpus-*.jsonl.gz"))
+
+    def texts() -> Iterator[str]:
+        for number, shard in enumerate(shards):
+            report_progress(number, len(shards) + 1, "reading texts")
+            for _, text in read_shard(Path(shard).read_bytes()):
+                yield from text.split("\n")
+        report_progress(len(shards), len(shards) + 1, "learning pieces")
+
+    try:
+        learnt = learn_subwords(texts(), kind, size, lowercase=lowercase)
+    except ValueError as error:
+        raise InputError(f"vocabulary.{error}") from None
+    learnt.save(vocabulary.path)
+    vocabulary.counts = {"pieces": learnt.vocabulary_size}
 
 
 def learn_pieces(counts: dict[str, int], size: int, special: tuple[str, ...]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 _HOMES = {
     "CUSTOM_OBJECTS": "keras_bert.models.saving",
     "EncoderConfig": "keras_bert.config",
-    "PRESETS": "keras_bert.config",
+    "PRESETS": "keras_bert.presets",
     "TASKS": "keras_bert.tasks.registry",
     "Tokenizer": "keras_bert.tokenizers.tokenizer",
     "adamw": "keras_bert.optimizer",
@@ -18,7 +18,7 @@ _HOMES = {
     "from_hugging_face": "keras_bert.interop.hugging_face",
     "from_tf1": "keras_bert.interop.tf1",
     "load": "keras_bert.tasks.registry",
-    "preset": "keras_bert.config",
+    "preset": "keras_bert.presets",
     "to_hugging_face": "keras_bert.interop.hugging_face",
     "to_tf1": "keras_bert.interop.tf1",
 }

@@ -1,7 +1,7 @@
-"""The shape of an encoder, and the shapes that were released."""
+"""The shape of an encoder."""
 
 import dataclasses
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from keras_bert.checks import check
 
@@ -31,6 +31,9 @@ class EncoderShape:
         embedding_size: width of the embeddings, if a projection to `hidden_size` follows them (Lan et al. 2020,
             section 3.1); None for BERT, which has none.
         shared_layers: whether one block does the work of all (Lan et al. 2020, section 3.1).
+        num_segments: rows of the segment embedding; with one row it is added to all tokens alike, as in RoBERTa, with
+            none there is no such embedding, as in DistilBERT. With less than two the model takes no `segment_ids`.
+        position_offset: rows of the position embedding in front of that of the first token; 2 in RoBERTa.
     """
 
     num_layers: int
@@ -43,6 +46,8 @@ class EncoderShape:
     initializer_range: float = 0.02
     embedding_size: int | None = None
     shared_layers: bool = False
+    num_segments: int = 2
+    position_offset: int = 0
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -52,6 +57,8 @@ class EncoderShape:
             check(owner, field, 0 <= getattr(self, field) < 1, "be in [0, 1)", getattr(self, field))
         check(owner, "activation", self.activation in _ACTIVATIONS, f"be one of {_ACTIVATIONS}", self.activation)
         check(owner, "initializer_range", self.initializer_range > 0, "be positive", self.initializer_range)
+        for field in ("num_segments", "position_offset"):
+            check(owner, field, getattr(self, field) >= 0, "not be negative", getattr(self, field))
         size = self.embedding_size
         check(owner, "embedding_size", size is None or size >= 1, "be at least 1", size)
         whole = self.hidden_size % self.num_heads == 0
@@ -69,9 +76,6 @@ class EncoderConfig(EncoderShape):
     Attributes:
         vocabulary_size: rows of the token embedding.
         max_length: the longest sequence in tokens.
-        num_segments: rows of the segment embedding; with one row it is added to all tokens alike, as in RoBERTa, with
-            none there is no such embedding, as in DistilBERT. With less than two the model takes no `segment_ids`.
-        position_offset: rows of the position embedding in front of that of the first token; 2 in RoBERTa.
         pooler_activation: of the pooler; tanh in BERT.
         pooler_dropout: rate on the first token's state before the pooler; 0 in BERT.
         layer_norm_epsilon: added to the variance (1e-12 in the released code).
@@ -79,17 +83,14 @@ class EncoderConfig(EncoderShape):
 
     vocabulary_size: int
     max_length: int = 512
-    num_segments: int = 2
-    position_offset: int = 0
     pooler_activation: PoolerActivation = "tanh"
     pooler_dropout: float = 0.0
     layer_norm_epsilon: float = 1e-12
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for field, least in (("vocabulary_size", 1), ("max_length", 1), ("num_segments", 0), ("position_offset", 0)):
-            value = getattr(self, field)
-            check("EncoderConfig", field, value >= least, f"be at least {least}", value)
+        for field in ("vocabulary_size", "max_length"):
+            check("EncoderConfig", field, getattr(self, field) >= 1, "be at least 1", getattr(self, field))
         check("EncoderConfig", "pooler_dropout", 0 <= self.pooler_dropout < 1, "be in [0, 1)", self.pooler_dropout)
         known = self.pooler_activation in _POOLER_ACTIVATIONS
         rule = f"be one of {_POOLER_ACTIVATIONS}"
@@ -101,37 +102,3 @@ class EncoderConfig(EncoderShape):
     def head_size(self) -> int:
         """Width of one attention head."""
         return self.hidden_size // self.num_heads
-
-
-# Turc et al. 2019, "Well-Read Students Learn Better", table 1: layers, hidden size; one head for every 64 units.
-_SHAPES = {
-    "tiny": (2, 128),
-    "mini": (4, 256),
-    "small": (4, 512),
-    "medium": (8, 512),
-    "base": (12, 768),
-    "large": (24, 1024),
-}
-
-PRESETS: dict[str, dict[str, Any]] = {
-    name: {"num_layers": layers, "hidden_size": hidden, "num_heads": hidden // 64, "intermediate_size": 4 * hidden}
-    for name, (layers, hidden) in _SHAPES.items()
-}
-
-# Rows of the token embedding of the released checkpoints (google-research/bert, README.md).
-VOCABULARY_SIZES = {"uncased": 30522, "cased": 28996, "multilingual": 119547, "chinese": 21128}
-
-
-def preset(name: str, vocabulary: str = "uncased") -> EncoderConfig:
-    """The configuration of a released BERT.
-
-    Args:
-        name: a key of `PRESETS`.
-        vocabulary: a key of `VOCABULARY_SIZES`: uncased or cased English, 104 languages cased, or Chinese.
-
-    Raises:
-        ValueError: there is no such preset or vocabulary.
-    """
-    check("preset", "name", name in PRESETS, f"be one of {tuple(PRESETS)}", name)
-    check("preset", "vocabulary", vocabulary in VOCABULARY_SIZES, f"be one of {tuple(VOCABULARY_SIZES)}", vocabulary)
-    return EncoderConfig(**PRESETS[name], vocabulary_size=VOCABULARY_SIZES[vocabulary])

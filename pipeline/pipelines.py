@@ -93,7 +93,7 @@ def _start(settings: Settings) -> Start:
     if imported is None:
         learnt = settings.vocabulary
         vocabulary = build_vocabulary(
-            corpus=corpus, size=learnt.size, lowercase=learnt.lowercase, beam=settings.beam
+            corpus=corpus, kind=learnt.kind, size=learnt.size, lowercase=learnt.lowercase, beam=settings.beam
         ).vocabulary
     else:
         vocabulary = imported.vocabulary

@@ -39,21 +39,21 @@ def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
     if config.embedding_size is not None:
         x = EmbeddingProjection(config.hidden_size, spread, name="embedding_projection")(x)
     attention_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
-    blocks = [
-        EncoderBlock(
-            num_heads=config.num_heads,
-            intermediate_size=config.intermediate_size,
-            activation=config.activation,
-            dropout=config.dropout,
-            attention_dropout=config.attention_dropout,
-            layer_norm_epsilon=config.layer_norm_epsilon,
-            initializer_range=spread,
-            name=f"block_{index}",
-        )
-        for index in range(1 if config.shared_layers else config.num_layers)
-    ]
+    block = None
     for index in range(config.num_layers):
-        x = blocks[index % len(blocks)](x, attention_bias)
+        # Each is made when its turn has come: what a seed draws for it depends on that.
+        if block is None or not config.shared_layers:
+            block = EncoderBlock(
+                num_heads=config.num_heads,
+                intermediate_size=config.intermediate_size,
+                activation=config.activation,
+                dropout=config.dropout,
+                attention_dropout=config.attention_dropout,
+                layer_norm_epsilon=config.layer_norm_epsilon,
+                initializer_range=spread,
+                name=f"block_{index}",
+            )
+        x = block(x, attention_bias)
     outputs = {"sequence_output": x}
     if pooler:
         outputs["pooled_output"] = Pooler(spread, config.pooler_activation, config.pooler_dropout, name="pooler")(x)

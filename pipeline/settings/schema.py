@@ -25,6 +25,7 @@ from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.options.selection import Selection
 from keras_bert.options.student import Student
 from keras_bert.options.training import Precision, Training
+from keras_bert.options.vocabulary import VocabularyKind
 
 T = TypeVar("T")
 
@@ -39,13 +40,15 @@ TASKS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularySettings:
-    """The WordPiece vocabulary that is learnt where there is no checkpoint.
+    """The vocabulary that is learnt where there is no checkpoint.
 
     Attributes:
+        kind: of its pieces: BERT's `wordpiece`, byte-level `bpe` as in RoBERTa, or `unigram` as in ALBERT.
         size: pieces, special tokens included.
         lowercase: whether text is lowercased and stripped of accents.
     """
 
+    kind: VocabularyKind = "wordpiece"
     size: int = 8000
     lowercase: bool = True
 

@@ -59,3 +59,24 @@ def test_the_named_maximum_is_the_maximum():
     most = int(str(caught.value).split("at most ")[1].split()[0])
     pieces = learn_pieces(counts, most, SPECIAL_TOKENS)
     assert len(pieces) == len(set(pieces)) == most
+
+
+@pytest.mark.parametrize(("kind", "size"), [("bpe", 290), ("unigram", 28)])
+def test_other_pieces(corpus, tmp_path, kind, size):
+    made = []
+    for name in "ab":
+        made.append(Vocabulary(tmp_path / name))
+        build_vocabulary(corpus=corpus, vocabulary=made[-1], kind=kind, size=size)
+    # Of unigram, ties are the trainer's chance, and so few words have many.
+    assert kind == "unigram" or made[0].fingerprint() == made[1].fingerprint()
+    tokenizer = load_tokenizer(made[0].path)
+    assert (tokenizer.kind, tokenizer.vocabulary_size) == (kind, size)
+    assert tokenizer.tokenize(["THE CAT"]).to_list() == tokenizer.tokenize(["the cat"]).to_list()
+    assert tokenizer.unknown_id not in tokenizer.tokenize([TEXT]).flat_values.numpy()
+    with pytest.raises(InputError, match=r"^vocabulary\.size must be at most \d+ for these texts, got 8000$"):
+        build_vocabulary(corpus=corpus, vocabulary=Vocabulary(tmp_path / "v"), kind=kind, size=8000)
+
+
+def test_bytes_need_room(corpus, tmp_path):
+    with pytest.raises(InputError, match=r"^vocabulary\.size must be at least 261 for these texts, got 100$"):
+        build_vocabulary(corpus=corpus, vocabulary=Vocabulary(tmp_path / "v"), kind="bpe", size=100)

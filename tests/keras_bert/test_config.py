@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.config import PRESETS, VOCABULARY_SIZES, EncoderConfig, EncoderShape, preset
+from keras_bert.config import EncoderConfig, EncoderShape
 
 SHAPE = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16}
 
@@ -23,6 +23,15 @@ SHAPE = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size":
             "EncoderConfig.hidden_size must be a multiple",
         ),
         (EncoderConfig, {**SHAPE, "vocabulary_size": 9, "layer_norm_epsilon": 0}, "epsilon must be positive, got 0"),
+        (EncoderShape, {**SHAPE, "embedding_size": 0}, "EncoderShape.embedding_size must be at least 1, got 0"),
+        (EncoderShape, {**SHAPE, "num_segments": -1}, "EncoderShape.num_segments must not be negative, got -1"),
+        (EncoderShape, {**SHAPE, "position_offset": -2}, "EncoderShape.position_offset must not be negative, got -2"),
+        (
+            EncoderConfig,
+            {**SHAPE, "vocabulary_size": 9, "pooler_activation": "gelu"},
+            "EncoderConfig.pooler_activation must be one of .*'tanh'.*, got 'gelu'",
+        ),
+        (EncoderConfig, {**SHAPE, "vocabulary_size": 9, "pooler_dropout": 1.0}, r"pooler_dropout must be in \[0, 1\)"),
     ],
 )
 def test_out_of_range(kind, settings, message):
@@ -35,19 +44,3 @@ def test_a_shape_becomes_a_configuration():
     config = shape.encoder_config(vocabulary_size=30, max_length=12)
     assert config == EncoderConfig(**SHAPE, activation="relu", dropout=0.3, vocabulary_size=30, max_length=12)
     assert config.head_size == 4
-
-
-@pytest.mark.parametrize("name", PRESETS)
-@pytest.mark.parametrize("vocabulary", VOCABULARY_SIZES)
-def test_presets(name, vocabulary):
-    config = preset(name, vocabulary)
-    assert config.head_size == 64
-    assert config.intermediate_size == 4 * config.hidden_size
-    assert config.vocabulary_size == VOCABULARY_SIZES[vocabulary]
-
-
-def test_unknown_presets():
-    with pytest.raises(ValueError, match=r"preset.name must be one of \('tiny', .*\), got 'huge'"):
-        preset("huge")
-    with pytest.raises(ValueError, match=r"preset.vocabulary must be one of .*'chinese'.*, got 'klingon'"):
-        preset("base", "klingon")

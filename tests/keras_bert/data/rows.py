@@ -26,4 +26,5 @@ def write_dynamic_rows(folder, seed=0):
         write_records(folder / f"train-16-0000{shard}-of-00002.tfrecord", rows, compression="gzip")
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *[f"a{number}" for number in range(60)]]
     (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
+    (folder / "tokenizer.json").write_text('{"lowercase": true}')
     describe(folder, objective="none", dynamic=True, compression="gzip")

@@ -61,8 +61,9 @@ def test_a_folder_goes_in_and_out(file, tmp_path):
             chosen = real if expected.shape[:2] == real.shape else slice(None)
             np.testing.assert_allclose(result[chosen], expected[chosen], atol=2e-5)
 
-    save_model(model, tmp_path / "model.keras")
-    check_equal_weights(load_model(tmp_path / "model.keras"), model)
+    if head_of(file) == "Model":
+        save_model(model, tmp_path / "model.keras")
+        check_equal_weights(load_model(tmp_path / "model.keras"), model)
 
     family, said = hugging_face_config.read_config(folder)
     head = hugging_face_config.read_head(folder, family, said, next_sentence=has_layer(model, "next_sentence"))
@@ -79,7 +80,10 @@ def test_a_folder_goes_in_and_out(file, tmp_path):
     }
     written = json.loads((tmp_path / "ours" / "config.json").read_text())
     assert written["architectures"] == said["architectures"]
-    assert config_of(read_model(tmp_path / "ours")) == config_of(model)
+    again, own = hugging_face_config.read_config(tmp_path / "ours")
+    assert hugging_face_config.read_encoder(tmp_path, again, own) == hugging_face_config.read_encoder(
+        tmp_path, family, said
+    )
 
 
 def test_every_class_has_a_reference():

@@ -1,0 +1,5 @@
+"""What the pieces of a vocabulary are."""
+
+from typing import Literal
+
+VocabularyKind = Literal["wordpiece", "bpe", "unigram"]

@@ -1,0 +1,92 @@
+"""The shapes that were released, by the names of their checkpoints.
+
+Sources: the papers named beside them, and the `config.json` or the README of the released checkpoints.
+"""
+
+from typing import Any
+
+from keras_bert.checks import check
+from keras_bert.config import EncoderConfig
+
+# Turc et al. 2019, "Well-Read Students Learn Better", table 1: layers, hidden size; one head for every 64 units.
+_SHAPES = {
+    "tiny": (2, 128),
+    "mini": (4, 256),
+    "small": (4, 512),
+    "medium": (8, 512),
+    "base": (12, 768),
+    "large": (24, 1024),
+}
+
+PRESETS: dict[str, dict[str, Any]] = {
+    name: {"num_layers": layers, "hidden_size": hidden, "num_heads": hidden // 64, "intermediate_size": 4 * hidden}
+    for name, (layers, hidden) in _SHAPES.items()
+}
+
+# Rows of the token embedding of the released checkpoints (google-research/bert, README.md).
+VOCABULARY_SIZES = {"uncased": 30522, "cased": 28996, "multilingual": 119547, "chinese": 21128}
+
+
+def _shape(layers: int, hidden: int, heads: int, vocabulary: int, **further: Any) -> dict[str, Any]:
+    sizes = {"num_layers": layers, "hidden_size": hidden, "num_heads": heads, "intermediate_size": 4 * hidden}
+    return {**sizes, "vocabulary_size": vocabulary, "activation": "gelu_erf", **further}
+
+
+# Positions begin behind that of padding, and there is one segment (fairseq).
+_ROBERTA = {"num_segments": 1, "position_offset": 2, "layer_norm_epsilon": 1e-5}
+_DISTILBERT = {"num_segments": 0, "pooler_activation": "relu"}
+_ELECTRA = {"pooler_activation": "gelu_erf"}
+_ALBERT = {"embedding_size": 128, "shared_layers": True, "activation": "gelu_tanh"}
+_NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
+
+RELEASED: dict[str, dict[str, Any]] = {
+    # Liu et al. 2019, table 9; Sanh et al. 2019 for the smallest.
+    "roberta-base": _shape(12, 768, 12, 50265, **_ROBERTA),
+    "roberta-large": _shape(24, 1024, 16, 50265, **_ROBERTA),
+    "distilroberta-base": _shape(6, 768, 12, 50265, **_ROBERTA),
+    # Conneau et al. 2020, section 3; Martin et al. 2020, section 4.
+    "xlm-roberta-base": _shape(12, 768, 12, 250002, **_ROBERTA),
+    "xlm-roberta-large": _shape(24, 1024, 16, 250002, **_ROBERTA),
+    "camembert-base": _shape(12, 768, 12, 32005, **_ROBERTA),
+    # Sanh et al. 2019, section 3.
+    "distilbert-base-uncased": _shape(6, 768, 12, 30522, **_DISTILBERT),
+    "distilbert-base-cased": _shape(6, 768, 12, 28996, **_DISTILBERT),
+    # Clark et al. 2020, appendix A, table 6.
+    "electra-small-discriminator": _shape(12, 256, 4, 30522, embedding_size=128, **_ELECTRA),
+    "electra-base-discriminator": _shape(12, 768, 12, 30522, **_ELECTRA),
+    "electra-large-discriminator": _shape(24, 1024, 16, 30522, **_ELECTRA),
+    # Lan et al. 2020, table 1; version 2 of the checkpoints, which were trained without dropout.
+    "albert-base-v2": _shape(12, 768, 12, 30000, **_ALBERT, **_NO_DROPOUT),
+    "albert-large-v2": _shape(24, 1024, 16, 30000, **_ALBERT, **_NO_DROPOUT),
+    "albert-xlarge-v2": _shape(24, 2048, 16, 30000, **_ALBERT, **_NO_DROPOUT),
+    "albert-xxlarge-v2": _shape(12, 4096, 64, 30000, **_ALBERT, **_NO_DROPOUT),
+    # Jiao et al. 2020, section 4.2; Wang et al. 2020, table 4.
+    "tinybert-4l-312d": _shape(4, 312, 12, 30522, intermediate_size=1200),
+    "tinybert-6l-768d": _shape(6, 768, 12, 30522),
+    "minilm-l6-h384": _shape(6, 384, 12, 30522),
+    "minilm-l12-h384": _shape(12, 384, 12, 30522),
+    # BERT on other texts: Beltagy et al. 2019, Lee et al. 2020, Gu et al. 2021, Yang et al. 2020, Joshi et al. 2020.
+    "scibert-scivocab-uncased": _shape(12, 768, 12, 31090),
+    "biobert-base-cased": _shape(12, 768, 12, 28996),
+    "pubmedbert-base-uncased": _shape(12, 768, 12, 30522),
+    "finbert-uncased": _shape(12, 768, 12, 30873),
+    "spanbert-base-cased": _shape(12, 768, 12, 28996),
+    "spanbert-large-cased": _shape(24, 1024, 16, 28996),
+}
+
+
+def preset(name: str, vocabulary: str = "uncased") -> EncoderConfig:
+    """The configuration of a released encoder.
+
+    Args:
+        name: a key of `RELEASED`; or one of `PRESETS`, the sizes of BERT.
+        vocabulary: of BERT alone, a key of `VOCABULARY_SIZES`: uncased or cased English, 104 languages cased, Chinese.
+
+    Raises:
+        ValueError: there is no such preset or vocabulary.
+    """
+    if name in RELEASED:
+        return EncoderConfig(**RELEASED[name])
+    check("preset", "name", name in PRESETS, f"be one of {(*PRESETS, *RELEASED)}", name)
+    check("preset", "vocabulary", vocabulary in VOCABULARY_SIZES, f"be one of {tuple(VOCABULARY_SIZES)}", vocabulary)
+    return EncoderConfig(**PRESETS[name], vocabulary_size=VOCABULARY_SIZES[vocabulary])

@@ -1,0 +1,98 @@
+"""Learning the pieces of byte-level BPE and unigram from texts, with the trainers of Hugging Face's `tokenizers`."""
+
+import json
+import os
+from collections.abc import Iterable
+from typing import Any
+from unittest import mock
+
+from keras_bert.checks import check
+from keras_bert.options.vocabulary import VocabularyKind
+from keras_bert.tokenizers.subwords import SPECIAL_NAMES, SubwordTokenizer
+
+# RoBERTa's order, in which padding is 1 and positions begin at 2 (Liu et al. 2019, fairseq's dictionary).
+_BPE_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+# ALBERT's names in ALBERT's order (Lan et al. 2020, released vocabularies).
+_UNIGRAM_SPECIAL = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
+
+
+def learn_subwords(texts: Iterable[str], kind: VocabularyKind, size: int, *, lowercase: bool) -> SubwordTokenizer:
+    """A tokenizer of exactly `size` pieces.
+
+    The same texts give the same pieces of BPE; of unigram, too, but where scores are equal, as many are in a few
+    kilobytes of text: which of such pieces stay, the trainer leaves to chance.
+
+    Args:
+        texts: what to learn from, read once.
+        kind: `bpe` (Sennrich et al. 2016, on bytes as in Radford et al. 2019) or `unigram` (Kudo 2018).
+        size: pieces, special tokens included.
+        lowercase: whether text is lowercased.
+
+    Raises:
+        ValueError: there is no such kind, or the texts do not support so many pieces, or need more.
+    """
+    check("learn_subwords", "kind", kind in ("bpe", "unigram"), "be 'bpe' or 'unigram'", kind)
+    # Several threads add up floats in any order.
+    with mock.patch.dict(os.environ, {"TOKENIZERS_PARALLELISM": "false"}):
+        content = json.loads((_learn_bpe if kind == "bpe" else _learn_unigram)(texts, size, lowercase))
+    if kind == "unigram":
+        _make_canonical(content["model"])
+    found = SubwordTokenizer(content)
+    if found.vocabulary_size != size:
+        bound = "most" if found.vocabulary_size < size else "least"
+        raise ValueError(f"size must be at {bound} {found.vocabulary_size} for these texts, got {size}")
+    return found
+
+
+def _learn_bpe(texts: Iterable[str], size: int, lowercase: bool) -> str:
+    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+    made = Tokenizer(models.BPE())
+    if lowercase:
+        made.normalizer = normalizers.Lowercase()
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    # The space in front of a blank belongs to it.
+    special = [*_BPE_SPECIAL[:-1], AddedToken(_BPE_SPECIAL[-1], lstrip=True, special=True)]
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=special,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    made.train_from_iterator(texts, trainer)
+    sep, cls = _numbered(made, "</s>"), _numbered(made, "<s>")
+    made.post_processor = processors.RobertaProcessing(sep, cls, trim_offsets=True, add_prefix_space=False)
+    return str(made.to_str())
+
+
+def _learn_unigram(texts: Iterable[str], size: int, lowercase: bool) -> str:
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+    made = Tokenizer(models.Unigram())
+    steps = [normalizers.NFKC(), *([normalizers.Lowercase()] if lowercase else [])]
+    made.normalizer = normalizers.Sequence(steps)
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made.decoder = decoders.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=size, special_tokens=list(_UNIGRAM_SPECIAL), unk_token=SPECIAL_NAMES[1][0], show_progress=False
+    )
+    made.train_from_iterator(texts, trainer)
+    marks = [_numbered(made, token) for token in ("[CLS]", "[SEP]")]
+    made.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=marks
+    )
+    return str(made.to_str())
+
+
+def _make_canonical(model: dict[str, Any]) -> None:
+    """Equal pieces give equal bytes: the trainer leaves the order of like ones, and the last digits, to chance."""
+    special = set(_UNIGRAM_SPECIAL)
+    learnt = [(piece, round(score, 4)) for piece, score in model["vocab"] if piece not in special]
+    fixed = [entry for entry in model["vocab"] if entry[0] in special]
+    model["vocab"] = [*fixed, *sorted(learnt, key=lambda entry: (-entry[1], entry[0]))]
+
+
+def _numbered(made: Any, token: str) -> tuple[str, int]:
+    """A special token with its id."""
+    return token, made.token_to_id(token)

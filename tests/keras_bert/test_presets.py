@@ -1,0 +1,96 @@
+import dataclasses
+
+import pytest
+
+from keras_bert.interop.families import family_of
+from keras_bert.models.encoder import build_encoder
+from keras_bert.presets import PRESETS, RELEASED, VOCABULARY_SIZES, preset
+
+# Turc et al. 2019, table 1, and the released checkpoints, as transformers' BertModel counts them.
+SIZES = {
+    ("tiny", "uncased"): 4_385_920,
+    ("mini", "uncased"): 11_170_560,
+    ("small", "uncased"): 28_763_648,
+    ("medium", "uncased"): 41_373_184,
+    ("base", "uncased"): 109_482_240,
+    ("base", "cased"): 108_310_272,
+    ("base", "multilingual"): 177_853_440,
+    ("base", "chinese"): 102_267_648,
+    ("large", "uncased"): 335_141_888,
+    ("large", "cased"): 333_579_264,
+}
+# As the models of transformers 5.23.0 count theirs; DistilBERT's and ELECTRA's have no pooler.
+COUNTS = {
+    "roberta-base": ("roberta", 124_645_632),
+    "roberta-large": ("roberta", 355_359_744),
+    "distilroberta-base": ("roberta", 82_118_400),
+    "xlm-roberta-base": ("roberta", 278_043_648),
+    "xlm-roberta-large": ("roberta", 559_890_432),
+    "camembert-base": ("roberta", 110_621_952),
+    "distilbert-base-uncased": ("distilbert", 66_362_880),
+    "distilbert-base-cased": ("distilbert", 65_190_912),
+    "electra-small-discriminator": ("electra", 13_483_008),
+    "electra-base-discriminator": ("electra", 108_891_648),
+    "electra-large-discriminator": ("electra", 334_092_288),
+    "albert-base-v2": ("albert", 11_683_584),
+    "albert-large-v2": ("albert", 17_683_968),
+    "albert-xlarge-v2": ("albert", 58_724_864),
+    "albert-xxlarge-v2": ("albert", 222_595_584),
+    "tinybert-4l-312d": ("bert", 14_350_248),
+    "tinybert-6l-768d": ("bert", 66_955_008),
+    "minilm-l6-h384": ("bert", 22_713_216),
+    "minilm-l12-h384": ("bert", 33_360_000),
+    "scibert-scivocab-uncased": ("bert", 109_918_464),
+    "biobert-base-cased": ("bert", 108_310_272),
+    "pubmedbert-base-uncased": ("bert", 109_482_240),
+    "finbert-uncased": ("bert", 109_751_808),
+    "spanbert-base-cased": ("bert", 108_310_272),
+    "spanbert-large-cased": ("bert", 333_579_264),
+}
+
+
+def count(config, *, pooler):
+    """Parameters, told from one block of one unit of each size: nothing large is made."""
+    hidden, inner = config.hidden_size, config.intermediate_size
+    width = config.embedding_size or hidden
+    rows = config.vocabulary_size + config.max_length + config.position_offset + config.num_segments
+    embeddings = rows * width + 2 * width + (0 if config.embedding_size is None else width * hidden + hidden)
+    block = 4 * (hidden * hidden + hidden) + 2 * hidden * inner + inner + hidden + 4 * hidden
+    blocks = 1 if config.shared_layers else config.num_layers
+    return embeddings + blocks * block + pooler * (hidden * hidden + hidden)
+
+
+@pytest.mark.parametrize(("name", "vocabulary"), SIZES)
+def test_parameters_of_bert(name, vocabulary):
+    assert count(preset(name, vocabulary), pooler=True) == SIZES[name, vocabulary]
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_parameters_of_the_family(name):
+    family, expected = COUNTS[name]
+    config = preset(name)
+    pooler = family not in ("distilbert", "electra")
+    assert count(config, pooler=pooler) == expected
+    assert family_of(config, family, pooler=False).name == family
+
+
+@pytest.mark.parametrize("name", ["tiny", "roberta-base", "distilbert-base-cased", "albert-base-v2"])
+def test_what_is_counted_is_what_is_built(name):
+    # Small in all that the formula multiplies.
+    small = {"num_layers": 2, "hidden_size": 12, "num_heads": 3, "intermediate_size": 20, "vocabulary_size": 9}
+    config = dataclasses.replace(preset(name), **small, max_length=7)
+    if config.embedding_size:
+        config = dataclasses.replace(config, embedding_size=5)
+    assert build_encoder(config).count_params() == count(config, pooler=True)
+
+
+def test_all_are_counted():
+    assert set(COUNTS) == set(RELEASED)
+    assert set(SIZES) >= {(name, "uncased") for name in PRESETS} | {("base", name) for name in VOCABULARY_SIZES}
+
+
+def test_unknown_presets():
+    with pytest.raises(ValueError, match=r"preset.name must be one of \('tiny', .*'roberta-base'.*\), got 'huge'"):
+        preset("huge")
+    with pytest.raises(ValueError, match=r"preset.vocabulary must be one of .*'chinese'.*, got 'klingon'"):
+        preset("base", "klingon")

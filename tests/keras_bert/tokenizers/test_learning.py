@@ -1,0 +1,43 @@
+import subprocess
+import sys
+
+import pytest
+
+from keras_bert.tokenizers.learning import learn_subwords
+from tests.keras_bert.tokenizers.subwords import TEXTS
+
+SIZES = {"bpe": 300, "unigram": 50}
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_pieces_of_texts(kind):
+    learnt = learn_subwords(TEXTS, kind, SIZES[kind], lowercase=True)
+    assert (learnt.kind, learnt.vocabulary_size) == (kind, SIZES[kind])
+    ids = learnt.tokenize(["Old cows went over the bridge"]).to_list()[0]
+    assert learnt.unknown_id not in ids
+    assert len(ids) < 20, "some pieces are longer than a character"
+    assert (learnt.pad_id, learnt.between) == ((1, 2) if kind == "bpe" else (0, 1))
+
+
+def test_another_process_learns_the_same():
+    code = (
+        "from keras_bert.tokenizers.learning import learn_subwords;"
+        "from tests.keras_bert.tokenizers.subwords import TEXTS;"
+        "print(learn_subwords(TEXTS * 50, 'bpe', 300, lowercase=False).vocabulary)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    here = learn_subwords(TEXTS * 50, "bpe", 300, lowercase=False).vocabulary
+    assert run.stdout.strip().splitlines()[-1] == str(here)
+
+
+def test_pieces_stand_by_their_scores():
+    vocabulary = learn_subwords(TEXTS, "unigram", 50, lowercase=False).definition()["model"]["vocab"]
+    assert [piece for piece, _ in vocabulary[:5]] == ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
+    assert vocabulary[5:] == sorted(vocabulary[5:], key=lambda entry: (-entry[1], entry[0]))
+
+
+def test_what_cannot_be_learnt():
+    with pytest.raises(ValueError, match="kind must be 'bpe' or 'unigram', got 'wordpiece'"):
+        learn_subwords(TEXTS, "wordpiece", 100, lowercase=True)
+    with pytest.raises(ValueError, match=r"size must be at most \d+ for these texts, got 9000"):
+        learn_subwords(TEXTS, "unigram", 9000, lowercase=True)
