@@ -21,6 +21,12 @@ CLASSES = {
 }
 BOTH_HEADS = "ForPreTraining"
 
+
+def class_of(task: str) -> str:
+    """The key of `CLASSES` for a task: a regression is a classification with one output."""
+    return "classification" if task == "regression" else task
+
+
 # BERT's, under the prefix of the family; `{}` is a block's number.
 _ENCODER = {
     "token_embedding": "embeddings.word_embeddings",
@@ -78,8 +84,8 @@ class Family:
         keys: our field -> the key of `config.json`, those alone that a family has.
         fixed: our field -> its value in all checkpoints of the family.
         only: key -> the one value that is supported.
-        classifier_dropout: task -> the key of the rate before the output layer; where the key is absent or null, the
-            rate is that of the encoder's `dropout`.
+        classifier_dropout: task -> the key of the rate before the output layer, for regression that of classification;
+            where the key is absent or null, the rate is that of the encoder's `dropout`.
         dropout_before_pooler: whether that rate acts before the layer in the place of a pooler, too.
     """
 
@@ -94,7 +100,9 @@ class Family:
     keys: Mapping[str, str] = dataclasses.field(default_factory=lambda: _KEYS)
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     only: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    classifier_dropout: str = "classifier_dropout"
+    classifier_dropout: Mapping[str, str] = dataclasses.field(
+        default_factory=lambda: dict.fromkeys(("classification", "token_classification"), "classifier_dropout")
+    )
     dropout_before_pooler: bool = False
 
     def form(self, task: str) -> Format:
@@ -120,7 +128,7 @@ class Family:
         Raises:
             ValueError: there is none.
         """
-        kind = "classification" if task == "regression" else task
+        kind = class_of(task)
         wanted = BOTH_HEADS if next_sentence else kind
         if wanted not in self.classes:
             raise ValueError(f"Hugging Face's {self.title} has no head for {task}" + " with two heads" * next_sentence)
@@ -230,7 +238,7 @@ FAMILIES: dict[str, Family] = {
                 "activation": "activation",
             },
             fixed={"num_segments": 0, "layer_norm_epsilon": 1e-12, "pooler_activation": "relu"},
-            classifier_dropout="seq_classif_dropout",
+            classifier_dropout={"classification": "seq_classif_dropout", "token_classification": "dropout"},
         ),
         # Clark et al. 2020: the generator is what ForMaskedLM holds.
         Family(
@@ -283,7 +291,7 @@ FAMILIES: dict[str, Family] = {
             keys={**_KEYS, "embedding_size": "embedding_size"},
             fixed={"shared_layers": True},
             only={"num_hidden_groups": 1, "inner_group_num": 1},
-            classifier_dropout="classifier_dropout_prob",
+            classifier_dropout=dict.fromkeys(("classification", "token_classification"), "classifier_dropout_prob"),
         ),
     )
 }

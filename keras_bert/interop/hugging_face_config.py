@@ -11,7 +11,7 @@ from typing import Any
 
 from keras_bert.config import Activation, EncoderConfig
 from keras_bert.interop.configs import check_only, read_encoder_config, read_json, write_encoder_config
-from keras_bert.interop.families import BOTH_HEADS, Family, find_family
+from keras_bert.interop.families import BOTH_HEADS, Family, class_of, find_family
 from keras_bert.interop.heads import Head
 
 FILE = "config.json"
@@ -136,20 +136,14 @@ def write_config(config: EncoderConfig, head: Head, family: Family, pad_id: int)
         labels = head.labels or ("LABEL_0",)
         content["id2label"] = {str(number): label for number, label in enumerate(labels)}
         content["label2id"] = {label: number for number, label in enumerate(labels)}
-        content[_dropout_key(family, head.task)] = head.dropout
+        content[family.classifier_dropout[class_of(head.task)]] = head.dropout
     if head.task in ("classification", "regression"):
         content["problem_type"] = "regression" if head.task == "regression" else "single_label_classification"
     return content
 
 
-def _dropout_key(family: Family, task: str) -> str:
-    # DistilBERT's head for tokens goes by the rate of its encoder.
-    of_tokens = task == "token_classification" and family.classifier_dropout == "seq_classif_dropout"
-    return family.keys["dropout"] if of_tokens else family.classifier_dropout
-
-
 def _read_dropout(path: Path, family: Family, content: Mapping[str, Any], task: str) -> float:
-    key = _dropout_key(family, task)
+    key = family.classifier_dropout[class_of(task)]
     rate = content.get(key)
     if rate is None:
         rate = content[family.keys["dropout"]]

@@ -3,10 +3,8 @@
 import dataclasses
 import functools
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -21,46 +19,22 @@ from components.import_checkpoint import import_checkpoint
 from components.quantize import quantize
 from components.sources.checkpoint import Checkpoint
 from components.training.model_folder import read_model
-from keras_bert.config import EncoderConfig
 from keras_bert.export.runtimes import OnnxModel, TFLiteModel
-from keras_bert.interop.hugging_face import to_hugging_face
-from keras_bert.models.encoder import build_encoder, config_of, input_names
+from keras_bert.models.encoder import config_of, input_names
 from keras_bert.options.export import Export
 from keras_bert.options.selection import Selection
 from keras_bert.options.student import Student
 from keras_bert.options.training import Training
-from keras_bert.tasks.embedding import Embedding
-from keras_bert.tokenizers.subwords import SubwordTokenizer
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
 from tests.components import tuning_job
-from tests.keras_bert.tokenizers import subwords
+from tests.keras_bert.interop.family_checkpoints import FAMILIES, make_checkpoint
 
-SHAPE = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 32, "max_length": 32}
-# Family -> what of its encoder differs from BERT, and its tokenizer; one layer where two would show no more.
-FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
-    "roberta": ({"num_layers": 1, "num_segments": 1, "position_offset": 2}, "bpe"),
-    "distilbert": ({"num_layers": 1, "num_segments": 0}, "wordpiece"),
-    "electra": ({"num_layers": 1, "embedding_size": 8}, "wordpiece"),
-    "albert": ({"num_layers": 2, "embedding_size": 8, "shared_layers": True}, "unigram"),
-}
 # No more than shows that each step runs: to compile takes longer than all steps.
 TRAINING = Training(steps=2, batch_size=8, learning_rate=1e-3, xla="off", precision="float32")
 
 
-def make_checkpoint(folder: Path, family: str) -> None:
-    """A folder as transformers writes it, of random weights."""
-    changes, kind = FAMILIES[family]
-    words = [*SPECIAL_TOKENS, *tuning_job.WORDS, "?"]
-    tokenizer = Tokenizer(words, True) if kind == "wordpiece" else SubwordTokenizer(subwords.content(kind))
-    config = EncoderConfig(**SHAPE, **changes, vocabulary_size=tokenizer.vocabulary_size, initializer_range=0.2)
-    keras.utils.set_random_seed(0)
-    task = Embedding.build(build_encoder(config, pooler=False), tokenizer, max_length=32)
-    to_hugging_face(task, folder, family=family)
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_from_a_checkpoint_to_files(family: str, tmp_path: Path) -> None:
-    make_checkpoint(tmp_path / "theirs", family)
+    make_checkpoint(tmp_path / "theirs", family, tuning_job.WORDS)
     pretrained, vocabulary = Model(tmp_path / "pretrained"), Vocabulary(tmp_path / "vocabulary")
     import_checkpoint(model=pretrained, vocabulary=vocabulary, source=Checkpoint(str(tmp_path / "theirs")))
     source = tuning_job.write_rows(tmp_path, "classification")

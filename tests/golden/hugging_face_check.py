@@ -20,6 +20,8 @@ def check(folder: Path) -> None:
     model, keys = getattr(transformers, architecture).from_pretrained(folder, output_loading_info=True)
     content = dict(np.load(folder / "inputs.npz"))
     names = {"token_ids": "input_ids", "segment_ids": "token_type_ids", "padding_mask": "attention_mask"}
+    if getattr(model.config, "type_vocab_size", 0) < 2:
+        del names["segment_ids"]
     with torch.no_grad():
         outputs = model.eval()(**{names[name]: torch.tensor(content[name]).long() for name in names})
     np.savez(folder / "outputs.npz", **{name: value.numpy() for name, value in outputs.items()})

@@ -23,6 +23,7 @@ from tests.keras_bert.interop.checkpoints import (
 
 pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
 from keras_bert.tokenizers.tokenizer import Tokenizer
+from tests.keras_bert.interop.family_checkpoints import FAMILIES, make_checkpoint
 
 KINDS_OF_GOLDEN = {
     "bert_model": ("embedding", {}),
@@ -128,6 +129,45 @@ def test_transformers_reads_what_is_written(tmp_path):
         assert report["keys"] == {"missing_keys": [], "unexpected_keys": [], "mismatched_keys": [], "error_msgs": []}
         assert report["token_ids"] == task.encode(["A bc dé."])["token_ids"][0].tolist()
         compare(task, inputs, dict(np.load(tmp_path / kind / "outputs.npz")))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_comes_back_with_its_tokenizer(family, tmp_path):
+    task, texts = make_checkpoint(tmp_path / "theirs", family, ["the", "old", "bridge"]), ["the old bridge", "old !"]
+    back = from_hugging_face(tmp_path / "theirs")
+    np.testing.assert_array_equal(back.predict(texts), task.predict(texts))
+    assert (back.tokenizer.kind, back.tokenizer.vocabulary) == (task.tokenizer.kind, task.tokenizer.vocabulary)
+    to_hugging_face(back, tmp_path / "again", family=family)
+    for name in ("config.json", "model.safetensors", "tokenizer_config.json"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "theirs" / name).read_bytes()
+
+
+def test_a_tokenizer_of_another_family(tmp_path):
+    folder = tmp_path / "theirs"
+    make_checkpoint(folder, "roberta", [])
+    change_json(folder / "config.json", model_type="bert", pad_token_id=0, architectures=["BertModel"])
+    with pytest.raises(ValueError, match=r"the tokenizer must have padding as 0, as config.json says, got 1; likely"):
+        from_hugging_face(folder)
+
+
+@pytest.mark.skipif("BERT_REFERENCE_PYTHON" not in os.environ, reason="needs a Python with torch and transformers")
+def test_transformers_reads_every_family(tmp_path):
+    text = "the old bridge"
+    tasks = {family: make_checkpoint(tmp_path / family, family, text.split()) for family in FAMILIES}
+    for family, task in tasks.items():
+        np.savez(tmp_path / family / "inputs.npz", **task.encode([text, "old"]), text=text)
+    subprocess.run(
+        [os.environ["BERT_REFERENCE_PYTHON"], CHECK, *(tmp_path / family for family in FAMILIES)], check=True
+    )
+    for family, task in tasks.items():
+        report = json.loads((tmp_path / family / "report.json").read_text())
+        assert not report["keys"]["unexpected_keys"]
+        assert all("pooler" in name for name in report["keys"]["missing_keys"])
+        assert report["token_ids"] == task.encode([text])["token_ids"][0].tolist()
+        inputs, expected = task.encode([text, "old"]), np.load(tmp_path / family / "outputs.npz")["last_hidden_state"]
+        real = inputs["padding_mask"].astype(bool)
+        states = run(task.encoder, inputs)["sequence_output"]
+        np.testing.assert_allclose(states[real], expected[real], atol=2e-5)
 
 
 def compare(task, inputs, expected):

@@ -1,0 +1,38 @@
+"""Small checkpoints of each family, with its tokenizer."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_bert.config import EncoderConfig
+from keras_bert.interop.hugging_face import to_hugging_face
+from keras_bert.models.encoder import build_encoder
+from keras_bert.tasks.embedding import Embedding
+from keras_bert.tokenizers.subwords import SubwordTokenizer
+from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from tests.keras_bert.tokenizers import subwords
+
+SHAPE = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 32, "max_length": 32}
+# Family -> what of its encoder differs from BERT, and its tokenizer; one layer where two would show no more.
+FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
+    "roberta": ({"num_layers": 1, "num_segments": 1, "position_offset": 2}, "bpe"),
+    "distilbert": ({"num_layers": 1, "num_segments": 0}, "wordpiece"),
+    "electra": ({"num_layers": 1, "embedding_size": 8}, "wordpiece"),
+    "albert": ({"num_layers": 2, "embedding_size": 8, "shared_layers": True}, "unigram"),
+}
+
+
+def make_checkpoint(folder: Path, family: str, words: Sequence[str]) -> Embedding:
+    """A folder as transformers writes it, of random weights; word pieces are these words."""
+    changes, kind = FAMILIES[family]
+    if kind == "wordpiece":
+        tokenizer = Tokenizer([*SPECIAL_TOKENS, *words, "?"], True)
+    else:
+        tokenizer = SubwordTokenizer(subwords.content(kind))
+    config = EncoderConfig(**SHAPE, **changes, vocabulary_size=tokenizer.vocabulary_size, initializer_range=0.2)
+    keras.utils.set_random_seed(0)
+    task = Embedding.build(build_encoder(config, pooler=False), tokenizer, max_length=32)
+    to_hugging_face(task, folder, family=family)
+    return task
