@@ -53,7 +53,9 @@ class VocabularySettings:
     lowercase: bool = True
 
     def __post_init__(self) -> None:
-        check("VocabularySettings", "size", self.size >= 100, "be at least 100", self.size)
+        # Of bytes, one piece each, and the special tokens.
+        least = 261 if self.kind == "bpe" else 100
+        check("VocabularySettings", "size", self.size >= least, f"be at least {least}", self.size)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -114,6 +114,7 @@ def test_class_weights_are_a_word_or_a_table(tmp_path: Path) -> None:
         ("corpus.document_end=page", "corpus.document_end must be 'blank line' or 'file', got 'page'"),
         ("cleaning.threshold=2.0", "cleaning.threshold must be in (0, 1], got 2.0"),
         ("vocabulary.size=99", "vocabulary.size must be at least 100, got 99"),
+        ("vocabulary.kind=bpee", "vocabulary.kind must be 'wordpiece', 'bpe' or 'unigram', got 'bpee'"),
         ("masking.strategy=words", "masking.strategy must be 'tokens', 'whole_words' or 'spans', got 'words'"),
         (
             "pretraining_rows.objective=order",
@@ -188,3 +189,9 @@ def test_every_number_is_finite(tmp_path: Path, value: str) -> None:
         load(tmp_path, CHECKPOINT + EXAMPLES, f"fine_tuning.class_weights.yes={value}")
     with pytest.raises(InputError, match=rf"beam.options.x.float must be a finite number, got {value}"):
         load(tmp_path, CORPUS, f"beam.options.x={value}")
+
+
+def test_a_vocabulary_of_bytes_has_room_for_all_of_them(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^vocabulary\.size must be at least 261, got 260$"):
+        load(tmp_path, CORPUS + EXAMPLES, "vocabulary.kind=bpe", "vocabulary.size=260")
+    assert load(tmp_path, CORPUS + EXAMPLES, "vocabulary.kind=bpe", "vocabulary.size=261").vocabulary.kind == "bpe"
