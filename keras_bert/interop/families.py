@@ -87,6 +87,8 @@ class Family:
         classifier_dropout: task -> the key of the rate before the output layer, for regression that of classification;
             where the key is absent or null, the rate is that of the encoder's `dropout`.
         dropout_before_pooler: whether that rate acts before the layer in the place of a pooler, too.
+        left_out: what the tensors' names of a head begin with that this library has not: a checkpoint of
+            `ForPreTraining` with it is read as the encoder alone.
     """
 
     name: str
@@ -104,6 +106,7 @@ class Family:
         default_factory=lambda: dict.fromkeys(("classification", "token_classification"), "classifier_dropout")
     )
     dropout_before_pooler: bool = False
+    left_out: str | None = None
 
     def form(self, task: str) -> Format:
         """What the tensors of a checkpoint for a task are called."""
@@ -136,12 +139,10 @@ class Family:
 
     def architectures(self) -> dict[str, str]:
         """Name of a class -> our task."""
-        return {
-            self.title + (BOTH_HEADS if kind == BOTH_HEADS else CLASSES[kind]): (
-                "pretraining" if kind == BOTH_HEADS else kind
-            )
-            for kind in self.classes
-        }
+        kinds = {CLASSES.get(kind, kind): "pretraining" if kind == BOTH_HEADS else kind for kind in self.classes}
+        if self.left_out is not None:
+            kinds[BOTH_HEADS] = "embedding"
+        return {self.title + ending: task for ending, task in kinds.items()}
 
     def misfit(self, config: EncoderConfig, *, pooler: bool) -> str | None:
         """Why an encoder, with or without a pooler, is none of this family; None if it is one."""
@@ -240,7 +241,7 @@ FAMILIES: dict[str, Family] = {
             fixed={"num_segments": 0, "layer_norm_epsilon": 1e-12, "pooler_activation": "relu"},
             classifier_dropout={"classification": "seq_classif_dropout", "token_classification": "dropout"},
         ),
-        # Clark et al. 2020: the generator is what ForMaskedLM holds.
+        # Clark et al. 2020: the generator is what ForMaskedLM holds, the discriminator ForPreTraining.
         Family(
             name="electra",
             title="Electra",
@@ -256,6 +257,8 @@ FAMILIES: dict[str, Family] = {
             keys={**_KEYS, "embedding_size": "embedding_size"},
             fixed={"pooler_activation": "gelu_erf"},
             dropout_before_pooler=True,
+            # The discriminator's: is a token the text's own? Most released checkpoints hold it.
+            left_out="discriminator_predictions.",
         ),
         # Lan et al. 2020.
         Family(

@@ -72,7 +72,7 @@ _MISLEADING = (
 
 
 def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
-    """Reads a checkpoint of a BERT into the task that it was made for.
+    """Reads a checkpoint of BERT or its family into the task that it was made for.
 
     The longest input is `max_seq_length` of sentence-transformers, else `model_max_length` of the tokenizer, else
     as many tokens as there are positions. A classifier gives logits, as in transformers.
@@ -208,6 +208,8 @@ def _present_names(tensors: Tensors, folder: Path, family: Family, copies: Mappi
     roots = {stem.partition(".")[0] for stem in family.encoder.values()}
     renamed = {}
     for name in tensors:
+        if family.left_out is not None and name.startswith(family.left_out):
+            continue
         present = re.sub(r"\bLayerNorm\.gamma$", "LayerNorm.weight", name)
         present = re.sub(r"\bLayerNorm\.beta$", "LayerNorm.bias", present)
         if present.partition(".")[0] in roots:  # the file holds an encoder alone
