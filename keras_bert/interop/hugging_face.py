@@ -22,7 +22,8 @@ import numpy as np
 from keras_bert.folders import TOKENIZER_FILE, staged_files
 from keras_bert.interop import hugging_face_config
 from keras_bert.interop.configs import write_json
-from keras_bert.interop.families import Family, family_of
+from keras_bert.interop.families import family_of
+from keras_bert.interop.family import Family
 from keras_bert.interop.heads import Head, build_model, build_task, head_of
 from keras_bert.interop.safetensors_files import FILE, INDEX_FILE, open_tensors, save_tensors
 from keras_bert.interop.sentence_transformers import (

@@ -11,7 +11,8 @@ from typing import Any
 
 from keras_bert.config import Activation, EncoderConfig
 from keras_bert.interop.configs import check_only, read_encoder_config, read_json, write_encoder_config
-from keras_bert.interop.families import BOTH_HEADS, Family, class_of, find_family
+from keras_bert.interop.families import find_family
+from keras_bert.interop.family import BOTH_HEADS, Family, class_of
 from keras_bert.interop.heads import Head
 
 FILE = "config.json"

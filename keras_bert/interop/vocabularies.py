@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from keras_bert.folders import TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.interop.configs import check_only, read_json, read_length, write_json
 from keras_bert.interop.tokenizer_json import SPECIAL_TOKENS, check_added, content_of, read_tokenizer
+from keras_bert.options.vocabulary import MODELS
 
 SETTINGS_FILE = "tokenizer_config.json"
 SPECIAL_TOKENS_FILE = "special_tokens_map.json"
 
 # What `Tokenizer` always does; also what these keys mean when they are absent.
 _SETTINGS = {"tokenize_chinese_chars": True, "do_basic_tokenize": True, "truncation_side": "right"}
-# What `tokenizers` calls the models of `SubwordTokenizer`, and the files of slow tokenizers that hold the same pieces.
-OTHER_MODELS = ("BPE", "Unigram")
+# Files of slow tokenizers that hold the same pieces as a `tokenizer.json`.
 _SLOW_FILES = ("vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model")
 _CLASSES = ("BertTokenizer", "BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend")
 # Names of special tokens beyond BERT's, each a token, a list of them or an object of them by name.
@@ -31,7 +31,7 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
     """
     content = _read_if_there(folder / TOKENIZER_FILE)
     model = (content or {}).get("model")
-    if isinstance(model, dict) and model.get("type") in OTHER_MODELS:
+    if isinstance(model, dict) and model.get("type") in MODELS:
         return content
     slow = [name for name in _SLOW_FILES if (folder / name).is_file()]
     if content is None and slow and not (folder / VOCABULARY_FILE).is_file():

@@ -211,9 +211,13 @@ class TokenClassification(Task):
         """The words of texts, and the characters where each of them starts and ends (words,)."""
         pieces, starts, ends = self.tokenizer.tokenize_with_offsets(list(texts))
         ids = np.asarray(pieces.flat_values)
-        first = np.flatnonzero(~self._continues[ids])
+        begins = ~self._continues[ids]
+        # Bytes tell a word by the space in front of it, which the first of a text has not.
+        lengths = np.asarray(pieces.row_lengths())
+        begins[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
+        first = np.flatnonzero(begins)
         sizes = np.diff(first, append=len(ids))
-        splits = np.searchsorted(first, np.append(0, np.cumsum(pieces.row_lengths())))
+        splits = np.searchsorted(first, np.append(0, np.cumsum(lengths)))
         last = first + sizes - 1
         return Words(ids, sizes, splits), np.asarray(starts.flat_values)[first], np.asarray(ends.flat_values)[last]
 

@@ -5,12 +5,13 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from keras_bert.folders import TOKENIZER_FILE, VOCABULARY_FILE
+from keras_bert.options.vocabulary import VocabularyKind
 from keras_bert.tokenizers.texts import as_strings
 
 
@@ -37,8 +38,8 @@ class BaseTokenizer(abc.ABC):
 
     lowercase: bool | None = None
 
-    kind: ClassVar[str]
-    """What its pieces are: the name of the algorithm that finds them."""
+    kind: VocabularyKind
+    """What its pieces are."""
 
     def __init__(self, vocabulary: Sequence[str], special: Sequence[str], between: int = 1) -> None:
         self.vocabulary, self.special, self.between = tuple(vocabulary), tuple(special), between

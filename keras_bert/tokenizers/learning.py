@@ -1,15 +1,16 @@
 """Learning the pieces of byte-level BPE and unigram from texts, with the trainers of Hugging Face's `tokenizers`."""
 
+import contextlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
-from unittest import mock
 
 from keras_bert.checks import check
 from keras_bert.options.vocabulary import VocabularyKind
 from keras_bert.tokenizers.subwords import SPECIAL_NAMES, SubwordTokenizer
 
+_THREADS = "TOKENIZERS_PARALLELISM"
 # RoBERTa's order, in which padding is 1 and positions begin at 2 (Liu et al. 2019, fairseq's dictionary).
 _BPE_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 # ALBERT's names in ALBERT's order (Lan et al. 2020, released vocabularies).
@@ -32,8 +33,7 @@ def learn_subwords(texts: Iterable[str], kind: VocabularyKind, size: int, *, low
         ValueError: there is no such kind, or the texts do not support so many pieces, or need more.
     """
     check("learn_subwords", "kind", kind in ("bpe", "unigram"), "be 'bpe' or 'unigram'", kind)
-    # Several threads add up floats in any order.
-    with mock.patch.dict(os.environ, {"TOKENIZERS_PARALLELISM": "false"}):
+    with _one_thread():
         content = json.loads((_learn_bpe if kind == "bpe" else _learn_unigram)(texts, size, lowercase))
     if kind == "unigram":
         _make_canonical(content["model"])
@@ -42,6 +42,19 @@ def learn_subwords(texts: Iterable[str], kind: VocabularyKind, size: int, *, low
         bound = "most" if found.vocabulary_size < size else "least"
         raise ValueError(f"size must be at {bound} {found.vocabulary_size} for these texts, got {size}")
     return found
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keeps the trainers to one thread: several add up floats in any order."""
+    before = os.environ.get(_THREADS)
+    os.environ[_THREADS] = "false"
+    try:
+        yield
+    finally:
+        del os.environ[_THREADS]
+        if before is not None:
+            os.environ[_THREADS] = before
 
 
 def _learn_bpe(texts: Iterable[str], size: int, lowercase: bool) -> str:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.options.vocabulary import MODELS, VocabularyKind
 from keras_bert.tokenizers.base import BaseTokenizer
 from keras_bert.tokenizers.texts import as_strings
 
-# The models of `tokenizers`, and what a piece begins with that begins a word.
-WORD_MARKS = {"BPE": "Ġ", "Unigram": "▁"}
-_KINDS = {"BPE": "bpe", "Unigram": "unigram"}
+# What a piece begins with that begins a word.
+_WORD_MARKS: dict[VocabularyKind, str] = {"bpe": "Ġ", "unigram": "▁"}
 
 # What may stand for padding, the unknown, the start of a row, the end of a text and what is hidden.
 SPECIAL_NAMES = (("<pad>", "[PAD]"), ("<unk>", "[UNK]"), ("<s>", "[CLS]"), ("</s>", "[SEP]"), ("<mask>", "[MASK]"))
@@ -33,9 +33,10 @@ class SubwordTokenizer(BaseTokenizer):
         import tokenizers
 
         model = content.get("model")
-        kind = model.get("type") if isinstance(model, dict) else None
-        if kind not in WORD_MARKS:
-            raise ValueError(f"tokenizer.json: model.type must be one of {list(WORD_MARKS)}, got {kind!r}")
+        name = model.get("type") if isinstance(model, dict) else None
+        if name not in MODELS:
+            raise ValueError(f"tokenizer.json: model.type must be one of {list(MODELS)}, got {name!r}")
+        self.kind = MODELS[name]
         self._content = {**content, "truncation": None, "padding": None}
         try:
             self._tokenizer = tokenizers.Tokenizer.from_str(json.dumps(self._content))
@@ -43,16 +44,10 @@ class SubwordTokenizer(BaseTokenizer):
             raise ValueError(f"tokenizer.json must be what `tokenizers` reads: {error}") from error
         # `<mask>` in a text is text.
         self._tokenizer.encode_special_tokens = True
-        self._mark, self._kind = WORD_MARKS[kind], _KINDS[kind]
-        if kind == "BPE" and "ByteLevel" not in json.dumps(content.get("pre_tokenizer")):
+        if self.kind == "bpe" and "ByteLevel" not in json.dumps(content.get("pre_tokenizer")):
             raise ValueError("tokenizer.json: a BPE must work on bytes, with the pre_tokenizer ByteLevel")
         vocabulary = _in_order(self._tokenizer.get_vocab(with_added_tokens=True))
         super().__init__(vocabulary, _find_special(vocabulary), self._find_between())
-
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        """`bpe` or `unigram`."""
-        return self._kind
 
     def definition(self) -> dict[str, Any]:
         """The content of `tokenizer.json`."""
@@ -63,7 +58,7 @@ class SubwordTokenizer(BaseTokenizer):
 
     def continues(self, piece: str) -> bool:
         """See `BaseTokenizer`."""
-        return not piece.startswith(self._mark)
+        return not piece.startswith(_WORD_MARKS[self.kind])
 
     def tokenize(self, texts: Any) -> tf.RaggedTensor:
         """See `BaseTokenizer`."""
@@ -78,7 +73,7 @@ class SubwordTokenizer(BaseTokenizer):
 
     def tokenize_words(self, words: Sequence[str]) -> tf.RaggedTensor:
         """See `BaseTokenizer`: bytes tell a word by the space in front of it."""
-        return self.tokenize([f" {word}" for word in words] if self._kind == "bpe" else words)
+        return self.tokenize([f" {word}" for word in words] if self.kind == "bpe" else words)
 
     def _encode(self, texts: Sequence[bytes]) -> list[Any]:
         decoded = [text.decode("utf-8", "replace") for text in texts]

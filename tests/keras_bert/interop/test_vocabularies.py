@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from keras_bert.interop.vocabularies import Vocabulary, read_vocabulary, write_vocabulary
+from keras_bert.interop.vocabularies import Vocabulary, read_definition, read_vocabulary, write_vocabulary
 from tests.keras_bert.interop.checkpoints import GOLDEN, PIECES, change_json, copy_golden
 
 
@@ -253,3 +253,14 @@ def test_damaged_lines(content, message, written):
     (written / "vocab.txt").write_bytes(content)
     with pytest.raises(ValueError, match=f"vocab.txt.*{message}"):
         read_vocabulary(written)
+
+
+def test_a_folder_of_a_slow_tokenizer_is_told_how_to_become_one_of_a_fast_one(tmp_path):
+    for name in ("vocab.json", "merges.txt"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(
+        FileNotFoundError, match=r"has vocab.json and merges.txt, but no tokenizer.json, .*AutoTokenizer"
+    ):
+        read_definition(tmp_path)
+    (tmp_path / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}')
+    assert read_definition(tmp_path) == {"model": {"type": "Unigram"}}

@@ -326,3 +326,17 @@ def test_saves_loads_and_counts_characters(tmp_path):
         [],
     ]
     assert all(text[a.start : a.end] == a.text for text, row in zip(texts, found, strict=True) for a in row)
+
+
+class Unmarked(FakeTokenizer):
+    """As bytes are: what stands first in a text bears no mark of a word's start."""
+
+    def word_marks(self):
+        return super().word_marks() | np.isin(self.vocabulary, ["anna", "bob"])
+
+
+def test_the_first_word_of_a_text_is_one_without_a_mark():
+    table = np.zeros(len(PIECES), "int64")
+    table[[PIECES.index(piece) for piece in ("anna", "bob")]] = 1
+    found = tag_by_table(make_task(tokenizer=Unmarked()), table).predict(["anna met", "bob", "in paris"])
+    assert [[(entity.text, entity.start) for entity in row] for row in found] == [[("anna", 0)], [("bob", 0)], []]
