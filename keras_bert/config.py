@@ -1,9 +1,12 @@
 """The shape of an encoder."""
 
 import dataclasses
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, Self, get_args
 
 from keras_bert.checks import check
+from keras_bert.variants.base import Variant
+from keras_bert.variants.registry import read_variant
 
 Activation = Literal["gelu_tanh", "gelu_erf", "relu"]
 
@@ -34,6 +37,7 @@ class EncoderShape:
         num_segments: rows of the segment embedding; with one row it is added to all tokens alike, as in RoBERTa, with
             none there is no such embedding, as in DistilBERT. With less than two the model takes no `segment_ids`.
         position_offset: rows of the position embedding in front of that of the first token; 2 in RoBERTa.
+        variant: what the graph has that BERT's has not; None for BERT's.
     """
 
     num_layers: int
@@ -48,6 +52,7 @@ class EncoderShape:
     shared_layers: bool = False
     num_segments: int = 2
     position_offset: int = 0
+    variant: Variant | None = None
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -66,7 +71,8 @@ class EncoderShape:
 
     def encoder_config(self, vocabulary_size: int, max_length: int) -> "EncoderConfig":
         """The configuration of an encoder of this shape."""
-        return EncoderConfig(**dataclasses.asdict(self), vocabulary_size=vocabulary_size, max_length=max_length)
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return EncoderConfig(**fields, vocabulary_size=vocabulary_size, max_length=max_length)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -102,3 +108,16 @@ class EncoderConfig(EncoderShape):
     def head_size(self) -> int:
         """Width of one attention head."""
         return self.hidden_size // self.num_heads
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields as plain values; `from_dict` reads it."""
+        return {**dataclasses.asdict(self), "variant": None if self.variant is None else self.variant.as_dict()}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """What `as_dict` wrote.
+
+        Raises:
+            ValueError: a field breaks a rule.
+        """
+        return cls(**{**content, "variant": read_variant(content.get("variant"))})

@@ -18,7 +18,8 @@ def fused_blocks(model: keras.Model) -> Iterator[None]:
     Blocks whose taps or kernels have transforms compute as ever. Functions must be traced within, and keep what they
     were traced with. Nothing else changes: weights, seeds, what is saved, and what is computed outside of training.
     """
-    blocks = [layer for layer in model.layers if isinstance(layer, EncoderBlock)]
+    # Of other attentions than BERT's `FusedBlock` knows nothing.
+    blocks = [layer for layer in model.layers if type(layer) is EncoderBlock]
     before = [block.training_call for block in blocks]
     try:
         for block in blocks:

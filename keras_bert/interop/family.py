@@ -4,11 +4,12 @@ Names, keys and defaults are those of `modeling_*.py` and `configuration_*.py` o
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from keras_bert.config import EncoderConfig
 from keras_bert.interop.names import HUGGING_FACE_SUFFIXES, Format
+from keras_bert.variants.base import Variant
 
 # What stands on an encoder, by our task, as the names of classes end.
 CLASSES = {
@@ -86,6 +87,9 @@ class Family:
         classifier_dropout: task -> the key of the rate before the output layer, for regression that of classification;
             where the key is absent or null, the rate is that of the encoder's `dropout`.
         dropout_before_pooler: whether that rate acts before the layer in the place of a pooler, too.
+        variant: what of its graph is not BERT's; None where nothing is.
+        read_variant: the content of `config.json` -> the variant.
+        write_variant: the variant -> keys of `config.json`.
         left_out: what the tensors' names of a head begin with that this library has not: a checkpoint of
             `ForPreTraining` with it is read as the encoder alone.
     """
@@ -105,6 +109,9 @@ class Family:
         default_factory=lambda: dict.fromkeys(("classification", "token_classification"), "classifier_dropout")
     )
     dropout_before_pooler: bool = False
+    variant: type[Variant] | None = None
+    read_variant: Callable[[Mapping[str, Any]], Variant] | None = None
+    write_variant: Callable[[Any], Mapping[str, Any]] | None = None
     left_out: str | None = None
 
     def form(self, task: str) -> Format:
@@ -145,7 +152,10 @@ class Family:
 
     def misfit(self, config: EncoderConfig, *, pooler: bool) -> str | None:
         """Why an encoder, with or without a pooler, is none of this family; None if it is one."""
-        plain = {field.name: field.default for field in dataclasses.fields(config) if field.name not in self.keys}
+        if type(config.variant) is not (self.variant or type(None)):
+            return f"variant must be {self.variant and self.variant.kind!r}, got {config.variant!r}"
+        known = {*self.keys, "variant"}
+        plain = {field.name: field.default for field in dataclasses.fields(config) if field.name not in known}
         for name, value in {**plain, **self.fixed}.items():
             found = getattr(config, name)
             if found != value and name not in _OF_THE_TRAINING and (pooler or name != "pooler_activation"):

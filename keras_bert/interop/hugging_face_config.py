@@ -83,7 +83,10 @@ def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> En
         ValueError: a key is missing, or its value is of no use.
     """
     path, content = folder / FILE, {"layer_norm_eps": 1e-12, **content}
-    config = read_encoder_config(path, content, family.keys, _ACTIVATIONS, family.fixed)
+    fixed = dict(family.fixed)
+    if family.read_variant is not None:
+        fixed["variant"] = family.read_variant(content)
+    config = read_encoder_config(path, content, family.keys, _ACTIVATIONS, fixed)
     if not family.dropout_before_pooler:
         return config
     return dataclasses.replace(config, pooler_dropout=_read_dropout(path, family, content, "classification"))
@@ -128,6 +131,7 @@ def write_config(config: EncoderConfig, head: Head, family: Family, pad_id: int)
     content: dict[str, Any] = {
         "model_type": family.name,
         **write_encoder_config(config, family.keys, _WRITTEN_ACTIVATIONS[config.activation]),
+        **({} if family.write_variant is None else family.write_variant(config.variant)),
         **{key: value for key, value in {**_ONLY, **family.only}.items() if value not in (None, {})},
         "architectures": [architecture],
         "pad_token_id": pad_id,

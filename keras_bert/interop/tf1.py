@@ -21,9 +21,9 @@ from keras_bert.checks import check
 from keras_bert.config import Activation
 from keras_bert.folders import VOCABULARY_FILE, staged_files
 from keras_bert.interop.configs import read_encoder_config, read_json, write_encoder_config, write_json
-from keras_bert.interop.families import BERT
 from keras_bert.interop.heads import Head, build_model, build_task, head_of
 from keras_bert.interop.names import TF1, TF1_TAGGER, Format, is_training_state
+from keras_bert.interop.rows.bert import BERT
 from keras_bert.interop.vocabularies import check_size, read_pieces, write_pieces
 from keras_bert.interop.weights import (
     POOLER,

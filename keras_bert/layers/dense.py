@@ -18,24 +18,27 @@ class Dense(keras.layers.Layer):
     Args:
         units: width of the output.
         initializer_range: standard deviation of the truncated normal initializer.
+        use_bias: whether there is b.
 
     Attributes:
         kernel_transform: applied to the kernel (inputs, units) at every call when set.
         output_tap: the tap on the result.
     """
 
-    def __init__(self, units: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
+    def __init__(self, units: int, initializer_range: float = 0.02, use_bias: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.units = units
         self.initializer_range = initializer_range
+        self.use_bias = use_bias
         self.kernel_transform: Callable[[Any], Any] | None = None
         self.output_tap = Tap("output_tap")
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Makes kernel (inputs, units) and bias (units,)."""
+        """Makes kernel (inputs, units) and, where there is one, bias (units,)."""
         initializer = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
         self.kernel = self.add_weight(name="kernel", shape=(input_shape[-1], self.units), initializer=initializer)
-        self.bias = self.add_weight(name="bias", shape=(self.units,), initializer="zeros", autocast=False)
+        if self.use_bias:
+            self.bias = self.add_weight(name="bias", shape=(self.units,), initializer="zeros", autocast=False)
 
     def call(self, inputs: Any, training: bool = False) -> Any:
         """(..., inputs) -> (..., units)."""
@@ -49,10 +52,13 @@ class Dense(keras.layers.Layer):
 
     def _add_bias(self, x: Any) -> Any:
         """In float32, as is the bias's gradient: a sum over all rows, which in bfloat16 soon stands still."""
+        if not self.use_bias:
+            return x
         if self.compute_dtype == "float32":
             return ops.add(x, self.bias)
         return ops.cast(ops.add(ops.cast(x, "float32"), self.bias), self.compute_dtype)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {**super().get_config(), "units": self.units, "initializer_range": self.initializer_range}
+        own = {"units": self.units, "initializer_range": self.initializer_range, "use_bias": self.use_bias}
+        return {**super().get_config(), **own}

@@ -1,18 +1,20 @@
 """One encoder block: attention and feed-forward, each with dropout, residual and LayerNorm after it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
 from keras import ops
 
+from keras_bert.config import EncoderConfig
 from keras_bert.layers.attention import SelfAttention
+from keras_bert.layers.block import Block, as_config
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.tap import Tap, taps_of
 
 
-class EncoderBlock(keras.layers.Layer):
+class EncoderBlock(Block):
     """LayerNorm(x + sub-layer(x)), twice: the post-norm block of Vaswani et al. 2017, section 3.1.
 
     Args:
@@ -23,6 +25,8 @@ class EncoderBlock(keras.layers.Layer):
         attention_dropout: rate on the attention probabilities.
         layer_norm_epsilon: added to the variance.
         initializer_range: standard deviation of the truncated normal initializer.
+        attention: in place of `SelfAttention`, for subclasses alone, as it is not saved; it is called with what the
+            block is called with.
 
     Attributes:
         training_call: computes in training what `call` does, when set, unless a tap or a kernel of the block has a
@@ -38,6 +42,7 @@ class EncoderBlock(keras.layers.Layer):
         attention_dropout: float = 0.1,
         layer_norm_epsilon: float = 1e-12,
         initializer_range: float = 0.02,
+        attention: keras.layers.Layer | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -52,7 +57,9 @@ class EncoderBlock(keras.layers.Layer):
         }
         self.training_call: Callable[[Any, Any], Any] | None = None
         policy = self.dtype_policy
-        self.attention = SelfAttention(num_heads, attention_dropout, initializer_range, name="attention", dtype=policy)
+        self.attention = attention or SelfAttention(
+            num_heads, attention_dropout, initializer_range, name="attention", dtype=policy
+        )
         self.feed_forward = FeedForward(
             intermediate_size, activation, initializer_range, name="feed_forward", dtype=policy
         )
@@ -82,10 +89,6 @@ class EncoderBlock(keras.layers.Layer):
         x = self.feed_forward_norm_tap(self.feed_forward_norm(self.feed_forward_sum_tap(total, training)), training)
         return ops.reshape(x, ops.shape(inputs))
 
-    def compute_output_shape(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> Any:
-        """The states' own shape; Keras would compute the whole block to find it, half of the time to make a model."""
-        return inputs_shape
-
     def _has_transforms(self) -> bool:
         return any(
             (isinstance(part, Dense) and part.kernel_transform is not None)
@@ -96,3 +99,31 @@ class EncoderBlock(keras.layers.Layer):
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return {**super().get_config(), **self.settings}
+
+
+class VariantEncoderBlock(EncoderBlock):
+    """The same block around another attention, for a graph that differs in nothing else of its blocks.
+
+    Args:
+        config: of the encoder, or what `EncoderConfig.as_dict` made of it, as saved files have it.
+        attention: what stands in the place of `SelfAttention`; a subclass makes it.
+    """
+
+    config: EncoderConfig
+
+    def __init__(self, config: EncoderConfig | Mapping[str, Any], attention: keras.layers.Layer, **kwargs: Any) -> None:
+        known = as_config(config)
+        settings = {name: getattr(known, name) for name in _SETTINGS}
+        super().__init__(**settings, attention=attention, **kwargs)
+        self.config = known
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments of a subclass, which makes its attention itself."""
+        own = {name: value for name, value in super().get_config().items() if name not in _SETTINGS}
+        return {**own, "config": self.config.as_dict()}
+
+
+_SETTINGS = (
+    *("num_heads", "intermediate_size", "activation", "dropout", "attention_dropout"),
+    *("layer_norm_epsilon", "initializer_range"),
+)

@@ -1,4 +1,4 @@
-"""The BERT encoder (Devlin et al. 2019, section 3) as a functional Keras model."""
+"""The encoder as a functional Keras model, and what can be read from one."""
 
 from typing import Any
 
@@ -6,11 +6,10 @@ import keras
 
 from keras_bert.config import EncoderConfig
 from keras_bert.folders import INPUT_NAMES
-from keras_bert.layers.attention import AttentionBias
-from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
-from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.block import Block
 from keras_bert.layers.heads import Pooler
-from keras_bert.layers.tap import TapLayer
+from keras_bert.models.graphs.bert import bert_states
+from keras_bert.models.graphs.registry import STATES
 
 
 def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
@@ -25,38 +24,13 @@ def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
         (batch, length), to `sequence_output` (batch, length, hidden) and, with a pooler, `pooled_output`
         (batch, hidden).
     """
-    spread, width = config.initializer_range, config.embedding_size or config.hidden_size
     names = [name for name in INPUT_NAMES if name != "segment_ids" or config.num_segments > 1]
     inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in names}
-    x = TokenEmbedding(config.vocabulary_size, width, spread, name="token_embedding")(inputs["token_ids"])
-    x = PositionEmbedding(config.max_length, spread, config.position_offset, name="position_embedding")(x)
-    if config.num_segments:
-        x = SegmentEmbedding(config.num_segments, spread, name="segment_embedding")(x, inputs.get("segment_ids"))
-    x = TapLayer(name="embeddings_sum_tap")(x)
-    x = keras.layers.LayerNormalization(epsilon=config.layer_norm_epsilon, name="embeddings_norm")(x)
-    x = TapLayer(name="embeddings_norm_tap")(x)
-    x = keras.layers.Dropout(config.dropout, name="embeddings_dropout")(x)
-    if config.embedding_size is not None:
-        x = EmbeddingProjection(config.hidden_size, spread, name="embedding_projection")(x)
-    attention_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
-    block = None
-    for index in range(config.num_layers):
-        # Each is made when its turn has come: what a seed draws for it depends on that.
-        if block is None or not config.shared_layers:
-            block = EncoderBlock(
-                num_heads=config.num_heads,
-                intermediate_size=config.intermediate_size,
-                activation=config.activation,
-                dropout=config.dropout,
-                attention_dropout=config.attention_dropout,
-                layer_norm_epsilon=config.layer_norm_epsilon,
-                initializer_range=spread,
-                name=f"block_{index}",
-            )
-        x = block(x, attention_bias)
-    outputs = {"sequence_output": x}
+    states = bert_states if config.variant is None else STATES[type(config.variant)]
+    outputs = {"sequence_output": states(config, inputs)}
     if pooler:
-        outputs["pooled_output"] = Pooler(spread, config.pooler_activation, config.pooler_dropout, name="pooler")(x)
+        layer = Pooler(config.initializer_range, config.pooler_activation, config.pooler_dropout, name="pooler")
+        outputs["pooled_output"] = layer(outputs["sequence_output"])
     return keras.Model(inputs, outputs, name="encoder")
 
 
@@ -115,6 +89,8 @@ def config_of(model: keras.Model) -> EncoderConfig:
         ValueError: there is no encoder in the model.
     """
     blocks = blocks_of(model)
+    if blocks[0].config is not None:
+        return blocks[0].config
     calls = len(_calls_of(model, blocks[0]))
     tokens, positions = model.get_layer("token_embedding"), model.get_layer("position_embedding")
     projection = model.get_layer("embedding_projection") if has_layer(model, "embedding_projection") else None
@@ -134,13 +110,13 @@ def config_of(model: keras.Model) -> EncoderConfig:
     )
 
 
-def blocks_of(model: keras.Model) -> list[EncoderBlock]:
+def blocks_of(model: keras.Model) -> list[Block]:
     """The encoder blocks of a model, first to last; one where all layers share it.
 
     Raises:
         ValueError: there are none.
     """
-    blocks = [layer for layer in model.layers if isinstance(layer, EncoderBlock)]
+    blocks = [layer for layer in model.layers if isinstance(layer, Block)]
     if not blocks:
         raise ValueError(f"model must hold an encoder, got {model.name!r} without encoder blocks")
     return sorted(blocks, key=lambda block: int(block.name.removeprefix("block_")))

@@ -8,8 +8,8 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from keras_bert.interop.families import BERT
 from keras_bert.interop.hugging_face import read_model, to_hugging_face
+from keras_bert.interop.rows.bert import BERT
 from keras_bert.models.encoder import config_of, encoder_of, has_layer
 from tests.keras_bert.interop.checkpoints import (
     CONFIG,

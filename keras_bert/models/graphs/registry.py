@@ -1,0 +1,10 @@
+"""The graph of each variant of the encoder."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from keras_bert.config import EncoderConfig
+from keras_bert.variants.base import Variant
+
+# Configuration, and the encoder's inputs by name, each int32 (batch, length) -> states (batch, length, hidden).
+STATES: dict[type[Variant], Callable[[EncoderConfig, Mapping[str, Any]], Any]] = {}

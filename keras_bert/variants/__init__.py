@@ -1,0 +1,1 @@
+"""What of an encoder's graph is not BERT's: settings, a kind a file."""
