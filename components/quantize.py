@@ -41,6 +41,8 @@ def quantize(
     make_deterministic(training.seed)
     with find_strategy().scope():
         task = read_model(student)
+        if task.adapter is not None:
+            task.adapter.thaw()
         network = task.network()
         batches = training_rows(examples, training).after(0, stop=CALIBRATION_BATCHES)
         names = input_names(network)

@@ -162,6 +162,7 @@ def _fine_tune(settings: Settings, start: Start, rows: Handle, seed: int) -> Nod
         examples=rows,
         pooling=settings.pooling,
         class_weights=own.class_weights,
+        adaptation=settings.adaptation,
         training=_training(own, seed),
         selection=part(own, Selection),
     )

@@ -1,5 +1,7 @@
 """What training on labelled rows begins and ends with, whatever the task."""
 
+import logging
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -7,6 +9,7 @@ from components.artifacts.task_examples import TaskExamples
 from components.dsl.errors import InputError, nearest
 from components.examples.registry import read_rows
 from components.training.null_thresholds import tune_threshold
+from keras_bert.options.adaptation import Adaptation
 from keras_bert.options.pooling import Pooling
 
 if TYPE_CHECKING:
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
 
     from keras_bert.tasks.base import Task
     from keras_bert.tokenizers.base import BaseTokenizer
+
+logger = logging.getLogger(__name__)
 
 ClassWeights = Literal["none", "balanced"] | dict[str, float]
 
@@ -40,6 +45,26 @@ def build_task(
         return kind.build(encoder, tokenizer, **settings)
     except ValueError as error:
         raise InputError(f"the encoder cannot learn {kind.name} from these rows: {error}") from None
+
+
+def adapt(task: "Task", adaptation: Adaptation | None) -> dict[str, float]:
+    """Freezes the encoder of a task, if few weights are to learn, and tells how many those are.
+
+    Raises:
+        InputError: the encoder has no place for the adaptation.
+    """
+    try:
+        if adaptation is not None:
+            task.adapt(adaptation)
+    except ValueError as error:
+        raise InputError(f"adaptation: {error}") from None
+    if adaptation is None:
+        return {}
+    network = task.network()
+    trained = sum(math.prod(weight.shape) for weight in network.trainable_variables)
+    share = trained / network.count_params()
+    logger.info("%s weights learn, %.2f %% of all", f"{trained:,}", 100 * share)
+    return {"trained_parameters": trained, "trained_share": round(share, 6)}
 
 
 def finish(task: "Task", examples: TaskExamples) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_bert.compress.ranges import Ranges, forget_traces, sublayers, taps
+from keras_bert.compress.ranges import Ranges, sublayers, taps
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import TokenEmbedding
+from keras_bert.models.traces import forget_traces
 
 # tfmot turns the whole process to Keras 2 when it is imported; its quantizers need no Keras at all.
 _legacy_keras = os.environ.get("TF_USE_LEGACY_KERAS")

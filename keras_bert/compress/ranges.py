@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.layers.tap import Tap, taps_of
+from keras_bert.models.traces import forget_traces
 
 RANGES_FILE = "quantization.json"
 
@@ -53,11 +54,6 @@ def _by_path(parts: Iterable[tuple[str, Part]]) -> dict[str, Part]:
         if found.setdefault(path, part) is not part:
             raise ValueError(f"the path of a part must be unique, got {path!r} twice")
     return found
-
-
-def forget_traces(model: keras.Model) -> None:
-    """Makes `fit`, `evaluate` and `predict` trace the model again: compiled steps keep the old transforms."""
-    model.train_function = model.test_function = model.predict_function = None
 
 
 @contextlib.contextmanager

@@ -67,7 +67,10 @@ def initialize_from_teacher(student: keras.Model, teacher: keras.Model, layers: 
 
 def _take_over(layer: keras.layers.Layer, source: keras.layers.Layer) -> list[Any]:
     """The weights that the student's layer gets; of the positions only as many as it has."""
-    weights = source.get_weights()
+    # By name: beside the teacher's layers there may stand adapters, which a student does not have.
+    held = {weight.path.removeprefix(f"{source.path}/"): weight for weight in source.weights}
+    names = [weight.path.removeprefix(f"{layer.path}/") for weight in layer.weights]
+    weights = [held[name].numpy() for name in names if name in held]
     if isinstance(layer, PositionEmbedding):
         weights = [table[: layer.offset + layer.max_length] for table in weights]
     shapes, wanted = [weight.shape for weight in weights], [tuple(weight.shape) for weight in layer.weights]

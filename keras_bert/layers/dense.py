@@ -23,6 +23,8 @@ class Dense(keras.layers.Layer):
     Attributes:
         kernel_transform: applied to the kernel (inputs, units) at every call when set.
         output_tap: the tap on the result.
+        adapter: a layer beside it, called with inputs and result as rows, whose answer takes the result's place; see
+            `keras_bert.adaptation`.
     """
 
     def __init__(self, units: int, initializer_range: float = 0.02, use_bias: bool = True, **kwargs: Any) -> None:
@@ -32,6 +34,7 @@ class Dense(keras.layers.Layer):
         self.use_bias = use_bias
         self.kernel_transform: Callable[[Any], Any] | None = None
         self.output_tap = Tap("output_tap")
+        self.adapter: keras.layers.Layer | None = None
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes kernel (inputs, units) and, where there is one, bias (units,)."""
@@ -42,13 +45,17 @@ class Dense(keras.layers.Layer):
 
     def call(self, inputs: Any, training: bool = False) -> Any:
         """(..., inputs) -> (..., units)."""
-        kernel = self.kernel if self.kernel_transform is None else self.kernel_transform(self.kernel)
         if len(inputs.shape) == 2:
-            return self.output_tap(self._add_bias(ops.matmul(inputs, kernel)), training)
+            return self._project(inputs, training)
         # Done on rows, product and bias are one fused operation in TensorFlow: no reshape may stand between them.
         rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
+        return ops.reshape(self._project(rows, training), (*ops.shape(inputs)[:-1], self.units))
+
+    def _project(self, rows: Any, training: bool) -> Any:
+        """(rows, inputs) -> (rows, units)."""
+        kernel = self.kernel if self.kernel_transform is None else self.kernel_transform(self.kernel)
         outputs = self.output_tap(self._add_bias(ops.matmul(rows, kernel)), training)
-        return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
+        return outputs if self.adapter is None else self.adapter(rows, outputs, training=training)
 
     def _add_bias(self, x: Any) -> Any:
         """In float32, as is the bias's gradient: a sum over all rows, which in bfloat16 soon stands still."""

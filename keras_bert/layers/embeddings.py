@@ -18,6 +18,9 @@ class TokenEmbedding(keras.layers.Layer):
         vocabulary_size: rows of the table.
         hidden_size: columns of the table.
         initializer_range: standard deviation of the truncated normal initializer.
+
+    Attributes:
+        adapter: a layer beside it, called with ids and vectors, whose answer takes the vectors' place.
     """
 
     def __init__(self, vocabulary_size: int, hidden_size: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
@@ -26,6 +29,7 @@ class TokenEmbedding(keras.layers.Layer):
         self.hidden_size = hidden_size
         self.initializer_range = initializer_range
         self.output_tap = Tap("output_tap")
+        self.adapter: keras.layers.Layer | None = None
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes the table (vocabulary_size, hidden_size)."""
@@ -41,7 +45,9 @@ class TokenEmbedding(keras.layers.Layer):
         """Ids (...) -> vectors (..., hidden); with `reverse`, vectors (..., hidden) -> scores (..., vocabulary)."""
         if reverse:
             return ops.matmul(inputs, ops.transpose(ops.cast(self.embeddings, inputs.dtype)))
-        return self.output_tap(ops.cast(ops.take(self.embeddings, inputs, axis=0), self.compute_dtype), training)
+        vectors = ops.cast(ops.take(self.embeddings, inputs, axis=0), self.compute_dtype)
+        vectors = self.output_tap(vectors, training)
+        return vectors if self.adapter is None else self.adapter(inputs, vectors, training=training)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

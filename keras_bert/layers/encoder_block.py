@@ -30,7 +30,7 @@ class EncoderBlock(Block):
 
     Attributes:
         training_call: computes in training what `call` does, when set, unless a tap or a kernel of the block has a
-            transform. It belongs to whoever set it and is not saved.
+            transform, or a layer an adapter. It belongs to whoever set it and is not saved.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class EncoderBlock(Block):
 
     def _has_transforms(self) -> bool:
         return any(
-            (isinstance(part, Dense) and part.kernel_transform is not None)
+            (isinstance(part, Dense) and (part.kernel_transform or part.adapter) is not None)
             or any(tap.transform is not None for tap in taps_of(part).values())
             for part in self._flatten_layers()
         )

@@ -6,10 +6,14 @@ import keras
 
 from keras_bert.config import EncoderConfig
 from keras_bert.folders import INPUT_NAMES
+from keras_bert.layers.adapters import PromptPlaces, TokenStates
 from keras_bert.layers.block import Block
 from keras_bert.layers.heads import Pooler
 from keras_bert.models.graphs.bert import bert_states
 from keras_bert.models.graphs.registry import STATES
+
+# Where a prompt comes into the graph, and where it leaves it.
+PROMPT_PLACES, TOKEN_STATES = "prompt_places", "token_states"
 
 
 def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
@@ -26,8 +30,9 @@ def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
     """
     names = [name for name in INPUT_NAMES if name != "segment_ids" or config.num_segments > 1]
     inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in names}
-    states = bert_states if config.variant is None else STATES[type(config.variant)]
-    outputs = {"sequence_output": states(config, inputs)}
+    make_states = bert_states if config.variant is None else STATES[type(config.variant)]
+    states = make_states(config, PromptPlaces(name=PROMPT_PLACES)(inputs))
+    outputs = {"sequence_output": TokenStates(name=TOKEN_STATES)(states)}
     if pooler:
         layer = Pooler(config.initializer_range, config.pooler_activation, config.pooler_dropout, name="pooler")
         outputs["pooled_output"] = layer(outputs["sequence_output"])
@@ -53,7 +58,10 @@ def encoder_of(model: keras.Model) -> keras.Model:
         ValueError: there is no encoder in the model.
     """
     inputs = {name: model.get_layer(name).output for name in INPUT_NAMES if has_layer(model, name)}
-    outputs = {"sequence_output": _calls_of(model, blocks_of(model)[-1])[-1].output_tensors[0]}
+    if has_layer(model, TOKEN_STATES):
+        outputs = {"sequence_output": model.get_layer(TOKEN_STATES).output}
+    else:  # a file of a version without prompts
+        outputs = {"sequence_output": _calls_of(model, blocks_of(model)[-1])[-1].output_tensors[0]}
     if has_layer(model, "pooler"):
         outputs["pooled_output"] = model.get_layer("pooler").output
     return keras.Model(inputs, outputs, name="encoder")

@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from keras_bert.layers.adapters import PromptPlaces, TokenStates
 from keras_bert.layers.attention import AttentionBias, SelfAttention
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
@@ -24,8 +25,8 @@ CUSTOM_OBJECTS: dict[str, Any] = {
     thing.__name__: thing
     for thing in (
         AttentionBias, Dense, EmbeddingProjection, EncoderBlock, FeedForward, FirstTokenPooler, LabelledAccuracy,
-        LayerwiseAdamW, MaskedTokenTransform, MeanPooler, OutputBias, Pooler, PositionEmbedding, SegmentEmbedding,
-        SelfAttention, TapLayer, TokenEmbedding, WarmupDecay, span_hits, span_loss,
+        LayerwiseAdamW, MaskedTokenTransform, MeanPooler, OutputBias, Pooler, PositionEmbedding, PromptPlaces,
+        SegmentEmbedding, SelfAttention, TapLayer, TokenEmbedding, TokenStates, WarmupDecay, span_hits, span_loss,
     )
 }  # fmt: skip
 CUSTOM_OBJECTS["Tap"] = TapLayer  # its name in files of the first models

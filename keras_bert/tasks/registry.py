@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
-from keras_bert.folders import MODEL_FILE, TASK_FILE
+from keras_bert.adaptation import files
+from keras_bert.adaptation.adapter import Adapter
+from keras_bert.folders import ADAPTER_FOLDER, MODEL_FILE, TASK_FILE
 from keras_bert.models.saving import load_model
 from keras_bert.tasks.base import Runtime, Task
 from keras_bert.tasks.classification import Classification
@@ -41,9 +43,38 @@ def load(folder: str | os.PathLike[str]) -> Task:
     # All else of a task runs on any Keras backend.
     from keras_bert.tokenizers.loading import load_tokenizer
 
-    task, settings = read_settings(folder / TASK_FILE)
+    kind, settings = read_settings(folder / TASK_FILE)
+    adapted = settings.pop("adapted", False)
     model, tokenizer = load_model(folder / MODEL_FILE), load_tokenizer(folder)
-    return restore(task, model, tokenizer, settings, folder / TASK_FILE)
+    task = restore(kind, model, tokenizer, settings, folder / TASK_FILE)
+    if adapted:
+        adaptation, _ = files.read_settings(folder / ADAPTER_FOLDER)
+        files.read_weights(task.adapt(adaptation), folder / ADAPTER_FOLDER)
+    return task
+
+
+def load_adapter(folder: str | os.PathLike[str], base: Task) -> Task:
+    """Reads what `Task.save_adapter` wrote: a task on the encoder of another one, whose weights they share.
+
+    Of several on one base each answers with its own adapter, and the base without any.
+
+    Args:
+        folder: of the adapter.
+        base: any task on the encoder that the adapter was trained beside.
+
+    Raises:
+        FileNotFoundError: there is no adapter.
+        ValueError: a file is damaged, or the adapter was trained beside another encoder.
+    """
+    folder = Path(folder)
+    adaptation, settings = files.read_settings(folder)
+    name = settings.pop("task", None)
+    if name not in TASKS:
+        raise ValueError(f"{folder}: task must be one of {sorted(TASKS)}, got {name!r}")
+    task = TASKS[name].build(base.encoder, base.tokenizer, **settings)
+    task.adapter = Adapter(task.model, adaptation)
+    files.read_weights(task.adapter, folder)
+    return task
 
 
 def restore(

@@ -12,6 +12,7 @@ import pydantic
 from components.dsl.errors import InputError, nearest
 from components.files.text_files import is_remote
 from components.sources.checkpoint import PACKAGE
+from keras_bert.options.adaptation import ADAPTATIONS
 from pipeline.settings.rules import check_tables
 from pipeline.settings.schema import TASKS, Settings
 
@@ -99,7 +100,11 @@ def _explain(problem: Mapping[str, Any]) -> str:
         owner, _, rest = str(problem["ctx"]["error"]).partition(".")
         return f"{key}.{rest}" if rest and " " not in owner else f"{key}: {problem['ctx']['error']}"
     if problem["type"] == "union_tag_invalid":
-        return f"{key}.task must be one of {list(TASKS)}, got {problem['ctx']['tag']!r}"
+        tag = problem["ctx"]["tag"]
+        if key == "examples":
+            return f"{key}.task must be one of {list(TASKS)}, got {tag!r}"
+        kind = tag.strip("<>")
+        return f"{key}.kind must be one of {list(ADAPTATIONS)}, got {kind!r}{nearest(kind, ADAPTATIONS)}"
     if problem["type"] == "missing":
         return f"{key} must be set"
     rule = problem["msg"].removeprefix("Input should ").removeprefix("String should ").removeprefix("Value error, ")

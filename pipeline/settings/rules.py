@@ -23,6 +23,7 @@ _NEEDS = {
     "max_query_length": "examples",
     "pooling": "examples",
     "fine_tuning": "examples",
+    "adaptation": "examples",
     "student": "examples",
     "distillation": "student",
     "quantization": "examples",

@@ -17,6 +17,7 @@ from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
 from keras_bert.checks import check
 from keras_bert.config import EncoderShape
+from keras_bert.options.adaptation import Bias, Bottleneck, Lora, Prompt
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.export import Export
 from keras_bert.options.masking import Masking
@@ -143,6 +144,11 @@ def _own_if_not(built_in: type) -> pydantic.Discriminator:
     return pydantic.Discriminator(choose)
 
 
+def _choose_kind(value: Any) -> str:
+    """Of records of several kinds that which the key `kind` names."""
+    return f"<{value.get('kind') if isinstance(value, dict) else None}>"
+
+
 def _choose_examples(value: Any) -> str:
     """The built-in task where a table has its keys only, else the user's own rows by the task that they name."""
     if isinstance(value, dict) and not value.keys() - {field.name for field in dataclasses.fields(DocstringTask)}:
@@ -193,6 +199,16 @@ class Settings(pydantic.BaseModel):
         | None
     ) = None
     fine_tuning: FineTuningSettings = FineTuningSettings()
+    adaptation: (
+        Annotated[
+            Annotated[Lora, pydantic.Tag("<lora>")]
+            | Annotated[Bottleneck, pydantic.Tag("<bottleneck>")]
+            | Annotated[Prompt, pydantic.Tag("<prompt>")]
+            | Annotated[Bias, pydantic.Tag("<bias>")],
+            pydantic.Discriminator(_choose_kind),
+        ]
+        | None
+    ) = None
     student: Student | None = None
     distillation: DistillationSettings = DistillationSettings()
     quantization: QuantizationSettings | None = None

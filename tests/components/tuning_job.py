@@ -49,7 +49,7 @@ TRAINING = Training(steps=120, batch_size=8, learning_rate=1e-2, seed=3, xla="of
 SELECTION = Selection(validations=2)
 
 
-def write_checkpoint(folder: Path, *, pooler: bool = True, num_layers: int = 1) -> None:
+def write_checkpoint(folder: Path, *, pooler: bool = True, num_layers: int = 1, positions: int = LENGTH) -> None:
     """An encoder of random weights, as a Model artifact and a Vocabulary beside it."""
     keras.utils.set_random_seed(0)
     tokenizer = Tokenizer([*SPECIAL_TOKENS, *WORDS, "?"], lowercase=True)
@@ -59,7 +59,7 @@ def write_checkpoint(folder: Path, *, pooler: bool = True, num_layers: int = 1) 
         num_layers=num_layers,
         num_heads=2,
         intermediate_size=32,
-        max_length=LENGTH,
+        max_length=positions,
         initializer_range=0.2,
     )
     model, vocabulary = Model(folder / "model"), Vocabulary(folder / "vocabulary")

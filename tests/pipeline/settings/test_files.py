@@ -89,7 +89,10 @@ def test_overrides_are_as_strict(tmp_path: Path, override: str, message: str) ->
     [
         ("[pretraining]\nstepz = 2", "there is no setting 'pretraining.stepz'; did you mean 'steps'?"),
         ("[pretrainning]\nsteps = 2", "there is no setting 'pretrainning'; did you mean 'pretraining'?"),
-        ("[teacher]\nnum_layers = 2", "there is no setting 'teacher'; known: beam, checkpoint, cleaning, corpus, "),
+        (
+            "[teacher]\nnum_layers = 2",
+            "there is no setting 'teacher'; known: adaptation, beam, checkpoint, cleaning, corpus, ",
+        ),
         ("seed = 1", "there is no setting 'seed'; did you mean 'seeds'?"),
         ("[distillation]\nepocs = 1", "there is no setting 'distillation.epocs'; did you mean 'epochs'?"),
         ("[fine_tuning]\npatient = 1", "there is no setting 'fine_tuning.patient'; did you mean 'patience'?"),

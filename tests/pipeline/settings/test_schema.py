@@ -141,6 +141,14 @@ def test_class_weights_are_a_word_or_a_table(tmp_path: Path) -> None:
         ("fine_tuning.keep=first", "fine_tuning.keep must be 'best' or 'last', got 'first'"),
         ("fine_tuning.class_weights=balance", "fine_tuning.class_weights must be 'none' or 'balanced', got 'balance'"),
         ("fine_tuning.class_weights.yes=much", "fine_tuning.class_weights.yes must be a valid number, got 'much'"),
+        (
+            "adaptation.kind=lorra",
+            "adaptation.kind must be one of ['lora', 'bottleneck', 'prompt', 'bias'], got 'lorra'; ",
+        ),
+        ("adaptation.rank=4", "adaptation.kind must be one of ['lora', 'bottleneck', 'prompt', 'bias'], got 'None'"),
+        ("adaptation={kind='lora', rank=0}", "adaptation.rank must be at least 1, got 0"),
+        ("adaptation={kind='lora', size=8}", "adaptation.size must be left out, as it does not go with the other keys"),
+        ("adaptation={kind='prompt', token=8}", "there is no setting 'adaptation.token'; did you mean 'tokens'?"),
         ("student.hidden_size=0", "student.hidden_size must be at least 1, got 0"),
         ("student.layers=[]", "student.layers must name at least one of the teacher's layers, from 0 on, got []"),
         ("distillation.temperature=-1", "distillation.temperature must be positive, got -1.0"),
@@ -182,9 +190,10 @@ def test_every_number_is_finite(tmp_path: Path, value: str) -> None:
     keys = {key for key, kind in keys_of(Settings) if kind is float} - {"beam.options", "fine_tuning.class_weights"}
     assert {"corpus.megabytes", "distillation.clip_norm", "pretraining.epochs", "encoder.dropout"} <= keys
     shape = "num_layers = 1\nhidden_size = 8\nnum_heads = 1\nintermediate_size = 8\n"
+    kinds = {"adaptation": "[adaptation]\nkind = 'lora'\n", "examples": EXAMPLES}
     for key in sorted(keys):
         with pytest.raises(InputError, match=rf"^{key} must be a finite number, got {value}$"):
-            load(tmp_path, f"[encoder]\n{shape}" + (EXAMPLES if key.startswith("examples") else ""), f"{key}={value}")
+            load(tmp_path, f"[encoder]\n{shape}" + kinds.get(key.split(".")[0], ""), f"{key}={value}")
     with pytest.raises(InputError, match=rf"^fine_tuning.class_weights.yes must be a finite number, got {value}$"):
         load(tmp_path, CHECKPOINT + EXAMPLES, f"fine_tuning.class_weights.yes={value}")
     with pytest.raises(InputError, match=rf"beam.options.x.float must be a finite number, got {value}"):

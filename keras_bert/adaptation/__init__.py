@@ -1,0 +1,1 @@
+"""Training few weights beside a frozen encoder, and keeping them alone."""

@@ -1,0 +1,96 @@
+"""An adapter alone: a folder of a few megabytes beside the checkpoint that it belongs to."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from keras_bert.adaptation.adapter import Adapter
+from keras_bert.checks import check
+from keras_bert.folders import staged_files
+from keras_bert.options.adaptation import ADAPTATIONS, Adaptation
+
+SETTINGS_FILE = "adapter.json"
+WEIGHTS_FILE = "adapter.safetensors"
+
+
+def write_adapter(adapter: Adapter, folder: Path, task: Mapping[str, Any]) -> None:
+    """Writes `adapter.json` and `adapter.safetensors`; both or none.
+
+    Args:
+        adapter: with its head.
+        folder: where to.
+        task: how the head is built again, as plain values.
+    """
+    with adapter.active():
+        arrays = {path: np.ascontiguousarray(weight.numpy()) for path, weight in adapter.weights().items()}
+    content = {"adaptation": dataclasses.asdict(adapter.adaptation), "base": adapter.base(), "task": dict(task)}
+    with staged_files(folder) as staging:
+        save_file(arrays, staging / WEIGHTS_FILE)
+        text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
+        (staging / SETTINGS_FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def read_settings(folder: Path) -> tuple[Adaptation, dict[str, Any]]:
+    """Which weights an adapter has, and how its head is built.
+
+    Raises:
+        FileNotFoundError: there is no adapter.
+        ValueError: `adapter.json` is damaged.
+    """
+    path = folder / SETTINGS_FILE
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} is no adapter: it has no {SETTINGS_FILE}")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return read_adaptation(content["adaptation"]), dict(content["task"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} must hold an adapter's settings: {error}") from None
+
+
+def read_weights(adapter: Adapter, folder: Path) -> None:
+    """Fills an adapter, which need not be attached, with what `write_adapter` wrote.
+
+    Raises:
+        FileNotFoundError: there is no file of weights.
+        ValueError: it is damaged, was trained beside another encoder, or holds weights of another shape.
+    """
+    path = folder / WEIGHTS_FILE
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} is no adapter: it has no {WEIGHTS_FILE}")
+    said = json.loads((folder / SETTINGS_FILE).read_text(encoding="utf-8"))["base"]
+    if adapter.base() != said:
+        raise ValueError(f"{folder} was trained beside another encoder: its weights are {adapter.base()}, not {said}")
+    try:
+        arrays = load_file(path)
+    except SafetensorError as error:
+        raise ValueError(f"{path} is no whole safetensors file: {error}") from None
+    with adapter.active():
+        weights = adapter.weights()
+        found, wanted = ({name: tuple(each.shape) for name, each in group.items()} for group in (arrays, weights))
+        if found != wanted:
+            odd = sorted(found.items() ^ wanted.items())[0][0]
+            raise ValueError(f"{path}: {odd!r} must have the shape {wanted.get(odd)}, got {found.get(odd)}")
+        for name, weight in weights.items():
+            weight.assign(arrays[name])
+
+
+def read_adaptation(content: Mapping[str, Any]) -> Adaptation:
+    """An adaptation of its plain values.
+
+    Raises:
+        TypeError: the kind has no such field.
+        ValueError: there is no such kind, or a field breaks a rule.
+    """
+    fields = dict(content)
+    kind = fields.pop("kind", None)
+    check("Adaptation", "kind", kind in ADAPTATIONS, f"be one of {list(ADAPTATIONS)}", kind)
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }
+    return ADAPTATIONS[kind](**values)

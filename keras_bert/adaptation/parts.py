@@ -1,0 +1,94 @@
+"""The layers that an adaptation puts beside those of an encoder."""
+
+import contextlib
+import difflib
+from collections.abc import Callable
+
+import keras
+import numpy as np
+
+from keras_bert.layers.adapters import BottleneckAdapter, LowRank, SoftPrompt
+from keras_bert.layers.dense import Dense
+from keras_bert.layers.embeddings import TokenEmbedding
+from keras_bert.models.encoder import PROMPT_PLACES, blocks_of, config_of, has_layer
+from keras_bert.options.adaptation import Adaptation, Bias, Bottleneck, Lora, Prompt
+
+# Layers of a block by the end of their paths. Those that LoRA moves where nobody says which: query and value (Hu et al.
+# 2022, section 4.2), or the one that holds them.
+_QUERY_AND_VALUE = (("query", "value"), ("query_key_value",))
+# Those that the two sub-layers end with, which an adapter follows (Houlsby et al. 2019, figure 2).
+_ENDS = ("output_projection",)
+
+Parts = dict[str, tuple[keras.layers.Layer, keras.layers.Layer]]
+
+
+def make_parts(model: keras.Model, adaptation: Adaptation) -> Parts:
+    """New parts for a model's encoder.
+
+    Returns:
+        Path of a layer of the encoder -> it, and the built layer that is to stand beside it.
+
+    Raises:
+        ValueError: the encoder has no such layers, or no place for the prompt.
+    """
+    match adaptation:
+        case Lora(rank=rank, alpha=alpha, dropout=dropout, layers=names):
+            chosen = _choose(model, names)
+            return _beside(chosen, lambda: LowRank(rank, alpha, dropout, name="low_rank"))
+        case Bottleneck(size=size):
+            chosen = {path: layer for path, layer in dense_layers(model).items() if path.endswith(_ENDS)}
+            return _beside(chosen, lambda: BottleneckAdapter(size, name="bottleneck"))
+        case Prompt(tokens=tokens):
+            return _prompt(model, tokens)
+        case Bias():
+            return {}
+
+
+def dense_layers(model: keras.Model) -> dict[str, Dense]:
+    """Path -> the products of all blocks of a model."""
+    found: dict[str, Dense] = {}
+    for block in blocks_of(model):
+        parts = block._flatten_layers(include_self=False, recursive=True)
+        found |= {part.path: part for part in parts if isinstance(part, Dense)}
+    return found
+
+
+def _choose(model: keras.Model, names: tuple[str, ...] | None) -> dict[str, Dense]:
+    layers = dense_layers(model)
+    known = sorted({path.rpartition("/")[2] for path in layers})
+    if names is None:
+        names = next((names for names in _QUERY_AND_VALUE if set(names) <= set(known)), ("query", "value"))
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
+            raise ValueError(f"Lora.layers must be among {known}, got {name!r}; the nearest is {near!r}")
+    return {path: layer for path, layer in layers.items() if path.rpartition("/")[2] in names}
+
+
+def _prompt(model: keras.Model, tokens: int) -> Parts:
+    config = config_of(model)
+    if not has_layer(model, PROMPT_PLACES):
+        raise ValueError("Prompt needs a model that this version made: import the checkpoint again")
+    if tokens >= config.max_length:
+        raise ValueError(f"Prompt.tokens must be below the encoder's {config.max_length} positions, got {tokens}")
+    table = model.get_layer("token_embedding")
+    parts = _beside({table.path: table}, lambda: SoftPrompt(tokens, name="soft_prompt"))
+    # Random pieces of the vocabulary are a better start than random numbers (Lester et al. 2021, section 3.2).
+    chosen = keras.random.randint((tokens,), 0, config.vocabulary_size)
+    parts[table.path][1].vectors.assign(np.asarray(table.embeddings)[np.asarray(chosen)])
+    return parts
+
+
+def _beside(layers: dict[str, Dense] | dict[str, TokenEmbedding], make: Callable[[], keras.layers.Layer]) -> Parts:
+    return {path: (layer, _build(make, layer)) for path, layer in layers.items()}
+
+
+def _build(make: Callable[[], keras.layers.Layer], layer: Dense | TokenEmbedding) -> keras.layers.Layer:
+    """A new layer whose weights' paths begin with that of the layer beside it, as rates by layer want."""
+    with contextlib.ExitStack() as scopes:
+        for name in layer.path.split("/"):
+            scopes.enter_context(keras.name_scope(name))
+        part = make()
+        table = layer.embeddings if isinstance(layer, TokenEmbedding) else layer.kernel
+        part.build((None, table.shape[0]), (None, table.shape[1]))
+    return part

@@ -1,0 +1,119 @@
+"""Few weights trained beside a frozen encoder: what the step leaves, and what becomes of it further on."""
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_bert
+from components.artifacts.edge_model import EdgeModel
+from components.artifacts.model import Model
+from components.distill import distill
+from components.dsl.errors import InputError
+from components.export_model import export_model
+from components.fine_tune import fine_tune
+from components.quantize import quantize
+from components.training.model_folder import read_model
+from keras_bert.export.runtimes import OnnxModel, TFLiteModel
+from keras_bert.models.encoder import input_names
+from keras_bert.options.adaptation import Adaptation, Bias, Bottleneck, Lora, Prompt
+from keras_bert.options.export import Export
+from keras_bert.options.selection import Selection
+from keras_bert.options.student import Student
+from keras_bert.options.training import Training
+from tests.components import tuning_job
+from tests.components.tuning_job import Line
+
+Lines = Callable[[str], Line]
+
+TRAINING = Training(steps=3, batch_size=8, learning_rate=1e-2, xla="off", precision="float32")
+KINDS = (Lora(rank=2), Bias(), Bottleneck(size=4), Prompt(tokens=3))
+NAMES = [kind.kind for kind in KINDS]
+TEXTS = ["the old cow near the hen", "one oak near the elm ?"]
+
+
+@pytest.fixture(autouse=True)
+def eagerly() -> Iterator[None]:
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture(scope="module")
+def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    """With room for a prompt in front of the longest rows."""
+    folder = tmp_path_factory.mktemp("roomy")
+    tuning_job.write_checkpoint(folder, positions=tuning_job.LENGTH + 3)
+    return Model(folder / "model")
+
+
+def tune(pretrained: Model, line: Line, folder: Path, adaptation: Adaptation) -> Model:
+    model = Model(folder)
+    given = {"pretrained": pretrained, "examples": line.examples, "training": TRAINING, "selection": Selection()}
+    fine_tune(**given, model=model, adaptation=adaptation)
+    return model
+
+
+def answers(task: Any) -> np.ndarray[Any, Any]:
+    return np.stack(list(task.outputs(TEXTS)))
+
+
+def kernels(model: Model) -> dict[str, np.ndarray[Any, Any]]:
+    weights = read_model(model).encoder.weights
+    return {weight.path: weight.numpy() for weight in weights if weight.path.endswith("kernel")}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=NAMES)
+def test_what_fine_tuning_leaves(line: Lines, pretrained: Model, tmp_path: Path, kind: Adaptation) -> None:
+    model = tune(pretrained, line("classification"), tmp_path / "model", kind)
+    task = read_model(model)
+    assert (task.adapter is None) == (kind.kind in ("lora", "bias"))
+    # Beside the encoder that training began with, it says the same.
+    alone = keras_bert.load_adapter(model.file("adapter"), read_model(pretrained))
+    np.testing.assert_allclose(answers(alone), answers(task), atol=1e-6)
+    alone.adapter.attach()
+    trained = sum(math.prod(weight.shape) for weight in alone.model.trainable_weights)
+    assert model.counts["trained_parameters"] == trained
+    assert model.counts["trained_share"] == pytest.approx(trained / alone.model.count_params(), abs=1e-6)
+    before, after = kernels(pretrained), kernels(model)
+    shared = before.keys() & after.keys()
+    moved = {path for path in shared if not np.array_equal(before[path], after[path])}
+    both = {"block_0/attention/query/kernel", "block_0/attention/value/kernel"}
+    assert moved == (both if kind.kind == "lora" else set())
+
+
+@pytest.mark.parametrize("kind", KINDS[2:], ids=NAMES[2:])
+def test_an_adapter_that_cannot_be_merged_goes_into_the_files(
+    line: Lines, pretrained: Model, tmp_path: Path, kind: Adaptation
+) -> None:
+    examples = line("classification").examples
+    model = tune(pretrained, line("classification"), tmp_path / "model", kind)
+    student, quantized, edge = Model(tmp_path / "student"), Model(tmp_path / "quantized"), EdgeModel(tmp_path / "edge")
+    distill(teacher=model, examples=examples, student=student, shape=Student(num_layers=1), training=TRAINING)
+    assert student.counts["layers_from_teacher"] == 1
+    assert read_model(student).adapter is None
+    with mock.patch("components.quantize.CALIBRATION_BATCHES", 2):
+        quantize(student=model, examples=examples, quantized=quantized, training=TRAINING)
+    export_model(model=quantized, examples=examples, edge=edge, export=Export(lengths=(16,)))
+    task = read_model(quantized)
+    assert task.adapter is not None
+    # Rounding changes all kernels, and so all of them trained: by more than a step of their grids.
+    before, after = kernels(model), kernels(quantized)
+    path = "block_0/attention/query/kernel"
+    assert np.abs(after[path] - before[path]).max() > np.abs(before[path]).max() / 127
+    features = {name: np.ones((2, 7), np.int32) for name in input_names(task.network())}
+    expected = task.network()(features)
+    for file in (TFLiteModel(edge.file("model_float32.tflite")), OnnxModel(edge.file("model.onnx"), max_length=16)):
+        np.testing.assert_allclose(file(**features), expected, atol=1e-4)
+
+
+def test_an_encoder_without_a_place_for_it(line: Lines, pretrained: Model, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"adaptation: Lora.layers must be among .*, got 'qeury'; the nearest is"):
+        tune(pretrained, line("classification"), tmp_path / "a", Lora(layers=("qeury",)))
+    with pytest.raises(InputError, match=r"adaptation: Prompt.tokens must leave room for max_length=16 in .* 19 pos"):
+        tune(pretrained, line("classification"), tmp_path / "b", Prompt(tokens=4))
