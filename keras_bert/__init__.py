@@ -16,6 +16,7 @@ _HOMES = {
     "adamw": "keras_bert.optimizer",
     "build_encoder": "keras_bert.models.encoder",
     "from_hugging_face": "keras_bert.interop.hugging_face",
+    "from_peft": "keras_bert.interop.peft",
     "from_tf1": "keras_bert.interop.tf1",
     "Bias": "keras_bert.options.adaptation",
     "Bottleneck": "keras_bert.options.adaptation",
@@ -25,6 +26,7 @@ _HOMES = {
     "load": "keras_bert.tasks.registry",
     "preset": "keras_bert.presets",
     "to_hugging_face": "keras_bert.interop.hugging_face",
+    "to_peft": "keras_bert.interop.peft",
     "to_tf1": "keras_bert.interop.tf1",
 }
 

@@ -28,6 +28,9 @@ class Adapter:
         model: with a head on an encoder.
         adaptation: which weights are to learn.
 
+    Attributes:
+        attached: whether it is.
+
     Raises:
         ValueError: the encoder has no such layers, no biases, or no place for a prompt.
     """
@@ -47,7 +50,7 @@ class Adapter:
             self._changed += [weight for weight in biases if not weight.path.startswith("pooler/")]
         self._values = [weight.numpy() for weight in self._changed]
         self._parts: Parts = make_parts(model, adaptation)
-        self._attached, self._freezes = False, True
+        self.attached, self._freezes = False, True
 
     def weights(self) -> dict[str, Any]:
         """Path -> each weight that training changes, those of the head last; read and written while it is attached."""
@@ -68,14 +71,14 @@ class Adapter:
         """
         for layer, part in self._parts.values():
             fill(layer, part)
-        self._attached = True
+        self.attached = True
         self._exchange()
 
     def detach(self) -> None:
         """The encoder is as it was; the head stays."""
         for layer, _ in self._parts.values():
             clear(layer)
-        self._attached = False
+        self.attached = False
         self._exchange()
 
     def thaw(self) -> None:
@@ -87,7 +90,7 @@ class Adapter:
     @contextlib.contextmanager
     def active(self, wanted: bool = True) -> Iterator[None]:
         """Within it the adapter is attached; or, where that is not wanted, it is not."""
-        if self._attached == wanted:
+        if self.attached == wanted:
             yield
             return
         change, back = (self.attach, self.detach) if wanted else (self.detach, self.attach)
@@ -110,7 +113,7 @@ class Adapter:
         """
         if not self.merges:
             raise ValueError(f"adaptation {self.adaptation.kind!r} cannot be merged; it is exported with its model")
-        if self._attached:
+        if self.attached:
             self.detach()
         for weight, value in zip(self._changed, self._values, strict=True):
             weight.assign(value)
@@ -126,7 +129,7 @@ class Adapter:
         self._values = before
         trained = {id(weight) for weight in self._changed}
         for weight in self._encoder:
-            weight.trainable = not (self._attached and self._freezes) or id(weight) in trained
+            weight.trainable = not (self.attached and self._freezes) or id(weight) in trained
         if isinstance(self.adaptation, Prompt):
             for name in (PROMPT_PLACES, TOKEN_STATES):
-                self._model.get_layer(name).tokens = self.adaptation.tokens if self._attached else 0
+                self._model.get_layer(name).tokens = self.adaptation.tokens if self.attached else 0

@@ -58,11 +58,12 @@ def _choose(model: keras.Model, names: tuple[str, ...] | None) -> dict[str, Dens
     known = sorted({path.rpartition("/")[2] for path in layers})
     if names is None:
         names = next((names for names in _QUERY_AND_VALUE if set(names) <= set(known)), ("query", "value"))
+    chosen = {path: layer for path, layer in layers.items() if path.endswith(tuple(f"/{name}" for name in names))}
     for name in names:
-        if name not in known:
+        if not any(path.endswith(f"/{name}") for path in chosen):
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
             raise ValueError(f"Lora.layers must be among {known}, got {name!r}; the nearest is {near!r}")
-    return {path: layer for path, layer in layers.items() if path.rpartition("/")[2] in names}
+    return chosen
 
 
 def _prompt(model: keras.Model, tokens: int) -> Parts:

@@ -23,7 +23,7 @@ def open_tensors(folder: Path) -> Tensors:
         ValueError: a file is no safetensors file, is cut short, or does not hold what the index says.
     """
     if (folder / FILE).is_file():
-        return _open_file(folder / FILE)
+        return open_file(folder / FILE)
     if (folder / INDEX_FILE).is_file():
         return _open_shards(folder)
     if list(folder.glob("pytorch_model*.bin")):
@@ -40,7 +40,12 @@ def save_tensors(tensors: dict[str, Array], path: Path) -> None:
     save_file(tensors, path, metadata={"format": "pt"})
 
 
-def _open_file(path: Path) -> Tensors:
+def open_file(path: Path) -> Tensors:
+    """The tensors of one file.
+
+    Raises:
+        ValueError: it is no safetensors file, or cut short.
+    """
     try:
         handle: Any = safe_open(path, framework="np")
     except SafetensorError as error:
@@ -60,7 +65,7 @@ def _open_shards(folder: Path) -> Tensors:
     for shard in sorted(set(places.values())):
         if not (folder / shard).is_file():
             raise FileNotFoundError(f"{folder} lacks the shard {shard!r} that {INDEX_FILE} names")
-        shards[shard] = _open_file(folder / shard)
+        shards[shard] = open_file(folder / shard)
     for name, shard in places.items():
         if name not in shards[shard]:
             raise ValueError(f"{folder / shard} lacks the tensor {name!r} that {INDEX_FILE} looks for in it")

@@ -14,7 +14,8 @@ class Lora:
         rank: columns of the first, rows of the second (section 4.1: r).
         alpha: the product is multiplied with alpha / rank (section 4.1).
         dropout: rate on what the product reads (the released code's `lora_dropout`).
-        layers: names of the layers of a block that get one; query and value in the paper (section 4.2). None for these,
+        layers: names of the layers of a block that get one, or ends of their paths, as `attention/output_projection`
+            where two have the same name; query and value in the paper (section 4.2). None for these,
             or for the one layer that holds them in a graph that makes them together.
     """
 

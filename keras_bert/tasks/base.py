@@ -154,6 +154,19 @@ class Task(abc.ABC):
         forget_traces(self.model)
         return adapter
 
+    def drop_adapter(self) -> None:
+        """The encoder is as it was before `adapt`; the head stays as it is.
+
+        Raises:
+            ValueError: there is no adapter.
+        """
+        if self.adapter is None:
+            raise ValueError(f"{type(self).__name__}.adapter must be there to be dropped, got None")
+        if self.adapter.attached:
+            self.adapter.detach()
+        self.adapter = None
+        forget_traces(self.model)
+
     def merge_adapter(self) -> None:
         """The encoder's own weights say the same without it, for good.
 
