@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -48,9 +48,8 @@ class FusedBlock:
         """Rows (batch x length, hidden), bias (batch, 1, 1, length) -> what the heads read (batch x length, hidden)."""
         attention = self._attention
         parts = attention.query, attention.key, attention.value
-        kernel = tf.cast(tf.concat([_float32(part.kernel) for part in parts], axis=1), rows.dtype)
         added = tf.concat([_float32(part.bias) for part in parts], axis=0)
-        projected = _biased(tf.matmul(rows, kernel), added, tf.constant(_NO_SEED, tf.uint32))
+        projected = _biased(_products(rows, parts), added, tf.constant(_NO_SEED, tf.uint32))
         split = tf.reshape(projected, (shape[0], shape[1], 3, attention.num_heads, attention.head_size))
         query, key, value = tf.unstack(tf.transpose(split, (2, 0, 3, 1, 4)))
         scores = tf.matmul(query, key, transpose_b=True)
@@ -71,7 +70,17 @@ def _float32(variable: keras.Variable) -> Any:
 
 
 def _product(rows: Any, dense: Any, dtype: str) -> Any:
-    return tf.matmul(rows, tf.cast(_float32(dense.kernel), dtype))
+    """Without the bias, but with what an adapter adds."""
+    product = tf.matmul(rows, tf.cast(_float32(dense.kernel), dtype))
+    return product if dense.adapter is None else dense.adapter(rows, product, training=True)
+
+
+def _products(rows: Any, parts: Sequence[Any]) -> Any:
+    """Those of several layers side by side: as one, where they have no adapters."""
+    if any(part.adapter is not None for part in parts):
+        return tf.concat([_product(rows, part, rows.dtype) for part in parts], axis=1)
+    kernel = tf.cast(tf.concat([_float32(part.kernel) for part in parts], axis=1), rows.dtype)
+    return tf.matmul(rows, kernel)
 
 
 def _seed(dropout: keras.layers.Dropout) -> Any:

@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert.config import EncoderConfig
+from keras_bert.layers.adapters import LowRank
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.block import Block, as_config
 from keras_bert.layers.dense import Dense
@@ -30,7 +31,8 @@ class EncoderBlock(Block):
 
     Attributes:
         training_call: computes in training what `call` does, when set, unless a tap or a kernel of the block has a
-            transform, or a layer an adapter. It belongs to whoever set it and is not saved.
+            transform, or a layer an adapter that does more than add to its product. It belongs to whoever set it and
+            is not saved.
     """
 
     def __init__(
@@ -91,7 +93,7 @@ class EncoderBlock(Block):
 
     def _has_transforms(self) -> bool:
         return any(
-            (isinstance(part, Dense) and (part.kernel_transform or part.adapter) is not None)
+            (isinstance(part, Dense) and (part.kernel_transform is not None or not _adds(part.adapter)))
             or any(tap.transform is not None for tap in taps_of(part).values())
             for part in self._flatten_layers()
         )
@@ -99,6 +101,11 @@ class EncoderBlock(Block):
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return {**super().get_config(), **self.settings}
+
+
+def _adds(adapter: keras.layers.Layer | None) -> bool:
+    """Whether an adapter, if there is one, does no more than add to a product."""
+    return adapter is None or isinstance(adapter, LowRank)
 
 
 class VariantEncoderBlock(EncoderBlock):

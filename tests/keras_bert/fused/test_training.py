@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.adaptation.adapter import Adapter
 from keras_bert.config import EncoderConfig
 from keras_bert.fused.pretraining import FusedPretrainingObjective
 from keras_bert.fused.training import compiled_update, fused_blocks
@@ -10,6 +11,7 @@ from keras_bert.models.encoder import blocks_of, build_encoder
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.objectives.pretraining import PretrainingObjective
 from keras_bert.optimizer import adamw
+from keras_bert.options.adaptation import Bottleneck, Lora
 from keras_bert.training.precision import computing_in
 from tests.keras_bert.models.test_encoder import make_inputs, randomize
 from tests.keras_bert.objectives.test_pretraining import BATCH
@@ -63,6 +65,24 @@ def test_sums_and_gradients_are_those_of_the_plain_model(activation):
         # That of a key's bias is nothing but rounding: it moves all scores of a query alike.
         scale = max(np.abs(other).max(), 1e-2 * largest)
         np.testing.assert_allclose(one / scale, other / scale, atol=5e-6, err_msg=weight.path)
+
+
+LAYERS = ("query", "key", "value", "output_projection", "intermediate")
+
+
+@pytest.mark.parametrize("kind", [Lora(rank=2, layers=LAYERS), Bottleneck(size=3)])
+def test_with_adapters_as_without_fusion(kind):
+    model = make_model()
+    adapter = Adapter(model, kind)
+    adapter.attach()
+    randomize(model)
+    expected = differentiate(model, PretrainingObjective())
+    with fused_blocks(model):
+        found = differentiate(model, FusedPretrainingObjective(model))
+    largest = max(np.abs(gradient).max() for gradient in expected[1])
+    assert len(model.trainable_variables) == len(adapter.weights()) < len(model.weights)
+    for weight, one, other in zip(model.trainable_variables, found[1], expected[1], strict=True):
+        np.testing.assert_allclose(one / largest, other / largest, atol=5e-6, err_msg=weight.path)
 
 
 def test_bfloat16_is_close():
