@@ -59,7 +59,9 @@ def main() -> None:
         print(json.dumps(measure(options.checkpoint, options.measure)))
         return
     with tempfile.TemporaryDirectory() as temporary:
-        rows = [row(name, options, options.root or Path(temporary)) for name in options.ways]
+        table = first_rows(options.train, options.rows, Path(temporary))
+        root = options.root or Path(temporary) / "root"
+        rows = [row(name, options, table, root) for name in options.ways]
     print("| what learns | share | accuracy, mean ± sd | ms a step | peak MB | MB to keep |")
     print("|---|---:|---:|---:|---:|---:|", *rows, sep="\n")
 
@@ -87,12 +89,8 @@ def kept(model: Model) -> float:
     return sum(file.stat().st_size for file in files) / 1e6
 
 
-def make_settings(name: str, options: argparse.Namespace, root: Path) -> Settings:
-    """The settings file of a user, with a table of the first rows."""
-    lines = options.train.read_text(encoding="utf-8").splitlines(keepends=True)
-    table = root / f"first_{options.rows}.tsv"
-    root.mkdir(parents=True, exist_ok=True)
-    table.write_text("".join(lines[: options.rows + 1]), encoding="utf-8")
+def make_settings(name: str, options: argparse.Namespace, table: Path) -> Settings:
+    """The settings file of a user."""
     adaptation, rate = WAYS[name]
     content = {
         "name": "adaptation",
