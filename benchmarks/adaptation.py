@@ -66,11 +66,17 @@ def main() -> None:
     print("|---|---:|---:|---:|---:|---:|", *rows, sep="\n")
 
 
-def row(name: str, options: argparse.Namespace, root: Path) -> str:
+def first_rows(train: Path, rows: int, folder: Path) -> Path:
+    """A table of the first so many."""
+    lines = train.read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "train.tsv").write_text("".join(lines[: rows + 1]), encoding="utf-8")
+    return folder / "train.tsv"
+
+
+def row(name: str, options: argparse.Namespace, table: Path, root: Path) -> str:
     """Trains and measures one way."""
-    result = run_pipeline(
-        fine_tuning(make_settings(name, options, root)), root, observer=Terminal(Console(stderr=True))
-    )
+    settings = make_settings(name, options, table)
+    result = run_pipeline(fine_tuning(settings), root, observer=Terminal(Console(stderr=True)))
     if result.state != "done":
         raise SystemExit(result.message)
     scores = json.loads(result.step("evaluate").outputs["evaluation"].file("metrics.json").read_text())
