@@ -22,6 +22,11 @@ class Block(keras.layers.Layer):
         """The states' own shape; Keras would compute the whole block to find it, half of the time to make a model."""
         return inputs_shape
 
+    def weights_from(self, source: "Block") -> list[Any]:
+        """The weights with which this block, one of a student, starts from a teacher's."""
+        weights: list[Any] = source.get_weights()
+        return weights
+
 
 class VariantBlock(Block):
     """A block of a graph that is not BERT's, without the parts of `EncoderBlock`.
