@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 
+from keras_bert.layers.block import Block
 from keras_bert.layers.embeddings import PositionEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.models.encoder import config_of, has_layer
@@ -12,7 +13,7 @@ from keras_bert.models.encoder import config_of, has_layer
 # Layers outside the blocks that a student of the same width takes over as they are.
 _SHARED = (
     *("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "embedding_projection"),
-    "pooler",
+    *("final_norm", "pooler", "prediction_head"),
     *("classifier", "regressor", "span_classifier"),
 )
 
@@ -67,7 +68,7 @@ def initialize_from_teacher(student: keras.Model, teacher: keras.Model, layers: 
 
 def _take_over(layer: keras.layers.Layer, source: keras.layers.Layer) -> list[Any]:
     """The weights that the student's layer gets; of the positions only as many as it has."""
-    weights = source.get_weights()
+    weights = layer.weights_from(source) if isinstance(layer, Block) else source.get_weights()
     if isinstance(layer, PositionEmbedding):
         weights = [table[: layer.offset + layer.max_length] for table in weights]
     shapes, wanted = [weight.shape for weight in weights], [tuple(weight.shape) for weight in layer.weights]
