@@ -10,7 +10,15 @@ import numpy as np
 from keras_bert.checks import check
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MeanPooler
-from keras_bert.models.encoder import has_layer, pooled_output, predicted, sequence_output
+from keras_bert.layers.tap import TapLayer
+from keras_bert.models.encoder import (
+    config_of,
+    has_layer,
+    has_prediction_head,
+    pooled_output,
+    predicted,
+    sequence_output,
+)
 from keras_bert.objectives.base import TaskObjective
 from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.options.pooling import Pooling
@@ -56,6 +64,8 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
     if pooling == "cls":
         return pooled_output(encoder)
     mean = MeanPooler(name="mean_pooler")(sequence_output(encoder), encoder.input["padding_mask"])
+    if has_prediction_head(config_of(encoder)):
+        mean = TapLayer(name="mean_tap")(mean)  # that of the pooler stays float, as does a classifier that reads it
     return predicted(encoder, mean)
 
 

@@ -1,5 +1,6 @@
 """ModernBERT (Warner et al. 2024)."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,34 +13,35 @@ _FULL, _SLIDING = "full_attention", "sliding_attention"
 
 
 def _read(content: Mapping[str, Any]) -> Modern:
-    """Of files of transformers before version 5 the first keys, which later ones overrule."""
-    activation, of_head = content["hidden_activation"], content["classifier_activation"]
-    if of_head != activation:
-        raise ValueError(f"classifier_activation must be hidden_activation, {activation!r}, got {of_head!r}")
+    """What files of version 5 say overrules the keys of earlier ones."""
     thetas = {_FULL: content["global_rope_theta"], _SLIDING: content["local_rope_theta"]}
     for kind, said in (content["rope_parameters"] or {}).items():
         if kind not in thetas or not isinstance(said, dict) or said.get("rope_type", "default") != "default":
             raise ValueError(f"rope_parameters.{kind} must be of the rope_type 'default', got {said!r}")
         thetas[kind] = said.get("rope_theta", thetas[kind])
     every = read_number("global_attn_every_n_layers", content["global_attn_every_n_layers"], whole=True)
-    return Modern(
+    variant = Modern(
         global_every=every,
-        global_layers=_read_layers(content["layer_types"], every),
         window=read_number("local_attention", content["local_attention"], whole=True),
-        global_theta=read_number("rope_theta", thetas[_FULL]),
-        local_theta=read_number("rope_theta", thetas[_SLIDING]),
+        global_theta=read_number(f"rope_theta of {_FULL}", thetas[_FULL]),
+        local_theta=read_number(f"rope_theta of {_SLIDING}", thetas[_SLIDING]),
         embedding_dropout=read_number("embedding_dropout", content["embedding_dropout"]),
     )
-
-
-def _read_layers(kinds: Any, every: int) -> tuple[int, ...] | None:
-    """The layers with full attention, where another rule chose them than the first of every few."""
+    _check_head(content)
+    kinds, layers = content["layer_types"], content.get("num_hidden_layers")
     if kinds is None:
-        return None
-    if not isinstance(kinds, list) or not set(kinds) <= {_FULL, _SLIDING}:
-        raise ValueError(f"layer_types must list {_FULL!r} and {_SLIDING!r}, got {kinds!r}")
+        return variant
+    if not isinstance(kinds, list) or not set(kinds) <= {_FULL, _SLIDING} or len(kinds) != layers:
+        raise ValueError(f"layer_types must list {_FULL!r} or {_SLIDING!r} for {layers} layers, got {kinds!r}")
     found = tuple(place for place, kind in enumerate(kinds) if kind == _FULL)
-    return Modern(global_every=every, global_layers=found).of_layers(range(len(kinds))).global_layers
+    return dataclasses.replace(variant, global_layers=found).of_layers(range(len(kinds)))
+
+
+def _check_head(content: Mapping[str, Any]) -> None:
+    """Of a file without a head, its activation says nothing."""
+    found, wanted = content["classifier_activation"], content["hidden_activation"]
+    if found != wanted and content["architectures"] != ["ModernBertModel"]:
+        raise ValueError(f"classifier_activation must be hidden_activation, {wanted!r}, got {found!r}")
 
 
 def _write(config: EncoderConfig) -> dict[str, Any]:
