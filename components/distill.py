@@ -1,5 +1,6 @@
 """Distillation: a smaller student learns from a fine-tuned teacher."""
 
+import dataclasses
 import logging
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,9 @@ def make_student(teacher: "Task", shape: Student) -> tuple["Task", int]:
     config = config_of(teacher.model)
     try:
         small = shape.config(config, teacher.max_length)
+        if small.variant is not None and small.num_layers <= config.num_layers:
+            layers = shape.layers or spread_layers(config.num_layers, small.num_layers)
+            small = dataclasses.replace(small, variant=small.variant.of_layers(layers))
         student = teacher.rebuilt(build_encoder(small, pooler=has_layer(teacher.network(), "pooler")))
         if (small.hidden_size, small.num_heads, small.intermediate_size) != (
             config.hidden_size,

@@ -68,6 +68,8 @@ class EncoderShape:
         check(owner, "embedding_size", size is None or size >= 1, "be at least 1", size)
         whole = self.hidden_size % self.num_heads == 0
         check(owner, "hidden_size", whole, f"be a multiple of num_heads={self.num_heads}", self.hidden_size)
+        if self.variant is not None:
+            self.variant.check_shape(self)
 
     def encoder_config(self, vocabulary_size: int, max_length: int) -> "EncoderConfig":
         """The configuration of an encoder of this shape."""

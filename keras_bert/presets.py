@@ -7,6 +7,7 @@ from typing import Any
 
 from keras_bert.checks import check
 from keras_bert.config import EncoderConfig
+from keras_bert.variants.modern import Modern
 
 # Turc et al. 2019, "Well-Read Students Learn Better", table 1: layers, hidden size; one head for every 64 units.
 _SHAPES = {
@@ -39,6 +40,8 @@ _ELECTRA = {"pooler_activation": "gelu_erf"}
 _ALBERT = {"embedding_size": 128, "shared_layers": True, "activation": "gelu_tanh"}
 _NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
 
+_MODERN = {"num_segments": 0, "max_length": 8192, "layer_norm_epsilon": 1e-5, "variant": Modern(), **_NO_DROPOUT}
+
 RELEASED: dict[str, dict[str, Any]] = {
     # Liu et al. 2019, table 9; Sanh et al. 2019 for the smallest.
     "roberta-base": _shape(12, 768, 12, 50265, **_ROBERTA),
@@ -60,6 +63,9 @@ RELEASED: dict[str, dict[str, Any]] = {
     "albert-large-v2": _shape(24, 1024, 16, 30000, **_ALBERT, **_NO_DROPOUT),
     "albert-xlarge-v2": _shape(24, 2048, 16, 30000, **_ALBERT, **_NO_DROPOUT),
     "albert-xxlarge-v2": _shape(12, 4096, 64, 30000, **_ALBERT, **_NO_DROPOUT),
+    # Warner et al. 2024, section 2.1 and its table of the designs.
+    "modernbert-base": _shape(22, 768, 12, 50368, **_MODERN, intermediate_size=1152),
+    "modernbert-large": _shape(28, 1024, 16, 50368, **_MODERN, intermediate_size=2624),
     # Jiao et al. 2020, section 4.2; Wang et al. 2020, table 4.
     "tinybert-4l-312d": _shape(4, 312, 12, 30522, intermediate_size=1200),
     "tinybert-6l-768d": _shape(6, 768, 12, 30522),

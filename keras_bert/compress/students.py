@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 
+from keras_bert.layers.block import Block, by_place
 from keras_bert.layers.embeddings import PositionEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.models.encoder import config_of, has_layer
@@ -12,7 +13,7 @@ from keras_bert.models.encoder import config_of, has_layer
 # Layers outside the blocks that a student of the same width takes over as they are.
 _SHARED = (
     *("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "embedding_projection"),
-    "pooler",
+    *("final_norm", "pooler", "prediction_head"),
     *("classifier", "regressor", "span_classifier"),
 )
 
@@ -67,10 +68,12 @@ def initialize_from_teacher(student: keras.Model, teacher: keras.Model, layers: 
 
 def _take_over(layer: keras.layers.Layer, source: keras.layers.Layer) -> list[Any]:
     """The weights that the student's layer gets; of the positions only as many as it has."""
-    # By name: beside the teacher's layers there may stand adapters, which a student does not have.
-    held = {weight.path.removeprefix(f"{source.path}/"): weight for weight in source.weights}
-    names = [weight.path.removeprefix(f"{layer.path}/") for weight in layer.weights]
-    weights = [held[name].numpy() for name in names if name in held]
+    if isinstance(layer, Block):
+        weights = layer.weights_from(source)
+    else:
+        # By name: beside the teacher's layer there may stand an adapter, which a student does not have.
+        held = by_place(source)
+        weights = [held[place].numpy() for place in by_place(layer) if place in held]
     if isinstance(layer, PositionEmbedding):
         weights = [table[: layer.offset + layer.max_length] for table in weights]
     shapes, wanted = [weight.shape for weight in weights], [tuple(weight.shape) for weight in layer.weights]

@@ -73,6 +73,18 @@ def read_length(path: Path, content: Mapping[str, Any], key: str) -> int | None:
     return int(value)
 
 
+def read_number(key: str, value: Any, *, whole: bool = False) -> Any:
+    """The value of a key, if it is a number.
+
+    Raises:
+        ValueError: it is none, or no whole one where that is asked for.
+    """
+    kind, noun = (int, "a whole number") if whole else ((int, float), "a number")
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise ValueError(f"{key} must be {noun}, got {value!r}")
+    return value
+
+
 def read_encoder_config(
     path: Path,
     content: Mapping[str, Any],
@@ -102,10 +114,7 @@ def read_encoder_config(
                 raise ValueError(f"{path}: {key} must be one of {sorted(activations)}, got {value!r}")
             fields[field] = activations[value]
         elif field not in fields:
-            kind, noun = ((int, float), "a number") if field in _RATES else (int, "a whole number")
-            if isinstance(value, bool) or not isinstance(value, kind):
-                raise ValueError(f"{path}: {key} must be {noun}, got {value!r}")
-            fields[field] = value
+            fields[field] = read_number(f"{path}: {key}", value, whole=field not in _RATES)
     # The rows of the table of positions, of which the first may be no token's.
     fields["max_length"] -= fields.get("position_offset", 0)
     if fields.get("embedding_size") == fields["hidden_size"] and not fields.get("shared_layers"):

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from keras_bert.config import EncoderConfig
+from keras_bert.config import Activation, EncoderConfig
 from keras_bert.interop.names import HUGGING_FACE_SUFFIXES, Format
 from keras_bert.variants.base import Variant
 
@@ -67,6 +67,15 @@ KEYS = {
     "activation": "hidden_act",
 }
 
+# Their name of an activation -> ours, and back.
+ACTIVATIONS: dict[str, Activation] = {
+    "gelu": "gelu_erf",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+}
+WRITTEN_ACTIVATIONS: dict[Activation, str] = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu"}
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Family:
@@ -84,12 +93,15 @@ class Family:
         keys: our field -> the key of `config.json`, those alone that a family has.
         fixed: our field -> its value in all checkpoints of the family.
         only: key -> the one value that is supported.
+        defaults: key -> the value that transformers takes where a file leaves it out.
         classifier_dropout: task -> the key of the rate before the output layer, for regression that of classification;
             where the key is absent or null, the rate is that of the encoder's `dropout`.
+        classifier_pooling: the key that says how a text becomes one vector in front of a classifier; None where that is
+            always the first token's.
         dropout_before_pooler: whether that rate acts before the layer in the place of a pooler, too.
         variant: what of its graph is not BERT's; None where nothing is.
-        read_variant: the content of `config.json` -> the variant.
-        write_variant: the variant -> keys of `config.json`.
+        read_variant: the content of `config.json` -> the variant; a ValueError says what of it there is not.
+        write_variant: an encoder with the variant -> keys of `config.json`.
         left_out: what the tensors' names of a head begin with that this library has not: a checkpoint of
             `ForPreTraining` with it is read as the encoder alone.
     """
@@ -105,13 +117,15 @@ class Family:
     keys: Mapping[str, str] = dataclasses.field(default_factory=lambda: KEYS)
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     only: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     classifier_dropout: Mapping[str, str] = dataclasses.field(
         default_factory=lambda: dict.fromkeys(("classification", "token_classification"), "classifier_dropout")
     )
+    classifier_pooling: str | None = None
     dropout_before_pooler: bool = False
     variant: type[Variant] | None = None
     read_variant: Callable[[Mapping[str, Any]], Variant] | None = None
-    write_variant: Callable[[Any], Mapping[str, Any]] | None = None
+    write_variant: Callable[[EncoderConfig], Mapping[str, Any]] | None = None
     left_out: str | None = None
 
     def form(self, task: str) -> Format:

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 # The output layers before which there is a dropout.
 _OUTPUTS = {
     "classification": "classifier",
+    "question_answering": "span",
     "regression": "regressor",
     "token_classification": "classifier",
 }
+_POOLED = ("classification", "regression")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,23 +37,23 @@ class Head:
     Attributes:
         task: a key of `TASKS`.
         labels: names of the outputs, for classification of texts and tokens.
-        dropout: rate before the output layer, for classification of texts and tokens and for regression.
+        dropout: rate before the output layer, for all but an embedding and pre-training; None for the task's own.
         next_sentence: for pre-training, whether there is the second head.
-        pooling: of an embedding.
+        pooling: of an embedding, and for classification of texts and regression.
         normalize: whether vectors of an embedding have length 1.
     """
 
     task: str
     labels: tuple[str, ...] = ()
-    dropout: float = 0.1
+    dropout: float | None = None
     next_sentence: bool = False
-    pooling: Pooling = "mean"
+    pooling: Pooling = "cls"
     normalize: bool = False
 
     @property
     def reads_pooler(self) -> bool:
         """Whether the model needs the encoder's pooler; an embedding only keeps it."""
-        return self.task in ("classification", "regression") or self.next_sentence
+        return (self.task in _POOLED and self.pooling == "cls") or self.next_sentence
 
 
 def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Model:
@@ -66,19 +68,20 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
         ValueError: the head asks for what its builder refuses, as a single class.
     """
     encoder = build_encoder(config, pooler=pooler if head.task == "embedding" else head.reads_pooler)
+    rate: dict[str, Any] = {} if head.dropout is None else {"dropout": head.dropout}
     match head.task:
         case "classification":
-            return build_classifier(encoder, len(head.labels), dropout=head.dropout)
+            return build_classifier(encoder, len(head.labels), pooling=head.pooling, **rate)
         case "embedding":
             return build_embedder(encoder, pooling=head.pooling, normalize=head.normalize)
         case "pretraining":
             return build_pretraining(encoder, next_sentence=head.next_sentence)
         case "question_answering":
-            return build_span_classifier(encoder)
+            return build_span_classifier(encoder, **rate)
         case "regression":
-            return build_regressor(encoder, dropout=head.dropout)
+            return build_regressor(encoder, pooling=head.pooling, **rate)
         case "token_classification":
-            return build_tagger(encoder, len(head.labels), dropout=head.dropout)
+            return build_tagger(encoder, len(head.labels), **rate)
     raise ValueError(f"Head.task must be one of {sorted(TASKS)}, got {head.task!r}")
 
 
@@ -96,22 +99,31 @@ def head_of(task: Task) -> Head:
     """What stands on a task's encoder.
 
     Raises:
-        ValueError: the task is none of `TASKS`, or its model pools a text in a way that others have no head for.
+        ValueError: the task is none of `TASKS`.
     """
     if task.name not in TASKS:
         raise ValueError(f"the task must be one of {sorted(TASKS)}, got {task.name!r}")
     model = task.model
-    if task.name in ("classification", "regression") and pooling_of(model) != "cls":
-        raise ValueError(
-            f"{task.name}: pooling must be 'cls', got {pooling_of(model)!r}: the BERTs of other libraries "
-            "read the pooler's output here"
-        )
-    dropout = model.get_layer(f"{_OUTPUTS[task.name]}_dropout").rate if task.name in _OUTPUTS else 0.1
+    dropout = model.get_layer(f"{_OUTPUTS[task.name]}_dropout").rate if task.name in _OUTPUTS else None
+    of_text: Pooling = "cls" if has_layer(model, "first_token_pooler") else "mean"
     return Head(
         task=task.name,
         labels=getattr(task, "labels", ()),
         dropout=dropout,
         next_sentence=has_layer(model, "next_sentence"),
-        pooling="cls" if has_layer(model, "first_token_pooler") else "mean",
+        pooling=pooling_of(model) if task.name in _POOLED else of_text,
         normalize=has_layer(model, "normalization"),
     )
+
+
+def check_pooling(head: Head) -> None:
+    """Refuses a classifier on the mean, for libraries that have none.
+
+    Raises:
+        ValueError: the head is one.
+    """
+    if head.task in _POOLED and head.pooling != "cls":
+        raise ValueError(
+            f"{head.task}: pooling must be 'cls', got {head.pooling!r}: the BERTs of other libraries read the pooler's "
+            "output here"
+        )

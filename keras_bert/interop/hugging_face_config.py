@@ -7,23 +7,16 @@ huggingface/transformers.
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from keras_bert.config import Activation, EncoderConfig
+from keras_bert.config import EncoderConfig
 from keras_bert.interop.configs import check_only, read_encoder_config, read_json, write_encoder_config
 from keras_bert.interop.families import find_family
-from keras_bert.interop.family import BOTH_HEADS, Family, class_of
-from keras_bert.interop.heads import Head
+from keras_bert.interop.family import ACTIVATIONS, BOTH_HEADS, WRITTEN_ACTIVATIONS, Family, class_of
+from keras_bert.interop.heads import Head, check_pooling
+from keras_bert.options.pooling import Pooling
 
 FILE = "config.json"
-
-_ACTIVATIONS: dict[str, Activation] = {
-    "gelu": "gelu_erf",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-}
-_WRITTEN_ACTIVATIONS: dict[Activation, str] = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu"}
 
 # Keys that change what transformers computes, with the one value that this library has.
 _ONLY: dict[str, Any] = {
@@ -61,7 +54,7 @@ def read_config(folder: Path) -> tuple[Family, dict[str, Any]]:
                 "supported; without the key, the model gives logits"
             )
     architecture_of(path, family, content)
-    return family, content
+    return family, {**family.defaults, **content}
 
 
 def architecture_of(path: Path, family: Family, content: Mapping[str, Any]) -> str:
@@ -85,8 +78,11 @@ def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> En
     path, content = folder / FILE, {"layer_norm_eps": 1e-12, **content}
     fixed = dict(family.fixed)
     if family.read_variant is not None:
-        fixed["variant"] = family.read_variant(content)
-    config = read_encoder_config(path, content, family.keys, _ACTIVATIONS, fixed)
+        try:
+            fixed["variant"] = family.read_variant(content)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+    config = read_encoder_config(path, content, family.keys, ACTIVATIONS, fixed)
     if not family.dropout_before_pooler:
         return config
     return dataclasses.replace(config, pooler_dropout=_read_dropout(path, family, content, "classification"))
@@ -110,28 +106,35 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_
     if task == "pretraining":
         check_only(path, content, {"tie_word_embeddings": True})
         return Head(task=task, next_sentence=next_sentence or architecture.endswith(BOTH_HEADS))
-    if task in ("embedding", "question_answering"):
+    if task == "embedding" or task not in family.classifier_dropout:
         return Head(task=task)
     dropout = _read_dropout(path, family, content, task)
+    if task == "question_answering":
+        return Head(task=task, dropout=dropout)
     labels = _read_labels(path, content)
     if task == "token_classification":
         return Head(task=task, labels=labels, dropout=dropout)
     regression = len(labels) == 1
     check_only(path, content, {"problem_type": "regression" if regression else "single_label_classification"})
-    return Head(task="regression", dropout=dropout) if regression else Head(task=task, labels=labels, dropout=dropout)
+    pooling = _read_pooling(path, family, content)
+    if regression:
+        return Head(task="regression", dropout=dropout, pooling=pooling)
+    return Head(task=task, labels=labels, dropout=dropout, pooling=pooling)
 
 
 def write_config(config: EncoderConfig, head: Head, family: Family, pad_id: int) -> dict[str, Any]:
     """The content of `config.json`; `read_encoder` and `read_head` read it.
 
     Raises:
-        ValueError: the family has no such head.
+        ValueError: the family has no such head, or none on the mean.
     """
     architecture = family.architecture(head.task, next_sentence=head.next_sentence)
+    if family.classifier_pooling is None:
+        check_pooling(head)
     content: dict[str, Any] = {
         "model_type": family.name,
-        **write_encoder_config(config, family.keys, _WRITTEN_ACTIVATIONS[config.activation]),
-        **({} if family.write_variant is None else family.write_variant(config.variant)),
+        **write_encoder_config(config, family.keys, WRITTEN_ACTIVATIONS[config.activation]),
+        **({} if family.write_variant is None else family.write_variant(config)),
         **{key: value for key, value in {**_ONLY, **family.only}.items() if value not in (None, {})},
         "architectures": [architecture],
         "pad_token_id": pad_id,
@@ -141,8 +144,11 @@ def write_config(config: EncoderConfig, head: Head, family: Family, pad_id: int)
         labels = head.labels or ("LABEL_0",)
         content["id2label"] = {str(number): label for number, label in enumerate(labels)}
         content["label2id"] = {label: number for number, label in enumerate(labels)}
+    if class_of(head.task) in family.classifier_dropout:
         content[family.classifier_dropout[class_of(head.task)]] = head.dropout
     if head.task in ("classification", "regression"):
+        if family.classifier_pooling is not None:
+            content[family.classifier_pooling] = head.pooling
         content["problem_type"] = "regression" if head.task == "regression" else "single_label_classification"
     return content
 
@@ -155,6 +161,15 @@ def _read_dropout(path: Path, family: Family, content: Mapping[str, Any], task: 
     elif isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate < 1:
         raise ValueError(f"{path}: {key} must be a number from 0 on and below 1, or null, got {rate!r}")
     return float(rate)
+
+
+def _read_pooling(path: Path, family: Family, content: Mapping[str, Any]) -> Pooling:
+    if family.classifier_pooling is None:
+        return "cls"
+    found: Pooling = content[family.classifier_pooling]
+    if found not in get_args(Pooling):
+        raise ValueError(f"{path}: {family.classifier_pooling} must be one of {get_args(Pooling)}, got {found!r}")
+    return found
 
 
 def _read_labels(path: Path, content: Mapping[str, Any]) -> tuple[str, ...]:

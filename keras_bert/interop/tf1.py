@@ -21,7 +21,7 @@ from keras_bert.checks import check
 from keras_bert.config import Activation
 from keras_bert.folders import VOCABULARY_FILE, staged_files
 from keras_bert.interop.configs import read_encoder_config, read_json, write_encoder_config, write_json
-from keras_bert.interop.heads import Head, build_model, build_task, head_of
+from keras_bert.interop.heads import Head, build_model, build_task, check_pooling, head_of
 from keras_bert.interop.names import TF1, TF1_TAGGER, Format, is_training_state
 from keras_bert.interop.rows.bert import BERT
 from keras_bert.interop.vocabularies import check_size, read_pieces, write_pieces
@@ -109,6 +109,7 @@ def to_tf1(task: Task, prefix: str | os.PathLike[str]) -> None:
     """
     prefix = Path(prefix)
     config, head = config_of(task.model), head_of(task)
+    check_pooling(head)
     misfit = BERT.misfit(config, pooler=has_layer(task.model, "pooler"))
     check("to_tf1", "encoder", misfit is None, f"be a BERT: {misfit}", "another family's")
     check("to_tf1", "activation", config.activation in _WRITTEN_ACTIVATIONS, "be gelu_tanh or relu", config.activation)
@@ -161,7 +162,7 @@ def _read_head(tensors: Mapping[str, Array], task: str | None, labels: Sequence[
     if found not in ("classification", "token_classification"):
         check("from_tf1", "labels", labels is None, f"be None for {found}, which has none", labels)
         both = found == "pretraining" and _mark_of("next_sentence/bias") in tensors
-        return Head(task=found, next_sentence=both)
+        return Head(task=found, next_sentence=both, pooling="mean" if found == "embedding" else "cls")
     mark = next((name for name in (_mark(found), _mark("classification")) if name in tensors), None)
     if mark is None:
         raise ValueError(f"from_tf1: for the task {found!r} the checkpoint must hold {_mark(found)!r}")

@@ -1,7 +1,7 @@
 """Multi-head self-attention (Vaswani et al. 2017, section 3.2) and the bias that hides padding."""
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
@@ -32,12 +32,14 @@ class SelfAttention(keras.layers.Layer):
         initializer_range: standard deviation of the truncated normal initializer.
     """
 
+    taps: ClassVar[tuple[str, ...]] = ("query_tap", "scores_tap", "probabilities_tap", "context_tap")
+
     def __init__(self, num_heads: int, dropout: float = 0.1, initializer_range: float = 0.02, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.dropout_rate = dropout
         self.initializer_range = initializer_range
-        for tap in ("query_tap", "scores_tap", "probabilities_tap", "context_tap"):
+        for tap in self.taps:
             setattr(self, tap, Tap(tap))
         self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
@@ -66,6 +68,10 @@ class SelfAttention(keras.layers.Layer):
         query = self._split_heads(self.query_tap(scaled, training), shape)
         key = self._split_heads(self.key(inputs), shape)
         value = self._split_heads(self.value(inputs), shape)
+        return self._attend(query, key, value, attention_bias, shape, training)
+
+    def _attend(self, query: Any, key: Any, value: Any, attention_bias: Any, shape: Any, training: bool) -> Any:
+        """Scaled queries, keys and values (batch, heads, length, head_size) -> (batch, length, hidden), the shape."""
         scores = ops.add(attention_bias, ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))))
         shares = self.probabilities_tap(ops.softmax(self.scores_tap(scores, training), axis=-1), training)
         context = self.context_tap(ops.matmul(self.dropout(shares, training=training), value), training)

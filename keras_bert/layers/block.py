@@ -22,6 +22,11 @@ class Block(keras.layers.Layer):
         """The states' own shape; Keras would compute the whole block to find it, half of the time to make a model."""
         return inputs_shape
 
+    def weights_from(self, source: "Block") -> list[Any]:
+        """The weights with which this block, one of a student, starts from a teacher's; adapters are not among them."""
+        held = by_place(source)
+        return [held[place].numpy() for place in by_place(self) if place in held]
+
 
 class VariantBlock(Block):
     """A block of a graph that is not BERT's, without the parts of `EncoderBlock`.
@@ -44,3 +49,8 @@ class VariantBlock(Block):
 def as_config(config: EncoderConfig | Mapping[str, Any]) -> EncoderConfig:
     """A configuration, as it is or as plain values."""
     return config if isinstance(config, EncoderConfig) else EncoderConfig.from_dict(config)
+
+
+def by_place(layer: keras.layers.Layer) -> dict[str, Any]:
+    """The weights of a layer of a model by their paths, without the layer's own name."""
+    return {weight.path.partition("/")[2]: weight for weight in layer.weights}

@@ -8,7 +8,7 @@ from keras_bert.config import EncoderConfig
 from keras_bert.folders import INPUT_NAMES
 from keras_bert.layers.adapters import PromptPlaces, TokenStates
 from keras_bert.layers.block import Block
-from keras_bert.layers.heads import Pooler
+from keras_bert.layers.heads import FirstTokenPooler, Pooler, PredictionHead
 from keras_bert.models.graphs.bert import bert_states
 from keras_bert.models.graphs.registry import STATES
 
@@ -21,7 +21,8 @@ def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
 
     Args:
         config: its shape.
-        pooler: whether it has BERT's pooler, which some released checkpoints lack.
+        pooler: whether it has BERT's pooler, which some released checkpoints lack, or the prediction head of the first
+            token where all heads have one.
 
     Returns:
         A model from `token_ids`, `padding_mask` and, where there are several segments, `segment_ids`, each int32
@@ -34,9 +35,33 @@ def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
     states = make_states(config, PromptPlaces(name=PROMPT_PLACES)(inputs))
     outputs = {"sequence_output": TokenStates(name=TOKEN_STATES)(states)}
     if pooler:
-        layer = Pooler(config.initializer_range, config.pooler_activation, config.pooler_dropout, name="pooler")
-        outputs["pooled_output"] = layer(outputs["sequence_output"])
+        outputs["pooled_output"] = _pool(config, outputs["sequence_output"])
     return keras.Model(inputs, outputs, name="encoder")
+
+
+def _pool(config: EncoderConfig, states: Any) -> Any:
+    if has_prediction_head(config):
+        return _prediction_head(config, "pooler")(FirstTokenPooler(name="first_token")(states))
+    return Pooler(config.initializer_range, config.pooler_activation, config.pooler_dropout, name="pooler")(states)
+
+
+def has_prediction_head(config: EncoderConfig) -> bool:
+    """Whether every head on an encoder begins with a prediction head without biases, as in ModernBERT."""
+    return config.variant is not None and config.variant.prediction_head
+
+
+def predicted(encoder: keras.Model, states: Any) -> Any:
+    """States of an encoder, or a vector of them, as its heads read them: (..., hidden) -> the same shape.
+
+    As they are, or through a prediction head, a new layer `prediction_head`, see `has_prediction_head`.
+    """
+    config = config_of(encoder)
+    return _prediction_head(config, "prediction_head")(states) if has_prediction_head(config) else states
+
+
+def _prediction_head(config: EncoderConfig, name: str) -> PredictionHead:
+    settings = config.activation, config.layer_norm_epsilon, config.initializer_range
+    return PredictionHead(*settings, use_bias=False, name=name)
 
 
 def input_names(model: keras.Model) -> list[str]:
@@ -60,7 +85,7 @@ def encoder_of(model: keras.Model) -> keras.Model:
     inputs = {name: model.get_layer(name).output for name in INPUT_NAMES if has_layer(model, name)}
     if has_layer(model, TOKEN_STATES):
         outputs = {"sequence_output": model.get_layer(TOKEN_STATES).output}
-    else:  # a file of a version without prompts
+    else:  # a file of a version without prompts, which had BERT's graph alone
         outputs = {"sequence_output": _calls_of(model, blocks_of(model)[-1])[-1].output_tensors[0]}
     if has_layer(model, "pooler"):
         outputs["pooled_output"] = model.get_layer("pooler").output

@@ -4,7 +4,7 @@ import keras
 
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MaskedTokenTransform, OutputBias
-from keras_bert.models.encoder import config_of, pooled_output, sequence_output
+from keras_bert.models.encoder import config_of, has_prediction_head, pooled_output, sequence_output
 
 
 def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True) -> keras.Model:
@@ -28,6 +28,7 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True) -> ke
         config.layer_norm_epsilon,
         config.initializer_range,
         config.embedding_size,
+        use_bias=not has_prediction_head(config),
         name="masked_token_transform",
     )
     chosen = transform(sequence_output(encoder), mask_positions)

@@ -14,7 +14,17 @@ from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import FeedForward
-from keras_bert.layers.heads import FirstTokenPooler, MaskedTokenTransform, MeanPooler, OutputBias, Pooler
+from keras_bert.layers.gated_feed_forward import GatedFeedForward
+from keras_bert.layers.heads import (
+    FirstTokenPooler,
+    MaskedTokenTransform,
+    MeanPooler,
+    OutputBias,
+    Pooler,
+    PredictionHead,
+)
+from keras_bert.layers.modern_block import ModernBlock
+from keras_bert.layers.rotary_attention import RotaryAttention, WindowBias
 from keras_bert.layers.tap import TapLayer
 from keras_bert.losses import span_hits, span_loss
 from keras_bert.metrics.accuracy import LabelledAccuracy
@@ -24,9 +34,10 @@ from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay
 CUSTOM_OBJECTS: dict[str, Any] = {
     thing.__name__: thing
     for thing in (
-        AttentionBias, Dense, EmbeddingProjection, EncoderBlock, FeedForward, FirstTokenPooler, LabelledAccuracy,
-        LayerwiseAdamW, MaskedTokenTransform, MeanPooler, OutputBias, Pooler, PositionEmbedding, PromptPlaces,
-        SegmentEmbedding, SelfAttention, TapLayer, TokenEmbedding, TokenStates, WarmupDecay, span_hits, span_loss,
+        AttentionBias, Dense, EmbeddingProjection, EncoderBlock, FeedForward, FirstTokenPooler, GatedFeedForward,
+        LabelledAccuracy, LayerwiseAdamW, MaskedTokenTransform, MeanPooler, ModernBlock, OutputBias, Pooler,
+        PositionEmbedding, PredictionHead, PromptPlaces, RotaryAttention, SegmentEmbedding, SelfAttention, TapLayer,
+        TokenEmbedding, TokenStates, WarmupDecay, WindowBias, span_hits, span_loss,
     )
 }  # fmt: skip
 CUSTOM_OBJECTS["Tap"] = TapLayer  # its name in files of the first models

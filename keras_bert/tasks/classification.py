@@ -10,7 +10,15 @@ import numpy as np
 from keras_bert.checks import check
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MeanPooler
-from keras_bert.models.encoder import has_layer, pooled_output, sequence_output
+from keras_bert.layers.tap import TapLayer
+from keras_bert.models.encoder import (
+    config_of,
+    has_layer,
+    has_prediction_head,
+    pooled_output,
+    predicted,
+    sequence_output,
+)
 from keras_bert.objectives.base import TaskObjective
 from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.options.pooling import Pooling
@@ -55,7 +63,10 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
         raise ValueError(f"pooling must be one of {get_args(Pooling)}, got {pooling!r}")
     if pooling == "cls":
         return pooled_output(encoder)
-    return MeanPooler(name="mean_pooler")(sequence_output(encoder), encoder.input["padding_mask"])
+    mean = MeanPooler(name="mean_pooler")(sequence_output(encoder), encoder.input["padding_mask"])
+    if has_prediction_head(config_of(encoder)):
+        mean = TapLayer(name="mean_tap")(mean)  # that of the pooler stays float, as does a classifier that reads it
+    return predicted(encoder, mean)
 
 
 def pooling_of(model: keras.Model) -> Pooling:

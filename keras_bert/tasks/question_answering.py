@@ -12,7 +12,7 @@ import numpy as np
 from keras_bert.checks import check
 from keras_bert.layers.dense import Dense
 from keras_bert.losses import span_hits, span_loss
-from keras_bert.models.encoder import sequence_output
+from keras_bert.models.encoder import predicted, sequence_output
 from keras_bert.objectives.base import TaskObjective
 from keras_bert.objectives.question_answering import QuestionAnsweringObjective
 from keras_bert.tasks.answer_spans import Spans, best_of_rows, best_spans
@@ -48,7 +48,7 @@ def build_span_classifier(encoder: keras.Model, *, dropout: float = 0.0) -> kera
         A model from the encoder's inputs to the logits of start and end (batch, length, 2). Padding has 120 less than
         its own: no share of a softmax, so that loss and answers do not depend on how far a batch is padded.
     """
-    states = keras.layers.Dropout(dropout, name="span_dropout")(sequence_output(encoder))
+    states = keras.layers.Dropout(dropout, name="span_dropout")(predicted(encoder, sequence_output(encoder)))
     logits = Dense(2, name="span_classifier")(states)
     bias = keras.layers.Reshape((-1, 1), name="span_bias")(encoder.get_layer("attention_bias").output)
     # In this order: the other way round and with one row, Keras takes the bias for that of a convolution, which the

@@ -1,7 +1,10 @@
 """What all kinds of graphs have in common."""
 
 import dataclasses
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+from keras_bert.checks import check
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -10,10 +13,29 @@ class Variant:
 
     Attributes:
         kind: the name of the kind, a key of `VARIANTS`.
+        prediction_head: whether every head begins with a `PredictionHead` without biases.
     """
 
     kind: ClassVar[str]
+    prediction_head: ClassVar[bool] = False
 
     def as_dict(self) -> dict[str, Any]:
         """The fields with `kind`, as plain values; `variants.registry.read_variant` reads it."""
         return {"kind": self.kind, **dataclasses.asdict(self)}
+
+    def check_shape(self, shape: Any) -> None:
+        """Looks whether the other settings of an encoder, an `EncoderShape`, go with the kind.
+
+        Raises:
+            ValueError: one does not.
+        """
+
+    def of_layers(self, layers: Sequence[int]) -> Self:
+        """The settings of an encoder made of some of the layers, counted from 0."""
+        return self
+
+    def _check_fixed(self, shape: Any, **fixed: Any) -> None:
+        for field, value in fixed.items():
+            found = getattr(shape, field)
+            rule = f"be {value!r} with the variant {self.kind!r}"
+            check(type(shape).__name__, field, found == value, rule, found)

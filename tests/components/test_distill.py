@@ -17,6 +17,7 @@ from keras_bert.options.student import Student
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.variants.modern import Modern
 from tests.components import tuning_job
 from tests.components.tuning_job import TRAINING, Line
 
@@ -30,10 +31,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def build(task: str, num_layers: int = 1) -> Task:
+def build(task: str, num_layers: int = 1, **further: Any) -> Task:
     tokenizer = Tokenizer([*SPECIAL_TOKENS, "a", "b"], lowercase=True)
     shape = {"num_layers": num_layers, "hidden_size": 8, "num_heads": 2, "intermediate_size": 12, "max_length": 16}
-    encoder = build_encoder(EncoderConfig(vocabulary_size=tokenizer.vocabulary_size, **shape))
+    encoder = build_encoder(EncoderConfig(vocabulary_size=tokenizer.vocabulary_size, **shape, **further))
     return TASKS[task].build(encoder, tokenizer, max_length=12, **SETTINGS[task])
 
 
@@ -111,6 +112,18 @@ def test_a_shape_that_the_teacher_has_not(teacher: Task, shape: Student, message
     with pytest.raises(InputError) as error:
         make_student(teacher, shape)
     assert str(error.value) == message
+
+
+def test_layers_that_see_a_window_do_so_in_a_student() -> None:
+    variant = Modern(global_every=2, window=4)
+    teacher = build("classification", num_layers=4, num_segments=0, variant=variant)
+    for shape, found in ((Student(num_layers=3), (1,)), (Student(layers=(1,)), ())):
+        student, _ = make_student(teacher, shape)
+        assert config_of(student.model).variant == Modern(global_every=2, window=4, global_layers=found)
+        ours, theirs = (each.model.get_layer("block_0").attention for each in (student, teacher))
+        assert ours.theta == variant.local_theta != theirs.theta
+        for name in ("token_embedding", "final_norm", "prediction_head", "classifier"):
+            np.testing.assert_equal(weights(student, name), weights(teacher, name))
 
 
 @pytest.mark.parametrize("task", tuning_job.TASKS)

@@ -1,6 +1,6 @@
 """Makes the references of tests/keras_bert/interop/test_families.py with transformers itself.
 
-    python -m tests.golden.families
+    python -m tests.golden.families [FAMILY...]
 
 Made with Python 3.11, torch 2.13.0, transformers 5.23.0. One file for each family and head: the configuration and the
 shapes of the tensors as transformers writes them, inputs, and what it answers. The weights are drawn from the tensors'
@@ -8,6 +8,7 @@ names, so that nobody has to keep them.
 """
 
 import json
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,12 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "DistilBert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24, "seq_classif_dropout": 0.3},
     "Electra": {"embedding_size": 12},
     "Albert": {"embedding_size": 12, "hidden_act": "gelu_new"},
+    "ModernBert": {"local_attention": 6, "pad_token_id": 0},
 }
 HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 FURTHER = {"Albert": ("ForPreTraining",)}
+# A family and a head -> by a name, what else one more model of it has.
+OTHERWISE = {("ModernBert", "ForSequenceClassification"): {"mean": {"classifier_pooling": "mean"}}}
 LABELLED = ("ForSequenceClassification", "ForTokenClassification")
 LABELS = {0: "bad", 1: "so-so", 2: "good"}
 
@@ -57,10 +61,10 @@ def make_inputs(pad: int) -> dict[str, np.ndarray[Any, Any]]:
     }
 
 
-def make(family: str, head: str) -> None:
+def make(family: str, head: str, mark: str, further: dict[str, Any]) -> None:
     """One small model."""
     config_class = getattr(transformers, f"{family}Config")
-    settings = {**SIZES, **FAMILIES[family]}
+    settings = {**SIZES, **FAMILIES[family], **further}
     labels = {"id2label": LABELS} if head in LABELLED else {}
     model = getattr(transformers, family + head)(config_class(**settings, **labels)).eval()
     with tempfile.TemporaryDirectory() as folder:
@@ -84,11 +88,13 @@ def make(family: str, head: str) -> None:
     shapes = {name: tensor.shape for name, tensor in tensors.items()}
     HERE.mkdir(exist_ok=True)
     np.savez_compressed(
-        HERE / f"{family}{head}.npz", **inputs, **answers, config=json.dumps(config), shapes=json.dumps(shapes)
+        HERE / f"{mark}{family}{head}.npz", **inputs, **answers, config=json.dumps(config), shapes=json.dumps(shapes)
     )
 
 
 if __name__ == "__main__":
-    for family in FAMILIES:
+    for family in sys.argv[1:] or FAMILIES:
         for head in (*HEADS, *FURTHER.get(family, ())):
-            make(family, head)
+            make(family, head, "", {})
+            for name, further in OTHERWISE.get((family, head), {}).items():
+                make(family, head, f"{name}-", further)

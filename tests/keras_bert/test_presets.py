@@ -19,7 +19,7 @@ SIZES = {
     ("large", "uncased"): 335_141_888,
     ("large", "cased"): 333_579_264,
 }
-# As the models of transformers 5.23.0 count theirs; DistilBERT's and ELECTRA's have no pooler.
+# As the models of transformers 5.23.0 count theirs; DistilBERT's, ELECTRA's and ModernBERT's have no pooler.
 COUNTS = {
     "roberta-base": ("roberta", 124_645_632),
     "roberta-large": ("roberta", 355_359_744),
@@ -36,6 +36,8 @@ COUNTS = {
     "albert-large-v2": ("albert", 17_683_968),
     "albert-xlarge-v2": ("albert", 58_724_864),
     "albert-xxlarge-v2": ("albert", 222_595_584),
+    "modernbert-base": ("modernbert", 149_014_272),
+    "modernbert-large": ("modernbert", 394_781_696),
     "tinybert-4l-312d": ("bert", 14_350_248),
     "tinybert-6l-768d": ("bert", 66_955_008),
     "minilm-l6-h384": ("bert", 22_713_216),
@@ -52,6 +54,10 @@ COUNTS = {
 def count(config, *, pooler):
     """Parameters, told from one block of one unit of each size: nothing large is made."""
     hidden, inner = config.hidden_size, config.intermediate_size
+    if config.variant is not None:
+        # No positions, no biases, a gate, and the final norm in the place of the first one.
+        block = 4 * hidden * hidden + 3 * hidden * inner + 2 * hidden
+        return (config.vocabulary_size + 1) * hidden + config.num_layers * block + pooler * (hidden * hidden + hidden)
     width = config.embedding_size or hidden
     rows = config.vocabulary_size + config.max_length + config.position_offset + config.num_segments
     embeddings = rows * width + 2 * width + (0 if config.embedding_size is None else width * hidden + hidden)
@@ -69,12 +75,12 @@ def test_parameters_of_bert(name, vocabulary):
 def test_parameters_of_the_family(name):
     family, expected = COUNTS[name]
     config = preset(name)
-    pooler = family not in ("distilbert", "electra")
+    pooler = family not in ("distilbert", "electra", "modernbert")
     assert count(config, pooler=pooler) == expected
     assert family_of(config, family, pooler=False).name == family
 
 
-@pytest.mark.parametrize("name", ["tiny", "roberta-base", "distilbert-base-cased", "albert-base-v2"])
+@pytest.mark.parametrize("name", ["tiny", "roberta-base", "distilbert-base-cased", "albert-base-v2", "modernbert-base"])
 def test_what_is_counted_is_what_is_built(name):
     # Small in all that the formula multiplies.
     small = {"num_layers": 2, "hidden_size": 12, "num_heads": 3, "intermediate_size": 20, "vocabulary_size": 9}

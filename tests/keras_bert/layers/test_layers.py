@@ -3,14 +3,26 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_bert.config import EncoderConfig
 from keras_bert.layers.attention import AttentionBias, SelfAttention
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
-from keras_bert.layers.heads import FirstTokenPooler, MaskedTokenTransform, MeanPooler, OutputBias, Pooler
+from keras_bert.layers.gated_feed_forward import GatedFeedForward
+from keras_bert.layers.heads import (
+    FirstTokenPooler,
+    MaskedTokenTransform,
+    MeanPooler,
+    OutputBias,
+    Pooler,
+    PredictionHead,
+)
+from keras_bert.layers.modern_block import ModernBlock
+from keras_bert.layers.rotary_attention import RotaryAttention, WindowBias
 from keras_bert.layers.tap import TapLayer
 from keras_bert.models.saving import CUSTOM_OBJECTS
+from keras_bert.variants.modern import Modern
 from tests.conformance import check_layer
 
 STATES = np.random.default_rng(0).normal(size=(3, 5, 8)).astype("float32")
@@ -29,6 +41,10 @@ BLOCK = {
     "layer_norm_epsilon": 1e-6,
     "initializer_range": 0.1,
 }
+MODERN = EncoderConfig(
+    num_layers=2, hidden_size=8, num_heads=2, intermediate_size=12, vocabulary_size=11, num_segments=0, variant=Modern()
+).as_dict()
+ROTARY = {"num_heads": 2, "theta": 100.0, "dropout": 0.3, "initializer_range": 0.1, "output_range": 0.2}
 CASES = [
     (TapLayer, {}, [STATES]),
     (Dense, {"units": 6, "initializer_range": 0.1}, [STATES]),
@@ -54,7 +70,16 @@ CASES = [
         {"activation": "gelu_erf", "layer_norm_epsilon": 1e-6, "initializer_range": 0.1, "units": 6},
         [STATES, POSITIONS],
     ),
+    (PredictionHead, {"activation": "relu", "initializer_range": 0.1, "use_bias": False}, [STATES]),
     (OutputBias, {}, [STATES]),
+    (WindowBias, {"reach": 1}, [BIAS]),
+    (RotaryAttention, ROTARY, [STATES, BIAS]),
+    (
+        GatedFeedForward,
+        {"intermediate_size": 12, "activation": "gelu_erf", "dropout": 0.2, "output_range": 0.2},
+        [STATES],
+    ),
+    *[(ModernBlock, {"config": MODERN, "index": index}, [STATES, BIAS]) for index in range(2)],
 ]
 
 

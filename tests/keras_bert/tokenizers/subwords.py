@@ -1,4 +1,4 @@
-"""Small tokenizers of `tokenizers`' own training, as those of RoBERTa and ALBERT are."""
+"""Small tokenizers of `tokenizers`' own training, as those of RoBERTa, ModernBERT and ALBERT are."""
 
 import functools
 import json
@@ -22,6 +22,7 @@ TEXTS = (
     "old cows, older bridges, the oldest stones",
 )
 ROBERTA = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+MODERN = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 ALBERT = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -43,6 +44,25 @@ def bpe(size: int = 330) -> str:
 
 
 @functools.cache
+def modern(size: int = 330) -> str:
+    """Byte-level BPE with BERT's special tokens and runs of spaces, as ModernBERT's, as JSON."""
+    made = Tokenizer(models.BPE())
+    made.normalizer = normalizers.NFC()
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False)
+    made.train_from_iterator(TEXTS, trainer)
+    made.add_tokens([AddedToken(" " * width, normalized=True) for width in (3, 2)])
+    made.add_special_tokens([*MODERN[:-1], AddedToken("[MASK]", lstrip=True, special=True)])
+    ids = [(token, made.token_to_id(token)) for token in ("[CLS]", "[SEP]")]
+    made.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=ids
+    )
+    return str(made.to_str())
+
+
+@functools.cache
 def unigram(size: int = 80) -> str:
     """Unigram with ALBERT's special tokens, as JSON."""
     made = Tokenizer(models.Unigram())
@@ -60,5 +80,5 @@ def unigram(size: int = 80) -> str:
 
 def content(kind: str) -> dict[str, Any]:
     """The `tokenizer.json` of a kind."""
-    found: dict[str, Any] = json.loads({"bpe": bpe, "unigram": unigram}[kind]())
+    found: dict[str, Any] = json.loads({"bpe": bpe, "modern": modern, "unigram": unigram}[kind]())
     return found
