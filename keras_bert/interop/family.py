@@ -82,14 +82,20 @@ class Family:
         decoder: what the copies of the token embedding and of the bias under the masked-token head are called.
         classes: our tasks that have a class, and `BOTH_HEADS` where there is one with a second head.
         keys: our field -> the key of `config.json`, those alone that a family has.
+        defaults: key -> what transformers takes where a file leaves it out.
         fixed: our field -> its value in all checkpoints of the family.
         only: key -> the one value that is supported.
         classifier_dropout: task -> the key of the rate before the output layer, for regression that of classification;
             where the key is absent or null, the rate is that of the encoder's `dropout`.
         dropout_before_pooler: whether that rate acts before the layer in the place of a pooler, too.
         variant: what of its graph is not BERT's; None where nothing is.
+        fixed_of_variant: the same as `fixed` for fields of the variant.
         read_variant: the content of `config.json` -> the variant.
         write_variant: the variant -> keys of `config.json`.
+        fewest_segments: that an encoder has; less than 1 where files may have no table of segments.
+        spare_rows: whether the token embedding may have more rows than the tokenizer has pieces.
+        other_names: what names of tensors begin with in some files -> what they begin with in all others.
+        unread: what names of tensors begin with that transformers leaves out where a class has no place for them.
         left_out: what the tensors' names of a head begin with that this library has not: a checkpoint of
             `ForPreTraining` with it is read as the encoder alone.
     """
@@ -103,6 +109,7 @@ class Family:
     decoder: str
     classes: tuple[str, ...] = tuple(CLASSES)
     keys: Mapping[str, str] = dataclasses.field(default_factory=lambda: KEYS)
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=lambda: {"layer_norm_eps": 1e-12})
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     only: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     classifier_dropout: Mapping[str, str] = dataclasses.field(
@@ -110,8 +117,13 @@ class Family:
     )
     dropout_before_pooler: bool = False
     variant: type[Variant] | None = None
+    fixed_of_variant: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     read_variant: Callable[[Mapping[str, Any]], Variant] | None = None
     write_variant: Callable[[Any], Mapping[str, Any]] | None = None
+    fewest_segments: int = 1
+    spare_rows: bool = False
+    other_names: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    unread: tuple[str, ...] = ()
     left_out: str | None = None
 
     def form(self, task: str) -> Format:
@@ -154,14 +166,17 @@ class Family:
         """Why an encoder, with or without a pooler, is none of this family; None if it is one."""
         if type(config.variant) is not (self.variant or type(None)):
             return f"variant must be {self.variant and self.variant.kind!r}, got {config.variant!r}"
+        for name, value in self.fixed_of_variant.items():
+            if getattr(config.variant, name) != value:
+                return f"variant.{name} must be {value!r}, got {getattr(config.variant, name)!r}"
         known = {*self.keys, "variant"}
         plain = {field.name: field.default for field in dataclasses.fields(config) if field.name not in known}
         for name, value in {**plain, **self.fixed}.items():
             found = getattr(config, name)
             if found != value and name not in _OF_THE_TRAINING and (pooler or name != "pooler_activation"):
                 return f"{name} must be {value!r}, got {found!r}"
-        if "num_segments" in self.keys and not config.num_segments:
-            return "num_segments must be at least 1, got 0"
+        if "num_segments" in self.keys and config.num_segments < self.fewest_segments:
+            return f"num_segments must be at least {self.fewest_segments}, got {config.num_segments}"
         return None
 
 

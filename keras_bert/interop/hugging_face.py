@@ -192,6 +192,7 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
     model = build_model(config, head, pooler=has_pooler(tensors, form))
     _check_copies(tensors, folder, copies)
     ignored = {*copies, *(f"{family.prefix}embeddings.{name}" for name in _BUFFERS)}
+    ignored |= {name for name in tensors if name.startswith(family.unread)}
     if not has_layer(model, "pooler"):
         # Files of heads that do not read the pooler often hold it all the same.
         stem = family.form("embedding").stems.get(POOLER_LAYER)
@@ -211,7 +212,9 @@ def _present_names(tensors: Tensors, folder: Path, family: Family, copies: Mappi
     for name in tensors:
         if family.left_out is not None and name.startswith(family.left_out):
             continue
-        present = re.sub(r"\bLayerNorm\.gamma$", "LayerNorm.weight", name)
+        other = next((start for start in family.other_names if name.startswith(start)), "")
+        present = family.other_names.get(other, "") + name.removeprefix(other)
+        present = re.sub(r"\bLayerNorm\.gamma$", "LayerNorm.weight", present)
         present = re.sub(r"\bLayerNorm\.beta$", "LayerNorm.bias", present)
         if present.partition(".")[0] in roots:  # the file holds an encoder alone
             present = family.prefix + present

@@ -10,10 +10,12 @@ import keras
 
 from keras_bert.layers.attention import AttentionBias, SelfAttention
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.disentangled import DisentangledAttention, DisentangledBlock
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.heads import FirstTokenPooler, MaskedTokenTransform, MeanPooler, OutputBias, Pooler
+from keras_bert.layers.relative_positions import RelativeEmbedding
 from keras_bert.layers.tap import TapLayer
 from keras_bert.losses import span_hits, span_loss
 from keras_bert.metrics.accuracy import LabelledAccuracy
@@ -23,9 +25,10 @@ from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay
 CUSTOM_OBJECTS: dict[str, Any] = {
     thing.__name__: thing
     for thing in (
-        AttentionBias, Dense, EmbeddingProjection, EncoderBlock, FeedForward, FirstTokenPooler, LabelledAccuracy,
-        LayerwiseAdamW, MaskedTokenTransform, MeanPooler, OutputBias, Pooler, PositionEmbedding, SegmentEmbedding,
-        SelfAttention, TapLayer, TokenEmbedding, WarmupDecay, span_hits, span_loss,
+        AttentionBias, Dense, DisentangledAttention, DisentangledBlock, EmbeddingProjection, EncoderBlock, FeedForward,
+        FirstTokenPooler, LabelledAccuracy, LayerwiseAdamW, MaskedTokenTransform, MeanPooler, OutputBias, Pooler,
+        PositionEmbedding, RelativeEmbedding, SegmentEmbedding, SelfAttention, TapLayer,
+        TokenEmbedding, WarmupDecay, span_hits, span_loss,
     )
 }  # fmt: skip
 CUSTOM_OBJECTS["Tap"] = TapLayer  # its name in files of the first models

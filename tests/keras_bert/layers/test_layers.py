@@ -3,14 +3,18 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_bert.config import EncoderConfig
 from keras_bert.layers.attention import AttentionBias, SelfAttention
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.disentangled import DisentangledAttention, DisentangledBlock
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
 from keras_bert.layers.heads import FirstTokenPooler, MaskedTokenTransform, MeanPooler, OutputBias, Pooler
+from keras_bert.layers.relative_positions import RelativeEmbedding
 from keras_bert.layers.tap import TapLayer
 from keras_bert.models.saving import CUSTOM_OBJECTS
+from keras_bert.variants.disentangled import Disentangled
 from tests.conformance import check_layer
 
 STATES = np.random.default_rng(0).normal(size=(3, 5, 8)).astype("float32")
@@ -29,6 +33,15 @@ BLOCK = {
     "layer_norm_epsilon": 1e-6,
     "initializer_range": 0.1,
 }
+RELATIVE = np.random.default_rng(1).normal(size=(2, 10, 8)).astype("float32")
+SIZES = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 12, "vocabulary_size": 11}
+SHARED = EncoderConfig(**SIZES, max_length=7, initializer_range=0.1, variant=Disentangled()).as_dict()
+APART = EncoderConfig(
+    **SIZES,
+    max_length=7,
+    initializer_range=0.1,
+    variant=Disentangled(shared_projections=False, normalized_positions=False, key_bias=False),
+).as_dict()
 CASES = [
     (TapLayer, {}, [STATES]),
     (Dense, {"units": 6, "initializer_range": 0.1}, [STATES]),
@@ -45,6 +58,9 @@ CASES = [
         for name in ACTIVATIONS
     ],
     (EncoderBlock, BLOCK, [STATES, BIAS]),
+    *[(RelativeEmbedding, {"config": config}, [STATES]) for config in (SHARED, APART)],
+    *[(DisentangledAttention, {"config": config}, [STATES, BIAS, RELATIVE]) for config in (SHARED, APART)],
+    (DisentangledBlock, {"config": SHARED}, [STATES, BIAS, RELATIVE]),
     (Pooler, {"initializer_range": 0.1}, [STATES]),
     (Pooler, {"initializer_range": 0.1, "activation": "gelu_erf", "dropout": 0.2}, [STATES]),
     (MeanPooler, {}, [STATES, MASK]),
