@@ -12,7 +12,7 @@ from keras_bert.models.encoder import config_of, has_layer
 # Layers outside the blocks that a student of the same width takes over as they are.
 _SHARED = (
     *("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "embedding_projection"),
-    "relative_embedding",
+    *("relative_embedding", "convolution"),
     "pooler",
     *("classifier", "regressor", "span_classifier"),
 )

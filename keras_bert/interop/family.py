@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from keras_bert.config import EncoderConfig
+from keras_bert.interop.fused import Fused
 from keras_bert.interop.names import HUGGING_FACE_SUFFIXES, Format
 from keras_bert.variants.base import Variant
 
@@ -95,6 +96,7 @@ class Family:
         fewest_segments: that an encoder has; less than 1 where files may have no table of segments.
         spare_rows: whether the token embedding may have more rows than the tokenizer has pieces.
         other_names: what names of tensors begin with in some files -> what they begin with in all others.
+        fused: tensors that hold several of those that `encoder` names.
         unread: what names of tensors begin with that transformers leaves out where a class has no place for them.
         left_out: what the tensors' names of a head begin with that this library has not: a checkpoint of
             `ForPreTraining` with it is read as the encoder alone.
@@ -123,6 +125,7 @@ class Family:
     fewest_segments: int = 1
     spare_rows: bool = False
     other_names: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    fused: tuple[Fused, ...] = ()
     unread: tuple[str, ...] = ()
     left_out: str | None = None
 

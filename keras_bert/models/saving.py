@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from keras_bert.layers.attention import AttentionBias, SelfAttention
+from keras_bert.layers.convolution import ConvolutionSum
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.disentangled import DisentangledAttention, DisentangledBlock
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
@@ -25,9 +26,9 @@ from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay
 CUSTOM_OBJECTS: dict[str, Any] = {
     thing.__name__: thing
     for thing in (
-        AttentionBias, Dense, DisentangledAttention, DisentangledBlock, EmbeddingProjection, EncoderBlock, FeedForward,
-        FirstTokenPooler, LabelledAccuracy, LayerwiseAdamW, MaskedTokenTransform, MeanPooler, OutputBias, Pooler,
-        PositionEmbedding, RelativeEmbedding, SegmentEmbedding, SelfAttention, TapLayer,
+        AttentionBias, ConvolutionSum, Dense, DisentangledAttention, DisentangledBlock, EmbeddingProjection,
+        EncoderBlock, FeedForward, FirstTokenPooler, LabelledAccuracy, LayerwiseAdamW, MaskedTokenTransform, MeanPooler,
+        OutputBias, Pooler, PositionEmbedding, RelativeEmbedding, SegmentEmbedding, SelfAttention, TapLayer,
         TokenEmbedding, WarmupDecay, span_hits, span_loss,
     )
 }  # fmt: skip

@@ -38,6 +38,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "DistilBert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24, "seq_classif_dropout": 0.3},
     "Electra": {"embedding_size": 12},
     "Albert": {"embedding_size": 12, "hidden_act": "gelu_new"},
+    "Deberta": {"relative_attention": True, "pos_att_type": "c2p|p2c", "position_biased_input": False},
     # As those of version 3, but with so few buckets that some hold several distances.
     "DebertaV2": {
         "relative_attention": True,
@@ -48,6 +49,20 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "position_biased_input": False,
         "cls_dropout": 0.3,
     },
+}
+# What of a class differs from its family besides, so that each setting stands in a reference.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "DebertaV2ForTokenClassification": {"conv_kernel_size": 3, "conv_act": "gelu"},
+    "DebertaV2ForQuestionAnswering": {
+        "share_att_key": False,
+        "norm_rel_ebd": "none",
+        "position_buckets": -1,
+        "max_relative_positions": 6,
+        "position_biased_input": True,
+        "type_vocab_size": 2,
+        "pos_att_type": ["c2p"],
+    },
+    "DebertaForQuestionAnswering": {"position_biased_input": True, "type_vocab_size": 2, "max_relative_positions": 6},
 }
 HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 FURTHER = {"Albert": ("ForPreTraining",)}
@@ -71,7 +86,7 @@ def make_inputs(pad: int) -> dict[str, np.ndarray[Any, Any]]:
 def make(family: str, head: str) -> None:
     """One small model."""
     config_class = getattr(transformers, f"{family}Config")
-    settings = {**SIZES, **FAMILIES[family]}
+    settings = {**SIZES, **FAMILIES[family], **SETTINGS.get(family + head, {})}
     labels = {"id2label": LABELS} if head in LABELLED else {}
     model = getattr(transformers, family + head)(config_class(**settings, **labels)).eval()
     with tempfile.TemporaryDirectory() as folder:

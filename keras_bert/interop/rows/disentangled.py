@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from keras_bert.interop.family import ENCODER, KEYS, Family
+from keras_bert.interop.fused import Fused
 from keras_bert.interop.rows.bert import BERT
 from keras_bert.variants.disentangled import ConvolutionActivation, Disentangled
 
@@ -15,6 +16,14 @@ _CONVOLUTION_ACTIVATIONS: dict[str, ConvolutionActivation] = {
 }
 # What both versions compare, by their names; the released files write "c2p|p2c", newer ones a list.
 _TERMS = {"c2p": "content_to_position", "p2c": "position_to_content"}
+# What version 1 has not.
+_FIRST: dict[str, Any] = {
+    "position_buckets": 0,
+    "shared_projections": False,
+    "normalized_positions": False,
+    "key_bias": False,
+    "convolution": 0,
+}
 _DEFAULTS = {
     "hidden_act": "gelu",
     "hidden_dropout_prob": 0.1,
@@ -123,21 +132,23 @@ _COMMON: dict[str, Any] = {
     # Absolute positions of the decoder in pre-training, and the discriminator's head of version 3.
     "unread": ("deberta.embeddings.position_embeddings.", "mask_predictions.", "cls.predictions."),
 }
-_SECOND = "encoder.layer.{}.attention.self."
+_SELF = "encoder.layer.{}.attention.self."
+_DISENTANGLED = {**ENCODER, "relative_embedding": "encoder.rel_embeddings"}
 
 FAMILIES = (
     Family(
         name="deberta-v2",
         title="DebertaV2",
         encoder={
-            **ENCODER,
-            "relative_embedding": "encoder.rel_embeddings",
+            **_DISENTANGLED,
             "relative_embedding/norm": "encoder.LayerNorm",
-            "block_{}/attention/query": f"{_SECOND}query_proj",
-            "block_{}/attention/key": f"{_SECOND}key_proj",
-            "block_{}/attention/value": f"{_SECOND}value_proj",
-            "block_{}/attention/position_query": f"{_SECOND}pos_query_proj",
-            "block_{}/attention/position_key": f"{_SECOND}pos_key_proj",
+            "convolution/dense": "encoder.conv.conv",
+            "convolution/norm": "encoder.conv.LayerNorm",
+            "block_{}/attention/query": f"{_SELF}query_proj",
+            "block_{}/attention/key": f"{_SELF}key_proj",
+            "block_{}/attention/value": f"{_SELF}value_proj",
+            "block_{}/attention/position_query": f"{_SELF}pos_query_proj",
+            "block_{}/attention/position_key": f"{_SELF}pos_key_proj",
         },
         defaults={
             **_DEFAULTS,
@@ -151,6 +162,26 @@ FAMILIES = (
         fixed_of_variant={"key_bias": True},
         read_variant=_read_second,
         write_variant=_write_second,
+        **_COMMON,
+    ),
+    Family(
+        name="deberta",
+        title="Deberta",
+        encoder={
+            **_DISENTANGLED,
+            "block_{}/attention/position_query": f"{_SELF}pos_q_proj",
+            "block_{}/attention/position_key": f"{_SELF}pos_proj",
+        },
+        fused=(
+            Fused("self.in_proj.weight", tuple(f"self.{part}.weight" for part in ("query", "key", "value"))),
+            Fused("self.q_bias", ("self.query.bias",)),
+            Fused("self.v_bias", ("self.value.bias",)),
+        ),
+        defaults=_DEFAULTS,
+        only={"relative_attention": True, "pooler_hidden_act": "gelu", "talking_head": False},
+        fixed_of_variant=_FIRST,
+        read_variant=lambda content: Disentangled(**_read_common(content), **_FIRST),
+        write_variant=_write_common,
         **_COMMON,
     ),
 )

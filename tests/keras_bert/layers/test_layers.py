@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_bert.config import EncoderConfig
 from keras_bert.layers.attention import AttentionBias, SelfAttention
+from keras_bert.layers.convolution import ConvolutionSum
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.disentangled import DisentangledAttention, DisentangledBlock
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
@@ -42,6 +43,9 @@ APART = EncoderConfig(
     initializer_range=0.1,
     variant=Disentangled(shared_projections=False, normalized_positions=False, key_bias=False),
 ).as_dict()
+CONVOLVED = EncoderConfig(
+    **SIZES, initializer_range=0.1, layer_norm_epsilon=1e-3, variant=Disentangled(convolution=3)
+).as_dict()
 CASES = [
     (TapLayer, {}, [STATES]),
     (Dense, {"units": 6, "initializer_range": 0.1}, [STATES]),
@@ -60,6 +64,7 @@ CASES = [
     (EncoderBlock, BLOCK, [STATES, BIAS]),
     *[(RelativeEmbedding, {"config": config}, [STATES]) for config in (SHARED, APART)],
     *[(DisentangledAttention, {"config": config}, [STATES, BIAS, RELATIVE]) for config in (SHARED, APART)],
+    (ConvolutionSum, {"config": CONVOLVED}, [STATES, STATES[::-1], MASK]),
     (DisentangledBlock, {"config": SHARED}, [STATES, BIAS, RELATIVE]),
     (Pooler, {"initializer_range": 0.1}, [STATES]),
     (Pooler, {"initializer_range": 0.1, "activation": "gelu_erf", "dropout": 0.2}, [STATES]),
