@@ -7,6 +7,7 @@ from typing import Any
 
 from keras_bert.checks import check
 from keras_bert.config import EncoderConfig
+from keras_bert.variants.disentangled import Disentangled
 from keras_bert.variants.modern import Modern
 
 # Turc et al. 2019, "Well-Read Students Learn Better", table 1: layers, hidden size; one head for every 64 units.
@@ -38,6 +39,11 @@ _ROBERTA = {"num_segments": 1, "position_offset": 2, "layer_norm_epsilon": 1e-5}
 _DISTILBERT = {"num_segments": 0, "pooler_activation": "relu"}
 _ELECTRA = {"pooler_activation": "gelu_erf"}
 _ALBERT = {"embedding_size": 128, "shared_layers": True, "activation": "gelu_tanh"}
+_DEBERTA = {"num_segments": 0, "layer_norm_epsilon": 1e-7, "pooler_activation": "gelu_erf"}
+_FIRST = Disentangled(position_buckets=0, shared_projections=False, normalized_positions=False, key_bias=False)
+_DEBERTA_1 = {**_DEBERTA, "variant": _FIRST}
+_DEBERTA_2 = {**_DEBERTA, "variant": Disentangled(convolution=3)}
+_DEBERTA_3 = {**_DEBERTA, "variant": Disentangled()}
 _NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
 
 _MODERN = {"num_segments": 0, "max_length": 8192, "layer_norm_epsilon": 1e-5, "variant": Modern(), **_NO_DROPOUT}
@@ -66,6 +72,18 @@ RELEASED: dict[str, dict[str, Any]] = {
     # Warner et al. 2024, section 2.1 and its table of the designs.
     "modernbert-base": _shape(22, 768, 12, 50368, **_MODERN, intermediate_size=1152),
     "modernbert-large": _shape(28, 1024, 16, 50368, **_MODERN, intermediate_size=2624),
+    # He et al. 2021, section 5, and the released configurations, those of version 2 among them.
+    "deberta-base": _shape(12, 768, 12, 50265, **_DEBERTA_1),
+    "deberta-large": _shape(24, 1024, 16, 50265, **_DEBERTA_1),
+    "deberta-xlarge": _shape(48, 1024, 16, 50265, **_DEBERTA_1),
+    "deberta-v2-xlarge": _shape(24, 1536, 24, 128100, **_DEBERTA_2),
+    "deberta-v2-xxlarge": _shape(48, 1536, 24, 128100, **_DEBERTA_2),
+    # He et al. 2023, section 5, and the released configurations.
+    "deberta-v3-xsmall": _shape(12, 384, 6, 128100, **_DEBERTA_3),
+    "deberta-v3-small": _shape(6, 768, 12, 128100, **_DEBERTA_3),
+    "deberta-v3-base": _shape(12, 768, 12, 128100, **_DEBERTA_3),
+    "deberta-v3-large": _shape(24, 1024, 16, 128100, **_DEBERTA_3),
+    "mdeberta-v3-base": _shape(12, 768, 12, 251000, **_DEBERTA_3),
     # Jiao et al. 2020, section 4.2; Wang et al. 2020, table 4.
     "tinybert-4l-312d": _shape(4, 312, 12, 30522, intermediate_size=1200),
     "tinybert-6l-768d": _shape(6, 768, 12, 30522),

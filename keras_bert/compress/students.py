@@ -13,7 +13,8 @@ from keras_bert.models.encoder import config_of, has_layer
 # Layers outside the blocks that a student of the same width takes over as they are.
 _SHARED = (
     *("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "embedding_projection"),
-    *("final_norm", "pooler", "prediction_head"),
+    *("final_norm", "relative_embedding", "convolution"),
+    *("pooler", "prediction_head"),
     *("classifier", "regressor", "span_classifier"),
 )
 

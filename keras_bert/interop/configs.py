@@ -7,7 +7,7 @@ from typing import Any
 
 from keras_bert.config import Activation, EncoderConfig
 
-_RATES = ("dropout", "attention_dropout", "initializer_range", "layer_norm_epsilon")
+_RATES = ("dropout", "attention_dropout", "pooler_dropout", "initializer_range", "layer_norm_epsilon")
 _ACTIVATION = "activation"
 
 

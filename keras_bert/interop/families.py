@@ -5,9 +5,11 @@ from typing import Any
 
 from keras_bert.config import EncoderConfig
 from keras_bert.interop.family import Family
-from keras_bert.interop.rows import bert, modern
+from keras_bert.interop.rows import bert, disentangled, modern
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (*bert.FAMILIES, *modern.FAMILIES)}
+_ROWS = (bert, disentangled, modern)
+
+FAMILIES: dict[str, Family] = {family.name: family for row in _ROWS for family in row.FAMILIES}
 
 
 def find_family(name: Any, where: str) -> Family:

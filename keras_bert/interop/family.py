@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from keras_bert.config import Activation, EncoderConfig
+from keras_bert.interop.fused import Fused
 from keras_bert.interop.names import HUGGING_FACE_SUFFIXES, Format
 from keras_bert.variants.base import Variant
 
@@ -102,6 +103,12 @@ class Family:
         variant: what of its graph is not BERT's; None where nothing is.
         read_variant: the content of `config.json` -> the variant; a ValueError says what of it there is not.
         write_variant: an encoder with the variant -> keys of `config.json`.
+        fixed_of_variant: the same as `fixed` for fields of the variant.
+        fewest_segments: that an encoder has; less than 1 where files may have no table of segments.
+        spare_rows: whether the token embedding may have more rows than the tokenizer has pieces.
+        other_names: what names of tensors begin with in some files -> what they begin with in all others.
+        fused: tensors that hold several of those that `encoder` names.
+        unread: what names of tensors begin with that transformers leaves out where a class has no place for them.
         left_out: what the tensors' names of a head begin with that this library has not: a checkpoint of
             `ForPreTraining` with it is read as the encoder alone.
     """
@@ -115,17 +122,23 @@ class Family:
     decoder: str
     classes: tuple[str, ...] = tuple(CLASSES)
     keys: Mapping[str, str] = dataclasses.field(default_factory=lambda: KEYS)
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=lambda: {"layer_norm_eps": 1e-12})
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     only: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     classifier_dropout: Mapping[str, str] = dataclasses.field(
         default_factory=lambda: dict.fromkeys(("classification", "token_classification"), "classifier_dropout")
     )
     classifier_pooling: str | None = None
     dropout_before_pooler: bool = False
     variant: type[Variant] | None = None
+    fixed_of_variant: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     read_variant: Callable[[Mapping[str, Any]], Variant] | None = None
     write_variant: Callable[[EncoderConfig], Mapping[str, Any]] | None = None
+    fewest_segments: int = 1
+    spare_rows: bool = False
+    other_names: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    fused: tuple[Fused, ...] = ()
+    unread: tuple[str, ...] = ()
     left_out: str | None = None
 
     def form(self, task: str) -> Format:
@@ -168,14 +181,17 @@ class Family:
         """Why an encoder, with or without a pooler, is none of this family; None if it is one."""
         if type(config.variant) is not (self.variant or type(None)):
             return f"variant must be {self.variant and self.variant.kind!r}, got {config.variant!r}"
+        for name, value in self.fixed_of_variant.items():
+            if getattr(config.variant, name) != value:
+                return f"variant.{name} must be {value!r}, got {getattr(config.variant, name)!r}"
         known = {*self.keys, "variant"}
         plain = {field.name: field.default for field in dataclasses.fields(config) if field.name not in known}
         for name, value in {**plain, **self.fixed}.items():
             found = getattr(config, name)
             if found != value and name not in _OF_THE_TRAINING and (pooler or name != "pooler_activation"):
                 return f"{name} must be {value!r}, got {found!r}"
-        if "num_segments" in self.keys and not config.num_segments:
-            return "num_segments must be at least 1, got 0"
+        if "num_segments" in self.keys and config.num_segments < self.fewest_segments:
+            return f"num_segments must be at least {self.fewest_segments}, got {config.num_segments}"
         return None
 
 

@@ -24,6 +24,7 @@ from keras_bert.interop import hugging_face_config
 from keras_bert.interop.configs import write_json
 from keras_bert.interop.families import family_of
 from keras_bert.interop.family import Family
+from keras_bert.interop.fused import join, split
 from keras_bert.interop.heads import Head, build_model, build_task, head_of
 from keras_bert.interop.safetensors_files import FILE, INDEX_FILE, open_tensors, save_tensors
 from keras_bert.interop.sentence_transformers import (
@@ -38,6 +39,7 @@ from keras_bert.interop.vocabularies import (
     SPECIAL_TOKENS_FILE,
     Vocabulary,
     check_size,
+    fill_up,
     read_definition,
     read_most,
     read_vocabulary,
@@ -105,12 +107,14 @@ def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
     family, content = hugging_face_config.read_config(folder)
     definition = read_definition(folder)
     tokenizer: BaseTokenizer
+    rows = hugging_face_config.read_encoder(folder, family, content).vocabulary_size
     if definition is None:
         vocabulary = read_vocabulary(folder)
         most, tokenizer = vocabulary.max_length, Tokenizer(vocabulary.pieces, vocabulary.lowercase)
     else:
         most, tokenizer = read_most(folder), SubwordTokenizer(definition)
-    rows = hugging_face_config.read_encoder(folder, family, content).vocabulary_size
+        if family.spare_rows and tokenizer.vocabulary_size < rows:
+            tokenizer = SubwordTokenizer(fill_up(definition, tokenizer.vocabulary, rows))
     check_size(str(folder), tokenizer.vocabulary, rows)
     padding = content.get("pad_token_id")
     if padding not in (None, tokenizer.pad_id):
@@ -154,7 +158,7 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
     config, head, pooler = config_of(task.model), head_of(task), has_layer(task.model, "pooler")
     kind = family_of(config, family, pooler=pooler)
     form = kind.form(head.task)
-    tensors = write_weights(task.model, form)
+    tensors = join(write_weights(task.model, form), kind.fused, config.num_heads)
     if head.task == "embedding":
         if not pooler and POOLER_LAYER in form.stems:
             tensors |= zero_pooler(form, config.hidden_size)
@@ -182,7 +186,7 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
     tensors = open_tensors(folder)
     task = family.architectures()[hugging_face_config.architecture_of(folder, family, content)]
     form, copies = family.form(task), family.copies(task)
-    tensors = _present_names(tensors, folder, family, copies)
+    tensors = split(_present_names(tensors, folder, family, copies), family.fused, config.num_heads)
     both = f"{form.stems.get('next_sentence', '')}.weight" in tensors
     head = hugging_face_config.read_head(folder, family, content, next_sentence=both)
     longest = None
@@ -192,6 +196,7 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
     model = build_model(config, head, pooler=has_pooler(tensors, form))
     _check_copies(tensors, folder, copies)
     ignored = {*copies, *(f"{family.prefix}embeddings.{name}" for name in _BUFFERS)}
+    ignored |= {name for name in tensors if name.startswith(family.unread)}
     if not has_layer(model, "pooler"):
         # Files of heads that do not read the pooler often hold it all the same.
         stem = family.form("embedding").stems.get(POOLER_LAYER)
@@ -211,7 +216,9 @@ def _present_names(tensors: Tensors, folder: Path, family: Family, copies: Mappi
     for name in tensors:
         if family.left_out is not None and name.startswith(family.left_out):
             continue
-        present = re.sub(r"\bLayerNorm\.gamma$", "LayerNorm.weight", name)
+        other = next((start for start in family.other_names if name.startswith(start)), "")
+        present = family.other_names.get(other, "") + name.removeprefix(other)
+        present = re.sub(r"\bLayerNorm\.gamma$", "LayerNorm.weight", present)
         present = re.sub(r"\bLayerNorm\.beta$", "LayerNorm.bias", present)
         if present.partition(".")[0] in roots:  # the file holds an encoder alone
             present = family.prefix + present

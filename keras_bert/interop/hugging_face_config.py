@@ -33,7 +33,7 @@ _CROSS_ENCODER_KEYS = ("sbert_ce_default_activation_function", "sentence_transfo
 
 
 def read_config(folder: Path) -> tuple[Family, dict[str, Any]]:
-    """The content of `config.json`, and whose it is.
+    """The content of `config.json`, with what the family takes for granted, and whose it is.
 
     Raises:
         FileNotFoundError: there is none.
@@ -42,19 +42,20 @@ def read_config(folder: Path) -> tuple[Family, dict[str, Any]]:
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}; checkpoints are not downloaded")
     path = folder / FILE
-    content: dict[str, Any] = read_json(path)
-    family = find_family(content.get("model_type"), str(path))
+    said: dict[str, Any] = read_json(path)
+    family = find_family(said.get("model_type"), str(path))
+    content = {**family.defaults, **said}
     check_only(path, content, {**_ONLY, **family.only})
     for key in _CROSS_ENCODER_KEYS:
-        said = content.get(key)
-        activation = said.get("activation_fn") if isinstance(said, dict) else said
+        value = content.get(key)
+        activation = value.get("activation_fn") if isinstance(value, dict) else value
         if activation is not None and not str(activation).endswith("Identity"):
             raise ValueError(
                 f"{path}: {key} must ask for no activation of the logits, got {activation!r}, which is not "
                 "supported; without the key, the model gives logits"
             )
     architecture_of(path, family, content)
-    return family, {**family.defaults, **content}
+    return family, content
 
 
 def architecture_of(path: Path, family: Family, content: Mapping[str, Any]) -> str:
@@ -75,8 +76,7 @@ def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> En
     Raises:
         ValueError: a key is missing, or its value is of no use.
     """
-    path, content = folder / FILE, {"layer_norm_eps": 1e-12, **content}
-    fixed = dict(family.fixed)
+    path, fixed = folder / FILE, dict(family.fixed)
     if family.read_variant is not None:
         try:
             fixed["variant"] = family.read_variant(content)

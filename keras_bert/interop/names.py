@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-Kind = Literal["table", "norm", "dense", "output", "bias"]
+Kind = Literal["table", "norm", "dense", "output", "bias", "convolution"]
 
 
 # Our layers, what each holds, and Google's name for it, if it has one; `{}` is a block's number.
@@ -19,11 +19,17 @@ _LAYERS: tuple[tuple[str, Kind, str | None], ...] = (
     ("segment_embedding", "table", "bert/embeddings/token_type_embeddings"),
     ("embeddings_norm", "norm", "bert/embeddings/LayerNorm"),
     ("embedding_projection/dense", "dense", None),
+    ("relative_embedding", "table", None),
+    ("relative_embedding/norm", "norm", None),
+    ("convolution/dense", "convolution", None),
+    ("convolution/norm", "norm", None),
     ("block_{}/attention/query", "dense", "bert/encoder/layer_{}/attention/self/query"),
     ("block_{}/attention/key", "dense", "bert/encoder/layer_{}/attention/self/key"),
     ("block_{}/attention/value", "dense", "bert/encoder/layer_{}/attention/self/value"),
     ("block_{}/attention/query_key_value", "dense", None),
     ("block_{}/attention/output_projection", "dense", "bert/encoder/layer_{}/attention/output/dense"),
+    ("block_{}/attention/position_query", "dense", None),
+    ("block_{}/attention/position_key", "dense", None),
     ("block_{}/attention_norm", "norm", "bert/encoder/layer_{}/attention/output/LayerNorm"),
     ("block_{}/feed_forward/intermediate", "dense", "bert/encoder/layer_{}/intermediate/dense"),
     ("block_{}/feed_forward/output_projection", "dense", "bert/encoder/layer_{}/output/dense"),
@@ -46,10 +52,18 @@ _KINDS: dict[str, Kind] = {layer: kind for layer, kind, _ in _LAYERS}
 
 
 class Foreign(NamedTuple):
-    """A tensor of a foreign file: its name, and whether its axes stand the other way round."""
+    """A tensor of a foreign file.
+
+    Attributes:
+        name: of the tensor.
+        transposed: whether its axes stand the other way round.
+        windowed: whether the tokens of a convolution's window have an axis of their own; in ours, its rows are those of
+            the first token, then those of the second, and so on. It gives as many numbers as it reads of a token.
+    """
 
     name: str
     transposed: bool = False
+    windowed: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +95,7 @@ class Format:
                 raise ValueError(f"{self.title} has no name for the weight {path!r}")
             suffix = self.suffixes[_KINDS[place]][weight]
             stem = self.stems[place]
-            found[path] = Foreign((stem if block is None else stem.format(block[1])) + suffix.name, suffix.transposed)
+            found[path] = suffix._replace(name=(stem if block is None else stem.format(block[1])) + suffix.name)
         return found
 
 
@@ -94,6 +108,7 @@ HUGGING_FACE_SUFFIXES: Mapping[Kind, Mapping[str, Foreign]] = {
     "dense": _LINEAR,
     "output": _LINEAR,
     "bias": {"bias": Foreign(".bias")},
+    "convolution": {"kernel": Foreign(".weight", transposed=True, windowed=True), "bias": Foreign(".bias")},
 }
 
 # The heads' own matrices are (outputs, inputs), used with `transpose_b`.

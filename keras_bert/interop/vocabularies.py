@@ -16,7 +16,7 @@ SPECIAL_TOKENS_FILE = "special_tokens_map.json"
 # What `Tokenizer` always does; also what these keys mean when they are absent.
 _SETTINGS = {"tokenize_chinese_chars": True, "do_basic_tokenize": True, "truncation_side": "right"}
 # Files of slow tokenizers that hold the same pieces as a `tokenizer.json`.
-_SLOW_FILES = ("vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model")
+_SLOW_FILES = ("vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "spm.model")
 _CLASSES = ("BertTokenizer", "BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend")
 # Names of special tokens beyond BERT's, each a token, a list of them or an object of them by name.
 _FURTHER_TOKENS = ("bos_token", "eos_token", "additional_special_tokens", "extra_special_tokens")
@@ -40,6 +40,23 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
             "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
         )
     return None
+
+
+def fill_up(content: Mapping[str, Any], pieces: Sequence[str], rows: int) -> dict[str, Any]:
+    """The content of a `tokenizer.json` with further pieces, as many as the token embedding has rows without one.
+
+    They are special tokens, which no text holds.
+
+    Args:
+        content: of the file.
+        pieces: that it describes.
+        rows: of the token embedding.
+    """
+    held = set(pieces)
+    names = (name for name in (f"[unused{number}]" for number in itertools.count()) if name not in held)
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    spare = [{"id": number, "content": next(names), **flags} for number in range(len(pieces), rows)]
+    return {**content, "added_tokens": [*(content.get("added_tokens") or []), *spare]}
 
 
 def read_most(folder: Path) -> int | None:

@@ -79,7 +79,7 @@ def read_weights(
                 f"{source}: tensor {foreign.name!r} must hold finite numbers, got {np.isnan(array).sum()} NaN and "
                 f"{np.isinf(array).sum()} infinite of {array.size}"
             )
-        weight.assign(array.T if foreign.transposed else array)
+        weight.assign((array.T if foreign.transposed else array).reshape(weight.shape))
 
 
 def write_weights(model: keras.Model, form: Format) -> dict[str, Array]:
@@ -92,7 +92,7 @@ def write_weights(model: keras.Model, form: Format) -> dict[str, Array]:
     written = {}
     for weight in model.weights:
         foreign = names[weight.path]
-        array = np.asarray(weight.numpy(), "float32")
+        array = np.asarray(weight.numpy(), "float32").reshape(_apart(tuple(weight.shape), foreign))
         written[foreign.name] = np.ascontiguousarray(array.T if foreign.transposed else array)
     return written
 
@@ -130,8 +130,13 @@ def as_float32(array: Array, name: str, source: str) -> Array:
     return array.astype("float32", copy=False)
 
 
+def _apart(shape: tuple[int, ...], foreign: Foreign) -> tuple[int, ...]:
+    return (shape[0] // shape[1], shape[1], shape[1]) if foreign.windowed else shape
+
+
 def _turned(shape: tuple[int, ...], foreign: Foreign) -> tuple[int, ...]:
-    return shape[::-1] if foreign.transposed else shape
+    apart = _apart(shape, foreign)
+    return apart[::-1] if foreign.transposed else apart
 
 
 def _check_names(wanted: Collection[str], held: Collection[str], source: str, ignored: Collection[str]) -> None:

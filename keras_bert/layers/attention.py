@@ -49,9 +49,13 @@ class SelfAttention(keras.layers.Layer):
         assert hidden_size is not None
         self.head_size = hidden_size // self.num_heads
         for name in ("query", "key", "value", "output_projection"):
-            dense = Dense(hidden_size, self.initializer_range, name=name, dtype=self.dtype_policy)
-            dense.build(inputs_shape)
-            setattr(self, name, dense)
+            self._add_projection(name)
+
+    def _add_projection(self, name: str, use_bias: bool = True) -> None:
+        hidden_size = self.num_heads * self.head_size
+        dense = Dense(hidden_size, self.initializer_range, use_bias, name=name, dtype=self.dtype_policy)
+        dense.build((None, hidden_size))
+        setattr(self, name, dense)
 
     def _split_heads(self, x: Any, shape: Any) -> Any:
         """(batch, length, hidden), and its shape -> (batch, heads, length, head_size).
@@ -73,6 +77,10 @@ class SelfAttention(keras.layers.Layer):
     def _attend(self, query: Any, key: Any, value: Any, attention_bias: Any, shape: Any, training: bool) -> Any:
         """Scaled queries, keys and values (batch, heads, length, head_size) -> (batch, length, hidden), the shape."""
         scores = ops.add(attention_bias, ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))))
+        return self._mix(scores, value, shape, training)
+
+    def _mix(self, scores: Any, value: Any, shape: Any, training: bool) -> Any:
+        """Scores (batch, heads, length, length), values (batch, heads, length, head_size) -> `shape`, the inputs'."""
         shares = self.probabilities_tap(ops.softmax(self.scores_tap(scores, training), axis=-1), training)
         context = self.context_tap(ops.matmul(self.dropout(shares, training=training), value), training)
         context = ops.transpose(context, (0, 2, 1, 3))

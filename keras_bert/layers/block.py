@@ -28,8 +28,8 @@ class Block(keras.layers.Layer):
         return [held[place].numpy() for place in by_place(self) if place in held]
 
 
-class VariantBlock(Block):
-    """A block of a graph that is not BERT's, without the parts of `EncoderBlock`.
+class ConfiguredLayer(keras.layers.Layer):
+    """A layer that is told the whole configuration of its encoder.
 
     Args:
         config: of the encoder, or what `EncoderConfig.as_dict` made of it, as saved files have it.
@@ -44,6 +44,12 @@ class VariantBlock(Block):
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return {**super().get_config(), "config": self.config.as_dict()}
+
+
+class VariantBlock(ConfiguredLayer, Block):
+    """A block of a graph that is not BERT's, without the parts of `EncoderBlock`."""
+
+    config: EncoderConfig
 
 
 def as_config(config: EncoderConfig | Mapping[str, Any]) -> EncoderConfig:

@@ -26,8 +26,8 @@ class EncoderBlock(Block):
         attention_dropout: rate on the attention probabilities.
         layer_norm_epsilon: added to the variance.
         initializer_range: standard deviation of the truncated normal initializer.
-        attention: in place of `SelfAttention`, for subclasses alone, as it is not saved; it is called with what the
-            block is called with.
+        attention: in place of `SelfAttention`, for subclasses alone, as it is not saved; one that gives it more
+            inputs has a `call` of its own.
 
     Attributes:
         training_call: computes in training what `call` does, when set, unless a tap or a kernel of the block has a
@@ -59,7 +59,7 @@ class EncoderBlock(Block):
         }
         self.training_call: Callable[[Any, Any], Any] | None = None
         policy = self.dtype_policy
-        self.attention = attention or SelfAttention(
+        self.attention: Any = attention or SelfAttention(
             num_heads, attention_dropout, initializer_range, name="attention", dtype=policy
         )
         self.feed_forward = FeedForward(
@@ -75,6 +75,9 @@ class EncoderBlock(Block):
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> None:
         """Builds the parts, which all read (batch, length, hidden)."""
         self.attention.build(inputs_shape, attention_bias_shape)
+        self._build_rest(inputs_shape)
+
+    def _build_rest(self, inputs_shape: tuple[int | None, ...]) -> None:
         for part in (self.attention_norm, self.feed_forward, self.feed_forward_norm):
             part.build(inputs_shape)
 
@@ -82,7 +85,11 @@ class EncoderBlock(Block):
         """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
         if training and self.training_call is not None and not self._has_transforms():
             return self.training_call(inputs, attention_bias)
-        attended = self.attention_dropout(self.attention(inputs, attention_bias, training=training), training=training)
+        return self._complete(inputs, self.attention(inputs, attention_bias, training=training), training)
+
+    def _complete(self, inputs: Any, attended: Any, training: bool) -> Any:
+        """What follows the attention: inputs and its output, both (batch, length, hidden) -> the same shape."""
+        attended = self.attention_dropout(attended, training=training)
         # From here on rows: TensorFlow then fuses product, bias and activation of the feed-forward layer.
         rows = (-1, inputs.shape[-1])
         total = ops.add(ops.reshape(inputs, rows), ops.reshape(attended, rows))

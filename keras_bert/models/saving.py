@@ -10,7 +10,9 @@ import keras
 
 from keras_bert.layers.adapters import PromptPlaces, TokenStates
 from keras_bert.layers.attention import AttentionBias, SelfAttention
+from keras_bert.layers.convolution import ConvolutionSum
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.disentangled import DisentangledAttention, DisentangledBlock
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import FeedForward
@@ -24,6 +26,7 @@ from keras_bert.layers.heads import (
     PredictionHead,
 )
 from keras_bert.layers.modern_block import ModernBlock
+from keras_bert.layers.relative_positions import RelativeEmbedding
 from keras_bert.layers.rotary_attention import RotaryAttention, WindowBias
 from keras_bert.layers.tap import TapLayer
 from keras_bert.losses import span_hits, span_loss
@@ -34,10 +37,11 @@ from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay
 CUSTOM_OBJECTS: dict[str, Any] = {
     thing.__name__: thing
     for thing in (
-        AttentionBias, Dense, EmbeddingProjection, EncoderBlock, FeedForward, FirstTokenPooler, GatedFeedForward,
-        LabelledAccuracy, LayerwiseAdamW, MaskedTokenTransform, MeanPooler, ModernBlock, OutputBias, Pooler,
-        PositionEmbedding, PredictionHead, PromptPlaces, RotaryAttention, SegmentEmbedding, SelfAttention, TapLayer,
-        TokenEmbedding, TokenStates, WarmupDecay, WindowBias, span_hits, span_loss,
+        AttentionBias, ConvolutionSum, Dense, DisentangledAttention, DisentangledBlock, EmbeddingProjection,
+        EncoderBlock, FeedForward, FirstTokenPooler, GatedFeedForward, LabelledAccuracy, LayerwiseAdamW,
+        MaskedTokenTransform, MeanPooler, ModernBlock, OutputBias, Pooler, PositionEmbedding, PredictionHead,
+        PromptPlaces, RelativeEmbedding, RotaryAttention, SegmentEmbedding, SelfAttention, TapLayer, TokenEmbedding,
+        TokenStates, WarmupDecay, WindowBias, span_hits, span_loss,
     )
 }  # fmt: skip
 CUSTOM_OBJECTS["Tap"] = TapLayer  # its name in files of the first models

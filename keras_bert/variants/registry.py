@@ -5,9 +5,10 @@ from typing import Any
 
 from keras_bert.checks import check
 from keras_bert.variants.base import Variant
+from keras_bert.variants.disentangled import Disentangled
 from keras_bert.variants.modern import Modern
 
-VARIANTS: dict[str, type[Variant]] = {kind.kind: kind for kind in (Modern,)}
+VARIANTS: dict[str, type[Variant]] = {kind.kind: kind for kind in (Disentangled, Modern)}
 
 
 def read_variant(content: Mapping[str, Any] | None) -> Variant | None:

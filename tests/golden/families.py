@@ -1,6 +1,6 @@
 """Makes the references of tests/keras_bert/interop/test_families.py with transformers itself.
 
-    python -m tests.golden.families [FAMILY...]
+    python -m tests.golden.families [FAMILY ...]
 
 Made with Python 3.11, torch 2.13.0, transformers 5.23.0. One file for each family and head: the configuration and the
 shapes of the tensors as transformers writes them, inputs, and what it answers. The weights are drawn from the tensors'
@@ -39,6 +39,31 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "Electra": {"embedding_size": 12},
     "Albert": {"embedding_size": 12, "hidden_act": "gelu_new"},
     "ModernBert": {"local_attention": 6, "pad_token_id": 0},
+    "Deberta": {"relative_attention": True, "pos_att_type": "c2p|p2c", "position_biased_input": False},
+    # As those of version 3, but with so few buckets that some hold several distances.
+    "DebertaV2": {
+        "relative_attention": True,
+        "position_buckets": 8,
+        "norm_rel_ebd": "layer_norm",
+        "share_att_key": True,
+        "pos_att_type": "p2c|c2p",
+        "position_biased_input": False,
+        "cls_dropout": 0.3,
+    },
+}
+# What of a class differs from its family besides, so that each setting stands in a reference.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "DebertaV2ForTokenClassification": {"conv_kernel_size": 3, "conv_act": "gelu"},
+    "DebertaV2ForQuestionAnswering": {
+        "share_att_key": False,
+        "norm_rel_ebd": "none",
+        "position_buckets": -1,
+        "max_relative_positions": 6,
+        "position_biased_input": True,
+        "type_vocab_size": 2,
+        "pos_att_type": ["c2p"],
+    },
+    "DebertaForQuestionAnswering": {"position_biased_input": True, "type_vocab_size": 2, "max_relative_positions": 6},
 }
 HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 FURTHER = {"Albert": ("ForPreTraining",)}
@@ -64,7 +89,7 @@ def make_inputs(pad: int) -> dict[str, np.ndarray[Any, Any]]:
 def make(family: str, head: str, mark: str, further: dict[str, Any]) -> None:
     """One small model."""
     config_class = getattr(transformers, f"{family}Config")
-    settings = {**SIZES, **FAMILIES[family], **further}
+    settings = {**SIZES, **FAMILIES[family], **SETTINGS.get(family + head, {}), **further}
     labels = {"id2label": LABELS} if head in LABELLED else {}
     model = getattr(transformers, family + head)(config_class(**settings, **labels)).eval()
     with tempfile.TemporaryDirectory() as folder:

@@ -5,6 +5,8 @@ import pytest
 from keras_bert.interop.families import family_of
 from keras_bert.models.encoder import build_encoder
 from keras_bert.presets import PRESETS, RELEASED, VOCABULARY_SIZES, preset
+from keras_bert.variants.disentangled import Disentangled
+from keras_bert.variants.modern import Modern
 
 # Turc et al. 2019, table 1, and the released checkpoints, as transformers' BertModel counts them.
 SIZES = {
@@ -19,7 +21,7 @@ SIZES = {
     ("large", "uncased"): 335_141_888,
     ("large", "cased"): 333_579_264,
 }
-# As the models of transformers 5.23.0 count theirs; DistilBERT's, ELECTRA's and ModernBERT's have no pooler.
+# As the models of transformers 5.23.0 count theirs; DistilBERT's, ELECTRA's, ModernBERT's and DeBERTa's have no pooler.
 COUNTS = {
     "roberta-base": ("roberta", 124_645_632),
     "roberta-large": ("roberta", 355_359_744),
@@ -38,6 +40,16 @@ COUNTS = {
     "albert-xxlarge-v2": ("albert", 222_595_584),
     "modernbert-base": ("modernbert", 149_014_272),
     "modernbert-large": ("modernbert", 394_781_696),
+    "deberta-base": ("deberta", 138_601_728),
+    "deberta-large": ("deberta", 405_163_008),
+    "deberta-xlarge": ("deberta", 757_804_032),
+    "deberta-v2-xlarge": ("deberta-v2", 884_593_152),
+    "deberta-v2-xxlarge": ("deberta-v2", 1_564_549_632),
+    "deberta-v3-xsmall": ("deberta-v2", 70_682_112),
+    "deberta-v3-small": ("deberta-v2", 141_304_320),
+    "deberta-v3-base": ("deberta-v2", 183_831_552),
+    "deberta-v3-large": ("deberta-v2", 434_012_160),
+    "mdeberta-v3-base": ("deberta-v2", 278_218_752),
     "tinybert-4l-312d": ("bert", 14_350_248),
     "tinybert-6l-768d": ("bert", 66_955_008),
     "minilm-l6-h384": ("bert", 22_713_216),
@@ -54,7 +66,7 @@ COUNTS = {
 def count(config, *, pooler):
     """Parameters, told from one block of one unit of each size: nothing large is made."""
     hidden, inner = config.hidden_size, config.intermediate_size
-    if config.variant is not None:
+    if isinstance(config.variant, Modern):
         # No positions, no biases, a gate, and the final norm in the place of the first one.
         block = 4 * hidden * hidden + 3 * hidden * inner + 2 * hidden
         return (config.vocabulary_size + 1) * hidden + config.num_layers * block + pooler * (hidden * hidden + hidden)
@@ -63,7 +75,24 @@ def count(config, *, pooler):
     embeddings = rows * width + 2 * width + (0 if config.embedding_size is None else width * hidden + hidden)
     block = 4 * (hidden * hidden + hidden) + 2 * hidden * inner + inner + hidden + 4 * hidden
     blocks = 1 if config.shared_layers else config.num_layers
-    return embeddings + blocks * block + pooler * (hidden * hidden + hidden)
+    further = 0 if config.variant is None else FURTHER[type(config.variant)](config, config.variant)
+    return embeddings + blocks * block + pooler * (hidden * hidden + hidden) + further
+
+
+def count_disentangled(config, variant):
+    """What DeBERTa has besides, less the absolute positions and biases that it has not."""
+    hidden = config.hidden_size
+    table = 2 * variant.span * hidden + 2 * hidden * variant.normalized_positions
+    if not variant.absolute_positions:
+        table -= config.max_length * hidden
+    keys = variant.content_to_position * (hidden * hidden + hidden * variant.key_bias)
+    projections = 0 if variant.shared_projections else keys + variant.position_to_content * (hidden * hidden + hidden)
+    convolution = variant.convolution and variant.convolution * hidden * hidden + 3 * hidden
+    return table + config.num_layers * (projections - hidden * (not variant.key_bias)) + convolution
+
+
+# Variant of the encoder -> the parameters by which it differs from `count`'s BERT.
+FURTHER = {Disentangled: count_disentangled}
 
 
 @pytest.mark.parametrize(("name", "vocabulary"), SIZES)
@@ -75,12 +104,18 @@ def test_parameters_of_bert(name, vocabulary):
 def test_parameters_of_the_family(name):
     family, expected = COUNTS[name]
     config = preset(name)
-    pooler = family not in ("distilbert", "electra", "modernbert")
+    pooler = family not in ("distilbert", "electra", "modernbert", "deberta", "deberta-v2")
     assert count(config, pooler=pooler) == expected
     assert family_of(config, family, pooler=False).name == family
 
 
-@pytest.mark.parametrize("name", ["tiny", "roberta-base", "distilbert-base-cased", "albert-base-v2", "modernbert-base"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("tiny", "roberta-base", "distilbert-base-cased", "albert-base-v2"),
+        *("modernbert-base", "deberta-base", "deberta-v2-xlarge", "deberta-v3-base"),
+    ],
+)
 def test_what_is_counted_is_what_is_built(name):
     # Small in all that the formula multiplies.
     small = {"num_layers": 2, "hidden_size": 12, "num_heads": 3, "intermediate_size": 20, "vocabulary_size": 9}

@@ -34,11 +34,18 @@ def bert_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
     return x
 
 
-def embed(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
-    """Inputs by name, each int32 (batch, length) -> the sum of their embeddings, normalized (batch, length, hidden)."""
+def embed(config: EncoderConfig, inputs: Mapping[str, Any], *, positions: bool = True) -> Any:
+    """Inputs by name, each int32 (batch, length) -> the sum of their embeddings, normalized (batch, length, hidden).
+
+    Args:
+        config: of the encoder.
+        inputs: of the encoder.
+        positions: whether absolute positions are part of the sum.
+    """
     spread, width = config.initializer_range, config.embedding_size or config.hidden_size
     x = TokenEmbedding(config.vocabulary_size, width, spread, name="token_embedding")(inputs["token_ids"])
-    x = PositionEmbedding(config.max_length, spread, config.position_offset, name="position_embedding")(x)
+    if positions:
+        x = PositionEmbedding(config.max_length, spread, config.position_offset, name="position_embedding")(x)
     if config.num_segments:
         x = SegmentEmbedding(config.num_segments, spread, name="segment_embedding")(x, inputs.get("segment_ids"))
     x = TapLayer(name="embeddings_sum_tap")(x)

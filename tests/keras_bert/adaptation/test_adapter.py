@@ -9,7 +9,6 @@ import pytest
 import keras_bert
 from keras_bert.adaptation.adapter import Adapter
 from keras_bert.adaptation.files import SETTINGS_FILE, WEIGHTS_FILE
-from keras_bert.layers.adapters import BottleneckAdapter, LowRank
 from keras_bert.options.adaptation import Bias, Bottleneck, Lora, Prompt
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.registry import TASKS, load_adapter
@@ -70,33 +69,6 @@ def test_how_many_weights_learn(kind, extra):
     head = 16 * 2 + 2
     count = sum(int(np.prod(weight.shape)) for weight in task.adapt(kind).weights().values())
     assert count == extra + head
-
-
-def test_a_low_rank_change_by_its_formula():
-    rng = np.random.default_rng(0)
-    layer = LowRank(rank=2, alpha=6.0)
-    layer.build((None, 5), (None, 4))
-    down, up = rng.normal(size=(5, 2)).astype("float32"), rng.normal(size=(2, 4)).astype("float32")
-    x, y = rng.normal(size=(3, 5)).astype("float32"), rng.normal(size=(3, 4)).astype("float32")
-    np.testing.assert_array_equal(layer(x, y), y)
-    layer.down.assign(down)
-    layer.up.assign(up)
-    np.testing.assert_allclose(layer(x, y), y + 3 * x @ down @ up, rtol=1e-5)
-    np.testing.assert_allclose(layer.change(), 3 * down @ up, rtol=1e-5)
-
-
-def test_a_bottleneck_by_its_formula():
-    rng = np.random.default_rng(0)
-    layer = BottleneckAdapter(size=3)
-    layer.build((None, 9), (None, 4))
-    y = rng.normal(size=(2, 4)).astype("float32")
-    np.testing.assert_allclose(layer(None, y), y, atol=1e-4)
-    first, bias, second, last = (rng.normal(size=weight.shape).astype("float32") for weight in layer.weights)
-    layer.set_weights([first, bias, second, last])
-    hidden = y @ first + bias
-    erf = np.vectorize(__import__("math").erf)
-    hidden = 0.5 * hidden * (1 + erf(hidden / np.sqrt(2)))
-    np.testing.assert_allclose(layer(None, y), y + hidden @ second + last, rtol=1e-4)
 
 
 def test_a_prompt_of_known_tokens_says_what_these_tokens_in_front_say():

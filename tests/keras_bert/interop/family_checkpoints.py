@@ -12,6 +12,7 @@ from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.variants.disentangled import Disentangled
 from keras_bert.variants.modern import Modern
 from tests.keras_bert.tokenizers import subwords
 
@@ -22,6 +23,7 @@ FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
     "distilbert": ({"num_layers": 1, "num_segments": 0}, "wordpiece"),
     "electra": ({"num_layers": 1, "embedding_size": 8}, "wordpiece"),
     "modernbert": ({"num_layers": 2, "num_segments": 0, "variant": Modern(global_every=2, window=6)}, "modern"),
+    "deberta-v2": ({"num_layers": 2, "num_segments": 0, "variant": Disentangled(position_buckets=8)}, "unigram"),
     "albert": ({"num_layers": 2, "embedding_size": 8, "shared_layers": True}, "unigram"),
 }
 

@@ -1,0 +1,109 @@
+"""Relative positions: their table, the buckets that far ones share, and the way from distances to pairs of tokens."""
+
+import math
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bert.config import EncoderConfig
+from keras_bert.layers.block import ConfiguredLayer
+from keras_bert.layers.tap import Tap
+from keras_bert.variants.disentangled import Disentangled
+
+
+class RelativeEmbedding(ConfiguredLayer):
+    """The rows of a table of relative positions that the distances between the tokens of an input have.
+
+    One table serves all blocks (He et al. 2021, section 3.1); with `normalized_positions` it goes through LayerNorm.
+    """
+
+    def __init__(self, config: Any, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        assert isinstance(self.config.variant, Disentangled)
+        self.variant: Disentangled = self.config.variant
+        self.rows = _rows(self.config, self.variant)
+        self.norm = None
+        if self.variant.normalized_positions:
+            epsilon = self.config.layer_norm_epsilon
+            self.norm = keras.layers.LayerNormalization(epsilon=epsilon, name="norm", dtype=self.dtype_policy)
+        self.output_tap = Tap("output_tap")
+
+    def build(self, inputs_shape: tuple[int | None, ...]) -> None:
+        """Makes the table (2 x span, hidden): span rows for keys behind the query, and as many for the others."""
+        shape = (2 * self.variant.span, self.config.hidden_size)
+        initializer = keras.initializers.TruncatedNormal(stddev=self.config.initializer_range)
+        # Not cast before it is looked up: pairs of tokens by the thousand add up in the gradient of a row.
+        self.embeddings = self.add_weight(name="embeddings", shape=shape, initializer=initializer, autocast=False)
+        if self.norm is not None:
+            self.norm.build(shape)
+
+    def call(self, inputs: Any, training: bool = False) -> Any:
+        """States (batch, length, hidden), of which only the length counts -> (2, 2 x length, hidden).
+
+        The first are the rows of the distances length, length - 1, ..., 1 - length, the second those of the same
+        distances turned round; a distance is the position of the query less that of the key.
+
+        Raises:
+            ValueError: the length is known and larger than `max_length`.
+        """
+        length, most = ops.shape(inputs)[1], self.config.max_length
+        self._check_length(length)
+        rows = ops.convert_to_tensor(self.rows)[:, most - length : most + length]
+        table = ops.cast(self.embeddings, self.compute_dtype)
+        table = table if self.norm is None else self.norm(table)
+        return self.output_tap(ops.take(table, rows, axis=0), training)
+
+    def compute_output_shape(self, inputs_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """(2, 2 x length, hidden): JAX cannot find it out by calling, with no length to cut the rows to.
+
+        Raises:
+            ValueError: the length is known and larger than `max_length`.
+        """
+        length = inputs_shape[1]
+        self._check_length(length)
+        return 2, None if length is None else 2 * length, self.config.hidden_size
+
+    def _check_length(self, length: Any) -> None:
+        most = self.config.max_length
+        if isinstance(length, int) and length > most:
+            raise ValueError(f"a sequence must have at most max_length={most} tokens, got {length}")
+
+
+def _rows(config: EncoderConfig, variant: Disentangled) -> np.ndarray[Any, Any]:
+    """(2, 2 x max_length) int32, the rows of the distances max_length, ..., 1 - max_length and of their opposites.
+
+    They are looked up, not computed within the graph: there a logarithm may round otherwise, and a distance that lies
+    between two buckets fall into the other one.
+    """
+    places = relative_positions(np.arange(config.max_length, -config.max_length, -1), variant)
+    rows = np.stack([places, -places]) + variant.span
+    return np.clip(rows, 0, 2 * variant.span - 1).astype("int32")
+
+
+def relative_positions(distances: np.ndarray[Any, Any], variant: Disentangled) -> np.ndarray[Any, Any]:
+    """Distances (n,) -> relative positions (n,), which may lie beyond the span.
+
+    Half of the buckets hold one distance each; bucket `near + ceil(log(d / near) / log((max_distance - 1) / near) x
+    (near - 1))` holds the larger distances d (`make_log_bucket_position` of DeBERTa's released code, version 2).
+    """
+    if not variant.position_buckets:
+        return distances
+    near = variant.position_buckets // 2
+    far = np.maximum(np.abs(distances), near)
+    share = np.log(far / near) / math.log((variant.max_distance - 1) / near)
+    buckets = near + np.ceil(share * (near - 1)).astype(int)
+    return np.where(far > near, np.sign(distances) * buckets, distances)
+
+
+def by_distance_to_pairs(scores: Any) -> Any:
+    """Scores of tokens and distances (..., length, 2 x length) -> of pairs of tokens (..., length, length).
+
+    In: entry [i, length - (i - j)] for the tokens i and j. Out: entry [i, j]. A row begins one place further left than
+    the one above it. So, without a gather, all are laid end to end and cut again into rows shorter by one (as the
+    relative shift of Dai et al. 2019, appendix B).
+    """
+    *outer, length, width = ops.shape(scores)
+    flat = ops.reshape(scores, (*outer, length * width))[..., length:]
+    return ops.reshape(flat, (*outer, length, width - 1))[..., :length]
