@@ -17,6 +17,7 @@ from components.mask_examples import mask_examples
 from components.pretrain import pretrain
 from components.push import push
 from components.quantize import quantize
+from keras_bert.config import EncoderShape
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.options.selection import Selection
@@ -109,9 +110,10 @@ def _start(settings: Settings) -> Start:
         examples=masked.examples,
         vocabulary=vocabulary,
         start=imported and imported.model,
-        encoder=None if imported else settings.encoder,
+        encoder=None if imported else part(settings.encoder, EncoderShape),
         training=_training(settings.pretraining, 0),
         short_steps=settings.pretraining_rows.short_steps,
+        validations=settings.pretraining.validations,
     )
     return Start(trained.model, vocabulary)
 

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,8 +12,11 @@ import pydantic
 from components.dsl.errors import InputError, nearest
 from components.files.text_files import is_remote
 from components.sources.checkpoint import PACKAGE
+from keras_bert.variants.base import Variant
+from keras_bert.variants.registry import VARIANTS
 from pipeline.settings.rules import check_tables
 from pipeline.settings.schema import TASKS, Settings
+from pipeline.settings.variants import OF_A_KIND
 
 # The job that needs no settings file.
 DEFAULT_JOB = Path(__file__).with_name("default_job.toml")
@@ -40,7 +43,7 @@ def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
     try:
         settings = Settings.model_validate_json(json.dumps(raw, default=str))
     except pydantic.ValidationError as error:
-        raise InputError("; ".join(dict.fromkeys(_explain(problem) for problem in error.errors()))) from None
+        raise InputError("; ".join(dict.fromkeys(map(_explain, _problems(error))))) from None
     check_tables(settings)
     return settings
 
@@ -84,6 +87,15 @@ def _set(raw: dict[str, Any], override: str) -> None:
         raw.pop("steps", None)  # the newest word counts: steps would overrule epochs
 
 
+def _problems(error: pydantic.ValidationError) -> Iterator[Mapping[str, Any]]:
+    """The errors that pydantic found, those of a variant's own fields one by one."""
+    for problem in error.errors():
+        if problem["type"] == OF_A_KIND:
+            yield from ({**inner, "loc": (*problem["loc"], *inner["loc"])} for inner in problem["ctx"]["problems"])
+        else:
+            yield {**problem}
+
+
 def _explain(problem: Mapping[str, Any]) -> str:
     """One pydantic error as `section.key must ..., got ...`."""
     place = [str(part) for part in problem["loc"] if not str(part).startswith("<")]
@@ -103,7 +115,7 @@ def _explain(problem: Mapping[str, Any]) -> str:
     if problem["type"] == "missing":
         return f"{key} must be set"
     rule = problem["msg"].removeprefix("Input should ").removeprefix("String should ").removeprefix("Value error, ")
-    return f"{key} must {rule}, got {problem['input']!r}"
+    return f"{key} must {rule}, got {problem['input']!r}{problem.get('hint', '')}"
 
 
 def _known_keys(sections: list[str]) -> list[str]:
@@ -117,6 +129,8 @@ def _known_keys(sections: list[str]) -> list[str]:
 
 
 def _kinds(annotation: Any) -> list[Any]:
-    """A type, or all types of a union."""
+    """A type, or all types of a union; of a variant all its kinds."""
+    if annotation is Variant:
+        return list(VARIANTS.values())
     inner = [argument for argument in get_args(annotation) if not isinstance(argument, pydantic.Tag)]
     return [annotation] if not inner else [kind for argument in inner for kind in _kinds(argument)]

@@ -15,6 +15,7 @@ from components.sources.questions import QuestionSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
+from components.training.on_rows import VALIDATIONS
 from keras_bert.checks import check
 from keras_bert.config import EncoderShape
 from keras_bert.options.distillation import Distillation
@@ -26,6 +27,8 @@ from keras_bert.options.selection import Selection
 from keras_bert.options.student import Student
 from keras_bert.options.training import Precision, Training
 from keras_bert.options.vocabulary import VocabularyKind
+from keras_bert.variants.base import Variant
+from pipeline.settings.variants import read_variant
 
 T = TypeVar("T")
 
@@ -74,12 +77,28 @@ class PretrainingRowsSettings(PretrainingRows):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class EncoderSettings(EncoderShape):
+    """The shape of an encoder; its variant is read as the kind that its table names."""
+
+    variant: Annotated[Variant | None, pydantic.PlainValidator(read_variant)] = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainingSettings(Training):
-    """How an encoder is pre-trained."""
+    """How an encoder is pre-trained.
+
+    Attributes:
+        validations: on held-out rows, evenly spread over the training.
+    """
 
     epochs: float = 1.0
     learning_rate: float = 1e-4
     precision: Precision = "auto"
+    validations: int = VALIDATIONS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check("PretrainingSettings", "validations", self.validations >= 1, "be at least 1", self.validations)
 
 
 def _choose_weights(value: Any) -> str:
@@ -177,7 +196,7 @@ class Settings(pydantic.BaseModel):
     vocabulary: VocabularySettings = VocabularySettings()
     masking: Masking = Masking()
     pretraining_rows: PretrainingRowsSettings = PretrainingRowsSettings()
-    encoder: EncoderShape | None = None
+    encoder: EncoderSettings | None = None
     pretraining: PretrainingSettings = PretrainingSettings()
     checkpoint: Checkpoint | None = None
     examples: (
