@@ -1,9 +1,10 @@
 """Reading settings: a TOML file and overrides into a strict model, with errors that name key, rule and value."""
 
+import copy
 import dataclasses
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,6 +27,12 @@ _SPLITS = (("examples", "train"), ("examples", "validation"), ("examples", "test
 PATHS = (("checkpoint", "path"), ("corpus", "path"), *_SPLITS, ("push", "folder"))
 
 
+# Tables that are one of several kinds, as their keys tell: another one is laid over the whole.
+_OF_KINDS = ("corpus", "examples", "student")
+
+Tables = dict[str, Any]
+
+
 def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
     """Reads a TOML file and `key=value` overrides; without a file, the default job.
 
@@ -37,7 +44,12 @@ def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
         InputError: the file is missing or not TOML, a key is unknown, a value breaks a rule, or tables do not go
             together. The message names the key, the rule and the value, and for an unknown key the nearest known one.
     """
-    raw = _read_toml(path or DEFAULT_JOB)
+    return make_settings(read_tables(path or DEFAULT_JOB), overrides)
+
+
+def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = ()) -> Settings:
+    """Settings of what `read_tables` gave; raises as `load_settings` does."""
+    raw = copy.deepcopy(dict(tables))
     for override in overrides:
         _set(raw, override)
     try:
@@ -48,7 +60,16 @@ def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
     return settings
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def read_tables(path: Path, inside: Sequence[Path] = ()) -> Tables:
+    """The content of a TOML file, laid over that of the file that its key `extends` names; paths are absolute.
+
+    Args:
+        path: the file.
+        inside: files that lead here by `extends`.
+
+    Raises:
+        InputError: a file is missing or not TOML, or extends itself.
+    """
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -61,7 +82,30 @@ def _read_toml(path: Path) -> dict[str, Any]:
             table = table.get(section)
         if isinstance(table, dict) and isinstance(table.get(key), str) and table[key]:
             table[key] = _resolve(path.parent, table[key])
-    return raw
+    extended = raw.pop("extends", None)
+    if extended is None:
+        return raw
+    if not isinstance(extended, str):
+        raise InputError(f"extends must be the path of a settings file, got {extended!r}")
+    below = path.parent / Path(extended).expanduser()
+    here = [*inside, path.resolve()]
+    if below.resolve() in here:
+        raise InputError(f"extends must not lead back to the file itself, got {extended} in {path}")
+    return lay_over(read_tables(below, here), raw)
+
+
+def lay_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> Tables:
+    """Tables over others: key by key, but of those that are one of several kinds as a whole."""
+    laid = dict(below)
+    for name, value in above.items():
+        under = laid.get(name)
+        if not isinstance(value, dict) or not isinstance(under, dict) or name in _OF_KINDS:
+            laid[name] = value
+            continue
+        # Steps would overrule the epochs above them.
+        kept = {key: own for key, own in under.items() if not (key == "steps" and "epochs" in value)}
+        laid[name] = {**kept, **value}
+    return laid
 
 
 def _resolve(folder: Path, value: str) -> str:
