@@ -1,7 +1,7 @@
 """What is compared: settings files, with tasks laid over each of them; checked before anything starts."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,12 +61,19 @@ def load_contenders(
     for contender, path in zip(found, files, strict=True):
         with errors_named(path.name):
             _check_alike(contender, found[0])
-    for number, (contender, path) in enumerate(zip(found, files, strict=True)):
+    for contender, path in zip(found, files, strict=True):
         with errors_named(path.name):
-            # All variants have the rows of the first.
-            for settings in list(contender.tasks.values())[: None if number == 0 else 1] or [contender.start]:
-                check_data(settings)
+            _check_data(contender, found[0], laid)
     return found
+
+
+def _check_data(contender: Contender, first: Contender, laid: Mapping[str, Tables]) -> None:
+    """Looks at all data; of variants after the first at the rows of one task: they have the same."""
+    if not contender.tasks:
+        check_data(contender.start)
+    for name, settings in list(contender.tasks.items())[: None if contender is first else 1]:
+        with _laid_over(name) if laid else contextlib.nullcontext():
+            check_data(settings)
 
 
 @contextlib.contextmanager
@@ -113,10 +120,17 @@ def _load(path: Path, tasks: dict[str, Tables], overrides: Sequence[str], budget
 
 
 def _lay_task(name: str, own: Tables, task: Tables, overrides: Sequence[str]) -> Settings:
-    try:
+    with _laid_over(name):
         return make_settings(lay_over(own, task), overrides)
+
+
+@contextlib.contextmanager
+def _laid_over(task: str) -> Iterator[None]:
+    """An error says which task it came with."""
+    try:
+        yield
     except InputError as error:
-        raise InputError(f"with {name}.toml laid over it, {error}") from None
+        raise InputError(f"with {task}.toml laid over it, {error}") from None
 
 
 def _start(own: Tables, tasks: dict[str, Tables], made: dict[str, Settings], overrides: Sequence[str]) -> Settings:

@@ -19,9 +19,8 @@ def show_comparison(content: Content, console: Console) -> None:
     """Prints the table and what it takes to read it."""
     headings, rows = table_of(content)
     table = Table(show_lines=any(len(cell) > 1 for row in rows for cell in row))
-    table.add_column(headings[0], overflow="fold")
-    for heading in headings[1:]:
-        table.add_column(heading, justify="right")
+    for number, heading in enumerate(headings):
+        table.add_column(Text(heading), justify="right" if number else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text("\n".join(cell)) for cell in row))
     console.print(table)
@@ -117,9 +116,10 @@ def _notes_on_differences(content: Content) -> Iterator[str]:
     if seeds == 1:
         yield f"below a score: its difference from {baseline}'s; one seed tells nothing of chance"
         return
+    marks = f"; * p <= 0.05; ** also among all {content['tests']} that were tested (Holm 1979)"
     yield (
-        f"below a score: its difference from {baseline}'s and the 95 % interval, by the t-test of pairs of seeds; "
-        f"* p <= 0.05; ** also among all {content['tests']} that were tested (Holm 1979)"
+        f"below a score: its difference from {baseline}'s and the 95 % interval, by the t-test of pairs of seeds"
+        f"{marks if content['tests'] else '; none has a spread over seeds that could be tested'}"
     )
     weak = ", so that only large ones show" if seeds < 5 else ""
     yield (
