@@ -9,7 +9,8 @@ if TYPE_CHECKING:
 
 FILES = ("loss_over_compute.svg", "loss_over_compute.png")
 
-# From dark to light, so that grey tells them apart, too; the baseline is black. After Okabe and Ito (2008).
+# After Okabe and Ito (2008) and Tol (2021), of several lightnesses, which are left of them in grey; marks and names
+# at the ends tell the rest. The baseline is black.
 _COLORS = ("#332288", "#0072B2", "#AA4499", "#009E73", "#D55E00", "#56B4E9", "#CC9900", "#999999")
 _MARKERS = "oDsv^P<>X"
 _STYLE: dict[Any, Any] = {
