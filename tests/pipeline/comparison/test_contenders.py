@@ -188,6 +188,13 @@ def test_without_a_budget_a_checkpoint_may_stand_beside_a_corpus(job: Path) -> N
     ]
 
 
+def test_data_is_looked_at_once(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr("pipeline.comparison.contenders.check_data", seen.append)
+    variants = load_all(job, "base spans start", "second first", "max_length=16", budget=None)
+    assert seen == [*variants[0].tasks.values(), variants[2].tasks["second"]]
+
+
 def test_a_checkpoint_that_is_not_there_shows_before_anything_starts(job: Path) -> None:
     (job / "start.toml").write_text("[checkpoint]\npath = 'gone'\n")
     with pytest.raises(InputError) as caught:
