@@ -108,7 +108,7 @@ def _set_ticks(axes: "Axes", *, is_logarithmic: bool) -> None:
         axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if is_logarithmic else MaxNLocator(6))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.3g}".replace("e+", "e")))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.3g}".replace("e+0", "e").replace("e+", "e")))
 
 
 def _label(axes: "Axes", ends: Sequence[End]) -> None:

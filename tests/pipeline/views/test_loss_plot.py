@@ -24,6 +24,7 @@ def test_names_stand_at_the_ends_and_equal_comparisons_give_equal_files(tmp_path
     assert all(text.count(f">{name}<") == 2 for name in ("base", "spans")), "once a panel"
     assert ">start<" not in text
     assert "held-out loss, nats a prediction" in text
+    assert ">1e12<" in text
     assert "dashed: other predictions than base's" in text
 
 
