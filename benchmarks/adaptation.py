@@ -21,6 +21,7 @@ from rich.console import Console
 from benchmarks.harness.processes import watch
 from benchmarks.task_accuracy import spread
 from components.artifacts.model import Model
+from keras_bert.kinds import read_kind
 from keras_bert.options.adaptation import ADAPTATIONS
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import fine_tuning
@@ -114,7 +115,6 @@ def measure(checkpoint: Path, name: str) -> dict[str, float]:
     """Milliseconds of a step, the median of some; the memory is looked at from outside."""
     import numpy as np
 
-    from keras_bert.adaptation.files import read_adaptation
     from keras_bert.interop.hugging_face import from_hugging_face
     from keras_bert.options.training import Training
     from keras_bert.tasks.classification import Classification
@@ -125,7 +125,7 @@ def measure(checkpoint: Path, name: str) -> dict[str, float]:
     del base
     adaptation, _ = WAYS[name]
     if adaptation is not None:
-        task.adapt(read_adaptation(adaptation))
+        task.adapt(read_kind(adaptation, ADAPTATIONS, "Adaptation"))
     trainer = Trainer(task.network(), task.objective(), Training(), 1000)
     rng = np.random.default_rng(0)
     ids = rng.integers(1000, task.tokenizer.vocabulary_size, (32, 64)).astype("int32")

@@ -4,7 +4,7 @@
 
 `--checkpoint` is all-MiniLM-L6-v2 in Hugging Face's format, `--data` holds the folders sst2 (GLUE), stsb, banking77,
 wnut17 and squad; `--peers-python` is an interpreter with torch and transformers. Ours is what
-`keras-bert-edge fine-tune` does, over several seeds; the peer trains with the same checkpoint, rows and settings.
+`keras-bert-edge compare --task` does, over several seeds; the peer trains with the same checkpoint, rows and settings.
 
 Nothing is tuned on the test split. Where the peer is asked, too, there is no validation split to choose by: ours then
 keeps the last weights (`fine_tuning.keep = "last"`), as the peer does, and the file of test rows stands in for it, so
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from pipeline.orchestrator.runner import run_pipeline
-from pipeline.pipelines import fine_tuning
+from pipeline.pipelines import comparing
 from pipeline.settings.schema import Settings
 from pipeline.views.terminal import Terminal
 
@@ -120,10 +120,10 @@ def row(name: str, options: argparse.Namespace, root: Path) -> str:
     """Trains for a line of the table; minutes are those of this run, also where it goes on from a checkpoint."""
     task = TASKS[name]
     settings = make_settings(name, options)
-    result = run_pipeline(fine_tuning(settings), root, observer=Terminal(Console(stderr=True)))
+    result = run_pipeline(comparing(settings, {name: settings}), root, observer=Terminal(Console(stderr=True)))
     if result.state != "done":
         raise SystemExit(result.message)
-    measured = json.loads(result.step("evaluate").outputs["evaluation"].file("metrics.json").read_text())
+    measured = json.loads(result.step(f"evaluate-{name}").outputs["evaluation"].file("metrics.json").read_text())
     ours = measured["models"]["teacher"]["metrics"][measured["metric"]]["seeds"]
     tuned = [step for step in result.steps if step.name.startswith("fine_tune") and step.state == "ran"]
     minutes = f"{sum(step.seconds for step in tuned) / 60 / len(tuned):.1f}" if tuned else "cached"

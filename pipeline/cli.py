@@ -1,4 +1,4 @@
-"""The command line: `run`, `fine-tune`, `status`, `inspect` and `predict`."""
+"""The command line: `run`, `compare`, `status`, `inspect` and `predict`."""
 
 import argparse
 import contextlib
@@ -14,15 +14,20 @@ from rich.console import Console
 from rich.table import Table
 
 from components.dsl.errors import InputError
+from pipeline.comparison.budget import Budget
+from pipeline.comparison.contenders import TASK_KEYS, load_contenders
+from pipeline.comparison.content import make_content
+from pipeline.comparison.files import write_comparison
+from pipeline.comparison.runs import BrokenError, Record, prepare, train
 from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.orchestrator.source_code import CodeError
 from pipeline.orchestrator.store import Store
-from pipeline.pipelines import fine_tuning, whole
+from pipeline.pipelines import whole
 from pipeline.settings.files import load_settings
 from pipeline.settings.rules import check_data
-from pipeline.settings.schema import Settings
 from pipeline.views.answers import answer_lines, cut_lines
-from pipeline.views.models import TaskResult, show_models, show_tasks
+from pipeline.views.comparison import show_comparison
+from pipeline.views.models import show_models
 from pipeline.views.statistics import read_statistics, show_statistics
 from pipeline.views.terminal import Terminal, cells, format_seconds, open_console, write
 
@@ -58,19 +63,32 @@ def _make_parser() -> argparse.ArgumentParser:
     run = add("run", "run the pipeline; what is finished and unchanged is not run again", "run reviews.toml --seeds 3")
     run.add_argument("settings", nargs="?", type=_path, help="a TOML file; the default job without it")
     run.set_defaults(command=_run)
-    tune = add(
-        "fine-tune",
-        "fine-tune and measure, without a student or files, on one task or on many",
-        "fine-tune sentiment.toml entities.toml --seeds 3",
+    compare = add(
+        "compare",
+        "train variants under one budget, and measure them on the same tasks over seeds, without students or files",
+        "compare base.toml spans.toml --flops 2e14 --task sst2.toml --task wnut17.toml --seeds 3",
     )
-    tune.add_argument("settings", nargs="+", type=_path, help="a TOML file for each task")
-    tune.set_defaults(command=_fine_tune)
-    for command in (run, tune):
+    compare.add_argument("settings", nargs="+", type=_path, help="a TOML file for each variant, the baseline first")
+    compare.add_argument(
+        "--task",
+        action="append",
+        default=[],
+        type=_path,
+        metavar="FILE",
+        help=f"a TOML file that is laid over each variant: {', '.join(TASK_KEYS)}; else their own [examples]",
+    )
+    compare.add_argument("--flops", type=float, metavar="N", help="what each variant may spend on pre-training")
+    compare.add_argument(
+        "--minutes", type=float, metavar="N", help="the same as time on this machine, measured once before"
+    )
+    compare.add_argument("--name", help="files go to ROOT/compared/NAME (default: the baseline's name)")
+    compare.set_defaults(command=_compare)
+    for command in (run, compare):
         command.add_argument("--seeds", type=int, metavar="N", help="how many seeds (short for --set seeds=N)")
         command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override one setting")
     status = add("status", "show runs and artifacts", "status --root runs")
     status.set_defaults(command=_status)
-    for command in (run, tune, status):
+    for command in (run, compare, status):
         command.add_argument("--root", type=_path, default="runs", help="where artifacts live (default: runs)")
     inspect = add(
         "inspect", "show the statistics of an artifact", "inspect runs/artifacts/ingest_corpus/corpus-0123456789ab"
@@ -95,16 +113,13 @@ def _path(text: str) -> Path:
     return Path(text).expanduser().absolute()
 
 
-def _load(path: Path | None, options: argparse.Namespace) -> Settings:
-    """Settings with what the command line overrides, checked together with the data that they name."""
-    overrides = [*options.set, *([] if options.seeds is None else [f"seeds={options.seeds}"])]
-    settings = load_settings(path, overrides)
-    check_data(settings)
-    return settings
+def _overrides(options: argparse.Namespace) -> list[str]:
+    return [*options.set, *([] if options.seeds is None else [f"seeds={options.seeds}"])]
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
-    settings = _load(options.settings, options)
+    settings = load_settings(options.settings, _overrides(options))
+    check_data(settings)
     result = run_pipeline(whole(settings, options.root), options.root, observer=Terminal(console))
     measured = _read_metrics(result)
     if measured is not None:
@@ -120,34 +135,26 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     return DONE
 
 
-def _fine_tune(options: argparse.Namespace, console: Console) -> int:
-    tasks: dict[Path, Settings] = {}
-    # All files before the first training: a slip in the last one shows at once.
-    for path in options.settings:
-        with _errors_named(path, options.settings):
-            tasks[path] = _load(path, options)
-            if tasks[path].examples is None:
-                raise InputError("examples must be set: there is nothing to fine-tune on")
-    results: list[TaskResult] = []
+def _compare(options: argparse.Namespace, console: Console) -> int:
+    budget = Budget.of(options.flops, options.minutes)
+    named = [] if options.name is None else [f"name={json.dumps(options.name)}"]
+    contenders = load_contenders(options.settings, options.task, [*_overrides(options), *named], budget)
+    name = contenders[0].start.name
+    observer, records = Terminal(console), dict[str, Record]()
     try:
-        for path, settings in tasks.items():
-            with _errors_named(path, options.settings):
-                result = run_pipeline(fine_tuning(settings), options.root, observer=Terminal(console))
-            if result.state != "done":
-                write(Console(stderr=True), f"error: {result.message}")
-                return FAILED
-            results.append(_summarize(path.stem, result))
+        for variant, record in train(prepare(contenders, budget, options.root, observer), options.root, observer):
+            records[variant] = record
+    except BrokenError as error:
+        write(Console(stderr=True), f"error: {error}")
+        return FAILED
     finally:
-        show_tasks(results, len(tasks), console)
+        if records:
+            # What is done is shown, whatever became of the rest.
+            content = make_content(name, contenders, budget, records)
+            show_comparison(content, console)
+            for file in write_comparison(content, options.root / "compared" / name):
+                write(console, f"written: {file}")
     return DONE
-
-
-def _summarize(name: str, result: RunResult) -> TaskResult:
-    measured = _read_metrics(result)
-    assert measured is not None
-    teachers = [step for step in result.steps if step.name.partition("-")[0] == "fine_tune"]
-    model = teachers[measured["kept"]].outputs["model"].path
-    return TaskResult(name, measured, str(model), sum(step.seconds for step in result.steps))
 
 
 def _read_metrics(result: RunResult) -> dict[str, Any] | None:
@@ -157,15 +164,6 @@ def _read_metrics(result: RunResult) -> dict[str, Any] | None:
         return None
     metrics: dict[str, Any] = json.loads(steps[0].outputs["evaluation"].file("metrics.json").read_text())
     return metrics
-
-
-@contextlib.contextmanager
-def _errors_named(path: Path, among: Sequence[Path]) -> Iterator[None]:
-    """Where there are several settings files, an error says in which it is."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{path.name}: {error}" if len(among) > 1 else str(error)) from None
 
 
 def _status(options: argparse.Namespace, console: Console) -> int:

@@ -1,5 +1,7 @@
 """The wiring: settings -> the steps that they ask for."""
 
+import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,9 +16,11 @@ from components.import_checkpoint import import_checkpoint
 from components.ingest_corpus import ingest_corpus
 from components.ingest_examples import ingest_examples
 from components.mask_examples import mask_examples
+from components.measure_step import measure_step
 from components.pretrain import pretrain
 from components.push import push
 from components.quantize import quantize
+from keras_bert.config import EncoderShape
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.options.selection import Selection
@@ -30,6 +34,14 @@ class Start(NamedTuple):
 
     model: Handle
     vocabulary: Handle
+
+
+class Text(NamedTuple):
+    """What pre-training reads: rows, their vocabulary, and the model that it goes on from, if there is one."""
+
+    rows: Handle
+    vocabulary: Handle
+    start: Handle | None
 
 
 class Trained(NamedTuple):
@@ -50,7 +62,7 @@ def whole(settings: Settings, root: Path) -> Pipeline:
     start = _start(settings)
     if settings.examples is None:
         return Pipeline(settings.name, [start.model.node])
-    rows = _rows(settings, start)
+    rows = _rows(settings, start.vocabulary).examples
     seeds = [_train(settings, start, rows, seed) for seed in range(settings.seeds)]
     edges = [trained.edge for trained in seeds]
     measured = evaluate(
@@ -71,24 +83,81 @@ def whole(settings: Settings, root: Path) -> Pipeline:
     return Pipeline(settings.name, [pushed])
 
 
-def fine_tuning(settings: Settings) -> Pipeline:
-    """From a start to fine-tuned models, measured: the first steps of `whole`, to compare tasks by."""
-    start = _start(settings)
-    rows = _rows(settings, start)
-    teachers = [_fine_tune(settings, start, rows, seed).model for seed in range(settings.seeds)]
-    return Pipeline(
-        settings.name,
-        [evaluate(examples=rows, teachers=teachers, students=[], edges=[], thresholds=settings.evaluation)],
+def measuring(settings: Settings, tasks: Mapping[str, Settings], *, timed: bool) -> Pipeline:
+    """All that is cheap of `comparing`: rows, and what a step of pre-training costs, where there is one.
+
+    Args:
+        settings: of the start.
+        tasks: see `comparing`.
+        timed: whether to time steps, or only to count their operations.
+    """
+    if settings.corpus is None:
+        start = _start(settings)
+        return Pipeline(settings.name, [start.model.node, *_rows_of_tasks(start.vocabulary, tasks).values()])
+    text = _text(settings)
+    training = _training(settings.pretraining, 0)
+    parts = Training(batch_size=training.batch_size, accumulation=training.accumulation)
+    node = measure_step(
+        examples=text.rows,
+        vocabulary=text.vocabulary,
+        start=text.start,
+        encoder=_shape(settings),
+        training=dataclasses.replace(training, steps=None) if timed else parts,
+        timed=timed,
     )
+    return Pipeline(settings.name, [node, *_rows_of_tasks(text.vocabulary, tasks).values()])
+
+
+def comparing(settings: Settings, tasks: Mapping[str, Settings]) -> Pipeline:
+    """From a start to models that are fine-tuned on each of some tasks, and measured: without students or files.
+
+    Args:
+        settings: of the start.
+        tasks: name -> settings, of which all that is about the start is left out. What a step is called ends in it.
+    """
+    start = _start(settings)
+    outputs = [start.model.node]
+    for name, node in _rows_of_tasks(start.vocabulary, tasks).items():
+        own, rows = tasks[name], node.examples
+        tuned = (_named(_fine_tune(own, start, rows, seed), name) for seed in range(own.seeds))
+        teachers = [_of_seed(own, seed, node).model for seed, node in enumerate(tuned)]
+        measured = evaluate(examples=rows, teachers=teachers, students=[], edges=[], thresholds=own.evaluation)
+        outputs.append(_named(measured, name))
+    return Pipeline(settings.name, outputs)
+
+
+def _rows_of_tasks(vocabulary: Handle, tasks: Mapping[str, Settings]) -> dict[str, Node]:
+    return {name: _named(_rows(own, vocabulary), name) for name, own in tasks.items()}
+
+
+def _named(node: Node, task: str) -> Node:
+    node.name = f"{node.name}-{task}"
+    return node
 
 
 def _start(settings: Settings) -> Start:
     """The checkpoint, the corpus, or the one trained on with the other."""
+    if settings.corpus is None:
+        imported = import_checkpoint(source=settings.checkpoint, max_length=settings.max_length)
+        return Start(imported.model, imported.vocabulary)
+    text = _text(settings)
+    trained = pretrain(
+        examples=text.rows,
+        vocabulary=text.vocabulary,
+        start=text.start,
+        encoder=_shape(settings),
+        training=_training(settings.pretraining, 0),
+        short_steps=settings.pretraining_rows.short_steps,
+        validations=settings.pretraining.validations,
+    )
+    return Start(trained.model, text.vocabulary)
+
+
+def _text(settings: Settings) -> Text:
+    """The corpus as rows of pieces, those of the checkpoint or learnt ones."""
     imported = None
     if settings.checkpoint is not None:
         imported = import_checkpoint(source=settings.checkpoint, max_length=settings.max_length)
-        if settings.corpus is None:
-            return Start(imported.model, imported.vocabulary)
     corpus = ingest_corpus(source=settings.corpus, cleaning=settings.cleaning, beam=settings.beam).corpus
     if imported is None:
         learnt = settings.vocabulary
@@ -105,31 +174,28 @@ def _start(settings: Settings) -> Start:
         max_length=settings.max_length,
         beam=settings.beam,
     )
-    trained = pretrain(
-        examples=masked.examples,
+    return Text(masked.examples, vocabulary, imported and imported.model)
+
+
+def _shape(settings: Settings) -> EncoderShape | None:
+    """Of an encoder that begins with random weights."""
+    return None if settings.checkpoint is not None else part(settings.encoder, EncoderShape)
+
+
+def _rows(settings: Settings, vocabulary: Handle) -> Node:
+    node: Node = ingest_examples(
         vocabulary=vocabulary,
-        start=imported and imported.model,
-        encoder=None if imported else settings.encoder,
-        training=_training(settings.pretraining, 0),
-        short_steps=settings.pretraining_rows.short_steps,
-    )
-    return Start(trained.model, vocabulary)
-
-
-def _rows(settings: Settings, start: Start) -> Handle:
-    ingested = ingest_examples(
-        vocabulary=start.vocabulary,
         source=settings.examples,
         max_length=settings.max_length,
         stride=settings.stride,
         max_query_length=settings.max_query_length,
     )
-    return ingested.examples
+    return node
 
 
 def _train(settings: Settings, start: Start, rows: Handle, seed: int) -> Trained:
     """All steps of one seed."""
-    teacher = _fine_tune(settings, start, rows, seed).model
+    teacher = _of_seed(settings, seed, _fine_tune(settings, start, rows, seed)).model
     last, student = teacher, None
     if settings.student is not None:
         student = last = _of_seed(
@@ -166,7 +232,7 @@ def _fine_tune(settings: Settings, start: Start, rows: Handle, seed: int) -> Nod
         training=_training(own, seed),
         selection=part(own, Selection),
     )
-    return _of_seed(settings, seed, node)
+    return node
 
 
 def _training(settings: Training | DistillationSettings | PretrainingSettings, seed: int) -> Training:

@@ -11,8 +11,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from keras_bert.adaptation.adapter import Adapter
-from keras_bert.checks import check
 from keras_bert.folders import staged_files
+from keras_bert.kinds import read_kind
 from keras_bert.options.adaptation import ADAPTATIONS, Adaptation
 
 SETTINGS_FILE = "adapter.json"
@@ -48,7 +48,7 @@ def read_settings(folder: Path) -> tuple[Adaptation, dict[str, Any]]:
         raise FileNotFoundError(f"{folder} is no adapter: it has no {SETTINGS_FILE}")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        return read_adaptation(content["adaptation"]), dict(content["task"])
+        return read_kind(content["adaptation"], ADAPTATIONS, "Adaptation"), dict(content["task"])
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} must hold an adapter's settings: {error}") from None
 
@@ -78,19 +78,3 @@ def read_weights(adapter: Adapter, folder: Path) -> None:
             raise ValueError(f"{path}: {odd!r} must have the shape {wanted.get(odd)}, got {found.get(odd)}")
         for name, weight in weights.items():
             weight.assign(arrays[name])
-
-
-def read_adaptation(content: Mapping[str, Any]) -> Adaptation:
-    """An adaptation of its plain values.
-
-    Raises:
-        TypeError: the kind has no such field.
-        ValueError: there is no such kind, or a field breaks a rule.
-    """
-    fields = dict(content)
-    kind = fields.pop("kind", None)
-    check("Adaptation", "kind", kind in ADAPTATIONS, f"be one of {list(ADAPTATIONS)}", kind)
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
-    }
-    return ADAPTATIONS[kind](**values)

@@ -57,6 +57,10 @@ class BaseTokenizer(abc.ABC):
         """Whether a piece goes on with a word that another one began."""
 
     @abc.abstractmethod
+    def count_bytes(self, piece: str) -> int:
+        """How many bytes of UTF-8 a piece stands for, with the space in front of the word that it begins."""
+
+    @abc.abstractmethod
     def tokenize(self, texts: Any) -> tf.RaggedTensor:
         """Ids of the pieces of each text, without special tokens: (batch,) texts -> (batch, pieces) int32.
 

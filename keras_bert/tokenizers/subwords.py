@@ -60,6 +60,10 @@ class SubwordTokenizer(BaseTokenizer):
         """See `BaseTokenizer`."""
         return not piece.startswith(_WORD_MARKS[self.kind])
 
+    def count_bytes(self, piece: str) -> int:
+        """See `BaseTokenizer`; of byte-level pieces each character is a byte."""
+        return len(piece) if self.kind == "bpe" else len(piece.replace(_WORD_MARKS[self.kind], " ").encode())
+
     def tokenize(self, texts: Any) -> tf.RaggedTensor:
         """See `BaseTokenizer`."""
         ids, lengths = tf.numpy_function(self._find, [as_strings("texts", texts)], [tf.int32, tf.int64])

@@ -45,6 +45,10 @@ class Tokenizer(BaseTokenizer):
         """See `BaseTokenizer`."""
         return piece.startswith(CONTINUATION)
 
+    def count_bytes(self, piece: str) -> int:
+        """See `BaseTokenizer`; bytes of the text as it is after lowercasing."""
+        return len(piece.removeprefix(CONTINUATION).encode()) + (not self.continues(piece))
+
     def tokenize(self, texts: Any) -> tf.RaggedTensor:
         """See `BaseTokenizer`; the operations are TensorFlow's, so that they may stand in any graph."""
         return self._wordpiece.tokenize(as_strings("texts", texts))

@@ -17,7 +17,7 @@ from components.dsl.errors import InputError, Refusal
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.orchestrator.launcher import Launcher, StepError, check_node
+from pipeline.orchestrator.launcher import Launcher, Plan, StepError, check_node
 from pipeline.orchestrator.observer import Observer, StepState
 from pipeline.orchestrator.root import CODE, STAGING, Root, locked_root
 from pipeline.orchestrator.source_code import recall, remember
@@ -32,6 +32,7 @@ class StepResult:
         seconds: how long it took in this run.
         outputs: its artifacts by name; empty unless it is `cached` or `ran`.
         message: why it failed or was refused, else empty.
+        worked: how long it took to make the outputs, in this run or in an earlier one; 0 where there are none.
     """
 
     name: str
@@ -39,6 +40,7 @@ class StepResult:
     seconds: float
     outputs: dict[str, Artifact]
     message: str = ""
+    worked: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +156,7 @@ def _run_node(
     if plan.hit is not None:
         outputs = launcher.reuse(plan)
         observer.finished(node.name, "cached", time.monotonic() - began)
-        return _result(launcher, node, "cached", began, outputs), outputs
+        return _result(launcher, store, plan, "cached", began, outputs), outputs
     try:
         with observer.step(node.name, store.last_seconds(node.component.name)) as line:
             outputs = launcher.execute(plan, line)
@@ -163,14 +165,15 @@ def _run_node(
         observer.finished(node.name, state, time.monotonic() - began)
         return StepResult(node.name, state, time.monotonic() - began, {}, str(end)), None
     observer.finished(node.name, "ran", time.monotonic() - began)
-    return _result(launcher, node, "ran", began, outputs), outputs
+    return _result(launcher, store, plan, "ran", began, outputs), outputs
 
 
 def _result(
-    launcher: Launcher, node: Node, state: StepState, began: float, stored: dict[str, StoredArtifact]
+    launcher: Launcher, store: Store, plan: Plan, state: StepState, began: float, stored: dict[str, StoredArtifact]
 ) -> StepResult:
-    outputs = {name: launcher.output(node, name, artifact) for name, artifact in stored.items()}
-    return StepResult(node.name, state, time.monotonic() - began, outputs)
+    outputs = {name: launcher.output(plan.node, name, artifact) for name, artifact in stored.items()}
+    worked = store.seconds_of(plan.key)
+    return StepResult(plan.node.name, state, time.monotonic() - began, outputs, worked=worked)
 
 
 def _state_of(steps: Sequence[StepResult]) -> RunState:

@@ -206,6 +206,19 @@ class Store:
         ).fetchone()
         return None if row is None else float(row[0])
 
+    def seconds_of(self, key: str) -> float:
+        """How long the newest execution took that ran under a key.
+
+        Raises:
+            KeyError: there is none.
+        """
+        row = self._connection.execute(
+            "SELECT seconds FROM executions WHERE key = ? AND state = 'ran' ORDER BY id DESC LIMIT 1", (key,)
+        ).fetchone()
+        if row is None:
+            raise KeyError(key)
+        return float(row[0])
+
     def paths(self) -> set[str]:
         """The paths of all published artifacts, relative to the root."""
         return {path for (path,) in self._connection.execute("SELECT path FROM artifacts WHERE path IS NOT NULL")}

@@ -15,9 +15,10 @@ from components.sources.questions import QuestionSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
+from components.training.on_rows import VALIDATIONS
 from keras_bert.checks import check
 from keras_bert.config import EncoderShape
-from keras_bert.options.adaptation import Bias, Bottleneck, Lora, Prompt
+from keras_bert.options.adaptation import ADAPTATIONS, Adaptation
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.export import Export
 from keras_bert.options.masking import Masking
@@ -27,6 +28,9 @@ from keras_bert.options.selection import Selection
 from keras_bert.options.student import Student
 from keras_bert.options.training import Precision, Training
 from keras_bert.options.vocabulary import VocabularyKind
+from keras_bert.variants.base import Variant
+from keras_bert.variants.registry import VARIANTS
+from pipeline.settings.kinds import by_kind
 
 T = TypeVar("T")
 
@@ -75,12 +79,28 @@ class PretrainingRowsSettings(PretrainingRows):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class EncoderSettings(EncoderShape):
+    """The shape of an encoder; its variant is read as the kind that its table names."""
+
+    variant: Annotated[Variant | None, pydantic.PlainValidator(by_kind(VARIANTS))] = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainingSettings(Training):
-    """How an encoder is pre-trained."""
+    """How an encoder is pre-trained.
+
+    Attributes:
+        validations: on held-out rows, evenly spread over the training.
+    """
 
     epochs: float = 1.0
     learning_rate: float = 1e-4
     precision: Precision = "auto"
+    validations: int = VALIDATIONS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check("PretrainingSettings", "validations", self.validations >= 1, "be at least 1", self.validations)
 
 
 def _choose_weights(value: Any) -> str:
@@ -144,11 +164,6 @@ def _own_if_not(built_in: type) -> pydantic.Discriminator:
     return pydantic.Discriminator(choose)
 
 
-def _choose_kind(value: Any) -> str:
-    """Of records of several kinds that which the key `kind` names."""
-    return f"<{value.get('kind') if isinstance(value, dict) else None}>"
-
-
 def _choose_examples(value: Any) -> str:
     """The built-in task where a table has its keys only, else the user's own rows by the task that they name."""
     if isinstance(value, dict) and not value.keys() - {field.name for field in dataclasses.fields(DocstringTask)}:
@@ -183,7 +198,7 @@ class Settings(pydantic.BaseModel):
     vocabulary: VocabularySettings = VocabularySettings()
     masking: Masking = Masking()
     pretraining_rows: PretrainingRowsSettings = PretrainingRowsSettings()
-    encoder: EncoderShape | None = None
+    encoder: EncoderSettings | None = None
     pretraining: PretrainingSettings = PretrainingSettings()
     checkpoint: Checkpoint | None = None
     examples: (
@@ -199,16 +214,7 @@ class Settings(pydantic.BaseModel):
         | None
     ) = None
     fine_tuning: FineTuningSettings = FineTuningSettings()
-    adaptation: (
-        Annotated[
-            Annotated[Lora, pydantic.Tag("<lora>")]
-            | Annotated[Bottleneck, pydantic.Tag("<bottleneck>")]
-            | Annotated[Prompt, pydantic.Tag("<prompt>")]
-            | Annotated[Bias, pydantic.Tag("<bias>")],
-            pydantic.Discriminator(_choose_kind),
-        ]
-        | None
-    ) = None
+    adaptation: Annotated[Adaptation | None, pydantic.PlainValidator(by_kind(ADAPTATIONS))] = None
     student: Student | None = None
     distillation: DistillationSettings = DistillationSettings()
     quantization: QuantizationSettings | None = None

@@ -14,7 +14,7 @@ from keras_bert.tasks.question_answering import QuestionAnswering
 from pipeline.cli import main
 from pipeline.orchestrator.store import Store
 from tests.pipeline.table_tasks import make_task
-from tests.tiny_job import without, write_job
+from tests.tiny_job import write_job
 
 
 def refused(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -147,65 +147,3 @@ def test_the_command_line_loads_nothing_heavy() -> None:
     code = f"import pipeline.cli, sys; sys.exit(str({heavy} & set(sys.modules)) if {heavy} & set(sys.modules) else 0)"
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
-
-
-def _no_checkpoint(folder: Path) -> None:
-    pass
-
-
-def _no_rows(folder: Path) -> None:
-    (folder / "bert").mkdir()
-    for name in ("config.json", "model.safetensors", "vocab.txt"):
-        (folder / "bert" / name).write_text('{"model_type": "bert"}')
-    (folder / "rows.tsv").unlink()
-
-
-@pytest.mark.parametrize(
-    ("spoil", "arguments", "message"),
-    [
-        (
-            _no_checkpoint,
-            [],
-            "checkpoint must be a folder that exists, got {folder}/bert; checkpoints are not downloaded",
-        ),
-        (_no_checkpoint, ["--seeds", "0"], "seeds must be greater than or equal to 1, got 0"),
-        (_no_checkpoint, ["--set", "name=a b"], "name must match pattern"),
-        (_no_rows, [], "the table must be a file or a folder that exists, got {folder}/rows.tsv"),
-    ],
-)
-def test_fine_tuning_that_cannot_start_is_one_line(
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    spoil: Callable[[Path], None],
-    arguments: list[str],
-    message: str,
-) -> None:
-    write_job(tmp_path)
-    (tmp_path / "task.toml").write_text("[checkpoint]\npath = 'bert'\n[examples]\ntrain = 'rows.tsv'\n")
-    spoil(tmp_path)
-    task, root = str(tmp_path / "task.toml"), tmp_path / "root"
-    assert refused(capfd, "fine-tune", task, "--root", str(root), *arguments).startswith(
-        message.format(folder=tmp_path)
-    )
-    assert not root.exists()
-
-
-def test_a_slip_in_the_last_of_several_tasks_shows_before_any_training(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    write_job(tmp_path)
-    rows = (tmp_path / "rows.tsv").read_bytes()
-    _no_rows(tmp_path)
-    (tmp_path / "rows.tsv").write_bytes(rows)
-    (tmp_path / "first.toml").write_text("[checkpoint]\npath = 'bert'\n[examples]\ntrain = 'rows.tsv'\n")
-    (tmp_path / "second.toml").write_text("[checkpoint]\npath = 'bert'\n[examples]\ntrian = 'rows.tsv'\n")
-    files = [str(tmp_path / name) for name in ("first.toml", "second.toml")]
-    message = "second.toml: examples.train must be set; there is no setting 'examples.trian'; did you mean 'train'?"
-    assert refused(capfd, "fine-tune", *files) == message
-
-
-def test_without_examples_there_is_nothing_to_fine_tune_on(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    settings = write_job(tmp_path)
-    settings.write_text(without("examples", "fine_tuning", "student", "distillation", "quantization", "evaluation"))
-    line = refused(capfd, "fine-tune", str(settings), "--root", str(tmp_path / "root"))
-    assert line == "examples must be set: there is nothing to fine-tune on"

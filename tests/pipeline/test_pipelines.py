@@ -1,5 +1,6 @@
 """The wiring: which steps settings ask for, what each reads from, and which settings reach it."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.options.selection import Selection
 from keras_bert.options.training import Training
 from pipeline.orchestrator.graph import Pipeline, sources_of
-from pipeline.pipelines import fine_tuning, whole
+from pipeline.pipelines import comparing, measuring, whole
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
 STUDENT = "[student]\nnum_layers = 1\n"
@@ -131,25 +132,59 @@ def test_more_seeds_leave_the_steps_of_the_first_ones_as_they_are(tmp_path: Path
     assert all(three[name] == own for name, own in two.items())
 
 
-def test_fine_tuning_is_measured_without_a_student_or_files(tmp_path: Path) -> None:
-    text = CHECKPOINT + EXAMPLES + STUDENT + QUANTIZATION
-    one = fine_tuning(load(tmp_path, text, "name=mine"))
-    assert one.name == "mine"
-    assert reads(one) == {
+def test_tasks_are_compared_without_a_student_or_files(tmp_path: Path) -> None:
+    start = load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + QUANTIZATION, "name=mine")
+    two = load(tmp_path, CHECKPOINT + EXAMPLES, "seeds=2", "max_length=64")
+    pipeline = comparing(start, {"a": start, "b": two})
+    assert pipeline.name == "mine"
+    assert reads(pipeline) == {
         "import_checkpoint": set(),
-        "ingest_examples": {"import_checkpoint"},
-        "fine_tune": {"import_checkpoint", "ingest_examples"},
-        "evaluate": {"fine_tune", "ingest_examples"},
+        "ingest_examples-a": {"import_checkpoint"},
+        "ingest_examples-b": {"import_checkpoint"},
+        "fine_tune-a": {"import_checkpoint", "ingest_examples-a"},
+        "fine_tune-b-0": {"import_checkpoint", "ingest_examples-b"},
+        "fine_tune-b-1": {"import_checkpoint", "ingest_examples-b"},
+        "evaluate-a": {"fine_tune-a", "ingest_examples-a"},
+        "evaluate-b": {"fine_tune-b-0", "fine_tune-b-1", "ingest_examples-b"},
     }
-    several = fine_tuning(load(tmp_path, text, "seeds=2"))
-    assert reads(several)["evaluate"] == {"fine_tune-0", "fine_tune-1", "ingest_examples"}
+    own = values(pipeline)
+    assert [own[f"ingest_examples-{task}"]["max_length"] for task in "ab"] == [128, 64]
+    assert own["import_checkpoint"]["max_length"] == 128
 
 
-def test_fine_tuning_shares_its_steps_with_the_whole(tmp_path: Path) -> None:
-    settings = load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT, "seeds=2")
-    first, all_steps = values(fine_tuning(settings)), values(whole(settings, Path("root")))
-    for name in ("import_checkpoint", "ingest_examples", "fine_tune-0", "fine_tune-1"):
-        assert first[name] == all_steps[name]
+def test_a_comparison_without_tasks_ends_with_pre_training(tmp_path: Path) -> None:
+    assert reads(comparing(load(tmp_path, CORPUS), {})) == FROM_CORPUS
+
+
+def test_a_comparison_shares_its_steps_with_the_whole(tmp_path: Path) -> None:
+    settings = load(tmp_path, CHECKPOINT_AND_CORPUS + EXAMPLES + STUDENT, "seeds=2")
+    compared, all_steps = values(comparing(settings, {"mine": settings})), values(whole(settings, Path("root")))
+    for name in FROM_BOTH:
+        assert compared[name] == all_steps[name]
+    for name in ("ingest_examples", "fine_tune-0", "fine_tune-1"):
+        step, _, seed = name.partition("-")
+        assert compared[f"{step}-mine-{seed}".rstrip("-")] == all_steps[name]
+
+
+@pytest.mark.parametrize(("start", "steps"), [(CORPUS, FROM_CORPUS), (CHECKPOINT_AND_CORPUS, FROM_BOTH)])
+def test_a_step_is_measured_in_the_place_of_pre_training(tmp_path: Path, start: str, steps: dict) -> None:
+    settings = load(tmp_path, start + EXAMPLES, "pretraining.steps=7", "pretraining.batch_size=8")
+    pipeline = measuring(settings, {"mine": settings}, timed=False)
+    vocabulary = "build_vocabulary" if start == CORPUS else "import_checkpoint"
+    expected = {name: own for name, own in steps.items() if name != "pretrain"}
+    assert reads(pipeline) == expected | {"measure_step": steps["pretrain"], "ingest_examples-mine": {vocabulary}}
+    own, trained = values(pipeline), values(comparing(settings, {}))["pretrain"]
+    assert own["measure_step"]["encoder"] == trained["encoder"]
+    assert own["measure_step"]["training"] == Training(batch_size=8), "of the training no more than counts"
+    timed = values(measuring(settings, {}, timed=True))["measure_step"]
+    assert timed["training"] == dataclasses.replace(trained["training"], steps=None), "whatever the budget was"
+    assert timed["timed"]
+
+
+def test_without_a_corpus_there_is_no_step_to_measure(tmp_path: Path) -> None:
+    settings = load(tmp_path, CHECKPOINT + EXAMPLES)
+    pipeline = measuring(settings, {"mine": settings}, timed=True)
+    assert reads(pipeline) == FROM_CHECKPOINT | {"ingest_examples-mine": {"import_checkpoint"}}
 
 
 def test_cheap_steps_come_before_long_ones(tmp_path: Path) -> None:
@@ -197,6 +232,7 @@ def test_steps_get_the_part_of_a_table_that_they_read(tmp_path: Path) -> None:
         ("max_length=64", "mask_examples ingest_examples"),
         ("pretraining.steps=7", "pretrain"),
         ("pretraining_rows.short_steps=0.5", "pretrain"),
+        ("pretraining.validations=5", "pretrain"),
         ("encoder.dropout=0.2", "pretrain"),
         ("pretraining_rows.short_length=32", "mask_examples"),
         ("masking.strategy=spans", "mask_examples"),

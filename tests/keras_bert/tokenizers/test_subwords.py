@@ -90,6 +90,13 @@ def test_words_know_where_they_begin(both):
     assert ids.tolist() == ours.tokenize(["x cow bridge oldest"]).to_list()[0][-len(ids) :]
 
 
+def test_pieces_stand_for_bytes(both):
+    ours, _ = both
+    text = " Überall Regen: 雨! Café"  # nothing of it is changed or left out
+    pieces = [ours.vocabulary[number] for number in ours.tokenize([text]).to_list()[0]]
+    assert sum(map(ours.count_bytes, pieces)) == len(text.encode())
+
+
 def test_saved_loaded_and_pickled(both, tmp_path):
     ours, _ = both
     ours.save(tmp_path)

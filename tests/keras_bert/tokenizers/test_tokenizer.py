@@ -32,6 +32,10 @@ def test_a_cased_tokenizer_keeps_case():
     assert Tokenizer(PIECES, lowercase=False).tokenize(["Hello hello"]).to_list()[0][0] == 1
 
 
+def test_pieces_stand_for_bytes_and_for_the_space_in_front_of_a_word(tokenizer):
+    assert [tokenizer.count_bytes(piece) for piece in ("un", "##affable", "é", "##雨")] == [3, 7, 3, 3]
+
+
 def test_offsets_are_characters_of_the_text(tokenizer):
     text = "né 👍\u200d Worlding"
     found = tokenizer.tokenize_with_offsets([text])

@@ -45,6 +45,8 @@ def test_everything_runs_once_and_is_cached_afterwards(tmp_path: Path) -> None:
     assert isinstance(loud, toy.Text)
     assert loud.read() == "H!"
     assert loud.path == first.step("shout").outputs["loud"].path
+    assert [step.worked for step in again.steps] == [step.worked for step in first.steps]
+    assert all(step.worked > 0 for step in first.steps)
     assert (again.state, again.message) == ("done", "")
 
 

@@ -65,7 +65,9 @@ def test_only_what_ran_is_found(store: Store) -> None:
     made = add(store, "k", "f")
     store.record(Execution(run, "node", "node", "k", "cached", 0.0), {}, {"out": made})
     assert store.find("k") == {"out": made}
-    assert store.last_seconds("node") == 2.0
+    assert store.last_seconds("node") == store.seconds_of("k") == 2.0
+    with pytest.raises(KeyError):
+        store.seconds_of("other")
     assert [e.state for e in store.executions(run)] == ["failed", "cached"]
     assert store.executions(run)[0].message == "broken"
 

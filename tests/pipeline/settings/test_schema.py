@@ -145,7 +145,7 @@ def test_class_weights_are_a_word_or_a_table(tmp_path: Path) -> None:
             "adaptation.kind=lorra",
             "adaptation.kind must be one of ['lora', 'bottleneck', 'prompt', 'bias'], got 'lorra'; ",
         ),
-        ("adaptation.rank=4", "adaptation.kind must be one of ['lora', 'bottleneck', 'prompt', 'bias'], got 'None'"),
+        ("adaptation.rank=4", "adaptation.kind must be set"),
         ("adaptation={kind='lora', rank=0}", "adaptation.rank must be at least 1, got 0"),
         ("adaptation={kind='lora', size=8}", "adaptation.size must be left out, as it does not go with the other keys"),
         ("adaptation={kind='prompt', token=8}", "there is no setting 'adaptation.token'; did you mean 'tokens'?"),

@@ -1,0 +1,1 @@
+"""Variants under one budget: how they are read, run, and told apart."""

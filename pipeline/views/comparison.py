@@ -1,0 +1,136 @@
+"""What a person sees of a comparison: a row a variant, in the terminal and as Markdown."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from components.scoring.model_card import format_score
+from pipeline.views.terminal import write
+
+Content = Mapping[str, Any]
+# A cell's lines.
+Cell = list[str]
+
+
+def show_comparison(content: Content, console: Console) -> None:
+    """Prints the table and what it takes to read it."""
+    headings, rows = table_of(content)
+    table = Table(show_lines=any(len(cell) > 1 for row in rows for cell in row))
+    for number, heading in enumerate(headings):
+        table.add_column(Text(heading), justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("\n".join(cell)) for cell in row))
+    console.print(table)
+    for note in notes_of(content):
+        write(console, note)
+
+
+def render_comparison(content: Content) -> str:
+    """The same as Markdown."""
+    headings, rows = table_of(content)
+    lines = [
+        headings,
+        ["---", *(["---:"] * (len(headings) - 1))],
+        *(["<br>".join(cell) for cell in row] for row in rows),
+    ]
+    table = "\n".join(f"| {' | '.join(_escape(cell) for cell in line)} |" for line in lines)
+    notes = "\n".join(f"- {_escape(note)}" for note in notes_of(content))
+    return f"# {content['name']}\n\n{table}\n\n{notes}\n"
+
+
+def table_of(content: Content) -> tuple[list[str], list[list[Cell]]]:
+    """Headings, and a row a variant."""
+    variants = content["variants"]
+    first = variants[content["baseline"]]
+    trained = any("pretraining" in record for record in variants.values())
+    headings = ["variant", "parameters"]
+    if trained:
+        headings += ["steps", "FLOPs", "min", "held-out loss", *(["bits a byte"] if content["pieces_differ"] else [])]
+    headings += [f"{name} {score['metric'].replace('_', ' ')}".strip() for name, score in first["tasks"].items()]
+    rows = []
+    for name, record in variants.items():
+        row = [[name], [_short(record["parameters"])]]
+        if trained:
+            row += _pretraining_cells(record.get("pretraining"), content["pieces_differ"])
+        rows.append([*row, *(_score_cell(score) for score in record["tasks"].values())])
+    return headings, rows
+
+
+def _pretraining_cells(spent: Mapping[str, Any] | None, bytes_too: bool) -> list[Cell]:
+    if spent is None:
+        return [[""]] * (5 if bytes_too else 4)
+    last = spent["curve"][-1]
+    losses = [f"{last[unit]:.3f}" for unit in ("loss", "bits_a_byte")[: 2 if bytes_too else 1]]
+    shown = [[f"({loss})" if spent["unlike"] else loss] for loss in losses]
+    return [[f"{spent['steps']:,}"], [f"{spent['flops']:.2e}"], [f"{spent['seconds'] / 60:.1f}"], *shown]
+
+
+def _score_cell(score: Mapping[str, Any]) -> Cell:
+    found = score.get("difference")
+    if found is None:
+        return [format_score(score)]
+    mark = " **" if found["holm"] else " *" if found["significant"] else ""
+    between = "" if found["low"] is None else f" [{100 * found['low']:+.2f}, {100 * found['high']:+.2f}]"
+    return [format_score(score), f"{100 * found['mean']:+.2f}{between}{mark}"]
+
+
+def notes_of(content: Content) -> Iterator[str]:
+    """What it takes to read the table, a line each."""
+    variants, baseline = content["variants"], content["baseline"]
+    budget = content["budget"]
+    if budget is not None:
+        amount = f"{budget['amount']:.3g} FLOPs" if budget["unit"] == "flops" else f"{budget['amount'] / 60:g} minutes"
+        yield f"budget: {amount} of pre-training for each variant, as whole steps of its own cost"
+    spent = {name: record["pretraining"] for name, record in variants.items() if "pretraining" in record}
+    if spent:
+        yield "FLOPs: of all products of the training steps; min: of the step as it ran, validations included"
+        yield from _notes_on_losses(spent, baseline, content["pieces_differ"])
+    tasks = {name: score for name, score in variants[baseline]["tasks"].items() if "rows" in score}
+    if tasks:
+        rows = ", ".join(f"{name} {score['rows']}" for name, score in tasks.items())
+        yield f"scores: x 100, on test rows ({rows}){_over(content['seeds'])}"
+    if tasks and len(variants) > 1:
+        yield from _notes_on_differences(content)
+
+
+def _over(seeds: int) -> str:
+    return f"; mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
+
+
+def _notes_on_losses(spent: Mapping[str, Mapping[str, Any]], baseline: str, bytes_too: bool) -> Iterator[str]:
+    names = sorted({each["loss"].replace("_", " ") for each in spent.values()})
+    yield f"held-out loss: {', '.join(names)}, in nats a prediction, after the last step"
+    if bytes_too:
+        yield "bits a byte: that loss spread over the bytes of the predicted pieces, as vocabularies differ"
+    unlike = {name: each["unlike"] for name, each in spent.items() if each["unlike"]}
+    if unlike:
+        told = ", ".join(f"{name} ({', '.join(keys)})" for name, keys in unlike.items())
+        yield f"in brackets: losses of other predictions than {baseline}'s, not to be compared with it: {told}"
+
+
+def _notes_on_differences(content: Content) -> Iterator[str]:
+    baseline, seeds = content["baseline"], content["seeds"]
+    if seeds == 1:
+        yield f"below a score: its difference from {baseline}'s; one seed tells nothing of chance"
+        return
+    marks = f"; * p <= 0.05; ** also among all {content['tests']} that were tested (Holm 1979)"
+    yield (
+        f"below a score: its difference from {baseline}'s and the 95 % interval, by the t-test of pairs of seeds"
+        f"{marks if content['tests'] else '; none has a spread over seeds that could be tested'}"
+    )
+    weak = ", so that only large ones show" if seeds < 5 else ""
+    yield (
+        f"{seeds} seeds: the interval reaches {content['half_width']:.1f} standard deviations of the differences to "
+        f"each side{weak}; seeds are of fine-tuning: how another pre-training would turn out they do not tell"
+    )
+
+
+def _short(number: float) -> str:
+    return f"{number / 1e6:.2f} M" if number >= 1e6 else f"{number:,}"
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*")

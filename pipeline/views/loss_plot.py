@@ -1,0 +1,142 @@
+"""Held-out loss over compute, a line a variant: for a page, and readable in grey."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FILES = ("loss_over_compute.svg", "loss_over_compute.png")
+
+# After Okabe and Ito (2008) and Tol (2021), of several lightnesses, which are left of them in grey; marks and names
+# at the ends tell the rest. The baseline is black.
+_COLORS = ("#332288", "#0072B2", "#AA4499", "#009E73", "#D55E00", "#56B4E9", "#CC9900", "#999999")
+_MARKERS = "oDsv^P<>X"
+_STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#555555",
+    "axes.labelcolor": "#333333",
+    "xtick.color": "#555555",
+    "ytick.color": "#555555",
+    "axes.grid": True,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.7,
+    "svg.hashsalt": "loss over compute",
+    "svg.fonttype": "none",
+}
+# Of the axis: from there on its ends are so far apart that equal factors tell more than equal steps.
+_LOGARITHMIC_FROM = 10.0
+# Between the labels at the ends of two lines, in points.
+_LINE_HEIGHT = 11.5
+
+
+class End(NamedTuple):
+    """Where a line ends, and how its name is written there."""
+
+    x: float
+    y: float
+    name: str
+    color: str
+    weight: str
+
+
+def draw_losses(content: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Draws the losses of a comparison over operations and over minutes; gives the files, none without pre-training.
+
+    Where vocabularies differ losses are in bits a byte. Dashed lines are of other predictions than the baseline's.
+    """
+    lines = {name: each["pretraining"] for name, each in content["variants"].items() if "pretraining" in each}
+    if not lines:
+        return []
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(11.0, 4.4), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True)
+        unit = "bits_a_byte" if content["pieces_differ"] else "loss"
+        told = "held-out loss, bits a byte" if content["pieces_differ"] else "held-out loss, nats a prediction"
+        left.set_ylabel(told)
+        left.set_xlabel("training FLOPs")
+        right.set_xlabel("minutes")
+        for axes, across, scale in ((left, "flops", 1.0), (right, "seconds", 60.0)):
+            _draw(axes, lines, content["baseline"], across, scale, unit)
+        if any(each["unlike"] for each in lines.values()):
+            text = f"dashed: other predictions than {content['baseline']}'s; heights do not compare"
+            left.set_title(text, loc="left", fontsize=8.5, color="#555555")
+        files = [folder / name for name in FILES]
+        for file in files:
+            # No date: equal comparisons give equal files.
+            figure.savefig(file, dpi=160, metadata={"Date": None} if file.suffix == ".svg" else {"Software": None})
+    return files
+
+
+def _draw(
+    axes: "Axes", lines: Mapping[str, Mapping[str, Any]], baseline: str, across: str, scale: float, unit: str
+) -> None:
+    places = [entry[across] / scale for each in lines.values() for entry in each["curve"]]
+    _set_ticks(axes, is_logarithmic=max(places) >= _LOGARITHMIC_FROM * min(places))
+    ends = []
+    for number, (name, each) in enumerate(lines.items()):
+        curve = [(entry[across] / scale, entry[unit]) for entry in each["curve"]]
+        color = "black" if name == baseline else _COLORS[(number - 1) % len(_COLORS)]
+        axes.plot(
+            *zip(*curve, strict=True),
+            color=color,
+            linewidth=2.2 if name == baseline else 1.5,
+            linestyle=(0, (4, 2)) if each["unlike"] else "-",
+            marker=_MARKERS[number % len(_MARKERS)],
+            markersize=4.5,
+            markeredgecolor="white",
+            markeredgewidth=0.6,
+            zorder=4 if name == baseline else 3,
+            clip_on=False,
+        )
+        ends.append(End(*curve[-1], name, color, "bold" if name == baseline else "normal"))
+    axes.margins(x=0.02, y=0.08)
+    _label(axes, sorted(ends, key=lambda end: end.y))
+
+
+def _set_ticks(axes: "Axes", *, is_logarithmic: bool) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+    if is_logarithmic:
+        axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if is_logarithmic else MaxNLocator(6))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.3g}".replace("e+0", "e").replace("e+", "e")))
+
+
+def _label(axes: "Axes", ends: Sequence[End]) -> None:
+    """Names each line beside its end, the names moved apart where they would lie upon each other."""
+    low, high = axes.get_ylim()
+    a_point = (high - low) / (axes.get_window_extent().height * 72 / axes.figure.dpi)
+    for end, place in zip(ends, spread([end.y for end in ends], _LINE_HEIGHT * a_point), strict=True):
+        leader = {"arrowstyle": "-", "color": end.color, "linewidth": 0.5, "alpha": 0.6, "shrinkB": 3}
+        axes.annotate(
+            end.name,
+            xy=(end.x, end.y),
+            xytext=(1.03, place),
+            textcoords=("axes fraction", "data"),
+            va="center",
+            color=end.color,
+            fontweight=end.weight,
+            arrowprops={**leader, "relpos": (0.0, 0.5)},
+            annotation_clip=False,
+        )
+
+
+def spread(wanted: Sequence[float], least: float) -> list[float]:
+    """Places at least so far apart, near to those that are wanted, ascending: blocks that touch become one."""
+    blocks: list[tuple[float, int]] = []
+    for place in wanted:
+        middle, count = place, 1
+        while blocks and middle - least * (count - 1) / 2 < blocks[-1][0] + least * (blocks[-1][1] + 1) / 2:
+            other, size = blocks.pop()
+            middle, count = (middle * count + other * size) / (count + size), count + size
+        blocks.append((middle, count))
+    return [middle + least * (number - (count - 1) / 2) for middle, count in blocks for number in range(count)]

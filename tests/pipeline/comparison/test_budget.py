@@ -1,0 +1,41 @@
+"""Budgets become steps."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from components.artifacts.step_cost import COST_FILE, StepCost
+from components.dsl.errors import InputError
+from pipeline.comparison.budget import Budget, Cost
+
+
+def cost(folder: Path, *entries: dict[str, float]) -> Cost:
+    (folder / COST_FILE).write_text(json.dumps({"lengths": entries, "bytes_a_piece": 4.5}))
+    return Cost.read(StepCost(folder), short=0.9)
+
+
+def test_the_most_steps_that_the_budget_pays(tmp_path: Path) -> None:
+    found = cost(tmp_path, {"length": 16, "flops": 100, "seconds": 0.5}, {"length": 64, "flops": 500, "seconds": 2.0})
+    assert found == Cost((100, 500), (0.5, 2.0), 4.5, 0.9)
+    assert Budget("flops", 1400).steps(found) == 10, "nine short ones and a long one"
+    assert Budget("flops", 1399).steps(found) == 9
+    assert Budget("seconds", 6.5).steps(found) == 10
+    assert [found.flops_after(done, 10) for done in (0, 9, 10)] == [0, 900, 1400]
+
+
+def test_a_budget_that_pays_no_step_says_what_one_costs(tmp_path: Path) -> None:
+    found = cost(tmp_path, {"length": 64, "flops": 5.5e9, "seconds": 3.0})
+    with pytest.raises(InputError, match=r"^--flops must be enough for a step, 5.5e\+09, got 1e\+09$"):
+        Budget("flops", 1e9).steps(found)
+    with pytest.raises(InputError, match=r"^--minutes must be enough for a step, 0.05, got 0.01$"):
+        Budget("seconds", 0.6).steps(found)
+
+
+def test_one_budget_or_none() -> None:
+    assert Budget.of(None, None) is None
+    assert Budget.of(2e14, None) == Budget("flops", 2e14)
+    assert Budget.of(None, 1.5) == Budget("seconds", 90.0)
+    for flops, minutes in ((0.0, None), (None, -1.0), (float("nan"), None), (1.0, 1.0)):
+        with pytest.raises(InputError):
+            Budget.of(flops, minutes)

@@ -1,0 +1,226 @@
+"""What is compared: tasks over variants, and all that is refused before anything starts."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.dsl.errors import InputError
+from pipeline.cli import main
+from pipeline.comparison.budget import Budget
+from pipeline.comparison.contenders import POINTS, Contender, load_contenders
+from pipeline.settings.files import load_settings
+from tests.tiny_job import without, write_job
+
+AFTER = ("examples", "fine_tuning", "student", "distillation", "quantization", "evaluation")
+BUDGET = Budget("flops", 1e9)
+CHECKPOINT = "[checkpoint]\npath = 'bert'\n"
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """Two variants, two tasks, and a checkpoint that is looked at, but not read."""
+    write_job(tmp_path)
+    (tmp_path / "base.toml").write_text(without(*AFTER))
+    (tmp_path / "spans.toml").write_text("extends = 'base.toml'\n[masking]\nstrategy = 'spans'\n")
+    (tmp_path / "first.toml").write_text("[examples]\ntrain = 'rows.tsv'\n[fine_tuning]\nepochs = 2.0\n")
+    (tmp_path / "second.toml").write_text("max_length = 8\npooling = 'cls'\n[examples]\ntrain = 'rows.tsv'\n")
+    (tmp_path / "start.toml").write_text(CHECKPOINT)
+    (tmp_path / "bert").mkdir()
+    for name in ("config.json", "model.safetensors", "vocab.txt"):
+        (tmp_path / "bert" / name).write_text('{"model_type": "bert"}')
+    return tmp_path
+
+
+def load_all(
+    job: Path, files: str, tasks: str = "", *overrides: str, budget: Budget | None = BUDGET
+) -> list[Contender]:
+    paths = [[job / f"{name}.toml" for name in names.split()] for names in (files, tasks)]
+    return load_contenders(paths[0], paths[1], overrides, budget)
+
+
+def test_tasks_are_laid_over_each_variant(job: Path) -> None:
+    variants = load_all(job, "base spans", "first second", "fine_tuning.learning_rate=0.5", "seeds=3")
+    assert [(variant.name, list(variant.tasks)) for variant in variants] == [
+        ("base", ["first", "second"]),
+        ("spans", ["first", "second"]),
+    ]
+    for variant, strategy in zip(variants, ("tokens", "spans"), strict=True):
+        first, second = variant.tasks.values()
+        assert (variant.start.masking.strategy, variant.start.max_length) == (strategy, 16)
+        assert (first.max_length, first.fine_tuning.epochs, first.pooling) == (16, 2.0, "mean")
+        assert (second.max_length, second.fine_tuning.epochs, second.pooling) == (8, 3.0, "cls")
+        assert all(task.fine_tuning.learning_rate == 0.5 and task.seeds == 3 for task in (first, second))
+
+
+def test_a_task_takes_the_place_of_the_variants_own_examples(job: Path) -> None:
+    (job / "own.toml").write_text("extends = 'base.toml'\n[examples]\nrows = 300\n[evaluation]\nmetric = 'mcc'\n")
+    (variant,) = load_all(job, "own", "first")
+    assert variant.tasks["first"].examples == load_all(job, "base", "first")[0].tasks["first"].examples
+    assert variant.tasks["first"].evaluation.metric == ""
+
+
+def test_without_tasks_variants_bring_their_examples_or_are_but_pre_trained(job: Path) -> None:
+    (job / "own.toml").write_text("extends = 'base.toml'\n[examples]\ntrain = 'rows.tsv'\n")
+    (job / "other.toml").write_text("extends = 'own.toml'\n[masking]\nrate = 0.3\n")
+    assert [list(variant.tasks) for variant in load_all(job, "own other")] == [["classification"]] * 2
+    assert [variant.tasks for variant in load_all(job, "base spans")] == [{}, {}]
+
+
+def test_lines_get_points_where_nobody_says_how_many(job: Path) -> None:
+    (job / "few.toml").write_text("extends = 'base.toml'\n[pretraining]\nvalidations = 3\n")
+    assert [each.start.pretraining.validations for each in load_all(job, "base few")] == [POINTS, 3]
+    assert load_settings(job / "base.toml").pretraining.validations == 2
+
+
+def test_a_checkpoint_may_be_as_long_as_the_longest_task(job: Path) -> None:
+    (variant,) = load_all(job, "start", "second first", budget=None)
+    assert variant.start.max_length == 128, "that of the task which says nothing of it"
+    assert [task.max_length for task in variant.tasks.values()] == [8, 128]
+
+
+def _spoil(name: str, text: str) -> Callable[[Path], Any]:
+    return lambda job: (job / f"{name}.toml").write_text(text)
+
+
+def _nothing(_: Path) -> None:
+    pass
+
+
+def _other_text(job: Path) -> None:
+    (job / "more").mkdir()
+    (job / "more" / "a.txt").write_text("another text\n\nof two documents")
+    _spoil("spans", "extends = 'base.toml'\n[corpus]\npath = 'more'\n")(job)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "files", "tasks", "message"),
+    [
+        (_nothing, "base", "", "there must be several settings files to compare, or a --task to try one on, got "),
+        (_nothing, "base spans base", "", "settings files must have names of their own, got 'base' twice"),
+        (_nothing, "base spans", "first first", "tasks must have names of their own, got 'first' twice"),
+        (_nothing, "base gone", "", "gone.toml: the settings file {job}/gone.toml does not exist"),
+        (_nothing, "start base", "first", "start.toml: corpus must be set where there is a budget of pre-training, "),
+        (
+            _spoil("spans", "[corpus]\npath = 'texts'\n"),
+            "base spans",
+            "",
+            "spans.toml: encoder must be set where there is no [checkpoint]: the shape of the encoder to pre-train",
+        ),
+        (_other_text, "base spans", "first", "spans.toml: corpus must hold the same text as that of base.toml, got "),
+        (
+            _spoil("first", "name = 'x'\n[examples]\ntrain = 'rows.tsv'\n"),
+            "base spans",
+            "first",
+            "first.toml: name must be left out of a task, which may have examples, fine_tuning, max_length, stride, ",
+        ),
+        (
+            _spoil("first", "[fine_tuning]\n"),
+            "base spans",
+            "first",
+            "first.toml: examples must be set: there is nothing to fine-tune on",
+        ),
+        (
+            _spoil("first", "[examples]\ntrian = 'x'\n"),
+            "base spans",
+            "first",
+            "base.toml: with first.toml laid over it, examples.train must be set; there is no setting 'examples.trian'",
+        ),
+        (
+            _spoil("first", "max_length = 32\n[examples]\ntrain = 'rows.tsv'\n"),
+            "base spans",
+            "second first",
+            "base.toml: max_length must be at least 32, that of a task, got 16",
+        ),
+        (
+            _spoil("first", "[examples]\ntrain = 'rows.tsv'\nlabel = 'class'\n"),
+            "base spans",
+            "second first",
+            "base.toml: with first.toml laid over it, the table {job}/rows.tsv has no column 'class'",
+        ),
+        (
+            _spoil("first", "[examples]\ntrain = 'rows.tsv'\n[evaluation]\nmetric = 'spearman'\n"),
+            "base spans",
+            "second first",
+            "base.toml: with first.toml laid over it, evaluation.metric must be one of ['accuracy', 'macro_f1', 'mcc']",
+        ),
+        (
+            _spoil("spans", "extends = 'base.toml'\n[examples]\ntrain = 'rows.tsv'\n"),
+            "base spans",
+            "",
+            "spans.toml: examples must be those of base.toml where there is no --task",
+        ),
+        (
+            _spoil("spans", "extends = 'base.toml'\n[fine_tuning]\nseed = 5\n"),
+            "base spans",
+            "second",
+            "spans.toml: fine_tuning.seed must be 0 as in base.toml, to pair seeds, got 5",
+        ),
+    ],
+)
+def test_what_cannot_be_compared(
+    job: Path, spoil: Callable[[Path], None], files: str, tasks: str, message: str
+) -> None:
+    spoil(job)
+    with pytest.raises(InputError) as caught:
+        load_all(job, files, tasks)
+    assert str(caught.value).startswith(message.format(job=job))
+    assert "\n" not in str(caught.value)
+
+
+def test_the_variants_and_tasks_in_the_repository_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.comparison.contenders.check_data", lambda settings: None)
+    folder = Path(__file__).parents[3] / "benchmarks" / "compare"
+    tasks = [folder / f"{name}.toml" for name in ("sst2", "wnut17")]
+    files = sorted(set(folder.glob("*.toml")) - {*tasks, folder / "base.toml"})
+    base, *others = load_contenders([folder / "base.toml", *files], tasks, [], BUDGET)
+    assert len(others) == len(files) >= 5
+    for other in others:
+        assert other.start != base.start, other.name
+        assert list(other.tasks) == ["sst2", "wnut17"]
+
+
+def test_without_a_budget_a_checkpoint_may_stand_beside_a_corpus(job: Path) -> None:
+    assert [variant.name for variant in load_all(job, "start base", "second", "max_length=16", budget=None)] == [
+        "start",
+        "base",
+    ]
+
+
+def test_data_is_looked_at_once(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr("pipeline.comparison.contenders.check_data", seen.append)
+    variants = load_all(job, "base spans start", "second first", "max_length=16", budget=None)
+    assert seen == [*variants[0].tasks.values(), variants[2].tasks["second"]]
+
+
+def test_a_checkpoint_that_is_not_there_shows_before_anything_starts(job: Path) -> None:
+    (job / "start.toml").write_text("[checkpoint]\npath = 'gone'\n")
+    with pytest.raises(InputError) as caught:
+        load_all(job, "start", "first", budget=None)
+    rule = f"checkpoint must be a folder that exists, got {job}/gone; checkpoints are not downloaded"
+    assert str(caught.value).startswith(f"start.toml: with first.toml laid over it, {rule}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--flops", "0"], "--flops must be positive and finite, got 0"),
+        (["--minutes", "inf"], "--minutes must be positive and finite, got inf"),
+        (["--flops", "1e9", "--minutes", "5"], "--minutes must be left out where --flops is given, got 5 and 1e+09"),
+        (["--seeds", "2"], "base.toml: seeds must be left out where there is no [examples], as no step would read it"),
+        (["--name", "a b"], "base.toml: name must match pattern"),
+        (["--task", "{job}/gone.toml"], "gone.toml: the settings file {job}/gone.toml does not exist"),
+    ],
+)
+def test_a_command_that_cannot_start_is_one_line(
+    job: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    files = [str(job / name) for name in ("base.toml", "spans.toml")]
+    root = job / "root"
+    given = [argument.format(job=job) for argument in arguments]
+    assert main(["compare", *files, "--root", str(root), *given]) == 2
+    printed = capfd.readouterr()
+    assert printed.err.startswith(f"error: {message.format(job=job)}")
+    assert (printed.out, printed.err.count("\n"), root.exists()) == ("", 1, False)
