@@ -20,7 +20,9 @@ def read_kind(content: Mapping[str, Any], kinds: Mapping[str, type[T]], owner: s
         ValueError: there is no such kind, or a field breaks a rule of its kind.
         TypeError: the kind has no such field.
     """
-    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
+    }
     kind = fields.pop("kind", None)
     check(owner, "kind", kind in kinds, f"be one of {list(kinds)}", kind)
     return kinds[kind](**fields)
