@@ -57,6 +57,8 @@ def _write(config: EncoderConfig) -> dict[str, Any]:
         "local_rope_theta": variant.local_theta,
         "local_attention": variant.window,
         "embedding_dropout": variant.embedding_dropout,
+        # Its defaults are numbers of the released vocabulary.
+        **dict.fromkeys(("bos_token_id", "cls_token_id", "eos_token_id", "sep_token_id")),
         "classifier_activation": WRITTEN_ACTIVATIONS[config.activation],
     }
 

@@ -111,3 +111,13 @@ def test_a_rate_of_its_own_drops_embeddings():
         model = build_encoder(config, pooler=False)
         same = np.array_equal(*(model(INPUTS, training=training)["sequence_output"] for training in (False, True)))
         assert same == (rate == 0)
+
+
+@pytest.mark.parametrize(("layers", "farthest"), [((), 2), ((0,), 6), ((1,), 6)])
+def test_how_far_a_token_is_seen(layers, farthest):
+    model = build_encoder(dataclasses.replace(CONFIG, variant=Modern(window=2, global_layers=layers)), pooler=False)
+    inputs = {"token_ids": np.arange(7, dtype="int32")[None], "padding_mask": np.ones((1, 7), "int32")}
+    other = {**inputs, "token_ids": np.array([[0, 1, 2, 3, 4, 5, 19]], "int32")}
+    states = [np.asarray(model(each)["sequence_output"])[0] for each in (inputs, other)]
+    changed = np.flatnonzero(np.any(states[0] != states[1], axis=-1))
+    assert changed.tolist() == list(range(6 - farthest, 7))
