@@ -10,7 +10,7 @@ from keras_bert.variants.registry import read_variant
 
 Activation = Literal["gelu_tanh", "gelu_erf", "relu"]
 
-PoolerActivation = Literal["tanh", "gelu_erf", "relu"]
+PoolerActivation = Literal["tanh", "gelu_erf", "relu", "none"]
 
 _ACTIVATIONS = get_args(Activation)
 _POOLER_ACTIVATIONS = get_args(PoolerActivation)
@@ -68,6 +68,8 @@ class EncoderShape:
         check(owner, "embedding_size", size is None or size >= 1, "be at least 1", size)
         whole = self.hidden_size % self.num_heads == 0
         check(owner, "hidden_size", whole, f"be a multiple of num_heads={self.num_heads}", self.hidden_size)
+        if self.variant is not None:
+            self.variant.check_shape(owner, self)
 
     def encoder_config(self, vocabulary_size: int, max_length: int) -> "EncoderConfig":
         """The configuration of an encoder of this shape."""
@@ -82,7 +84,7 @@ class EncoderConfig(EncoderShape):
     Attributes:
         vocabulary_size: rows of the token embedding.
         max_length: the longest sequence in tokens.
-        pooler_activation: of the pooler; tanh in BERT.
+        pooler_activation: of the pooler; tanh in BERT. With `none` it has no weights: it gives the first token's state.
         pooler_dropout: rate on the first token's state before the pooler; 0 in BERT.
         layer_norm_epsilon: added to the variance (1e-12 in the released code).
     """

@@ -7,6 +7,7 @@ from typing import Any
 
 from keras_bert.checks import check
 from keras_bert.config import EncoderConfig
+from keras_bert.variants.bottleneck import Bottleneck
 
 # Turc et al. 2019, "Well-Read Students Learn Better", table 1: layers, hidden size; one head for every 64 units.
 _SHAPES = {
@@ -37,6 +38,13 @@ _ROBERTA = {"num_segments": 1, "position_offset": 2, "layer_norm_epsilon": 1e-5}
 _DISTILBERT = {"num_segments": 0, "pooler_activation": "relu"}
 _ELECTRA = {"pooler_activation": "gelu_erf"}
 _ALBERT = {"embedding_size": 128, "shared_layers": True, "activation": "gelu_tanh"}
+_MOBILEBERT = {
+    "intermediate_size": 512,
+    "embedding_size": 128,
+    "activation": "relu",
+    "dropout": 0.0,
+    "pooler_activation": "none",
+}
 _NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
 
 RELEASED: dict[str, dict[str, Any]] = {
@@ -60,6 +68,11 @@ RELEASED: dict[str, dict[str, Any]] = {
     "albert-large-v2": _shape(24, 1024, 16, 30000, **_ALBERT, **_NO_DROPOUT),
     "albert-xlarge-v2": _shape(24, 2048, 16, 30000, **_ALBERT, **_NO_DROPOUT),
     "albert-xxlarge-v2": _shape(12, 4096, 64, 30000, **_ALBERT, **_NO_DROPOUT),
+    # Sun et al. 2020, table 1; google-research/mobilebert, config/.
+    "mobilebert-uncased": _shape(24, 512, 4, 30522, **_MOBILEBERT, variant=Bottleneck()),
+    "mobilebert-tiny-uncased": _shape(
+        24, 512, 4, 30522, **_MOBILEBERT, variant=Bottleneck(feed_forwards=2, bottleneck_attention=True)
+    ),
     # Jiao et al. 2020, section 4.2; Wang et al. 2020, table 4.
     "tinybert-4l-312d": _shape(4, 312, 12, 30522, intermediate_size=1200),
     "tinybert-6l-768d": _shape(6, 768, 12, 30522),

@@ -5,9 +5,9 @@ from typing import Any
 
 from keras_bert.config import EncoderConfig
 from keras_bert.interop.family import Family
-from keras_bert.interop.rows import bert
+from keras_bert.interop.rows import bert, bottleneck
 
-FAMILIES: dict[str, Family] = {family.name: family for family in bert.FAMILIES}
+FAMILIES: dict[str, Family] = {family.name: family for family in (*bert.FAMILIES, *bottleneck.FAMILIES)}
 
 
 def find_family(name: Any, where: str) -> Family:

@@ -83,6 +83,8 @@ class Family:
         classes: our tasks that have a class, and `BOTH_HEADS` where there is one with a second head.
         keys: our field -> the key of `config.json`, those alone that a family has.
         fixed: our field -> its value in all checkpoints of the family.
+        values: our field -> their value -> ours, where these are not the same.
+        defaults: key -> its value in files that leave it out.
         only: key -> the one value that is supported.
         classifier_dropout: task -> the key of the rate before the output layer, for regression that of classification;
             where the key is absent or null, the rate is that of the encoder's `dropout`.
@@ -104,6 +106,8 @@ class Family:
     classes: tuple[str, ...] = tuple(CLASSES)
     keys: Mapping[str, str] = dataclasses.field(default_factory=lambda: KEYS)
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    values: Mapping[str, Mapping[Any, Any]] = dataclasses.field(default_factory=dict)
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     only: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     classifier_dropout: Mapping[str, str] = dataclasses.field(
         default_factory=lambda: dict.fromkeys(("classification", "token_classification"), "classifier_dropout")
@@ -160,6 +164,9 @@ class Family:
             found = getattr(config, name)
             if found != value and name not in _OF_THE_TRAINING and (pooler or name != "pooler_activation"):
                 return f"{name} must be {value!r}, got {found!r}"
+        for name, known_values in self.values.items():
+            if getattr(config, name) not in known_values.values():
+                return f"{name} must be one of {list(known_values.values())}, got {getattr(config, name)!r}"
         if "num_segments" in self.keys and not config.num_segments:
             return "num_segments must be at least 1, got 0"
         return None

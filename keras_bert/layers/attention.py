@@ -26,6 +26,8 @@ class AttentionBias(keras.layers.Layer):
 class SelfAttention(keras.layers.Layer):
     """softmax(Q K^T / sqrt(head_size) + bias) V, over all heads at once, then the output projection.
 
+    V may be read from other states than Q and K, of any width.
+
     Args:
         num_heads: attention heads.
         dropout: rate on the attention probabilities.
@@ -41,14 +43,14 @@ class SelfAttention(keras.layers.Layer):
             setattr(self, tap, Tap(tap))
         self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
-    def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> None:
-        """Makes the query, key, value and output projections, each (hidden, hidden)."""
+    def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, values_shape: Any = None) -> None:
+        """Makes the query, key, value and output projections, each (hidden, hidden) but value's (values, hidden)."""
         hidden_size = inputs_shape[-1]
         assert hidden_size is not None
         self.head_size = hidden_size // self.num_heads
         for name in ("query", "key", "value", "output_projection"):
             dense = Dense(hidden_size, self.initializer_range, name=name, dtype=self.dtype_policy)
-            dense.build(inputs_shape)
+            dense.build((values_shape or inputs_shape) if name == "value" else inputs_shape)
             setattr(self, name, dense)
 
     def _split_heads(self, x: Any, shape: Any) -> Any:
@@ -59,13 +61,13 @@ class SelfAttention(keras.layers.Layer):
         """
         return ops.transpose(ops.reshape(x, (shape[0], shape[1], self.num_heads, self.head_size)), (0, 2, 1, 3))
 
-    def call(self, inputs: Any, attention_bias: Any, training: bool = False) -> Any:
-        """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
+    def call(self, inputs: Any, attention_bias: Any, values: Any = None, training: bool = False) -> Any:
+        """(batch, length, hidden), bias (batch, 1, 1, length), what V reads if not that -> (batch, length, hidden)."""
         shape = ops.shape(inputs)
         scaled = ops.multiply(self.query(inputs), 1 / math.sqrt(self.head_size))
         query = self._split_heads(self.query_tap(scaled, training), shape)
         key = self._split_heads(self.key(inputs), shape)
-        value = self._split_heads(self.value(inputs), shape)
+        value = self._split_heads(self.value(inputs if values is None else values), shape)
         scores = ops.add(attention_bias, ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))))
         shares = self.probabilities_tap(ops.softmax(self.scores_tap(scores, training), axis=-1), training)
         context = self.context_tap(ops.matmul(self.dropout(shares, training=training), value), training)

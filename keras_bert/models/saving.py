@@ -9,12 +9,22 @@ from typing import Any
 import keras
 
 from keras_bert.layers.attention import AttentionBias, SelfAttention
+from keras_bert.layers.bottleneck_block import BottleneckBlock
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import FeedForward
-from keras_bert.layers.heads import FirstTokenPooler, MaskedTokenTransform, MeanPooler, OutputBias, Pooler
+from keras_bert.layers.heads import (
+    FirstTokenPooler,
+    MaskedTokenTransform,
+    MeanPooler,
+    OutputBias,
+    OutputColumns,
+    Pooler,
+)
+from keras_bert.layers.no_norm import NoNorm
 from keras_bert.layers.tap import TapLayer
+from keras_bert.layers.trigrams import Trigrams
 from keras_bert.losses import span_hits, span_loss
 from keras_bert.metrics.accuracy import LabelledAccuracy
 from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay
@@ -26,6 +36,7 @@ CUSTOM_OBJECTS: dict[str, Any] = {
         AttentionBias, Dense, EmbeddingProjection, EncoderBlock, FeedForward, FirstTokenPooler, LabelledAccuracy,
         LayerwiseAdamW, MaskedTokenTransform, MeanPooler, OutputBias, Pooler, PositionEmbedding, SegmentEmbedding,
         SelfAttention, TapLayer, TokenEmbedding, WarmupDecay, span_hits, span_loss,
+        BottleneckBlock, NoNorm, OutputColumns, Trigrams,
     )
 }  # fmt: skip
 CUSTOM_OBJECTS["Tap"] = TapLayer  # its name in files of the first models

@@ -5,8 +5,9 @@ from typing import Any
 
 from keras_bert.checks import check
 from keras_bert.variants.base import Variant
+from keras_bert.variants.bottleneck import Bottleneck
 
-VARIANTS: dict[str, type[Variant]] = {}
+VARIANTS: dict[str, type[Variant]] = {kind.kind: kind for kind in (Bottleneck,)}
 
 
 def read_variant(content: Mapping[str, Any] | None) -> Variant | None:

@@ -1,6 +1,6 @@
 """Makes the references of tests/keras_bert/interop/test_families.py with transformers itself.
 
-    python -m tests.golden.families
+    python -m tests.golden.families [FAMILY ...]
 
 Made with Python 3.11, torch 2.13.0, transformers 5.23.0. One file for each family and head: the configuration and the
 shapes of the tensors as transformers writes them, inputs, and what it answers. The weights are drawn from the tensors'
@@ -8,6 +8,7 @@ names, so that nobody has to keep them.
 """
 
 import json
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,26 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "DistilBert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24, "seq_classif_dropout": 0.3},
     "Electra": {"embedding_size": 12},
     "Albert": {"embedding_size": 12, "hidden_act": "gelu_new"},
+    "MobileBert": {
+        "embedding_size": 6,
+        "intermediate_size": 8,
+        "intra_bottleneck_size": 8,
+        "num_feedforward_networks": 2,
+    },
 }
+# What a family can be besides, shown by some of its classes.
+_LAYER_NORM = {"normalization_type": "layer_norm", "hidden_act": "gelu", "num_feedforward_networks": 1}
+_ONE_BOTTLENECK = {"use_bottleneck_attention": True, "key_query_shared_bottleneck": False}
+CHANGES: dict[str, dict[str, Any]] = {
+    "MobileBertForPreTraining": {"num_feedforward_networks": 3},
+    "MobileBertForSequenceClassification": {"classifier_activation": False},
+    "MobileBertForTokenClassification": _LAYER_NORM,
+    "MobileBertForQuestionAnswering": _ONE_BOTTLENECK,
+}
+# Families whose last token sees whether there is padding behind it: ours gives what a text gets that has none.
+ALONE = ("MobileBert",)
 HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
-FURTHER = {"Albert": ("ForPreTraining",)}
+FURTHER = {"Albert": ("ForPreTraining",), "MobileBert": ("ForPreTraining",)}
 LABELLED = ("ForSequenceClassification", "ForTokenClassification")
 LABELS = {0: "bad", 1: "so-so", 2: "good"}
 
@@ -60,7 +78,7 @@ def make_inputs(pad: int) -> dict[str, np.ndarray[Any, Any]]:
 def make(family: str, head: str) -> None:
     """One small model."""
     config_class = getattr(transformers, f"{family}Config")
-    settings = {**SIZES, **FAMILIES[family]}
+    settings = {**SIZES, **FAMILIES[family], **CHANGES.get(family + head, {})}
     labels = {"id2label": LABELS} if head in LABELLED else {}
     model = getattr(transformers, family + head)(config_class(**settings, **labels)).eval()
     with tempfile.TemporaryDirectory() as folder:
@@ -78,9 +96,8 @@ def make(family: str, head: str) -> None:
     given = {"input_ids": "token_ids", "token_type_ids": "segment_ids", "attention_mask": "padding_mask"}
     if config.get("type_vocab_size", 0) < 2:
         del given["token_type_ids"]
-    with torch.no_grad():
-        outputs = model(**{theirs: torch.tensor(inputs[ours]).long() for theirs, ours in given.items()})
-    answers = {f"output_{name}": value.numpy() for name, value in outputs.items() if isinstance(value, torch.Tensor)}
+    tensors_of = {theirs: torch.tensor(inputs[ours]).long() for theirs, ours in given.items()}
+    answers = answer_alone(model, tensors_of) if family in ALONE else answer(model, tensors_of)
     shapes = {name: tensor.shape for name, tensor in tensors.items()}
     HERE.mkdir(exist_ok=True)
     np.savez_compressed(
@@ -88,7 +105,25 @@ def make(family: str, head: str) -> None:
     )
 
 
+@torch.no_grad()
+def answer(model: torch.nn.Module, given: dict[str, torch.Tensor]) -> dict[str, np.ndarray[Any, Any]]:
+    """What transformers answers."""
+    outputs = model(**given)
+    return {f"output_{name}": value.numpy() for name, value in outputs.items() if isinstance(value, torch.Tensor)}
+
+
+def answer_alone(model: torch.nn.Module, given: dict[str, torch.Tensor]) -> dict[str, np.ndarray[Any, Any]]:
+    """The same, of each row's tokens what it answers without the padding behind them."""
+    answers, mask = answer(model, given), given["attention_mask"]
+    for row, length in enumerate(mask.sum(1).tolist()):
+        alone = answer(model, {name: tensor[row : row + 1, :length] for name, tensor in given.items()})
+        for name, (found,) in alone.items():
+            place = answers[name][row]
+            place[: length if answers[name].shape[:2] == mask.shape else None] = found
+    return answers
+
+
 if __name__ == "__main__":
-    for family in FAMILIES:
+    for family in sys.argv[1:] or FAMILIES:
         for head in (*HEADS, *FURTHER.get(family, ())):
             make(family, head)

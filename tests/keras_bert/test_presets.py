@@ -36,6 +36,8 @@ COUNTS = {
     "albert-large-v2": ("albert", 17_683_968),
     "albert-xlarge-v2": ("albert", 58_724_864),
     "albert-xxlarge-v2": ("albert", 222_595_584),
+    "mobilebert-uncased": ("mobilebert", 24_581_888),
+    "mobilebert-tiny-uncased": ("mobilebert", 15_485_696),
     "tinybert-4l-312d": ("bert", 14_350_248),
     "tinybert-6l-768d": ("bert", 66_955_008),
     "minilm-l6-h384": ("bert", 22_713_216),
@@ -52,12 +54,28 @@ COUNTS = {
 def count(config, *, pooler):
     """Parameters, told from one block of one unit of each size: nothing large is made."""
     hidden, inner = config.hidden_size, config.intermediate_size
+    if config.variant is not None:
+        return count_bottleneck(config)
     width = config.embedding_size or hidden
     rows = config.vocabulary_size + config.max_length + config.position_offset + config.num_segments
     embeddings = rows * width + 2 * width + (0 if config.embedding_size is None else width * hidden + hidden)
     block = 4 * (hidden * hidden + hidden) + 2 * hidden * inner + inner + hidden + 4 * hidden
     blocks = 1 if config.shared_layers else config.num_layers
     return embeddings + blocks * block + pooler * (hidden * hidden + hidden)
+
+
+def count_bottleneck(config):
+    """The same of an encoder whose pooler has no parameters."""
+    hidden, inner, width = config.hidden_size, config.intermediate_size, config.embedding_size
+    variant, narrow = config.variant, config.variant.bottleneck_size
+    rows = config.max_length + config.position_offset + config.num_segments + 2
+    embeddings = config.vocabulary_size * width + 3 * width * hidden + hidden + rows * hidden
+    inputs = (1 if variant.bottleneck_attention else 2) * (hidden * narrow + 3 * narrow)
+    read = narrow if variant.bottleneck_attention else hidden
+    attention = 3 * (narrow * narrow + narrow) + read * narrow + narrow + 2 * narrow
+    feed_forward = 2 * narrow * inner + inner + narrow + 2 * narrow
+    outputs = narrow * hidden + 3 * hidden
+    return embeddings + config.num_layers * (inputs + attention + variant.feed_forwards * feed_forward + outputs)
 
 
 @pytest.mark.parametrize(("name", "vocabulary"), SIZES)
@@ -74,13 +92,18 @@ def test_parameters_of_the_family(name):
     assert family_of(config, family, pooler=False).name == family
 
 
-@pytest.mark.parametrize("name", ["tiny", "roberta-base", "distilbert-base-cased", "albert-base-v2"])
+@pytest.mark.parametrize(
+    "name", ["tiny", "roberta-base", "distilbert-base-cased", "albert-base-v2", "mobilebert-uncased"]
+)
 def test_what_is_counted_is_what_is_built(name):
     # Small in all that the formula multiplies.
     small = {"num_layers": 2, "hidden_size": 12, "num_heads": 3, "intermediate_size": 20, "vocabulary_size": 9}
-    config = dataclasses.replace(preset(name), **small, max_length=7)
+    config = preset(name)
     if config.embedding_size:
-        config = dataclasses.replace(config, embedding_size=5)
+        small["embedding_size"] = 5
+    if config.variant is not None:
+        small["variant"] = dataclasses.replace(config.variant, bottleneck_size=6)
+    config = dataclasses.replace(config, **small, max_length=7)
     assert build_encoder(config).count_params() == count(config, pooler=True)
 
 

@@ -11,6 +11,7 @@ from keras_bert.models.pretraining import build_pretraining
 from keras_bert.objectives.pretraining import PretrainingObjective
 from keras_bert.optimizer import adamw
 from keras_bert.training.precision import computing_in
+from keras_bert.variants.bottleneck import Bottleneck
 from tests.keras_bert.models.test_encoder import make_inputs, randomize
 from tests.keras_bert.objectives.test_pretraining import BATCH
 
@@ -63,6 +64,19 @@ def test_sums_and_gradients_are_those_of_the_plain_model(activation):
         # That of a key's bias is nothing but rounding: it moves all scores of a query alike.
         scale = max(np.abs(other).max(), 1e-2 * largest)
         np.testing.assert_allclose(one / scale, other / scale, atol=5e-6, err_msg=weight.path)
+
+
+def test_the_output_matrix_of_a_bottleneck_encoder_has_further_columns():
+    variant = Bottleneck(bottleneck_size=4, feed_forwards=1)
+    shape = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 6, "embedding_size": 3}
+    config = EncoderConfig(
+        **shape, vocabulary_size=20, max_length=9, attention_dropout=0.0, dropout=0.0, variant=variant
+    )
+    model = build_pretraining(build_encoder(config))
+    randomize(model)
+    expected, found = (each(model, BATCH, True) for each in (PretrainingObjective(), FusedPretrainingObjective(model)))
+    for name in expected:
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-5)
 
 
 def test_bfloat16_is_close():

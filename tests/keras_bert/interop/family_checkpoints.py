@@ -12,15 +12,18 @@ from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.variants.bottleneck import Bottleneck
 from tests.keras_bert.tokenizers import subwords
 
 SHAPE = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 32, "max_length": 32}
+_MOBILEBERT = Bottleneck(bottleneck_size=8, feed_forwards=2)
 # Family -> what of its encoder differs from BERT, and its tokenizer; one layer where two would show no more.
 FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
     "roberta": ({"num_layers": 1, "num_segments": 1, "position_offset": 2}, "bpe"),
     "distilbert": ({"num_layers": 1, "num_segments": 0}, "wordpiece"),
     "electra": ({"num_layers": 1, "embedding_size": 8}, "wordpiece"),
     "albert": ({"num_layers": 2, "embedding_size": 8, "shared_layers": True}, "unigram"),
+    "mobilebert": ({"num_layers": 1, "embedding_size": 8, "variant": _MOBILEBERT, "activation": "relu"}, "wordpiece"),
 }
 
 

@@ -3,14 +3,26 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_bert.config import EncoderConfig
 from keras_bert.layers.attention import AttentionBias, SelfAttention
+from keras_bert.layers.bottleneck_block import BottleneckBlock
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
-from keras_bert.layers.heads import FirstTokenPooler, MaskedTokenTransform, MeanPooler, OutputBias, Pooler
+from keras_bert.layers.heads import (
+    FirstTokenPooler,
+    MaskedTokenTransform,
+    MeanPooler,
+    OutputBias,
+    OutputColumns,
+    Pooler,
+)
+from keras_bert.layers.no_norm import NoNorm
 from keras_bert.layers.tap import TapLayer
+from keras_bert.layers.trigrams import Trigrams
 from keras_bert.models.saving import CUSTOM_OBJECTS
+from keras_bert.variants.bottleneck import Bottleneck
 from tests.conformance import check_layer
 
 STATES = np.random.default_rng(0).normal(size=(3, 5, 8)).astype("float32")
@@ -29,6 +41,14 @@ BLOCK = {
     "layer_norm_epsilon": 1e-6,
     "initializer_range": 0.1,
 }
+BOTTLENECK = EncoderConfig(
+    **{**BLOCK, "dropout": 0.0, "activation": "relu"},
+    num_layers=1,
+    hidden_size=8,
+    embedding_size=3,
+    vocabulary_size=11,
+    variant=Bottleneck(bottleneck_size=4, feed_forwards=2),
+)
 CASES = [
     (TapLayer, {}, [STATES]),
     (Dense, {"units": 6, "initializer_range": 0.1}, [STATES]),
@@ -40,12 +60,18 @@ CASES = [
     (SegmentEmbedding, {"num_segments": 1, "initializer_range": 0.1}, [STATES]),
     (AttentionBias, {}, [MASK]),
     (SelfAttention, {"num_heads": 2, "dropout": 0.3, "initializer_range": 0.1}, [STATES, BIAS]),
+    (SelfAttention, {"num_heads": 2, "initializer_range": 0.1}, [STATES[:, :, :4], BIAS, STATES]),
     *[
         (FeedForward, {"intermediate_size": 12, "activation": name, "initializer_range": 0.1}, [STATES])
         for name in ACTIVATIONS
     ],
     (EncoderBlock, BLOCK, [STATES, BIAS]),
+    (BottleneckBlock, {"config": BOTTLENECK.as_dict()}, [STATES, BIAS]),
+    (NoNorm, {}, [STATES]),
+    (Trigrams, {}, [STATES, MASK]),
+    (OutputColumns, {"columns": 3, "initializer_range": 0.1}, [STATES, STATES[:, :, :6]]),
     (Pooler, {"initializer_range": 0.1}, [STATES]),
+    (Pooler, {"activation": "none", "dropout": 0.2}, [STATES]),
     (Pooler, {"initializer_range": 0.1, "activation": "gelu_erf", "dropout": 0.2}, [STATES]),
     (MeanPooler, {}, [STATES, MASK]),
     (FirstTokenPooler, {}, [STATES]),
