@@ -36,7 +36,7 @@ WAYS: dict[str, tuple[dict[str, Any] | None, float]] = {
         {"kind": "lora", "layers": ["query", "key", "value", "output_projection", "intermediate"]},
         1e-3,
     ),
-    "bottlenecks of 64": ({"kind": "bottleneck", "size": 64}, 1e-3),
+    "adapters of 64": ({"kind": "adapters", "size": 64}, 1e-3),
     "prompt of 20": ({"kind": "prompt", "tokens": 20}, 1e-2),
     "biases": ({"kind": "bias"}, 2e-3),
 }

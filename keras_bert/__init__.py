@@ -19,7 +19,7 @@ _HOMES = {
     "from_peft": "keras_bert.interop.peft",
     "from_tf1": "keras_bert.interop.tf1",
     "Bias": "keras_bert.options.adaptation",
-    "Bottleneck": "keras_bert.options.adaptation",
+    "Adapters": "keras_bert.options.adaptation",
     "Lora": "keras_bert.options.adaptation",
     "Prompt": "keras_bert.options.adaptation",
     "load_adapter": "keras_bert.tasks.registry",

@@ -10,7 +10,7 @@ from keras_bert.variants.registry import read_variant
 
 Activation = Literal["gelu_tanh", "gelu_erf", "relu"]
 
-PoolerActivation = Literal["tanh", "gelu_erf", "relu"]
+PoolerActivation = Literal["tanh", "gelu_erf", "relu", "none"]
 
 _ACTIVATIONS = get_args(Activation)
 _POOLER_ACTIVATIONS = get_args(PoolerActivation)
@@ -84,7 +84,7 @@ class EncoderConfig(EncoderShape):
     Attributes:
         vocabulary_size: rows of the token embedding.
         max_length: the longest sequence in tokens.
-        pooler_activation: of the pooler; tanh in BERT.
+        pooler_activation: of the pooler; tanh in BERT. With `none` it has no weights: it gives the first token's state.
         pooler_dropout: rate on the first token's state before the pooler; 0 in BERT.
         layer_norm_epsilon: added to the variance (1e-12 in the released code).
     """

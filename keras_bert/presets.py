@@ -7,6 +7,7 @@ from typing import Any
 
 from keras_bert.checks import check
 from keras_bert.config import EncoderConfig
+from keras_bert.variants.bottleneck import Bottleneck
 from keras_bert.variants.disentangled import Disentangled
 from keras_bert.variants.modern import Modern
 
@@ -44,6 +45,13 @@ _FIRST = Disentangled(position_buckets=0, shared_projections=False, normalized_p
 _DEBERTA_1 = {**_DEBERTA, "variant": _FIRST}
 _DEBERTA_2 = {**_DEBERTA, "variant": Disentangled(convolution=3)}
 _DEBERTA_3 = {**_DEBERTA, "variant": Disentangled()}
+_MOBILEBERT = {
+    "intermediate_size": 512,
+    "embedding_size": 128,
+    "activation": "relu",
+    "dropout": 0.0,
+    "pooler_activation": "none",
+}
 _NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
 
 _MODERN = {"num_segments": 0, "max_length": 8192, "layer_norm_epsilon": 1e-5, "variant": Modern(), **_NO_DROPOUT}
@@ -84,6 +92,11 @@ RELEASED: dict[str, dict[str, Any]] = {
     "deberta-v3-base": _shape(12, 768, 12, 128100, **_DEBERTA_3),
     "deberta-v3-large": _shape(24, 1024, 16, 128100, **_DEBERTA_3),
     "mdeberta-v3-base": _shape(12, 768, 12, 251000, **_DEBERTA_3),
+    # Sun et al. 2020, table 1; google-research/mobilebert, config/.
+    "mobilebert-uncased": _shape(24, 512, 4, 30522, **_MOBILEBERT, variant=Bottleneck()),
+    "mobilebert-tiny-uncased": _shape(
+        24, 512, 4, 30522, **_MOBILEBERT, variant=Bottleneck(feed_forwards=2, bottleneck_attention=True)
+    ),
     # Jiao et al. 2020, section 4.2; Wang et al. 2020, table 4.
     "tinybert-4l-312d": _shape(4, 312, 12, 30522, intermediate_size=1200),
     "tinybert-6l-768d": _shape(6, 768, 12, 30522),

@@ -11,7 +11,7 @@ from keras_bert.layers.adapters import BottleneckAdapter, LowRank, SoftPrompt
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.models.encoder import PROMPT_PLACES, blocks_of, config_of, has_layer
-from keras_bert.options.adaptation import Adaptation, Bias, Bottleneck, Lora, Prompt
+from keras_bert.options.adaptation import Adaptation, Adapters, Bias, Lora, Prompt
 
 # Layers of a block by the end of their paths. Those that LoRA moves where nobody says which: query and value (Hu et al.
 # 2022, section 4.2), or the one that holds them.
@@ -35,7 +35,7 @@ def make_parts(model: keras.Model, adaptation: Adaptation) -> Parts:
         case Lora(rank=rank, alpha=alpha, dropout=dropout, layers=names):
             chosen = _choose(model, names)
             return _beside(chosen, lambda: LowRank(rank, alpha, dropout, name="low_rank"))
-        case Bottleneck(size=size):
+        case Adapters(size=size):
             chosen = {path: layer for path, layer in dense_layers(model).items() if path.endswith(_ENDS)}
             return _beside(chosen, lambda: BottleneckAdapter(size, name="bottleneck"))
         case Prompt(tokens=tokens):

@@ -7,7 +7,6 @@ import keras
 
 from keras_bert.layers.block import Block, by_place
 from keras_bert.layers.embeddings import PositionEmbedding
-from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.models.encoder import config_of, has_layer
 
 # Layers outside the blocks that a student of the same width takes over as they are.
@@ -50,7 +49,7 @@ def initialize_from_teacher(student: keras.Model, teacher: keras.Model, layers: 
     Raises:
         ValueError: there is no such block, there are not as many as the student has, one model shares its layers and
             the other does not, the weights of two layers differ in shape, as they do when the models differ in width
-            or vocabulary, or the blocks differ in their number of heads.
+            or vocabulary, or the encoders differ in their number of heads or their variant.
     """
     config, of = config_of(student), config_of(teacher)
     if len(layers) != config.num_layers or not all(0 <= layer < of.num_layers for layer in layers):
@@ -59,6 +58,9 @@ def initialize_from_teacher(student: keras.Model, teacher: keras.Model, layers: 
         )
     if config.num_layers > 1 and config.shared_layers != of.shared_layers:
         raise ValueError(f"shared_layers must be {of.shared_layers} as in the teacher, got {config.shared_layers}")
+    for name in ("num_heads", "variant"):
+        if getattr(config, name) != getattr(of, name):
+            raise ValueError(f"{name} must be {getattr(of, name)!r} as in the teacher, got {getattr(config, name)!r}")
     copied = {name: name for name in _SHARED if has_layer(student, name) and has_layer(teacher, name)}
     copied |= {f"block_{index}": f"block_{layer}" for index, layer in enumerate((0,) if of.shared_layers else layers)}
     weights = {name: _take_over(student.get_layer(name), teacher.get_layer(kept)) for name, kept in copied.items()}
@@ -80,7 +82,4 @@ def _take_over(layer: keras.layers.Layer, source: keras.layers.Layer) -> list[An
     shapes, wanted = [weight.shape for weight in weights], [tuple(weight.shape) for weight in layer.weights]
     if shapes != wanted:
         raise ValueError(f"{layer.name} must have weights like the teacher's {source.name}, {shapes}, got {wanted}")
-    if isinstance(layer, EncoderBlock) and layer.settings["num_heads"] != source.settings["num_heads"]:
-        heads = layer.settings["num_heads"]
-        raise ValueError(f"{layer.name} must have {source.settings['num_heads']} heads like the teacher's, got {heads}")
     return weights

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_bert.fused.masked_tokens import masked_token_loss
 from keras_bert.losses import cross_entropy, hits, weighted
+from keras_bert.models.encoder import has_layer
 from keras_bert.objectives.base import Batch, Sums, call_model
 from keras_bert.objectives.pretraining import PretrainingObjective
 
@@ -47,7 +48,7 @@ class FusedPretrainingObjective:
         hidden = states["masked_states"]
         loss, right = masked_token_loss(
             tf.reshape(hidden, (-1, hidden.shape[-1])),
-            tf.convert_to_tensor(model.get_layer("token_embedding").embeddings.value),
+            _output_matrix(model),
             tf.convert_to_tensor(model.get_layer("masked_token_bias").bias.value),
             tf.reshape(batch["mask_ids"], (-1,)),
         )
@@ -59,3 +60,9 @@ class FusedPretrainingObjective:
             sums["next_sentence_loss"] = weighted(cross_entropy(states["next_sentence"], follows), ones)
             sums["next_sentence_accuracy"] = weighted(hits(states["next_sentence"], follows), ones)
         return sums
+
+
+def _output_matrix(model: keras.Model) -> tf.Tensor:
+    """The token embedding (vocabulary, hidden), with the columns beside it where there are some."""
+    names = [name for name in ("token_embedding", "masked_token_columns") if has_layer(model, name)]
+    return tf.concat([model.get_layer(name).embeddings.value for name in names], axis=1)

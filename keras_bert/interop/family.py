@@ -93,6 +93,7 @@ class Family:
         classes: our tasks that have a class, and `BOTH_HEADS` where there is one with a second head.
         keys: our field -> the key of `config.json`, those alone that a family has.
         fixed: our field -> its value in all checkpoints of the family.
+        values: our field -> their value -> ours, where these are not the same.
         only: key -> the one value that is supported.
         defaults: key -> the value that transformers takes where a file leaves it out.
         classifier_dropout: task -> the key of the rate before the output layer, for regression that of classification;
@@ -124,6 +125,7 @@ class Family:
     keys: Mapping[str, str] = dataclasses.field(default_factory=lambda: KEYS)
     defaults: Mapping[str, Any] = dataclasses.field(default_factory=lambda: {"layer_norm_eps": 1e-12})
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    values: Mapping[str, Mapping[Any, Any]] = dataclasses.field(default_factory=dict)
     only: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     classifier_dropout: Mapping[str, str] = dataclasses.field(
         default_factory=lambda: dict.fromkeys(("classification", "token_classification"), "classifier_dropout")
@@ -190,6 +192,9 @@ class Family:
             found = getattr(config, name)
             if found != value and name not in _OF_THE_TRAINING and (pooler or name != "pooler_activation"):
                 return f"{name} must be {value!r}, got {found!r}"
+        for name, known_values in self.values.items():
+            if getattr(config, name) not in known_values.values():
+                return f"{name} must be one of {list(known_values.values())}, got {getattr(config, name)!r}"
         if "num_segments" in self.keys and config.num_segments < self.fewest_segments:
             return f"num_segments must be at least {self.fewest_segments}, got {config.num_segments}"
         return None

@@ -160,7 +160,7 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
     form = kind.form(head.task)
     tensors = join(write_weights(task.model, form), kind.fused, config.num_heads)
     if head.task == "embedding":
-        if not pooler and POOLER_LAYER in form.stems:
+        if not pooler and POOLER_LAYER in form.stems and config.pooler_activation != "none":
             tensors |= zero_pooler(form, config.hidden_size)
         # transformers names the tensors of an encoder that stands alone without it.
         tensors = {name.removeprefix(kind.prefix): array for name, array in tensors.items()}
@@ -193,7 +193,8 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
     if head.task == "embedding":
         pooling, normalize, longest = read_pooling(folder)
         head = Head(task=head.task, pooling=pooling, normalize=normalize)
-    model = build_model(config, head, pooler=has_pooler(tensors, form))
+    # One without weights is always there.
+    model = build_model(config, head, pooler=has_pooler(tensors, form) or config.pooler_activation == "none")
     _check_copies(tensors, folder, copies)
     ignored = {*copies, *(f"{family.prefix}embeddings.{name}" for name in _BUFFERS)}
     ignored |= {name for name in tensors if name.startswith(family.unread)}

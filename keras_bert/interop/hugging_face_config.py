@@ -64,7 +64,8 @@ def architecture_of(path: Path, family: Family, content: Mapping[str, Any]) -> s
     Raises:
         ValueError: it names none, or several.
     """
-    named, known = content.get("architectures") or [], family.architectures()
+    named = content.get("architectures") or family.defaults.get("architectures", [])
+    known = family.architectures()
     if not (isinstance(named, list) and len(named) == 1 and isinstance(named[0], str) and named[0] in known):
         raise ValueError(f"{path}: architectures must be one of {list(known)}, got {named!r}")
     return str(named[0])
@@ -76,7 +77,8 @@ def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> En
     Raises:
         ValueError: a key is missing, or its value is of no use.
     """
-    path, fixed = folder / FILE, dict(family.fixed)
+    path = folder / FILE
+    fixed = {**family.fixed, **{field: _read_value(path, family, content, field) for field in family.values}}
     if family.read_variant is not None:
         try:
             fixed["variant"] = family.read_variant(content)
@@ -134,6 +136,7 @@ def write_config(config: EncoderConfig, head: Head, family: Family, pad_id: int)
     content: dict[str, Any] = {
         "model_type": family.name,
         **write_encoder_config(config, family.keys, WRITTEN_ACTIVATIONS[config.activation]),
+        **{family.keys[field]: _their_value(family, config, field) for field in family.values},
         **({} if family.write_variant is None else family.write_variant(config)),
         **{key: value for key, value in {**_ONLY, **family.only}.items() if value not in (None, {})},
         "architectures": [architecture],
@@ -151,6 +154,18 @@ def write_config(config: EncoderConfig, head: Head, family: Family, pad_id: int)
             content[family.classifier_pooling] = head.pooling
         content["problem_type"] = "regression" if head.task == "regression" else "single_label_classification"
     return content
+
+
+def _read_value(path: Path, family: Family, content: Mapping[str, Any], field: str) -> Any:
+    key, values = family.keys[field], family.values[field]
+    said = content.get(key)
+    if said not in list(values):
+        raise ValueError(f"{path}: {key} must be one of {list(values)}, got {said!r}")
+    return values[said]
+
+
+def _their_value(family: Family, config: EncoderConfig, field: str) -> Any:
+    return next(theirs for theirs, ours in family.values[field].items() if ours == getattr(config, field))
 
 
 def _read_dropout(path: Path, family: Family, content: Mapping[str, Any], task: str) -> float:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-Kind = Literal["table", "norm", "dense", "output", "bias", "convolution"]
+Kind = Literal["table", "norm", "dense", "output", "bias", "columns", "convolution"]
 
 
 # Our layers, what each holds, and Google's name for it, if it has one; `{}` is a block's number.
@@ -35,12 +35,22 @@ _LAYERS: tuple[tuple[str, Kind, str | None], ...] = (
     ("block_{}/feed_forward/output_projection", "dense", "bert/encoder/layer_{}/output/dense"),
     ("block_{}/feed_forward_norm", "norm", "bert/encoder/layer_{}/output/LayerNorm"),
     ("final_norm", "norm", None),
+    ("block_{}/input_bottleneck", "dense", None),
+    ("block_{}/input_bottleneck_norm", "norm", None),
+    ("block_{}/attention_bottleneck", "dense", None),
+    ("block_{}/attention_bottleneck_norm", "norm", None),
+    ("block_{}/feed_forward_{}/intermediate", "dense", None),
+    ("block_{}/feed_forward_{}/output_projection", "dense", None),
+    ("block_{}/feed_forward_{}_norm", "norm", None),
+    ("block_{}/output_bottleneck", "dense", None),
+    ("block_{}/output_bottleneck_norm", "norm", None),
     ("pooler/dense", "dense", "bert/pooler/dense"),
     ("pooler/norm", "norm", None),
     ("prediction_head/dense", "dense", None),
     ("prediction_head/norm", "norm", None),
     ("masked_token_transform/dense", "dense", "cls/predictions/transform/dense"),
     ("masked_token_transform/norm", "norm", "cls/predictions/transform/LayerNorm"),
+    ("masked_token_columns", "columns", None),
     ("masked_token_bias", "bias", "cls/predictions/"),
     ("next_sentence", "output", "cls/seq_relationship/"),
     # run_classifier.py has one head, without a scope, for whatever is read from the pooled output.
@@ -49,6 +59,10 @@ _LAYERS: tuple[tuple[str, Kind, str | None], ...] = (
     ("span_classifier", "output", "cls/squad/"),
 )
 _KINDS: dict[str, Kind] = {layer: kind for layer, kind, _ in _LAYERS}
+
+
+# Of a block, and of a part of which a block has several.
+_NUMBER = re.compile(r"(?<=block_)\d+|(?<=feed_forward_)\d+")
 
 
 class Foreign(NamedTuple):
@@ -72,7 +86,7 @@ class Format:
 
     Attributes:
         title: of the library.
-        stems: our layer -> what its weights' names begin with; `{}` is a block's number in both.
+        stems: our layer -> what its weights' names begin with; `{}` is a number in both, of a block first.
         suffixes: for each kind of layer, our weight -> its ending and whether it is transposed.
     """
 
@@ -89,13 +103,11 @@ class Format:
         found = {}
         for path in paths:
             layer, _, weight = path.rpartition("/")
-            block = re.match(r"block_(\d+)/", layer)
-            place = layer if block is None else layer.replace(block[0], "block_{}/", 1)
+            numbers, place = _NUMBER.findall(layer), _NUMBER.sub("{}", layer)
             if place not in self.stems or weight not in self.suffixes[_KINDS[place]]:
                 raise ValueError(f"{self.title} has no name for the weight {path!r}")
             suffix = self.suffixes[_KINDS[place]][weight]
-            stem = self.stems[place]
-            found[path] = suffix._replace(name=(stem if block is None else stem.format(block[1])) + suffix.name)
+            found[path] = suffix._replace(name=self.stems[place].format(*numbers) + suffix.name)
         return found
 
 
@@ -104,6 +116,7 @@ _LINEAR = {"kernel": Foreign(".weight", transposed=True), "bias": Foreign(".bias
 
 HUGGING_FACE_SUFFIXES: Mapping[Kind, Mapping[str, Foreign]] = {
     "table": {"embeddings": Foreign(".weight")},
+    "columns": {"embeddings": Foreign(".weight", transposed=True)},
     "norm": {"gamma": Foreign(".weight"), "beta": Foreign(".bias")},
     "dense": _LINEAR,
     "output": _LINEAR,

@@ -26,6 +26,8 @@ class AttentionBias(keras.layers.Layer):
 class SelfAttention(keras.layers.Layer):
     """softmax(Q K^T / sqrt(head_size) + bias) V, over all heads at once, then the output projection.
 
+    V may be read from other states than Q and K, of any width.
+
     Args:
         num_heads: attention heads.
         dropout: rate on the attention probabilities.
@@ -43,18 +45,19 @@ class SelfAttention(keras.layers.Layer):
             setattr(self, tap, Tap(tap))
         self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
-    def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> None:
-        """Makes the query, key, value and output projections, each (hidden, hidden)."""
+    def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, values_shape: Any = None) -> None:
+        """Makes the query, key, value and output projections, each (hidden, hidden) but value's (values, hidden)."""
         hidden_size = inputs_shape[-1]
         assert hidden_size is not None
         self.head_size = hidden_size // self.num_heads
         for name in ("query", "key", "value", "output_projection"):
-            self._add_projection(name)
+            self._add_projection(name, read=None if name != "value" or values_shape is None else values_shape[-1])
 
-    def _add_projection(self, name: str, use_bias: bool = True) -> None:
+    def _add_projection(self, name: str, use_bias: bool = True, read: int | None = None) -> None:
+        """A layer (read, hidden); of what it reads as wide as the states where nothing else is said."""
         hidden_size = self.num_heads * self.head_size
         dense = Dense(hidden_size, self.initializer_range, use_bias, name=name, dtype=self.dtype_policy)
-        dense.build((None, hidden_size))
+        dense.build((None, read or hidden_size))
         setattr(self, name, dense)
 
     def _split_heads(self, x: Any, shape: Any) -> Any:
@@ -65,13 +68,13 @@ class SelfAttention(keras.layers.Layer):
         """
         return ops.transpose(ops.reshape(x, (shape[0], shape[1], self.num_heads, self.head_size)), (0, 2, 1, 3))
 
-    def call(self, inputs: Any, attention_bias: Any, training: bool = False) -> Any:
-        """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
+    def call(self, inputs: Any, attention_bias: Any, values: Any = None, training: bool = False) -> Any:
+        """(batch, length, hidden), bias (batch, 1, 1, length), what V reads if not that -> (batch, length, hidden)."""
         shape = ops.shape(inputs)
         scaled = ops.multiply(self.query(inputs), 1 / math.sqrt(self.head_size))
         query = self._split_heads(self.query_tap(scaled, training), shape)
         key = self._split_heads(self.key(inputs), shape)
-        value = self._split_heads(self.value(inputs), shape)
+        value = self._split_heads(self.value(inputs if values is None else values), shape)
         return self._attend(query, key, value, attention_bias, shape, training)
 
     def _attend(self, query: Any, key: Any, value: Any, attention_bias: Any, shape: Any, training: bool) -> Any:

@@ -42,8 +42,13 @@ class TokenEmbedding(keras.layers.Layer):
         )
 
     def call(self, inputs: Any, reverse: bool = False, training: bool = False) -> Any:
-        """Ids (...) -> vectors (..., hidden); with `reverse`, vectors (..., hidden) -> scores (..., vocabulary)."""
+        """Ids (...) -> vectors (..., hidden); with `reverse`, vectors (..., hidden) -> scores (..., vocabulary).
+
+        Backwards, of wider vectors the first columns count.
+        """
         if reverse:
+            if inputs.shape[-1] != self.hidden_size:
+                inputs = inputs[..., : self.hidden_size]
             return ops.matmul(inputs, ops.transpose(ops.cast(self.embeddings, inputs.dtype)))
         vectors = ops.cast(ops.take(self.embeddings, inputs, axis=0), self.compute_dtype)
         vectors = self.output_tap(vectors, training)

@@ -14,11 +14,11 @@ _POOLER_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": ops.tanh, **ACTI
 
 
 class Pooler(keras.layers.Layer):
-    """activation(W h + b) of the first token (Devlin et al. 2019, released code, `modeling.py`).
+    """activation(W h + b) of the first token (Devlin et al. 2019, released code, `modeling.py`), or h as it is.
 
     Args:
         initializer_range: standard deviation of the truncated normal initializer.
-        activation: `tanh` in BERT, or a key of `feed_forward.ACTIVATIONS`.
+        activation: `tanh` in BERT, or a key of `feed_forward.ACTIVATIONS`; with `none` there is no W and b.
         dropout: rate on the first token's state; 0 in BERT.
     """
 
@@ -32,7 +32,9 @@ class Pooler(keras.layers.Layer):
         self.output_tap = Tap("output_tap")
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Makes W (hidden, hidden)."""
+        """Makes W (hidden, hidden), if there is one."""
+        if self.activation == "none":
+            return
         hidden_size = input_shape[-1]
         assert hidden_size is not None
         self.dense = Dense(hidden_size, self.initializer_range, name="dense", dtype=self.dtype_policy)
@@ -41,6 +43,8 @@ class Pooler(keras.layers.Layer):
     def call(self, inputs: Any, training: bool = False) -> Any:
         """(batch, length, hidden) -> (batch, hidden)."""
         first = self.dropout(inputs[:, 0], training=training)
+        if self.activation == "none":
+            return self.output_tap(first, training)
         return self.output_tap(_POOLER_ACTIVATIONS[self.activation](self.dense(first)), training)
 
     def get_config(self) -> dict[str, Any]:
@@ -139,6 +143,45 @@ class MaskedTokenTransform(PredictionHead):
     def call(self, inputs: Any, mask_positions: Any) -> Any:  # type: ignore[override]
         """(batch, length, hidden), positions (batch, predictions) -> (batch, predictions, units)."""
         return super().call(ops.take_along_axis(inputs, mask_positions[:, :, None], axis=1))
+
+
+class OutputColumns(keras.layers.Layer):
+    """Adds scores of all pieces by the last columns of wide states, for which the token embedding has none.
+
+    The output matrix of MobileBERT's masked-token head is the token embedding with these columns beside it (Sun et al.
+    2020, released code, `run_pretraining.py`, `extra_output_weights`).
+
+    Args:
+        columns: of the states, counted from the last.
+        initializer_range: standard deviation of the truncated normal initializer.
+    """
+
+    def __init__(self, columns: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.columns = columns
+        self.initializer_range = initializer_range
+
+    def build(self, inputs_shape: tuple[int | None, ...], scores_shape: tuple[int | None, ...]) -> None:
+        """Makes the columns (vocabulary, columns)."""
+        self.embeddings = self.add_weight(
+            name="embeddings",
+            shape=(scores_shape[-1], self.columns),
+            initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+            autocast=False,  # as of the token embedding
+        )
+
+    def call(self, inputs: Any, scores: Any) -> Any:
+        """(..., hidden), scores by the first columns (..., vocabulary) -> scores by all (..., vocabulary)."""
+        table = ops.transpose(ops.cast(self.embeddings, inputs.dtype))
+        return ops.add(scores, ops.matmul(inputs[..., -self.columns :], table))
+
+    def compute_output_shape(self, inputs_shape: Any, scores_shape: tuple[int | None, ...]) -> Any:
+        """The scores' own shape."""
+        return scores_shape
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "columns": self.columns, "initializer_range": self.initializer_range}
 
 
 class OutputBias(keras.layers.Layer):

@@ -66,7 +66,9 @@ class RotaryAttention(SelfAttention):
         self.output_range = output_range
         self.output_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="output_dropout")
 
-    def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> None:
+    def build(  # type: ignore[override]
+        self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any
+    ) -> None:
         """Makes the projections (hidden, 3 x hidden), in the order query, key, value, and (hidden, hidden)."""
         hidden_size = inputs_shape[-1]
         assert hidden_size is not None
@@ -79,7 +81,9 @@ class RotaryAttention(SelfAttention):
             dense.build(inputs_shape)
             setattr(self, name, dense)
 
-    def call(self, inputs: Any, attention_bias: Any, training: bool = False) -> Any:
+    def call(  # type: ignore[override]
+        self, inputs: Any, attention_bias: Any, training: bool = False
+    ) -> Any:
         """(batch, length, hidden), bias (batch, 1, 1 or length, length) -> (batch, length, hidden)."""
         shape = ops.shape(inputs)
         parts = ops.split(self.query_key_value(inputs), 3, axis=-1)

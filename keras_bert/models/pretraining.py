@@ -3,8 +3,9 @@
 import keras
 
 from keras_bert.layers.dense import Dense
-from keras_bert.layers.heads import MaskedTokenTransform, OutputBias
+from keras_bert.layers.heads import MaskedTokenTransform, OutputBias, OutputColumns
 from keras_bert.models.encoder import config_of, has_prediction_head, pooled_output, sequence_output
+from keras_bert.variants.bottleneck import Bottleneck
 
 
 def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True) -> keras.Model:
@@ -23,16 +24,20 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True) -> ke
     """
     config = config_of(encoder)
     mask_positions = keras.Input((None,), dtype="int32", name="mask_positions")
+    # Such an encoder scores with states wider than the token embedding.
+    further = config.hidden_size - (config.embedding_size or 0) if isinstance(config.variant, Bottleneck) else 0
     transform = MaskedTokenTransform(
         config.activation,
         config.layer_norm_epsilon,
         config.initializer_range,
-        config.embedding_size,
+        None if further else config.embedding_size,
         use_bias=not has_prediction_head(config),
         name="masked_token_transform",
     )
     chosen = transform(sequence_output(encoder), mask_positions)
     scores = encoder.get_layer("token_embedding")(chosen, reverse=True)
+    if further:
+        scores = OutputColumns(further, config.initializer_range, name="masked_token_columns")(chosen, scores)
     logits = {"masked_tokens": OutputBias(name="masked_token_bias")(scores)}
     if next_sentence:
         logits["next_sentence"] = Dense(2, config.initializer_range, name="next_sentence")(pooled_output(encoder))

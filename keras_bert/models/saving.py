@@ -10,6 +10,7 @@ import keras
 
 from keras_bert.layers.adapters import PromptPlaces, TokenStates
 from keras_bert.layers.attention import AttentionBias, SelfAttention
+from keras_bert.layers.bottleneck_block import BottleneckBlock
 from keras_bert.layers.convolution import ConvolutionSum
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.disentangled import DisentangledAttention, DisentangledBlock
@@ -22,13 +23,16 @@ from keras_bert.layers.heads import (
     MaskedTokenTransform,
     MeanPooler,
     OutputBias,
+    OutputColumns,
     Pooler,
     PredictionHead,
 )
 from keras_bert.layers.modern_block import ModernBlock
+from keras_bert.layers.no_norm import NoNorm
 from keras_bert.layers.relative_positions import RelativeEmbedding
 from keras_bert.layers.rotary_attention import RotaryAttention, WindowBias
 from keras_bert.layers.tap import TapLayer
+from keras_bert.layers.trigrams import Trigrams
 from keras_bert.losses import span_hits, span_loss
 from keras_bert.metrics.accuracy import LabelledAccuracy
 from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay
@@ -37,11 +41,11 @@ from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay
 CUSTOM_OBJECTS: dict[str, Any] = {
     thing.__name__: thing
     for thing in (
-        AttentionBias, ConvolutionSum, Dense, DisentangledAttention, DisentangledBlock, EmbeddingProjection,
-        EncoderBlock, FeedForward, FirstTokenPooler, GatedFeedForward, LabelledAccuracy, LayerwiseAdamW,
-        MaskedTokenTransform, MeanPooler, ModernBlock, OutputBias, Pooler, PositionEmbedding, PredictionHead,
-        PromptPlaces, RelativeEmbedding, RotaryAttention, SegmentEmbedding, SelfAttention, TapLayer, TokenEmbedding,
-        TokenStates, WarmupDecay, WindowBias, span_hits, span_loss,
+        AttentionBias, BottleneckBlock, ConvolutionSum, Dense, DisentangledAttention, DisentangledBlock,
+        EmbeddingProjection, EncoderBlock, FeedForward, FirstTokenPooler, GatedFeedForward, LabelledAccuracy,
+        LayerwiseAdamW, MaskedTokenTransform, MeanPooler, ModernBlock, NoNorm, OutputBias, OutputColumns, Pooler,
+        PositionEmbedding, PredictionHead, PromptPlaces, RelativeEmbedding, RotaryAttention, SegmentEmbedding,
+        SelfAttention, TapLayer, TokenEmbedding, TokenStates, Trigrams, WarmupDecay, WindowBias, span_hits, span_loss,
     )
 }  # fmt: skip
 CUSTOM_OBJECTS["Tap"] = TapLayer  # its name in files of the first models

@@ -34,19 +34,19 @@ class Lora:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Bottleneck:
+class Adapters:
     """After each sub-layer two small layers with an activation between them, added (Houlsby et al. 2019, section 2.1).
 
     Attributes:
         size: width between the two (section 3.2: 8 to 256).
     """
 
-    kind: Literal["bottleneck"] = "bottleneck"
+    kind: Literal["adapters"] = "adapters"
 
     size: int = 64
 
     def __post_init__(self) -> None:
-        check("Bottleneck", "size", self.size >= 1, "be at least 1", self.size)
+        check("Adapters", "size", self.size >= 1, "be at least 1", self.size)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,6 +72,6 @@ class Bias:
     kind: Literal["bias"] = "bias"
 
 
-Adaptation = Lora | Bottleneck | Prompt | Bias
+Adaptation = Lora | Adapters | Prompt | Bias
 
-ADAPTATIONS: dict[str, type[Adaptation]] = {kind.kind: kind for kind in (Lora, Bottleneck, Prompt, Bias)}
+ADAPTATIONS: dict[str, type[Adaptation]] = {kind.kind: kind for kind in (Lora, Adapters, Prompt, Bias)}

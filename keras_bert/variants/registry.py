@@ -5,10 +5,11 @@ from typing import Any
 
 from keras_bert.kinds import read_kind
 from keras_bert.variants.base import Variant
+from keras_bert.variants.bottleneck import Bottleneck
 from keras_bert.variants.disentangled import Disentangled
 from keras_bert.variants.modern import Modern
 
-VARIANTS: dict[str, type[Variant]] = {kind.kind: kind for kind in (Disentangled, Modern)}
+VARIANTS: dict[str, type[Variant]] = {kind.kind: kind for kind in (Bottleneck, Disentangled, Modern)}
 
 
 def read_variant(content: Mapping[str, Any] | None) -> Variant | None:

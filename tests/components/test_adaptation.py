@@ -21,7 +21,7 @@ from components.quantize import quantize
 from components.training.model_folder import read_model
 from keras_bert.export.runtimes import OnnxModel, TFLiteModel
 from keras_bert.models.encoder import input_names
-from keras_bert.options.adaptation import Adaptation, Bias, Bottleneck, Lora, Prompt
+from keras_bert.options.adaptation import Adaptation, Adapters, Bias, Lora, Prompt
 from keras_bert.options.export import Export
 from keras_bert.options.selection import Selection
 from keras_bert.options.student import Student
@@ -32,7 +32,7 @@ from tests.components.tuning_job import Line
 Lines = Callable[[str], Line]
 
 TRAINING = Training(steps=3, batch_size=8, learning_rate=1e-2, xla="off", precision="float32")
-KINDS = (Lora(rank=2), Bias(), Bottleneck(size=4), Prompt(tokens=3))
+KINDS = (Lora(rank=2), Bias(), Adapters(size=4), Prompt(tokens=3))
 NAMES = [kind.kind for kind in KINDS]
 TEXTS = ["the old cow near the hen", "one oak near the elm ?"]
 

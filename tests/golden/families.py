@@ -38,6 +38,12 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "DistilBert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24, "seq_classif_dropout": 0.3},
     "Electra": {"embedding_size": 12},
     "Albert": {"embedding_size": 12, "hidden_act": "gelu_new"},
+    "MobileBert": {
+        "embedding_size": 6,
+        "intermediate_size": 8,
+        "intra_bottleneck_size": 8,
+        "num_feedforward_networks": 2,
+    },
     "ModernBert": {"local_attention": 6, "pad_token_id": 0},
     "Deberta": {"relative_attention": True, "pos_att_type": "c2p|p2c", "position_biased_input": False},
     # As those of version 3, but with so few buckets that some hold several distances.
@@ -51,8 +57,14 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "cls_dropout": 0.3,
     },
 }
+_LAYER_NORM = {"normalization_type": "layer_norm", "hidden_act": "gelu", "num_feedforward_networks": 1}
+_ONE_BOTTLENECK = {"use_bottleneck_attention": True, "key_query_shared_bottleneck": False}
 # What of a class differs from its family besides, so that each setting stands in a reference.
 SETTINGS: dict[str, dict[str, Any]] = {
+    "MobileBertForPreTraining": {"num_feedforward_networks": 3},
+    "MobileBertForSequenceClassification": {"classifier_activation": False},
+    "MobileBertForTokenClassification": _LAYER_NORM,
+    "MobileBertForQuestionAnswering": _ONE_BOTTLENECK,
     "DebertaV2ForTokenClassification": {"conv_kernel_size": 3, "conv_act": "gelu"},
     "DebertaV2ForQuestionAnswering": {
         "share_att_key": False,
@@ -65,8 +77,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "DebertaForQuestionAnswering": {"position_biased_input": True, "type_vocab_size": 2, "max_relative_positions": 6},
 }
+# Families whose last token sees whether there is padding behind it: ours gives what a text gets that has none.
+ALONE = ("MobileBert",)
 HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
-FURTHER = {"Albert": ("ForPreTraining",)}
+FURTHER = {"Albert": ("ForPreTraining",), "MobileBert": ("ForPreTraining",)}
 # A family and a head -> by a name, what else one more model of it has.
 OTHERWISE = {("ModernBert", "ForSequenceClassification"): {"mean": {"classifier_pooling": "mean"}}}
 LABELLED = ("ForSequenceClassification", "ForTokenClassification")
@@ -107,14 +121,31 @@ def make(family: str, head: str, mark: str, further: dict[str, Any]) -> None:
     given = {"input_ids": "token_ids", "token_type_ids": "segment_ids", "attention_mask": "padding_mask"}
     if config.get("type_vocab_size", 0) < 2:
         del given["token_type_ids"]
-    with torch.no_grad():
-        outputs = model(**{theirs: torch.tensor(inputs[ours]).long() for theirs, ours in given.items()})
-    answers = {f"output_{name}": value.numpy() for name, value in outputs.items() if isinstance(value, torch.Tensor)}
+    tensors_of = {theirs: torch.tensor(inputs[ours]).long() for theirs, ours in given.items()}
+    answers = answer_alone(model, tensors_of) if family in ALONE else answer(model, tensors_of)
     shapes = {name: tensor.shape for name, tensor in tensors.items()}
     HERE.mkdir(exist_ok=True)
     np.savez_compressed(
         HERE / f"{mark}{family}{head}.npz", **inputs, **answers, config=json.dumps(config), shapes=json.dumps(shapes)
     )
+
+
+@torch.no_grad()
+def answer(model: torch.nn.Module, given: dict[str, torch.Tensor]) -> dict[str, np.ndarray[Any, Any]]:
+    """What transformers answers."""
+    outputs = model(**given)
+    return {f"output_{name}": value.numpy() for name, value in outputs.items() if isinstance(value, torch.Tensor)}
+
+
+def answer_alone(model: torch.nn.Module, given: dict[str, torch.Tensor]) -> dict[str, np.ndarray[Any, Any]]:
+    """The same, of each row's tokens what it answers without the padding behind them."""
+    answers, mask = answer(model, given), given["attention_mask"]
+    for row, length in enumerate(mask.sum(1).tolist()):
+        alone = answer(model, {name: tensor[row : row + 1, :length] for name, tensor in given.items()})
+        for name, (found,) in alone.items():
+            place = answers[name][row]
+            place[: length if answers[name].shape[:2] == mask.shape else None] = found
+    return answers
 
 
 if __name__ == "__main__":

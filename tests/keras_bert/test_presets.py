@@ -5,6 +5,7 @@ import pytest
 from keras_bert.interop.families import family_of
 from keras_bert.models.encoder import build_encoder
 from keras_bert.presets import PRESETS, RELEASED, VOCABULARY_SIZES, preset
+from keras_bert.variants.bottleneck import Bottleneck
 from keras_bert.variants.disentangled import Disentangled
 from keras_bert.variants.modern import Modern
 
@@ -50,6 +51,8 @@ COUNTS = {
     "deberta-v3-base": ("deberta-v2", 183_831_552),
     "deberta-v3-large": ("deberta-v2", 434_012_160),
     "mdeberta-v3-base": ("deberta-v2", 278_218_752),
+    "mobilebert-uncased": ("mobilebert", 24_581_888),
+    "mobilebert-tiny-uncased": ("mobilebert", 15_485_696),
     "tinybert-4l-312d": ("bert", 14_350_248),
     "tinybert-6l-768d": ("bert", 66_955_008),
     "minilm-l6-h384": ("bert", 22_713_216),
@@ -70,6 +73,8 @@ def count(config, *, pooler):
         # No positions, no biases, a gate, and the final norm in the place of the first one.
         block = 4 * hidden * hidden + 3 * hidden * inner + 2 * hidden
         return (config.vocabulary_size + 1) * hidden + config.num_layers * block + pooler * (hidden * hidden + hidden)
+    if isinstance(config.variant, Bottleneck):
+        return count_bottleneck(config)
     width = config.embedding_size or hidden
     rows = config.vocabulary_size + config.max_length + config.position_offset + config.num_segments
     embeddings = rows * width + 2 * width + (0 if config.embedding_size is None else width * hidden + hidden)
@@ -95,6 +100,20 @@ def count_disentangled(config, variant):
 FURTHER = {Disentangled: count_disentangled}
 
 
+def count_bottleneck(config):
+    """The same of an encoder whose pooler has no parameters."""
+    hidden, inner, width = config.hidden_size, config.intermediate_size, config.embedding_size
+    variant, narrow = config.variant, config.variant.bottleneck_size
+    rows = config.max_length + config.position_offset + config.num_segments + 2
+    embeddings = config.vocabulary_size * width + 3 * width * hidden + hidden + rows * hidden
+    inputs = (1 if variant.bottleneck_attention else 2) * (hidden * narrow + 3 * narrow)
+    read = narrow if variant.bottleneck_attention else hidden
+    attention = 3 * (narrow * narrow + narrow) + read * narrow + narrow + 2 * narrow
+    feed_forward = 2 * narrow * inner + inner + narrow + 2 * narrow
+    outputs = narrow * hidden + 3 * hidden
+    return embeddings + config.num_layers * (inputs + attention + variant.feed_forwards * feed_forward + outputs)
+
+
 @pytest.mark.parametrize(("name", "vocabulary"), SIZES)
 def test_parameters_of_bert(name, vocabulary):
     assert count(preset(name, vocabulary), pooler=True) == SIZES[name, vocabulary]
@@ -113,15 +132,18 @@ def test_parameters_of_the_family(name):
     "name",
     [
         *("tiny", "roberta-base", "distilbert-base-cased", "albert-base-v2"),
-        *("modernbert-base", "deberta-base", "deberta-v2-xlarge", "deberta-v3-base"),
+        *("mobilebert-uncased", "modernbert-base", "deberta-base", "deberta-v2-xlarge", "deberta-v3-base"),
     ],
 )
 def test_what_is_counted_is_what_is_built(name):
     # Small in all that the formula multiplies.
     small = {"num_layers": 2, "hidden_size": 12, "num_heads": 3, "intermediate_size": 20, "vocabulary_size": 9}
-    config = dataclasses.replace(preset(name), **small, max_length=7)
+    config = preset(name)
     if config.embedding_size:
-        config = dataclasses.replace(config, embedding_size=5)
+        small["embedding_size"] = 5
+    if isinstance(config.variant, Bottleneck):
+        small["variant"] = dataclasses.replace(config.variant, bottleneck_size=6)
+    config = dataclasses.replace(config, **small, max_length=7)
     assert build_encoder(config).count_params() == count(config, pooler=True)
 
 

@@ -9,13 +9,13 @@ import pytest
 import keras_bert
 from keras_bert.adaptation.adapter import Adapter
 from keras_bert.adaptation.files import SETTINGS_FILE, WEIGHTS_FILE
-from keras_bert.options.adaptation import Bias, Bottleneck, Lora, Prompt
+from keras_bert.options.adaptation import Adapters, Bias, Lora, Prompt
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.registry import TASKS, load_adapter
 from tests.keras_bert.tasks.test_every_task import build
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 
-KINDS = (Lora(rank=2), Bottleneck(size=3), Prompt(tokens=4), Bias())
+KINDS = (Lora(rank=2), Adapters(size=3), Prompt(tokens=4), Bias())
 NAMES = [kind.kind for kind in KINDS]
 TEXTS = ["a good film", "bad", "very very bad film ."]
 
@@ -59,7 +59,7 @@ def test_training_moves_the_adapter_and_the_head_alone(kind):
     [
         (Lora(rank=2), 2 * 2 * (16 + 16)),
         (Lora(rank=3, layers=("intermediate",)), 3 * (16 + 32)),
-        (Bottleneck(size=3), 2 * (16 * 3 + 3 + 3 * 16 + 16)),
+        (Adapters(size=3), 2 * (16 * 3 + 3 + 3 * 16 + 16)),
         (Prompt(tokens=4), 4 * 16),
         (Bias(), 16 * (1 + 4 + 1 + 1 + 1) + 32),
     ],
@@ -102,7 +102,7 @@ def test_merged_it_says_the_same(kind):
     assert all(weight.trainable for weight in task.encoder.weights)
 
 
-@pytest.mark.parametrize("kind", [Bottleneck(), Prompt(tokens=3)])
+@pytest.mark.parametrize("kind", [Adapters(), Prompt(tokens=3)])
 def test_some_cannot_be_merged(kind):
     task = make_task()
     task.adapt(kind)
@@ -181,7 +181,7 @@ def test_an_encoder_without_a_place_for_it(kind, message):
         (Lora, {"alpha": 0.0}, "Lora.alpha must be positive, got 0.0"),
         (Lora, {"dropout": 1.0}, r"Lora.dropout must be in \[0, 1\), got 1.0"),
         (Lora, {"layers": ()}, r"Lora.layers must name at least one layer, got \(\)"),
-        (Bottleneck, {"size": 0}, "Bottleneck.size must be at least 1, got 0"),
+        (Adapters, {"size": 0}, "Adapters.size must be at least 1, got 0"),
         (Prompt, {"tokens": 0}, "Prompt.tokens must be at least 1, got 0"),
     ],
 )

@@ -91,7 +91,7 @@ def test_the_head_of_each_task_is_copied(build, head):
     [
         ({"hidden_size": 16}, "token_embedding must have weights like the teacher's"),
         ({"vocabulary_size": 49}, "token_embedding must have weights like the teacher's"),
-        ({"num_heads": 4}, "block_0 must have 2 heads like the teacher's, got 4"),
+        ({"num_heads": 4}, "num_heads must be 2 as in the teacher, got 4"),
         ({"max_length": 32}, "position_embedding must have weights"),
         ({"intermediate_size": 32}, "block_0 must have weights like the teacher's block_2"),
     ],

@@ -11,8 +11,9 @@ from keras_bert.models.encoder import blocks_of, build_encoder
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.objectives.pretraining import PretrainingObjective
 from keras_bert.optimizer import adamw
-from keras_bert.options.adaptation import Bottleneck, Lora
+from keras_bert.options.adaptation import Adapters, Lora
 from keras_bert.training.precision import computing_in
+from keras_bert.variants.bottleneck import Bottleneck
 from tests.keras_bert.models.test_encoder import make_inputs, randomize
 from tests.keras_bert.objectives.test_pretraining import BATCH
 
@@ -70,7 +71,7 @@ def test_sums_and_gradients_are_those_of_the_plain_model(activation):
 LAYERS = ("query", "key", "value", "output_projection", "intermediate")
 
 
-@pytest.mark.parametrize("kind", [Lora(rank=2, layers=LAYERS), Bottleneck(size=3)])
+@pytest.mark.parametrize("kind", [Lora(rank=2, layers=LAYERS), Adapters(size=3)])
 def test_with_adapters_as_without_fusion(kind):
     model = make_model()
     adapter = Adapter(model, kind)
@@ -83,6 +84,19 @@ def test_with_adapters_as_without_fusion(kind):
     assert len(model.trainable_variables) == len(adapter.weights()) < len(model.weights)
     for weight, one, other in zip(model.trainable_variables, found[1], expected[1], strict=True):
         np.testing.assert_allclose(one / largest, other / largest, atol=5e-6, err_msg=weight.path)
+
+
+def test_the_output_matrix_of_a_bottleneck_encoder_has_further_columns():
+    variant = Bottleneck(bottleneck_size=4, feed_forwards=1)
+    shape = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 6, "embedding_size": 3}
+    config = EncoderConfig(
+        **shape, vocabulary_size=20, max_length=9, attention_dropout=0.0, dropout=0.0, variant=variant
+    )
+    model = build_pretraining(build_encoder(config))
+    randomize(model)
+    expected, found = (each(model, BATCH, True) for each in (PretrainingObjective(), FusedPretrainingObjective(model)))
+    for name in expected:
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-5)
 
 
 def test_bfloat16_is_close():

@@ -12,11 +12,13 @@ from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.variants.bottleneck import Bottleneck
 from keras_bert.variants.disentangled import Disentangled
 from keras_bert.variants.modern import Modern
 from tests.keras_bert.tokenizers import subwords
 
 SHAPE = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 32, "max_length": 32}
+_MOBILEBERT = Bottleneck(bottleneck_size=8, feed_forwards=2)
 # Family -> what of its encoder differs from BERT, and its tokenizer; one layer where two would show no more.
 FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
     "roberta": ({"num_layers": 1, "num_segments": 1, "position_offset": 2}, "bpe"),
@@ -25,6 +27,7 @@ FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
     "modernbert": ({"num_layers": 2, "num_segments": 0, "variant": Modern(global_every=2, window=6)}, "modern"),
     "deberta-v2": ({"num_layers": 2, "num_segments": 0, "variant": Disentangled(position_buckets=8)}, "unigram"),
     "albert": ({"num_layers": 2, "embedding_size": 8, "shared_layers": True}, "unigram"),
+    "mobilebert": ({"num_layers": 1, "embedding_size": 8, "variant": _MOBILEBERT, "activation": "relu"}, "wordpiece"),
 }
 
 

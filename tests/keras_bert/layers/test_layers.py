@@ -6,6 +6,7 @@ from keras import ops
 from keras_bert.config import EncoderConfig
 from keras_bert.layers.adapters import PromptPlaces, TokenStates
 from keras_bert.layers.attention import AttentionBias, SelfAttention
+from keras_bert.layers.bottleneck_block import BottleneckBlock
 from keras_bert.layers.convolution import ConvolutionSum
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.disentangled import DisentangledAttention, DisentangledBlock
@@ -18,14 +19,18 @@ from keras_bert.layers.heads import (
     MaskedTokenTransform,
     MeanPooler,
     OutputBias,
+    OutputColumns,
     Pooler,
     PredictionHead,
 )
 from keras_bert.layers.modern_block import ModernBlock
+from keras_bert.layers.no_norm import NoNorm
 from keras_bert.layers.relative_positions import RelativeEmbedding
 from keras_bert.layers.rotary_attention import RotaryAttention, WindowBias
 from keras_bert.layers.tap import TapLayer
+from keras_bert.layers.trigrams import Trigrams
 from keras_bert.models.saving import CUSTOM_OBJECTS
+from keras_bert.variants.bottleneck import Bottleneck
 from keras_bert.variants.disentangled import Disentangled
 from keras_bert.variants.modern import Modern
 from tests.conformance import check_layer
@@ -62,6 +67,14 @@ APART = EncoderConfig(
 CONVOLVED = EncoderConfig(
     **SIZES, initializer_range=0.1, layer_norm_epsilon=1e-3, variant=Disentangled(convolution=3)
 ).as_dict()
+BOTTLENECK = EncoderConfig(
+    **{**BLOCK, "dropout": 0.0, "activation": "relu"},
+    num_layers=1,
+    hidden_size=8,
+    embedding_size=3,
+    vocabulary_size=11,
+    variant=Bottleneck(bottleneck_size=4, feed_forwards=2),
+)
 CASES = [
     (TapLayer, {}, [STATES]),
     (TokenStates, {}, [STATES]),
@@ -74,6 +87,7 @@ CASES = [
     (SegmentEmbedding, {"num_segments": 1, "initializer_range": 0.1}, [STATES]),
     (AttentionBias, {}, [MASK]),
     (SelfAttention, {"num_heads": 2, "dropout": 0.3, "initializer_range": 0.1}, [STATES, BIAS]),
+    (SelfAttention, {"num_heads": 2, "initializer_range": 0.1}, [STATES[:, :, :4], BIAS, STATES]),
     *[
         (FeedForward, {"intermediate_size": 12, "activation": name, "initializer_range": 0.1}, [STATES])
         for name in ACTIVATIONS
@@ -83,7 +97,12 @@ CASES = [
     *[(DisentangledAttention, {"config": config}, [STATES, BIAS, RELATIVE]) for config in (SHARED, APART)],
     (ConvolutionSum, {"config": CONVOLVED}, [STATES, STATES[::-1], MASK]),
     (DisentangledBlock, {"config": SHARED}, [STATES, BIAS, RELATIVE]),
+    (BottleneckBlock, {"config": BOTTLENECK.as_dict()}, [STATES, BIAS]),
+    (NoNorm, {}, [STATES]),
+    (Trigrams, {}, [STATES, MASK]),
+    (OutputColumns, {"columns": 3, "initializer_range": 0.1}, [STATES, STATES[:, :, :6]]),
     (Pooler, {"initializer_range": 0.1}, [STATES]),
+    (Pooler, {"activation": "none", "dropout": 0.2}, [STATES]),
     (Pooler, {"initializer_range": 0.1, "activation": "gelu_erf", "dropout": 0.2}, [STATES]),
     (MeanPooler, {}, [STATES, MASK]),
     (FirstTokenPooler, {}, [STATES]),

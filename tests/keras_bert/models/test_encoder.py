@@ -51,10 +51,11 @@ def layer_norm(x, weights, name, epsilon):
     return scaled * weights[f"{name}/gamma"] + weights[f"{name}/beta"]
 
 
-def attention(x, mask, weights, name, num_heads):
+def attention(x, mask, weights, name, num_heads, values=None):
     """One row and one head at a time; padding is left out, not hidden."""
     result = np.zeros_like(x)
-    query, key, value = (dense(x, weights, f"{name}/{part}") for part in ("query", "key", "value"))
+    query, key = (dense(x, weights, f"{name}/{part}") for part in ("query", "key"))
+    value = dense(x if values is None else values, weights, f"{name}/value")
     size = x.shape[-1] // num_heads
     for row in range(len(x)):
         real = mask[row] == 1

@@ -143,7 +143,7 @@ def test_class_weights_are_a_word_or_a_table(tmp_path: Path) -> None:
         ("fine_tuning.class_weights.yes=much", "fine_tuning.class_weights.yes must be a valid number, got 'much'"),
         (
             "adaptation.kind=lorra",
-            "adaptation.kind must be one of ['lora', 'bottleneck', 'prompt', 'bias'], got 'lorra'; ",
+            "adaptation.kind must be one of ['lora', 'adapters', 'prompt', 'bias'], got 'lorra'; ",
         ),
         ("adaptation.rank=4", "adaptation.kind must be set"),
         ("adaptation={kind='lora', rank=0}", "adaptation.rank must be at least 1, got 0"),
