@@ -1,12 +1,16 @@
 """A step of pre-training with masked tokens against keras-hub's `BertMaskedLM`.
 
     python -m benchmarks.train --peers-python PATH
+    python -m benchmarks.train --family bert roberta --transformers-python PATH [--peers-python PATH]
 
-PATH is a Python interpreter with keras-hub and tensorflow. Both contestants live in processes of their own and are
-timed one round at a time, in turn, so that a busy machine hits both alike; the time that all cores spend it hits least.
-Tokens are random and rows are full: every token counted is a real one. Dropout 0.1 everywhere, AdamW with decay 0.01,
-gradients clipped at a global norm of 1. Ours is the step of `Trainer`; keras-hub's the function that its `fit` calls,
-with the loss and the metric it chooses. "XLA" compiles a whole step, "XLA parts" what stands between matrix products.
+PATH is a Python interpreter with keras-hub and tensorflow, or with transformers and torch. The second command puts
+families beside both, see `benchmarks/harness/family_race.py`; what follows is of the first.
+
+Both contestants live in processes of their own and are timed one round at a time, in turn, so that a busy machine hits
+both alike; the time that all cores spend it hits least. Tokens are random and rows are full: every token counted is a
+real one. Dropout 0.1 everywhere, AdamW with decay 0.01, gradients clipped at a global norm of 1. Ours is the step of
+`Trainer`; keras-hub's the function that its `fit` calls, with the loss and the metric it chooses. "XLA" compiles a
+whole step, "XLA parts" what stands between matrix products.
 
 FLOPs are those of Chowdhery et al. 2022 (PaLM), appendix B, 6 N + 12 L H Q T for each token, where N counts the weights
 of the blocks' matrix products; the masked-token head is counted for its predictions only. What is recomputed is not
@@ -14,23 +18,18 @@ counted. The machine's peak is TensorFlow's product of two 2048 x 2048 matrices,
 """
 
 import argparse
+import json
 import statistics
 import sys
-import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
+from benchmarks.harness.contestants import Contestant, Times, answer, take_turns
+from benchmarks.harness.family_race import race_families
+from benchmarks.harness.masked_batches import POSITIONS, PREDICTIONS, VOCABULARY, Step, make_batch, serve_steps
+from keras_bert.interop.families import FAMILIES
 
-from benchmarks.harness.contestants import Contestant, answer, questions
-
-VOCABULARY, POSITIONS, PREDICTIONS = 30522, 512, 20
 OURS, KERAS_HUB = "ours", "keras-hub"
 MATRIX = 2048
-
-Batch = dict[str, np.ndarray[Any, Any]]
-# (contestant, mode) -> seconds on the clock and seconds of all cores, of every round.
-Times = dict[tuple[str, str], list[tuple[float, float]]]
 
 
 class Shape(NamedTuple):
@@ -71,18 +70,24 @@ PEAKS = ("peak float32", "peak bfloat16")
 
 
 def main() -> None:
-    """Prints a table for each encoder, or answers the process that does."""
+    """Prints a table for each encoder or family, or answers the process that does."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--peers-python", default=sys.executable)
+    parser.add_argument("--peers-python", help="without it: this interpreter, or for families no keras-hub")
+    parser.add_argument("--family", nargs="+", choices=FAMILIES, help="in the place of encoders")
+    parser.add_argument("--transformers-python", default=sys.executable)
+    parser.add_argument("--compile", action="store_true", help="families: time torch.compile, which takes long, too")
     parser.add_argument("--encoders", nargs="+", choices=SHAPES, default=["L4 H256", "BERT-base"])
     parser.add_argument("--ours", nargs="+", choices=MODES[OURS], default=MODES[OURS])
     parser.add_argument("--keras-hub", nargs="+", choices=MODES[KERAS_HUB], default=MODES[KERAS_HUB])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=1.0, help="how long a round of each is, at least")
-    parser.add_argument("--serve", nargs=2, metavar=("CONTESTANT", "ENCODER"), help=argparse.SUPPRESS)
+    parser.add_argument("--serve", metavar="ENCODER", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        serve(*options.serve, options.seconds)
+        serve(options.serve, options.seconds)
+        return
+    if options.family:
+        race_families(options)
         return
     for encoder in options.encoders:
         contestants = {name: start(name, encoder, options) for name in (OURS, KERAS_HUB)}
@@ -95,20 +100,25 @@ def main() -> None:
 
 def start(name: str, encoder: str, options: argparse.Namespace) -> Contestant:
     """A process that holds one encoder and times steps of its training when asked."""
-    python = sys.executable if name == OURS else options.peers_python
-    return Contestant(python, ["benchmarks.train", "--serve", name, encoder, "--seconds", str(options.seconds)])
+    seconds = ["--seconds", str(options.seconds)]
+    if name == OURS:
+        return Contestant(sys.executable, ["benchmarks.train", "--serve", encoder, *seconds])
+    shape = SHAPES[encoder]
+    arguments = {
+        "num_layers": shape.layers,
+        "num_heads": shape.heads,
+        "hidden_dim": shape.hidden,
+        "intermediate_dim": shape.intermediate,
+    }
+    batch = ["--rows", str(shape.rows), "--length", str(shape.length), *seconds]
+    peer = ["benchmarks.peers.keras_hub_masked_tokens", "bert", json.dumps(arguments), *batch]
+    return Contestant(options.peers_python or sys.executable, peer)
 
 
 def race(contestants: dict[str, Contestant], options: argparse.Namespace) -> Times:
     """Times everything in turn."""
     entries = [(OURS, mode) for mode in (*options.ours, *PEAKS)] + [(KERAS_HUB, mode) for mode in options.keras_hub]
-    times: Times = {entry: [] for entry in entries}
-    for number in range(options.rounds + 1):
-        for name, mode in entries:
-            wall, cores = contestants[name].ask(mode)
-            if number:  # the first round warms up
-                times[name, mode].append((wall, cores))
-    return times
+    return take_turns(contestants, entries, options.rounds)
 
 
 def print_table(encoder: str, times: Times) -> None:
@@ -129,64 +139,31 @@ def print_table(encoder: str, times: Times) -> None:
     print("\npeak, GFLOP/s:", ", ".join(f"{dtype} {peak / 1e9:.0f}" for dtype, peak in peaks.items()), "\n")
 
 
-def serve(contestant: str, encoder: str, least: float) -> None:
+def serve(encoder: str, least: float) -> None:
     """Answers each line of standard input, a mode, with the seconds of one step of it, or of one product."""
     import keras
     import tensorflow as tf
 
     answer({"keras": keras.__version__, "tensorflow": tf.__version__})
-    ready: dict[str, Callable[[], Any]] = {}
-    for mode in questions():
-        if mode not in ready:
-            prepare = product if mode in PEAKS else our_step if contestant == OURS else keras_hub_step
-            ready[mode] = prepare(mode, SHAPES[encoder])
-            ready[mode]()  # traces and compiles
-        start, busy, calls, seconds = time.perf_counter(), time.process_time(), 0, 0.0
-        while seconds < least or calls < 2:
-            ready[mode]()
-            calls, seconds = calls + 1, time.perf_counter() - start
-        answer([seconds / calls, (time.process_time() - busy) / calls])
+    serve_steps(lambda mode: product(mode) if mode in PEAKS else our_step(mode, SHAPES[encoder]), least)
 
 
-def make_batch(shape: Shape) -> Batch:
-    """Random tokens without padding, and random places to predict."""
-    random = np.random.default_rng(0)
-    tokens = random.integers(5, VOCABULARY, (shape.rows, shape.length), dtype=np.int32)
-    predictions = min(PREDICTIONS, shape.length)
-    places = [random.choice(shape.length, predictions, replace=False) for _ in range(shape.rows)]
-    return {
-        "token_ids": tokens,
-        "segment_ids": np.zeros_like(tokens),
-        "padding_mask": np.ones_like(tokens),
-        "mask_positions": np.sort(np.array(places), axis=1).astype(np.int32),
-        "mask_ids": random.integers(5, VOCABULARY, (shape.rows, predictions), dtype=np.int32),
-        "mask_weights": np.ones((shape.rows, predictions), np.float32),
-    }
-
-
-def product(mode: str, shape: Shape) -> Callable[[], Any]:
+def product(mode: str) -> Step:
     """The product of two square matrices: what the machine can do at most."""
     import tensorflow as tf
 
     matrix = tf.cast(tf.random.normal((MATRIX, MATRIX)), mode.removeprefix("peak "))
     multiply = tf.function(tf.matmul)
-    return lambda: multiply(matrix, matrix).numpy()
+    return lambda: float(multiply(matrix, matrix)[0, 0])
 
 
-def our_step(mode: str, shape: Shape) -> Callable[[], Any]:
-    """The step of our trainer."""
-    import tensorflow as tf
-
+def our_step(mode: str, shape: Shape) -> Step:
+    """The step of our trainer on a new encoder."""
+    from benchmarks.harness.our_steps import make_step
     from keras_bert.config import EncoderConfig
-    from keras_bert.fused.pretraining import FusedPretrainingObjective
     from keras_bert.models.encoder import build_encoder
     from keras_bert.models.pretraining import build_pretraining
-    from keras_bert.objectives.pretraining import PretrainingObjective
-    from keras_bert.options.training import Training
-    from keras_bert.training.trainer import Trainer
 
-    precision, *compiler = mode.split()
-    xla = {"": "off", "XLA": "whole", "XLA parts": "parts"}[" ".join(compiler)]
     config = EncoderConfig(
         vocabulary_size=VOCABULARY,
         num_layers=shape.layers,
@@ -197,45 +174,7 @@ def our_step(mode: str, shape: Shape) -> Callable[[], Any]:
         activation="gelu_erf",
     )
     model = build_pretraining(build_encoder(config, pooler=False), next_sentence=False)
-    training = Training(learning_rate=1e-4, clip_norm=1.0, precision=precision, xla=xla)
-    batch = {name: tf.constant(array) for name, array in make_batch(shape).items()}
-    plain = PretrainingObjective(next_sentence=False)
-    objective = FusedPretrainingObjective(model, next_sentence=False) if xla == "parts" else plain
-    trainer = Trainer(model, objective, training, steps=100_000)
-
-    def step() -> float:
-        (sums,), _ = trainer.step([batch], 1)
-        return float(sums["masked_loss"][0])
-
-    return step
-
-
-def keras_hub_step(mode: str, shape: Shape) -> Callable[[], Any]:
-    """What `fit` of keras-hub's model calls for each batch."""
-    import keras
-    import keras_hub
-    import tensorflow as tf
-
-    dtype, *compiler = mode.split()
-    keras.config.set_dtype_policy("mixed_bfloat16" if dtype == "bfloat16" else "float32")
-    backbone = keras_hub.models.BertBackbone(
-        vocabulary_size=VOCABULARY,
-        num_layers=shape.layers,
-        num_heads=shape.heads,
-        hidden_dim=shape.hidden,
-        intermediate_dim=shape.intermediate,
-        dropout=0.1,
-        max_sequence_length=POSITIONS,
-    )
-    model = keras_hub.models.BertMaskedLM(backbone, preprocessor=None)
-    optimizer = keras.optimizers.AdamW(1e-4, weight_decay=0.01, global_clipnorm=1.0)
-    model.compile(optimizer, jit_compile=bool(compiler))
-    batch = make_batch(shape)
-    labels, weights = batch.pop("mask_ids"), batch.pop("mask_weights")
-    batches = iter(tf.data.Dataset.from_tensors((batch, labels, weights)).cache().repeat())
-    step = model.make_train_function() or model.train_function
-    # Its metrics are a tensor until somebody reads them: the step is over then.
-    return lambda: float(step(batches)["loss"])
+    return make_step(model, mode, make_batch(shape.rows, shape.length))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+# (contestant, mode) -> seconds on the clock and seconds of all cores, of every round.
+Times = dict[tuple[str, str], list[tuple[float, float]]]
 
 # Libraries write to standard output, too.
 _ANSWER = ">>"
@@ -48,6 +51,17 @@ class Contestant:
             if line.startswith(_ANSWER):
                 return json.loads(line.removeprefix(_ANSWER))
         raise SystemExit(f"a contestant ended early: {self._process.args}")
+
+
+def take_turns(contestants: Mapping[str, Contestant], entries: Sequence[tuple[str, str]], rounds: int) -> Times:
+    """Times all contestants in their modes, one round at a time; a round more goes before, to warm up."""
+    times: Times = {entry: [] for entry in entries}
+    for number in range(rounds + 1):
+        for name, mode in entries:
+            wall, cores = contestants[name].ask(mode)
+            if number:
+                times[name, mode].append((wall, cores))
+    return times
 
 
 def answer(value: Any) -> None:
