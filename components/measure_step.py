@@ -19,10 +19,14 @@ from components.training.pretraining import (
     training_batches,
 )
 from keras_bert.config import EncoderShape
+from keras_bert.options.generator import Generator
 from keras_bert.options.training import Training
 
 if TYPE_CHECKING:
+    import keras
+
     from keras_bert.data.batches import Batches
+    from keras_bert.objectives.base import Objective
     from keras_bert.tasks.base import Task
     from keras_bert.training.trainer import Trainer
 
@@ -39,6 +43,8 @@ def measure_step(
     encoder: EncoderShape | None = None,
     training: Training = Training(learning_rate=1e-4),
     timed: bool = False,
+    generator: Generator | None = None,
+    span_boundary: bool = False,
 ) -> None:
     """Counts the operations of a step that `pretrain` would make, and times a few where that is asked for.
 
@@ -54,6 +60,8 @@ def measure_step(
         encoder: see there.
         training: how to train; how long does not matter.
         timed: whether to make steps.
+        generator: as `pretrain` takes it.
+        span_boundary: see there.
 
     Raises:
         ValueError: there is neither `start` nor `encoder`, or both, or a graph whose operations cannot be counted.
@@ -65,14 +73,19 @@ def measure_step(
     make_deterministic(training.seed)
     strategy = find_strategy()
     with strategy.scope():
-        task = build_pretraining_task(examples, vocabulary, start, encoder)
+        task = build_pretraining_task(examples, vocabulary, start, encoder, generator)
+        trained, plain = pretraining_objective(task, examples, "off", generator=generator, span_boundary=span_boundary)
     lengths = list(row_lengths(examples))
     entries: list[dict[str, float]] = [
-        {"length": length, "flops": _count(task, examples, training, length)} for length in lengths
+        {"length": length, "flops": _count(trained, plain, examples, training, length)} for length in lengths
     ]
     if timed:
-        objective = pretraining_objective(task, examples, training.xla)
-        trainer = Trainer(task.model, objective, training, _TIMED * len(lengths), strategy)
+        with strategy.scope():
+            task = build_pretraining_task(examples, vocabulary, start, encoder, generator)
+            trained, objective = pretraining_objective(
+                task, examples, training.xla, generator=generator, span_boundary=span_boundary
+            )
+        trainer = Trainer(trained, objective, training, _TIMED * len(lengths), strategy)
         for number, (length, entry) in enumerate(zip(lengths, entries, strict=True)):
             report_progress(number, len(entries), f"timing steps on rows of {length} tokens")
             entry["seconds"] = _time(trainer, training_batches(examples, training, length))
@@ -81,16 +94,17 @@ def measure_step(
     cost.counts = entries[-1]
 
 
-def _count(task: "Task", examples: PretrainingExamples, training: Training, length: int) -> int:
+def _count(
+    model: "keras.Model", objective: "Objective", examples: PretrainingExamples, training: Training, length: int
+) -> int:
     """Operations of a step, whatever its arithmetic: of the plain graph, which no compiler has changed."""
     import tensorflow as tf
 
     from keras_bert.training.flops import PASSES_A_STEP, count_flops
 
-    objective = pretraining_objective(task, examples, "off")
     batch = next(iter(training_batches(examples, training, length).after(0)))
     specs = {name: tf.TensorSpec((training.part_size, *value.shape[1:]), value.dtype) for name, value in batch.items()}
-    forward = count_flops(lambda given: objective(task.model, given, True), specs)
+    forward = count_flops(lambda given: objective(model, given, True), specs)
     return PASSES_A_STEP * training.accumulation * forward
 
 

@@ -1,4 +1,4 @@
-"""Pre-training: masked tokens and, where rows are pairs, next sentences or their order."""
+"""Pre-training: masked tokens and what goes with them, or replaced tokens."""
 
 import logging
 import math
@@ -21,6 +21,7 @@ from components.training.pretraining import (
 from components.training.progress import TrainingProgress
 from keras_bert.checks import check
 from keras_bert.config import EncoderShape
+from keras_bert.options.generator import Generator
 from keras_bert.options.training import Training
 
 logger = logging.getLogger(__name__)
@@ -39,8 +40,13 @@ def pretrain(
     training: Training = Training(learning_rate=1e-4),
     short_steps: float = 0.9,
     validations: int = VALIDATIONS,
+    generator: Generator | None = None,
+    span_boundary: bool = False,
 ) -> None:
     """Trains an encoder to predict masked tokens and next sentences; reports perplexity on held-out documents.
+
+    With a generator, which predicts them in its place, the encoder tells the generator's guesses from the text's own
+    tokens (Clark et al. 2020); the perplexity is the generator's then, and only the encoder is kept.
 
     An encoder that was trained before goes on from there (domain adaptation: Beltagy et al. 2019; Lee et al. 2020),
     with the heads that it brings, else with new ones whose masked-token weights are the embedding's.
@@ -57,14 +63,22 @@ def pretrain(
         training: how long and how to train.
         short_steps: share of the steps that are on short rows, if there are any (Devlin et al. 2019, appendix A.2).
         validations: on held-out rows, evenly spread over the training.
+        generator: what replaces tokens, where the encoder is to find those; it begins with random weights. None for an
+            encoder that predicts masked tokens itself.
+        span_boundary: whether masked tokens are also predicted from the borders of their spans (Joshi et al. 2020,
+            section 3.2). That head is not kept: nothing reads it later, and no format has a place for it.
 
     Raises:
-        ValueError: `short_steps` is out of range, or there is neither `start` nor `encoder`, or both.
-        InputError: what to go on from has fewer positions than the rows, or no pooler for pairs.
+        ValueError: `short_steps` is out of range, there is neither `start` nor `encoder`, or both, or both a generator
+            and span boundaries.
+        InputError: what to go on from has fewer positions than the rows, or no pooler for pairs; the rows are pairs
+            where there is a generator, or their tokens are not hidden in spans where there are span boundaries; the
+            generator would be larger than the encoder.
     """
     check("pretrain", "short_steps", 0 < short_steps < 1, "be in (0, 1)", short_steps)
     from keras_bert.data.batches import Phases
     from keras_bert.data.pretraining_batches import pretraining_batches
+    from keras_bert.models.replaced_tokens import settle
     from keras_bert.training.strategies import find_strategy
     from keras_bert.training.trainer import VALIDATION_BATCH, Trainer, make_deterministic
 
@@ -73,8 +87,11 @@ def pretrain(
     lengths = row_lengths(examples)
     steps = training.count_steps(sum(counts["train"] for counts in lengths.values()))
     with strategy.scope():
-        task = build_pretraining_task(examples, vocabulary, start, encoder)
-    trainer = Trainer(task.model, pretraining_objective(task, examples, training.xla), training, steps, strategy)
+        task = build_pretraining_task(examples, vocabulary, start, encoder, generator)
+        trained, objective = pretraining_objective(
+            task, examples, training.xla, generator=generator, span_boundary=span_boundary
+        )
+    trainer = Trainer(trained, objective, training, steps, strategy)
     first, *rest = (training_batches(examples, training, length) for length in lengths)
     short = count_short_steps(short_steps, steps) * training.accumulation
     history = trainer.fit(
@@ -84,6 +101,9 @@ def pretrain(
         validations=validations,
         **training_folders(training),
     )
+    if generator is not None:
+        with strategy.scope():
+            settle(trained)
     for entry in history:
         if "validation_masked_loss" in entry:
             entry["validation_perplexity"] = math.exp(min(entry["validation_masked_loss"], _LARGEST))

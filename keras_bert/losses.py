@@ -29,6 +29,22 @@ def labelled_cross_entropy() -> keras.losses.Loss:
     return keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=IGNORED)
 
 
+def replaced_loss(labels: Any, logits: Any) -> Any:
+    """-log of the probability of a token's label, in nats, without what is `IGNORED`; sigmoid(logit) is that of 1.
+
+    Args:
+        labels: 1 for a token that was replaced, 0 for the text's own, `IGNORED` for padding (batch, length).
+        logits: (batch, length).
+
+    Returns:
+        (batch, length), 0 where nothing is to be said; Keras' mean leaves these places out.
+    """
+    both = ops.stack([ops.zeros_like(logits), logits], axis=-1)
+    return keras.losses.sparse_categorical_crossentropy(
+        ops.cast(labels, "int32"), ops.cast(both, "float32"), from_logits=True, ignore_class=IGNORED
+    )
+
+
 def span_loss(positions: Any, logits: Any) -> Any:
     """Mean of the cross-entropies of start and end, in nats.
 

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from components.artifacts.pushed import Pushed
 from components.build_vocabulary import build_vocabulary
@@ -104,6 +104,7 @@ def measuring(settings: Settings, tasks: Mapping[str, Settings], *, timed: bool)
         encoder=_shape(settings),
         training=dataclasses.replace(training, steps=None) if timed else parts,
         timed=timed,
+        **_objective(settings),
     )
     return Pipeline(settings.name, [node, *_rows_of_tasks(text.vocabulary, tasks).values()])
 
@@ -149,6 +150,7 @@ def _start(settings: Settings) -> Start:
         training=_training(settings.pretraining, 0),
         short_steps=settings.pretraining_rows.short_steps,
         validations=settings.pretraining.validations,
+        **_objective(settings),
     )
     return Start(trained.model, text.vocabulary)
 
@@ -175,6 +177,13 @@ def _text(settings: Settings) -> Text:
         beam=settings.beam,
     )
     return Text(masked.examples, vocabulary, imported and imported.model)
+
+
+def _objective(settings: Settings) -> dict[str, Any]:
+    """What pre-training minimizes, besides what the rows say."""
+    own = settings.pretraining
+    generator = settings.generator if own.objective == "replaced_tokens" else None
+    return {"generator": generator, "span_boundary": own.span_boundary}
 
 
 def _shape(settings: Settings) -> EncoderShape | None:

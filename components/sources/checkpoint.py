@@ -65,12 +65,16 @@ class Checkpoint:
 
     def num_layers(self) -> int | None:
         """How many layers the encoder has, where that can be told without reading the weights."""
+        return self.size("num_layers")
+
+    def size(self, field: str) -> int | None:
+        """The same for any size of the encoder, a field of `EncoderConfig`."""
         if self.is_own:
             return None
         content = _read_config(self.folder() / CONFIG_FILE)
         family = FAMILIES.get(str(content.get("model_type")))
-        layers = content.get(family.keys["num_layers"]) if family else None
-        return layers if isinstance(layers, int) else None
+        found = content.get(family.keys.get(field, "")) if family else None
+        return found if isinstance(found, int) else None
 
     def check(self) -> None:
         """Looks whether the files are there; what is in them shows when they are read.

@@ -10,9 +10,12 @@ from components.dsl.errors import InputError
 from components.training.model_folder import read_model
 from keras_bert.checks import check
 from keras_bert.config import EncoderShape
+from keras_bert.options.generator import Generator
 from keras_bert.options.training import Training, Xla
 
 if TYPE_CHECKING:
+    import keras
+
     from keras_bert.data.batches import Batches
     from keras_bert.objectives.base import Objective
     from keras_bert.tasks.base import Task
@@ -27,49 +30,88 @@ def row_lengths(examples: PretrainingExamples) -> dict[int, Mapping[str, int]]:
 
 
 def build_pretraining_task(
-    examples: PretrainingExamples, vocabulary: Vocabulary, start: Model | None, encoder: EncoderShape | None
+    examples: PretrainingExamples,
+    vocabulary: Vocabulary,
+    start: Model | None,
+    encoder: EncoderShape | None,
+    generator: Generator | None = None,
 ) -> "Task":
-    """The encoder with the heads to train; call it in the scope of the strategy to train under.
+    """The encoder with the heads to keep; call it in the scope of the strategy to train under.
 
     Args:
         examples: what it is to learn from.
         vocabulary: of the examples.
         start: what to go on from, None for random weights.
         encoder: the shape of an encoder that begins with random weights.
+        generator: where the encoder is to find what it replaces.
 
     Raises:
         ValueError: there is neither `start` nor `encoder`, or both.
-        InputError: what to go on from has fewer positions than the rows, or no pooler for pairs.
+        InputError: what to go on from has fewer positions than the rows, or no pooler for pairs; or the rows are pairs
+            where there is a generator.
     """
     check("pretrain", "encoder", (start is None) != (encoder is None), "be set where there is no start", encoder)
-    from keras_bert.models.encoder import build_encoder, has_layer
+    from keras_bert.models.encoder import build_encoder
     from keras_bert.tasks.pretraining import Pretraining
+    from keras_bert.tasks.replaced_tokens import ReplacedTokens
     from keras_bert.tokenizers.loading import load_tokenizer
 
     length, has_pairs = max(row_lengths(examples)), _has_pairs(examples)
+    if generator is not None and has_pairs:
+        rule = "have objective='none' where there is a generator, as nothing learns from pairs then"
+        raise InputError(f"rows must {rule}, got {_objective(examples)!r}")
+    kind: type[Task] = Pretraining if generator is None else ReplacedTokens
+    head = {"next_sentence": has_pairs} if generator is None else {}
     if start is None:
         assert encoder is not None
         tokenizer = load_tokenizer(vocabulary.path)
         blank = build_encoder(encoder.encoder_config(tokenizer.vocabulary_size, length))
-        return Pretraining.build(blank, tokenizer, max_length=length, next_sentence=has_pairs)
+        return kind.build(blank, tokenizer, max_length=length, **head)
     task = read_model(start)
-    if isinstance(task, Pretraining) and has_layer(task.model, "next_sentence") == has_pairs:
+    if isinstance(task, kind) and task.head() == head:
         return task
     try:
-        return Pretraining.build(task.encoder, task.tokenizer, max_length=length, next_sentence=has_pairs)
+        return kind.build(task.encoder, task.tokenizer, max_length=length, **head)
     except ValueError as error:
         raise InputError(f"the checkpoint cannot go on pre-training on these rows: {error}") from None
 
 
-def pretraining_objective(task: "Task", examples: PretrainingExamples, xla: Xla) -> "Objective":
-    """What is minimized on the examples."""
-    from keras_bert.fused.pretraining import FusedPretrainingObjective
-    from keras_bert.objectives.pretraining import PretrainingObjective
+def pretraining_objective(
+    task: "Task",
+    examples: PretrainingExamples,
+    xla: Xla,
+    *,
+    generator: Generator | None = None,
+    span_boundary: bool = False,
+) -> "tuple[keras.Model, Objective]":
+    """What trains, the model to keep and what it needs meanwhile, and what that minimizes on the examples.
 
-    has_pairs = _has_pairs(examples)
-    if xla == "parts":
-        return FusedPretrainingObjective(task.model, next_sentence=has_pairs)
-    return PretrainingObjective(next_sentence=has_pairs)
+    Raises:
+        ValueError: there are both a generator and span boundaries.
+        InputError: the generator would be larger than the encoder, or tokens are not hidden in spans where there are
+            span boundaries.
+    """
+    rule = "be False where there is a generator"
+    check("pretrain", "span_boundary", not (span_boundary and generator), rule, span_boundary)
+    from keras_bert.fused.pretraining import FusedPretrainingObjective
+    from keras_bert.fused.replaced_tokens import FusedReplacedTokensObjective
+    from keras_bert.models.pretraining import add_span_boundary
+    from keras_bert.models.replaced_tokens import build_joint
+    from keras_bert.objectives.pretraining import PretrainingObjective
+    from keras_bert.objectives.replaced_tokens import ReplacedTokensObjective
+
+    model, is_fused = task.model, xla == "parts"
+    if generator is not None:
+        try:
+            joint = build_joint(model, generator)
+        except ValueError as error:
+            raise InputError(f"the encoder cannot have this generator: {error}") from None
+        return joint, FusedReplacedTokensObjective(joint, generator) if is_fused else ReplacedTokensObjective(generator)
+    if span_boundary:
+        _check_spans(examples)
+        model = add_span_boundary(model)
+    heads = {"next_sentence": _has_pairs(examples), "span_boundary": span_boundary}
+    return model, FusedPretrainingObjective(model, **heads) if is_fused else PretrainingObjective(**heads)
 
 
 def training_batches(examples: PretrainingExamples, training: Training, length: int) -> "Batches":
@@ -81,7 +123,20 @@ def training_batches(examples: PretrainingExamples, training: Training, length: 
     )
 
 
-def _has_pairs(examples: PretrainingExamples) -> bool:
+def _check_spans(examples: PretrainingExamples) -> None:
     from keras_bert.data.records import read_features
 
-    return bool(read_features(examples.path)["objective"] != "none")
+    strategies = {entry["masking"]["strategy"] for entry in read_features(examples.path)["lengths"]}
+    if strategies != {"spans"}:
+        rule = "be masked with strategy='spans' where there are span boundaries"
+        raise InputError(f"rows must {rule}, got {sorted(strategies)}")
+
+
+def _has_pairs(examples: PretrainingExamples) -> bool:
+    return _objective(examples) != "none"
+
+
+def _objective(examples: PretrainingExamples) -> str:
+    from keras_bert.data.records import read_features
+
+    return str(read_features(examples.path)["objective"])

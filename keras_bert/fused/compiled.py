@@ -9,6 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_bert.layers.noise import draw_numbers, mix
+
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """An XLA program for a function of tensors, and one for its gradient, which works everything out again.
@@ -51,19 +53,6 @@ def keep(x: Any, seed: Any, rate: float) -> Any:
     if not rate:
         return x
     places = tf.reshape(tf.cast(tf.range(tf.size(x)), tf.uint32), tf.shape(x))
-    first = _mix(seed[0])
-    second = _mix(tf.bitwise.bitwise_xor(first, seed[1]))
-    # A permutation of its own for each seed, not one sequence begun at different places.
-    drawn = _mix((places + first) * tf.bitwise.bitwise_or(second, tf.constant(1, tf.uint32)))
+    first = mix(seed[0])
+    drawn = draw_numbers(places, first, mix(tf.bitwise.bitwise_xor(first, seed[1])))
     return tf.where(drawn >= tf.constant(round(rate * 2**32), tf.uint32), x / (1.0 - rate), 0.0)
-
-
-def _mix(x: Any) -> Any:
-    """A permutation of the 32-bit numbers whose every output bit depends on every input bit.
-
-    `lowbias32` of https://github.com/skeeto/hash-prospector, with the constants found there later: bias 0.107.
-    """
-    for shift, factor in ((16, 0x21F0AAAD), (15, 0xD35A2D97)):
-        x = tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(shift, tf.uint32)))
-        x = x * tf.constant(factor, tf.uint32)
-    return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(15, tf.uint32)))

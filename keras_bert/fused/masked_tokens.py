@@ -4,6 +4,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_bert.layers.noise import gumbels
+
 # Pieces of the vocabulary that are worked off at a time: what belongs to them then stays in reach.
 CHUNK = 8192
 
@@ -26,7 +28,7 @@ def masked_token_loss(states: Any, table: Any, bias: Any, labels: Any, chunk: in
     """
     vocabulary = table.shape[0]
     tf.debugging.assert_less(labels, vocabulary, "mask_ids must be below the vocabulary's size")
-    bounds = [(start, min(start + chunk, vocabulary)) for start in range(0, vocabulary, chunk)]
+    bounds = _bounds(vocabulary, chunk)
 
     # Scores stand with the vocabulary down and the rows across: XLA's sums over the first axis are the fast ones.
     @tf.custom_gradient
@@ -51,6 +53,41 @@ def masked_token_loss(states: Any, table: Any, bias: Any, labels: Any, chunk: in
         return (normalizers - right, 1.0 - beaten), gradient
 
     return head(states, table, bias)
+
+
+def draw_tokens(states: Any, table: Any, bias: Any, first: Any, second: Any, chunk: int = CHUNK) -> Any:
+    """For each row a piece drawn from softmax(states table^T + bias); no gradient goes through.
+
+    The scores are worked out once more than in `masked_token_loss`: next to the noise they cost little.
+
+    Args:
+        states: (rows, hidden), in the precision of the products.
+        table: float32 (vocabulary, hidden).
+        bias: float32 (vocabulary,).
+        first: uint32 (rows,), see `row_seeds`.
+        second: uint32 (rows,).
+        chunk: pieces of the vocabulary at a time.
+
+    Returns:
+        Ids, int32 (rows,).
+    """
+    found = [
+        _noisiest(
+            tf.matmul(tf.cast(table[start:end], states.dtype), states, transpose_b=True),
+            bias[start:end],
+            tf.constant(start),
+            first,
+            second,
+        )
+        for start, end in _bounds(table.shape[0], chunk)
+    ]
+    highest, places = (tf.stack(parts) for parts in zip(*found, strict=True))
+    # Of equal ones the first, as within a chunk.
+    return tf.reduce_min(tf.where(highest == tf.reduce_max(highest, axis=0), places, table.shape[0]), axis=0)
+
+
+def _bounds(vocabulary: int, chunk: int) -> list[tuple[int, int]]:
+    return [(start, min(start + chunk, vocabulary)) for start in range(0, vocabulary, chunk)]
 
 
 def _compiled(function: Any) -> Any:
@@ -85,6 +122,15 @@ def _beaten(scores: Any, bias: Any, places: Any, right: Any) -> Any:
     biased = _biased(scores, bias)
     beaten = tf.where(_numbers(scores) < places, biased >= right, biased > right)
     return tf.reduce_max(tf.cast(beaten, tf.float32), axis=0)
+
+
+@_compiled
+def _noisiest(scores: Any, bias: Any, start: Any, first: Any, second: Any) -> tuple[Any, Any]:
+    """The highest score of a chunk with its noise, and the piece that has it; both (rows,)."""
+    pieces = _numbers(scores) + start
+    noisy = _biased(scores, bias) + gumbels(tf.cast(pieces, tf.uint32), first, second)
+    highest = tf.reduce_max(noisy, axis=0)
+    return highest, tf.reduce_min(tf.where(noisy == highest, pieces, pieces.dtype.max), axis=0)
 
 
 @_compiled

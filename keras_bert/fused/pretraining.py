@@ -9,21 +9,26 @@ from keras_bert.fused.masked_tokens import masked_token_loss
 from keras_bert.losses import cross_entropy, hits, weighted
 from keras_bert.models.encoder import has_layer
 from keras_bert.objectives.base import Batch, Sums, call_model
-from keras_bert.objectives.pretraining import PretrainingObjective
+from keras_bert.objectives.pretraining import PretrainingObjective, boundary_weights
+
+# Name in the metrics -> what the layers of its head begin with.
+_HEADS = {"masked": "masked_token", "boundary": "span_boundary"}
 
 
 class FusedPretrainingObjective:
     """What `PretrainingObjective` computes, without the scores of the vocabulary in one piece.
 
     Args:
-        model: what `build_pretraining` returns, and what the objective is called with.
+        model: what `build_pretraining` or `add_span_boundary` returns, and what the objective is called with.
         next_sentence: whether the model has the second head.
+        span_boundary: whether it has that of `add_span_boundary`.
     """
 
-    def __init__(self, model: keras.Model, *, next_sentence: bool = True) -> None:
-        self._plain = PretrainingObjective(next_sentence)
+    def __init__(self, model: keras.Model, *, next_sentence: bool = True, span_boundary: bool = False) -> None:
+        self._plain = PretrainingObjective(next_sentence, span_boundary)
         self._model = model
-        states = {"masked_states": model.get_layer("masked_token_transform").output}
+        names = ("masked", "boundary") if span_boundary else ("masked",)
+        states = {name: model.get_layer(f"{_HEADS[name]}_transform").output for name in names}
         if next_sentence:
             states["next_sentence"] = model.output["next_sentence"]
         self._body = keras.Model(model.input, states, name="pretraining_body")
@@ -44,16 +49,17 @@ class FusedPretrainingObjective:
         """
         if model is not self._model:
             raise ValueError(f"model must be the one that the objective was made for, {self._model.name!r}")
-        states = call_model(self._body, batch, training)
-        hidden = states["masked_states"]
-        loss, right = masked_token_loss(
-            tf.reshape(hidden, (-1, hidden.shape[-1])),
-            _output_matrix(model),
-            tf.convert_to_tensor(model.get_layer("masked_token_bias").bias.value),
-            tf.reshape(batch["mask_ids"], (-1,)),
-        )
-        weights = tf.reshape(batch["mask_weights"], (-1,))
-        sums = {"masked_loss": weighted(loss, weights), "masked_accuracy": weighted(right, weights)}
+        return self.measure(self.run(batch, training), batch)
+
+    def run(self, batch: Batch, training: bool) -> dict[str, Any]:
+        """What the heads over the vocabulary read, `masked` and the like (batch, predictions, units), and logits."""
+        return call_model(self._body, batch, training)
+
+    def measure(self, states: dict[str, Any], batch: Batch) -> Sums:
+        """The sums, of what `run` gave."""
+        sums = self._over_vocabulary("masked", states, batch, batch["mask_weights"])
+        if self._plain.span_boundary:
+            sums |= self._over_vocabulary("boundary", states, batch, boundary_weights(batch))
         if self._plain.next_sentence:
             follows = batch["next_sentence_label"]
             ones = tf.ones_like(follows, dtype=tf.float32)
@@ -61,8 +67,24 @@ class FusedPretrainingObjective:
             sums["next_sentence_accuracy"] = weighted(hits(states["next_sentence"], follows), ones)
         return sums
 
+    def output_weights(self, name: str = "masked") -> tuple[Any, Any]:
+        """The output matrix (vocabulary, units) and the bias (vocabulary,) of a head, float32.
 
-def _output_matrix(model: keras.Model) -> tf.Tensor:
-    """The token embedding (vocabulary, hidden), with the columns beside it where there are some."""
-    names = [name for name in ("token_embedding", "masked_token_columns") if has_layer(model, name)]
-    return tf.concat([model.get_layer(name).embeddings.value for name in names], axis=1)
+        Where the head of masked tokens reads wider states, the matrix has further columns beside the token embedding.
+        """
+        layers = ["token_embedding", *(["masked_token_columns"] if name == "masked" else [])]
+        tables = [self._model.get_layer(layer).embeddings for layer in layers if has_layer(self._model, layer)]
+        bias = self._model.get_layer(f"{_HEADS[name]}_bias").bias
+        return tf.concat([table.value for table in tables], axis=1), tf.convert_to_tensor(bias.value)
+
+    def _over_vocabulary(self, name: str, states: dict[str, Any], batch: Batch, weights: Any) -> Sums:
+        loss, right = masked_token_loss(
+            rows_of(states[name]), *self.output_weights(name), tf.reshape(batch["mask_ids"], (-1,))
+        )
+        weights = tf.reshape(weights, (-1,))
+        return {f"{name}_loss": weighted(loss, weights), f"{name}_accuracy": weighted(right, weights)}
+
+
+def rows_of(states: Any) -> Any:
+    """(batch, predictions, units) -> (rows, units)."""
+    return tf.reshape(states, (-1, states.shape[-1]))

@@ -19,7 +19,7 @@ def fused_blocks(model: keras.Model) -> Iterator[None]:
     were traced with. Nothing else changes: weights, seeds, what is saved, and what is computed outside of training.
     """
     # Of other attentions than BERT's `FusedBlock` knows nothing.
-    blocks = [layer for layer in model.layers if type(layer) is EncoderBlock]
+    blocks = [layer for layer in model._flatten_layers() if type(layer) is EncoderBlock]
     before = [block.training_call for block in blocks]
     try:
         for block in blocks:

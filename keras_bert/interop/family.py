@@ -21,6 +21,8 @@ CLASSES = {
     "question_answering": "ForQuestionAnswering",
 }
 BOTH_HEADS = "ForPreTraining"
+# Of families that are trained so alone.
+_FURTHER = {"replaced_tokens": "ForPreTraining"}
 
 
 def class_of(task: str) -> str:
@@ -90,7 +92,8 @@ class Family:
         heads: the same without the prefix, for what stands on the encoder.
         text_head: the same for classification and regression of texts, where it is not as in `encoder` and `heads`.
         decoder: what the copies of the token embedding and of the bias under the masked-token head are called.
-        classes: our tasks that have a class, and `BOTH_HEADS` where there is one with a second head.
+        classes: our tasks that have a class, those of `_FURTHER` where it has them, and `BOTH_HEADS` where there is one
+            with a second head.
         keys: our field -> the key of `config.json`, those alone that a family has.
         fixed: our field -> its value in all checkpoints of the family.
         values: our field -> their value -> ours, where these are not the same.
@@ -110,8 +113,6 @@ class Family:
         other_names: what names of tensors begin with in some files -> what they begin with in all others.
         fused: tensors that hold several of those that `encoder` names.
         unread: what names of tensors begin with that transformers leaves out where a class has no place for them.
-        left_out: what the tensors' names of a head begin with that this library has not: a checkpoint of
-            `ForPreTraining` with it is read as the encoder alone.
     """
 
     name: str
@@ -141,7 +142,6 @@ class Family:
     other_names: Mapping[str, str] = dataclasses.field(default_factory=dict)
     fused: tuple[Fused, ...] = ()
     unread: tuple[str, ...] = ()
-    left_out: str | None = None
 
     def form(self, task: str) -> Format:
         """What the tensors of a checkpoint for a task are called."""
@@ -170,13 +170,12 @@ class Family:
         wanted = BOTH_HEADS if next_sentence else kind
         if wanted not in self.classes:
             raise ValueError(f"Hugging Face's {self.title} has no head for {task}" + " with two heads" * next_sentence)
-        return self.title + (BOTH_HEADS if next_sentence else CLASSES[kind])
+        return self.title + (BOTH_HEADS if next_sentence else {**CLASSES, **_FURTHER}[kind])
 
     def architectures(self) -> dict[str, str]:
         """Name of a class -> our task."""
-        kinds = {CLASSES.get(kind, kind): "pretraining" if kind == BOTH_HEADS else kind for kind in self.classes}
-        if self.left_out is not None:
-            kinds[BOTH_HEADS] = "embedding"
+        endings = {**CLASSES, **_FURTHER}
+        kinds = {endings.get(kind, kind): "pretraining" if kind == BOTH_HEADS else kind for kind in self.classes}
         return {self.title + ending: task for ending, task in kinds.items()}
 
     def misfit(self, config: EncoderConfig, *, pooler: bool) -> str | None:

@@ -8,6 +8,7 @@ import keras
 from keras_bert.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, has_layer
 from keras_bert.models.pretraining import build_pretraining
+from keras_bert.models.replaced_tokens import build_replaced_tokens
 from keras_bert.options.pooling import Pooling
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import build_classifier, pooling_of
@@ -80,6 +81,8 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
             return build_span_classifier(encoder, **rate)
         case "regression":
             return build_regressor(encoder, pooling=head.pooling, **rate)
+        case "replaced_tokens":
+            return build_replaced_tokens(encoder)
         case "token_classification":
             return build_tagger(encoder, len(head.labels), **rate)
     raise ValueError(f"Head.task must be one of {sorted(TASKS)}, got {head.task!r}")

@@ -7,6 +7,7 @@ A file decides which task it becomes, by `architectures` in its `config.json`; f
     BertForSequenceClassification        Classification; with one output, Regression
     BertForTokenClassification           TokenClassification
     BertForQuestionAnswering             QuestionAnswering
+    ElectraForPreTraining                ReplacedTokens
 """
 
 import functools
@@ -215,8 +216,6 @@ def _present_names(tensors: Tensors, folder: Path, family: Family, copies: Mappi
     roots = {stem.partition(".")[0] for stem in family.encoder.values()}
     renamed = {}
     for name in tensors:
-        if family.left_out is not None and name.startswith(family.left_out):
-            continue
         other = next((start for start in family.other_names if name.startswith(start)), "")
         present = family.other_names.get(other, "") + name.removeprefix(other)
         present = re.sub(r"\bLayerNorm\.gamma$", "LayerNorm.weight", present)

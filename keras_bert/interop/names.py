@@ -52,6 +52,8 @@ _LAYERS: tuple[tuple[str, Kind, str | None], ...] = (
     ("masked_token_transform/norm", "norm", "cls/predictions/transform/LayerNorm"),
     ("masked_token_columns", "columns", None),
     ("masked_token_bias", "bias", "cls/predictions/"),
+    ("replaced_token_transform/dense", "dense", None),
+    ("replaced_token_classifier", "dense", None),
     ("next_sentence", "output", "cls/seq_relationship/"),
     # run_classifier.py has one head, without a scope, for whatever is read from the pooled output.
     ("classifier", "output", ""),

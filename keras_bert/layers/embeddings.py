@@ -1,5 +1,6 @@
 """Token, position and segment embeddings (Devlin et al. 2019, section 3, figure 2), and what may follow them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -21,6 +22,7 @@ class TokenEmbedding(keras.layers.Layer):
 
     Attributes:
         adapter: a layer beside it, called with ids and vectors, whose answer takes the vectors' place.
+        table_transform: applied to the table at every call when set. It belongs to whoever set it and is not saved.
     """
 
     def __init__(self, vocabulary_size: int, hidden_size: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
@@ -28,6 +30,7 @@ class TokenEmbedding(keras.layers.Layer):
         self.vocabulary_size = vocabulary_size
         self.hidden_size = hidden_size
         self.initializer_range = initializer_range
+        self.table_transform: Callable[[Any], Any] | None = None
         self.output_tap = Tap("output_tap")
         self.adapter: keras.layers.Layer | None = None
 
@@ -46,12 +49,12 @@ class TokenEmbedding(keras.layers.Layer):
 
         Backwards, of wider vectors the first columns count.
         """
+        table = _transformed(self.embeddings, self.table_transform)
         if reverse:
             if inputs.shape[-1] != self.hidden_size:
                 inputs = inputs[..., : self.hidden_size]
-            return ops.matmul(inputs, ops.transpose(ops.cast(self.embeddings, inputs.dtype)))
-        vectors = ops.cast(ops.take(self.embeddings, inputs, axis=0), self.compute_dtype)
-        vectors = self.output_tap(vectors, training)
+            return ops.matmul(inputs, ops.transpose(ops.cast(table, inputs.dtype)))
+        vectors = self.output_tap(ops.cast(ops.take(table, inputs, axis=0), self.compute_dtype), training)
         return vectors if self.adapter is None else self.adapter(inputs, vectors, training=training)
 
     def get_config(self) -> dict[str, Any]:
@@ -71,6 +74,9 @@ class PositionEmbedding(keras.layers.Layer):
         max_length: the most tokens; longer inputs raise when the length is known, or when they run.
         initializer_range: standard deviation of the truncated normal initializer.
         offset: rows of the table in front of that of the first token, which fairseq's models keep for padding.
+
+    Attributes:
+        table_transform: as that of `TokenEmbedding`.
     """
 
     def __init__(self, max_length: int, initializer_range: float = 0.02, offset: int = 0, **kwargs: Any) -> None:
@@ -78,6 +84,7 @@ class PositionEmbedding(keras.layers.Layer):
         self.max_length = max_length
         self.initializer_range = initializer_range
         self.offset = offset
+        self.table_transform: Callable[[Any], Any] | None = None
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes the table (offset + max_length, hidden)."""
@@ -95,7 +102,8 @@ class PositionEmbedding(keras.layers.Layer):
         """
         length = ops.shape(inputs)[1]
         self._check_length(length)
-        return ops.add(inputs, ops.convert_to_tensor(self.embeddings)[self.offset : self.offset + length])
+        table = ops.convert_to_tensor(_transformed(self.embeddings, self.table_transform))
+        return ops.add(inputs, table[self.offset : self.offset + length])
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         """The input's shape: JAX cannot find it out by calling, with no length to cut the table to.
@@ -187,3 +195,7 @@ class EmbeddingProjection(keras.layers.Layer):
             "hidden_size": self.hidden_size,
             "initializer_range": self.initializer_range,
         }
+
+
+def _transformed(table: Any, transform: Callable[[Any], Any] | None) -> Any:
+    return table if transform is None else transform(table)

@@ -194,3 +194,35 @@ class OutputBias(keras.layers.Layer):
     def call(self, inputs: Any) -> Any:
         """(..., vocabulary) -> (..., vocabulary)."""
         return ops.add(inputs, self.bias)
+
+
+class ReplacedTokenTransform(keras.layers.Layer):
+    """activation(W h + b) of every token, the hidden layer of the discriminator's head.
+
+    Clark et al. 2020, released code, `run_pretraining.py`.
+
+    Args:
+        activation: a key of `feed_forward.ACTIVATIONS`.
+        initializer_range: standard deviation of the truncated normal initializer.
+    """
+
+    def __init__(self, activation: str = "gelu_tanh", initializer_range: float = 0.02, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.activation = activation
+        self.initializer_range = initializer_range
+        self.activation_tap = Tap("activation_tap")
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Makes W (hidden, hidden)."""
+        hidden_size = input_shape[-1]
+        assert hidden_size is not None
+        self.dense = Dense(hidden_size, self.initializer_range, name="dense", dtype=self.dtype_policy)
+        self.dense.build(input_shape)
+
+    def call(self, inputs: Any, training: bool = False) -> Any:
+        """(batch, length, hidden) -> (batch, length, hidden)."""
+        return self.activation_tap(ACTIVATIONS[self.activation](self.dense(inputs)), training)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "activation": self.activation, "initializer_range": self.initializer_range}

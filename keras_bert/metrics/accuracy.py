@@ -25,3 +25,11 @@ class LabelledAccuracy(keras.metrics.Mean):
         if sample_weight is not None:
             weights = weights * ops.cast(sample_weight, "float32")
         return super().update_state(hits(y_pred, labels), sample_weight=weights)
+
+
+class ReplacedAccuracy(LabelledAccuracy):
+    """The same for labels 0 and 1, of which a logit above 0 means 1: labels and logits of one shape."""
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """Labels and logits (...), and weights that broadcast to them."""
+        return super().update_state(y_true, ops.stack([ops.zeros_like(y_pred), y_pred], axis=-1), sample_weight)

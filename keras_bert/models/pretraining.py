@@ -1,10 +1,11 @@
-"""The encoder with its two pre-training heads (Devlin et al. 2019, section 3.1)."""
+"""The encoder with its two pre-training heads (Devlin et al. 2019, section 3.1), and a third for training alone."""
 
 import keras
 
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MaskedTokenTransform, OutputBias, OutputColumns
-from keras_bert.models.encoder import config_of, has_prediction_head, pooled_output, sequence_output
+from keras_bert.layers.span_boundary import SpanBoundaryTransform
+from keras_bert.models.encoder import config_of, encoder_of, has_prediction_head, pooled_output, sequence_output
 from keras_bert.variants.bottleneck import Bottleneck
 
 
@@ -42,3 +43,28 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True) -> ke
     if next_sentence:
         logits["next_sentence"] = Dense(2, config.initializer_range, name="next_sentence")(pooled_output(encoder))
     return keras.Model({**encoder.input, "mask_positions": mask_positions}, logits, name="pretraining")
+
+
+def add_span_boundary(model: keras.Model) -> keras.Model:
+    """Adds a head that predicts hidden tokens from the borders of their span (Joshi et al. 2020, section 3.2).
+
+    It is for training alone: no released checkpoint holds one, and nothing else reads it.
+
+    Args:
+        model: what `build_pretraining` returns; its weights are shared, and the output matrix is the token embedding.
+
+    Returns:
+        The model with the output `boundary_tokens` (batch, predictions, vocabulary), logits, besides its own.
+    """
+    config, encoder = config_of(model), encoder_of(model)
+    tokens = model.get_layer("token_embedding")
+    transform = SpanBoundaryTransform(
+        tokens.hidden_size,
+        config.activation,
+        config.layer_norm_epsilon,
+        config.initializer_range,
+        name="span_boundary_transform",
+    )
+    scores = tokens(transform(sequence_output(encoder), model.input["mask_positions"]), reverse=True)
+    logits = OutputBias(name="span_boundary_bias")(scores)
+    return keras.Model(model.input, {**model.output, "boundary_tokens": logits}, name="span_boundary")

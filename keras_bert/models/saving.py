@@ -26,6 +26,7 @@ from keras_bert.layers.heads import (
     OutputColumns,
     Pooler,
     PredictionHead,
+    ReplacedTokenTransform,
 )
 from keras_bert.layers.modern_block import ModernBlock
 from keras_bert.layers.no_norm import NoNorm
@@ -33,8 +34,8 @@ from keras_bert.layers.relative_positions import RelativeEmbedding
 from keras_bert.layers.rotary_attention import RotaryAttention, WindowBias
 from keras_bert.layers.tap import TapLayer
 from keras_bert.layers.trigrams import Trigrams
-from keras_bert.losses import span_hits, span_loss
-from keras_bert.metrics.accuracy import LabelledAccuracy
+from keras_bert.losses import replaced_loss, span_hits, span_loss
+from keras_bert.metrics.accuracy import LabelledAccuracy, ReplacedAccuracy
 from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay
 
 # All that Keras cannot find by itself, also for what its own callbacks save: layers, loss, metrics, schedule.
@@ -44,8 +45,9 @@ CUSTOM_OBJECTS: dict[str, Any] = {
         AttentionBias, BottleneckBlock, ConvolutionSum, Dense, DisentangledAttention, DisentangledBlock,
         EmbeddingProjection, EncoderBlock, FeedForward, FirstTokenPooler, GatedFeedForward, LabelledAccuracy,
         LayerwiseAdamW, MaskedTokenTransform, MeanPooler, ModernBlock, NoNorm, OutputBias, OutputColumns, Pooler,
-        PositionEmbedding, PredictionHead, PromptPlaces, RelativeEmbedding, RotaryAttention, SegmentEmbedding,
-        SelfAttention, TapLayer, TokenEmbedding, TokenStates, Trigrams, WarmupDecay, WindowBias, span_hits, span_loss,
+        PositionEmbedding, PredictionHead, PromptPlaces, RelativeEmbedding, ReplacedAccuracy, ReplacedTokenTransform,
+        RotaryAttention, SegmentEmbedding, SelfAttention, TapLayer, TokenEmbedding, TokenStates, Trigrams, WarmupDecay,
+        WindowBias, replaced_loss, span_hits, span_loss,
     )
 }  # fmt: skip
 CUSTOM_OBJECTS["Tap"] = TapLayer  # its name in files of the first models

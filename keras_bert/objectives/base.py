@@ -20,10 +20,10 @@ class Objective(Protocol):
     """
 
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """Loss -> its weight in this batch, a scalar."""
+        """Loss -> its weight in this batch, a scalar; a fiftieth of it makes the loss count fifty times."""
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
-        """All metrics of a batch, the losses among them, these with the weights that `weights` tells.
+        """All metrics of a batch, the losses among them, with their weights, by which a mean is what it says.
 
         Args:
             model: it is called with those of the batch's entries that are its inputs.

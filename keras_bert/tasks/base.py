@@ -207,7 +207,7 @@ class Task(abc.ABC):
             ValueError: a weight is not positive and finite, the task has no labels, or it is pre-training.
         """
         self._refuse_class_weights(class_weights)
-        raise ValueError(f"{self.name} has no labelled rows to train on; see PretrainingObjective")
+        raise ValueError(f"{self.name} has no labelled rows to train on; see keras_bert.objectives.{self.name}")
 
     def _refuse_class_weights(self, class_weights: Sequence[float] | None) -> None:
         rule = "be None where there are no labels"

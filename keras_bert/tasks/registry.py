@@ -17,6 +17,7 @@ from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.pretraining import Pretraining
 from keras_bert.tasks.question_answering import QuestionAnswering
 from keras_bert.tasks.regression import Regression
+from keras_bert.tasks.replaced_tokens import ReplacedTokens
 from keras_bert.tasks.token_classification import TokenClassification
 
 if TYPE_CHECKING:
@@ -24,7 +25,15 @@ if TYPE_CHECKING:
 
 TASKS: dict[str, type[Task]] = {
     task.name: task
-    for task in (Classification, Embedding, Pretraining, QuestionAnswering, Regression, TokenClassification)
+    for task in (
+        Classification,
+        Embedding,
+        Pretraining,
+        QuestionAnswering,
+        Regression,
+        ReplacedTokens,
+        TokenClassification,
+    )
 }
 
 

@@ -15,7 +15,10 @@ from pipeline.comparison.runs import Record
 AVERAGE = "average"
 
 # Settings that make losses of two variants means of different things.
-_OF_LOSS = ("checkpoint", "vocabulary", "masking", "pretraining_rows.objective", "max_length")
+_OF_LOSS = (
+    *("checkpoint", "vocabulary", "masking", "max_length"),
+    *("pretraining_rows.objective", "pretraining.objective"),
+)
 _OF_PIECES = ("checkpoint", "vocabulary")
 
 

@@ -8,6 +8,7 @@ from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
 from components.scoring.base import choose_metric
 from components.scoring.registry import TASK_SCORING
+from keras_bert.options.generator import AT_MOST
 from pipeline.settings.schema import Settings
 
 # Table or key -> the table without which it would be read by no step.
@@ -17,6 +18,7 @@ _NEEDS = {
     "masking": "corpus",
     "pretraining_rows": "corpus",
     "pretraining": "corpus",
+    "generator": "corpus",
     "vocabulary": "corpus",
     "encoder": "corpus",
     "stride": "examples",
@@ -59,6 +61,7 @@ def check_tables(settings: Settings) -> None:
     for name in _OF_QUESTIONS:
         if name in given and task != "question_answering":
             raise InputError(f"{name} must be left out but for question_answering, got it for {task}")
+    _check_objective(settings)
     _check_short_length(settings)
     _check_student_shape(settings)
     _check_last_seed(settings)
@@ -74,6 +77,7 @@ def check_data(settings: Settings) -> None:
     if settings.checkpoint is not None:
         settings.checkpoint.check()
     _check_layers(settings)
+    _check_generator_size(settings)
     for source in (settings.corpus, settings.examples):
         if source is not None:
             source.check()
@@ -123,6 +127,44 @@ def _check_student_shape(settings: Settings) -> None:
         settings.student.config(teacher, settings.max_length)
     except ValueError as error:
         raise InputError(f"student: {error}") from None
+
+
+def _check_objective(settings: Settings) -> None:
+    """What is hidden in the rows, and whether they are pairs, must suit what is learnt from them."""
+    own, rows = settings.pretraining, settings.pretraining_rows
+    if own.objective == "replaced_tokens":
+        for name, value, wanted in (
+            ("pretraining_rows.objective", rows.objective, "none"),
+            ("pretraining.span_boundary", own.span_boundary, False),
+        ):
+            if value != wanted:
+                rule = f"be {wanted!r} where pretraining.objective is 'replaced_tokens', which learns nothing from it"
+                raise InputError(f"{name} must {rule}, got {value!r}")
+        _check_generator(settings)
+    elif "generator" in settings.model_fields_set:
+        raise InputError("generator must be left out where pretraining.objective is not 'replaced_tokens'")
+    if own.span_boundary and settings.masking.strategy != "spans":
+        rule = "be 'spans' where pretraining.span_boundary is true"
+        raise InputError(f"masking.strategy must {rule}, got {settings.masking.strategy!r}")
+
+
+def _check_generator(settings: Settings) -> None:
+    """Beside an encoder that is yet to be pre-trained; that of a checkpoint is known only when it is read."""
+    if settings.encoder is not None:
+        try:
+            settings.generator.config(settings.encoder.encoder_config(settings.vocabulary.size, settings.max_length))
+        except ValueError as error:
+            raise InputError(f"generator.{str(error).partition('.')[2]}") from None
+
+
+def _check_generator_size(settings: Settings) -> None:
+    """Beside a checkpoint, as far as its sizes can be told without reading the weights."""
+    if settings.checkpoint is None or settings.pretraining.objective != "replaced_tokens":
+        return
+    for field in AT_MOST:
+        wanted, most = getattr(settings.generator, field), settings.checkpoint.size(field)
+        if wanted is not None and most is not None and wanted > most:
+            raise InputError(f"generator.{field} must be at most {most}, the checkpoint's, got {wanted}")
 
 
 def _check_short_length(settings: Settings) -> None:

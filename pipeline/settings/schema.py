@@ -21,6 +21,7 @@ from keras_bert.config import EncoderShape
 from keras_bert.options.adaptation import ADAPTATIONS, Adaptation
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.export import Export
+from keras_bert.options.generator import Generator
 from keras_bert.options.masking import Masking
 from keras_bert.options.pooling import Pooling
 from keras_bert.options.pretraining_rows import PretrainingRows
@@ -87,12 +88,16 @@ class EncoderSettings(EncoderShape):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainingSettings(Training):
-    """How an encoder is pre-trained.
+    """What an encoder is pre-trained to do, and how.
 
     Attributes:
+        objective: `masked_tokens`, or to find `replaced_tokens` among the text's own (Clark et al. 2020).
+        span_boundary: whether masked tokens are also predicted from the borders of their spans (Joshi et al. 2020).
         validations: on held-out rows, evenly spread over the training.
     """
 
+    objective: Literal["masked_tokens", "replaced_tokens"] = "masked_tokens"
+    span_boundary: bool = False
     epochs: float = 1.0
     learning_rate: float = 1e-4
     precision: Precision = "auto"
@@ -200,6 +205,7 @@ class Settings(pydantic.BaseModel):
     pretraining_rows: PretrainingRowsSettings = PretrainingRowsSettings()
     encoder: EncoderSettings | None = None
     pretraining: PretrainingSettings = PretrainingSettings()
+    generator: Generator = Generator()
     checkpoint: Checkpoint | None = None
     examples: (
         Annotated[

@@ -3,18 +3,24 @@
 import json
 import math
 
+import numpy as np
 import pytest
 
 from components.artifacts.model import Model
 from components.artifacts.pretraining_examples import PretrainingExamples
+from components.dsl.errors import InputError
 from components.dsl.workplace import set_progress_sink
 from components.mask_examples import mask_examples
 from components.pretrain import VALIDATIONS, pretrain
+from components.training.model_folder import read_model
 from keras_bert.config import EncoderShape
+from keras_bert.models.encoder import config_of
 from keras_bert.models.saving import load_model
+from keras_bert.options.generator import Generator
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.options.training import Training
+from keras_bert.tasks.classification import Classification
 from tests.components.test_mask_examples import inputs
 
 __all__ = ["inputs"]
@@ -22,9 +28,10 @@ __all__ = ["inputs"]
 SHAPE = EncoderShape(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32)
 
 
-def train(inputs, folder, steps=6, short_steps=0.5, xla="off", **rows):
+def train(inputs, folder, steps=6, short_steps=0.5, xla="off", strategy="tokens", further=None, **rows):
     examples, model = PretrainingExamples(folder / "examples"), Model(folder / "model")
-    mask_examples(**inputs, examples=examples, masking=Masking(), rows=PretrainingRows(**rows), max_length=32)
+    masking = Masking(strategy=strategy)
+    mask_examples(**inputs, examples=examples, masking=masking, rows=PretrainingRows(**rows), max_length=32)
     training = Training(steps=steps, batch_size=4, learning_rate=1e-3, xla=xla)
     pretrain(
         examples=examples,
@@ -33,6 +40,7 @@ def train(inputs, folder, steps=6, short_steps=0.5, xla="off", **rows):
         encoder=SHAPE,
         training=training,
         short_steps=short_steps,
+        **(further or {}),
     )
     history = [json.loads(line) for line in (model.path / "history.jsonl").read_text().splitlines()]
     return model, history
@@ -57,6 +65,94 @@ def test_every_kind_of_rows(inputs, tmp_path, rows):
     network = load_model(model.path / "model.keras")
     assert ("next_sentence" in network.output) == has_pairs
     assert json.loads((model.path / "task.json").read_text())["max_length"] == 32
+
+
+def test_replaced_tokens(inputs, tmp_path):
+    further = {"generator": Generator(size=0.5, sharing="gradient_disentangled")}
+    model, history = train(inputs, tmp_path, steps=4, objective="none", dynamic=True, further=further)
+    held_out = {name: value for name, value in history[-1].items() if name.startswith("validation_")}
+    assert held_out.keys() >= {"validation_masked_accuracy", "validation_replaced_accuracy", "validation_perplexity"}
+    assert all(math.isfinite(value) for value in held_out.values())
+    task = read_model(model)
+    assert (task.name, task.max_length) == ("replaced_tokens", 32)
+    # What was shared is the encoder's own now: such weights as it has from nothing, and not near 0.
+    assert np.std(task.model.get_layer("token_embedding").embeddings) > 0.01
+    # Nothing of the generator is left, and the encoder is fine-tuned as any.
+    assert config_of(task.model) == SHAPE.encoder_config(task.tokenizer.vocabulary_size, 32)
+    tuned = Classification.build(task.encoder, task.tokenizer, labels=["no", "yes"], max_length=32, pooling="mean")
+    assert tuned.predict(["Alpha beta."])[0].label in ("no", "yes")
+
+
+def test_span_boundaries(inputs, tmp_path):
+    further = {"span_boundary": True}
+    model, history = train(inputs, tmp_path, steps=2, strategy="spans", objective="none", further=further)
+    assert 0 < history[-1]["validation_boundary_loss"] < 10
+    task = read_model(model)
+    assert (task.name, list(task.model.output)) == ("pretraining", ["masked_tokens"])
+
+
+@pytest.mark.parametrize(
+    ("further", "rows", "message"),
+    [
+        (
+            {"generator": Generator()},
+            {"objective": "next_sentence"},
+            "rows must have objective='none' where there is a generator, as nothing learns from pairs then, "
+            "got 'next_sentence'",
+        ),
+        (
+            {"generator": Generator(num_layers=2)},
+            {"objective": "none"},
+            "the encoder cannot have this generator: Generator.num_layers must be at most 1, the discriminator's, "
+            "got 2",
+        ),
+        (
+            {"span_boundary": True},
+            {"strategy": "whole_words"},
+            "rows must be masked with strategy='spans' where there are span boundaries, got ['whole_words']",
+        ),
+    ],
+)
+def test_rows_that_suit_no_objective(inputs, tmp_path, further, rows, message):
+    with pytest.raises(InputError) as refused:
+        train(inputs, tmp_path, further=further, **rows)
+    assert str(refused.value) == message
+
+
+def test_one_objective_at_a_time(inputs, tmp_path):
+    with pytest.raises(ValueError, match=r"pretrain.span_boundary must be False where there is a generator, got True"):
+        train(inputs, tmp_path, objective="none", further={"generator": Generator(), "span_boundary": True})
+
+
+@pytest.mark.parametrize(
+    ("further", "rows", "objective"),
+    [
+        ({"generator": Generator()}, {}, "FusedReplacedTokensObjective"),
+        ({"span_boundary": True}, {"strategy": "spans"}, "FusedPretrainingObjective"),
+    ],
+)
+def test_what_is_compiled_in_parts_has_an_objective_for_it(inputs, tmp_path, monkeypatch, further, rows, objective):
+    seen = []
+
+    def record(self, *_, **__):
+        seen.append(self.objective.identity())
+        return [{"step": 1}]
+
+    monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", record)
+    train(inputs, tmp_path, xla="parts", further=further, objective="none", **rows)
+    assert seen[0]["class"] == objective
+    assert seen[0].get("span_boundary", False) == ("span_boundary" in further)
+
+
+def test_a_discriminator_goes_on(inputs, tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", lambda *_, **__: [{"step": 1}])
+    further = {"generator": Generator()}
+    first, _ = train(inputs, tmp_path, objective="none", further=further)
+    second = Model(tmp_path / "second")
+    examples = PretrainingExamples(tmp_path / "examples")
+    pretrain(examples=examples, vocabulary=inputs["vocabulary"], model=second, start=first, **further)
+    for found, expected in zip(read_model(second).model.weights, read_model(first).model.weights, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_short_rows_come_first(inputs, tmp_path, monkeypatch):

@@ -80,7 +80,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 # Families whose last token sees whether there is padding behind it: ours gives what a text gets that has none.
 ALONE = ("MobileBert",)
 HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
-FURTHER = {"Albert": ("ForPreTraining",), "MobileBert": ("ForPreTraining",)}
+FURTHER = dict.fromkeys(("Albert", "Electra", "MobileBert"), ("ForPreTraining",))
 # A family and a head -> by a name, what else one more model of it has.
 OTHERWISE = {("ModernBert", "ForSequenceClassification"): {"mean": {"classifier_pooling": "mean"}}}
 LABELLED = ("ForSequenceClassification", "ForTokenClassification")

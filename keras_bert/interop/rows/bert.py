@@ -92,14 +92,15 @@ FAMILIES = (
             "masked_token_transform/dense": "generator_predictions.dense",
             "masked_token_transform/norm": "generator_predictions.LayerNorm",
             "masked_token_bias": "generator_lm_head",
+            "replaced_token_transform/dense": "discriminator_predictions.dense",
+            "replaced_token_classifier": "discriminator_predictions.dense_prediction",
         },
         text_head=TEXT_HEAD,
         decoder="generator_lm_head",
+        classes=(*CLASSES, "replaced_tokens"),
         keys={**KEYS, "embedding_size": "embedding_size"},
         fixed={"pooler_activation": "gelu_erf"},
         dropout_before_pooler=True,
-        # The discriminator's: is a token the text's own? Most released checkpoints hold it.
-        left_out="discriminator_predictions.",
     ),
     # Lan et al. 2020.
     Family(

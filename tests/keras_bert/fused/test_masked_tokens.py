@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.fused.masked_tokens import masked_token_loss
+from keras_bert.fused.masked_tokens import draw_tokens, masked_token_loss
+from keras_bert.layers.noise import gumbels
 from keras_bert.losses import cross_entropy, hits
 
 RANDOM = np.random.default_rng(0)
@@ -43,3 +44,12 @@ def test_hits_count_the_first_of_equals(chunk):
 def test_scores_far_apart():
     loss, _ = masked_token_loss(STATES * 1000, TABLE, BIAS, LABELS, 5)
     np.testing.assert_allclose(loss, cross_entropy(plain(STATES * 1000, TABLE, BIAS), LABELS), rtol=1e-6, atol=1e-3)
+
+
+@pytest.mark.parametrize("chunk", [5, 19])
+def test_tokens_are_drawn_as_from_the_scores_in_one_piece(chunk):
+    seeds = [tf.constant(RANDOM.integers(0, 2**32, 6), tf.uint32) for _ in range(2)]
+    noise = gumbels(tf.cast(tf.range(19), tf.uint32), *(seed[:, None] for seed in seeds))
+    expected = tf.argmax(plain(STATES, TABLE, BIAS) + noise, axis=1)
+    assert len(set(expected.numpy().tolist())) > 1
+    np.testing.assert_array_equal(draw_tokens(STATES, TABLE, BIAS, *seeds, chunk), expected)

@@ -8,7 +8,7 @@ from keras_bert.config import EncoderConfig
 from keras_bert.fused.pretraining import FusedPretrainingObjective
 from keras_bert.fused.training import compiled_update, fused_blocks
 from keras_bert.models.encoder import blocks_of, build_encoder
-from keras_bert.models.pretraining import build_pretraining
+from keras_bert.models.pretraining import add_span_boundary, build_pretraining
 from keras_bert.objectives.pretraining import PretrainingObjective
 from keras_bert.optimizer import adamw
 from keras_bert.options.adaptation import Adapters, Lora
@@ -99,6 +99,21 @@ def test_the_output_matrix_of_a_bottleneck_encoder_has_further_columns():
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-5)
 
 
+def test_span_boundaries_are_those_of_the_plain_model():
+    model = add_span_boundary(make_model())
+    randomize(model)
+    batch = {**BATCH, "mask_positions": np.array([[1, 2], [4, 0], [2, 5]], "int32")}
+    options = {"next_sentence": False, "span_boundary": True}
+    plain, fused = PretrainingObjective(**options), FusedPretrainingObjective(model, **options)
+    expected, found = plain(model, batch, False), fused(model, batch, False)
+    assert found.keys() == expected.keys()
+    for name in expected:
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-5)
+    assert {name: float(weight) for name, weight in fused.weights(batch).items()} == {
+        name: float(weight) for name, weight in plain.weights(batch).items()
+    }
+
+
 def test_bfloat16_is_close():
     model = make_model()
     expected, gradients = differentiate(model, PretrainingObjective())
@@ -162,7 +177,11 @@ def test_transforms_are_honoured():
 
 def test_objective_belongs_to_a_model():
     objective = FusedPretrainingObjective(make_model())
-    assert objective.identity() == {"class": "FusedPretrainingObjective", "next_sentence": True}
+    assert objective.identity() == {
+        "class": "FusedPretrainingObjective",
+        "next_sentence": True,
+        "span_boundary": False,
+    }
     with pytest.raises(ValueError, match="model must be the one"):
         objective(make_model(), BATCH, True)
 

@@ -22,6 +22,7 @@ from keras_bert.layers.heads import (
     OutputColumns,
     Pooler,
     PredictionHead,
+    ReplacedTokenTransform,
 )
 from keras_bert.layers.modern_block import ModernBlock
 from keras_bert.layers.no_norm import NoNorm
@@ -121,6 +122,7 @@ CASES = [
         [STATES],
     ),
     *[(ModernBlock, {"config": MODERN, "index": index}, [STATES, BIAS]) for index in range(2)],
+    (ReplacedTokenTransform, {"activation": "gelu_erf", "initializer_range": 0.1}, [STATES]),
 ]
 
 
@@ -152,6 +154,17 @@ def test_positions_and_segments():
     placed, marked = positions(STATES), segments(STATES, SEGMENTS)
     np.testing.assert_array_equal(placed, STATES + positions.get_weights()[0][:5])
     np.testing.assert_array_equal(marked, STATES + segments.get_weights()[0][SEGMENTS])
+
+
+def test_a_transform_of_a_table_holds_for_every_read():
+    tokens, positions = TokenEmbedding(11, 8), PositionEmbedding(7)
+    tokens(IDS), positions(STATES)
+    for layer in (tokens, positions):
+        layer.table_transform = lambda table: 2.0 * ops.convert_to_tensor(table)
+    table = 2 * tokens.get_weights()[0]
+    np.testing.assert_array_equal(tokens(IDS), table[IDS])
+    np.testing.assert_allclose(tokens(STATES, reverse=True), STATES @ table.T, atol=1e-6)
+    np.testing.assert_allclose(positions(STATES), STATES + 2 * positions.get_weights()[0][:5], atol=1e-6)
 
 
 def test_too_long_for_the_positions():

@@ -16,7 +16,11 @@ def test_the_identity_of_an_objective_is_its_class_and_settings():
         "class_weights": (0.5, 2.0),
     }
     assert RegressionObjective().identity() == {"class": "RegressionObjective"}
-    assert PretrainingObjective(False).identity() == {"class": "PretrainingObjective", "next_sentence": False}
+    assert PretrainingObjective(False).identity() == {
+        "class": "PretrainingObjective",
+        "next_sentence": False,
+        "span_boundary": False,
+    }
 
 
 def test_a_model_is_called_with_those_entries_of_a_batch_that_are_its_inputs():

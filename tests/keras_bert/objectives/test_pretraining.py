@@ -1,13 +1,17 @@
+import keras
 import numpy as np
 import pytest
 
+from keras_bert.config import EncoderConfig
+from keras_bert.folders import INPUT_NAMES
 from keras_bert.losses import cross_entropy
-from keras_bert.models.encoder import build_encoder
-from keras_bert.models.pretraining import build_pretraining
+from keras_bert.models.encoder import build_encoder, encoder_of
+from keras_bert.models.pretraining import add_span_boundary, build_pretraining
 from keras_bert.objectives.pretraining import PretrainingObjective
 from tests.keras_bert.models.test_encoder import randomize
 from tests.keras_bert.models.test_pretraining import CONFIG, INPUTS
 
+LONG = EncoderConfig(**{**vars(CONFIG), "max_length": 30})
 BATCH = {
     **INPUTS,
     "mask_ids": np.array([[7, 19], [0, 0], [4, 11]], "int32"),
@@ -53,6 +57,42 @@ def test_objective_without_pairs():
     objective = PretrainingObjective(next_sentence=False)
     assert objective.weights(BATCH).keys() == {"masked_loss"}
     assert objective(model, BATCH, training=False).keys() == {"masked_loss", "masked_accuracy"}
+
+
+def test_span_boundaries():
+    keras.utils.set_random_seed(0)
+    plain = build_pretraining(build_encoder(LONG), next_sentence=False)
+    randomize(plain)
+    model = add_span_boundary(plain)
+    randomize(model, seed=1)
+    # A span of 22 tokens, of which the last two have no place; one of two; and filling.
+    positions = np.array([[*range(1, 23), 25, 26, 0]], "int32")
+    ids = {"token_ids": np.full((1, 30), 7, "int32"), "segment_ids": np.zeros((1, 30), "int32")}
+    batch = {**ids, "padding_mask": np.ones((1, 30), "int32"), "mask_positions": positions}
+    batch["mask_ids"] = np.arange(25, dtype="int32")[None] % 20
+    batch["mask_weights"] = (positions > 0).astype("float32")
+    objective = PretrainingObjective(next_sentence=False, span_boundary=True)
+    counted = batch["mask_weights"] * ~np.isin(np.arange(25), [20, 21])
+    assert counted.sum() == 22
+    assert {name: float(weight) for name, weight in objective.weights(batch).items()} == {
+        "masked_loss": 24,
+        "boundary_loss": 22,
+    }
+    sums = {name: tuple(map(float, pair)) for name, pair in objective(model, batch, training=False).items()}
+    inputs = {name: batch[name] for name in model.input}
+    logits = np.asarray(model(inputs)["boundary_tokens"])
+    losses = np.asarray(cross_entropy(logits, batch["mask_ids"])) * counted
+    assert sums["boundary_loss"] == pytest.approx((losses.sum(), 22), rel=1e-5)
+    right = (logits.argmax(-1) == batch["mask_ids"]) * counted
+    assert sums["boundary_accuracy"] == (right.sum(), 22)
+    # The output matrix is the token embedding, and all else is as it was without the head.
+    states = model.get_layer("span_boundary_transform")(
+        encoder_of(plain)({name: batch[name] for name in INPUT_NAMES})["sequence_output"], positions
+    )
+    table = plain.get_layer("token_embedding").embeddings.numpy()
+    bias = model.get_layer("span_boundary_bias").bias.numpy()
+    np.testing.assert_allclose(logits, np.asarray(states) @ table.T + bias, atol=1e-4)
+    np.testing.assert_array_equal(model(inputs)["masked_tokens"], plain(inputs)["masked_tokens"])
 
 
 def test_what_has_no_weight_has_no_say(model):

@@ -18,6 +18,7 @@ SETTINGS = {
     "pretraining": {},
     "question_answering": {"stride": 5, "max_query_length": 6, "null_threshold": 1.5},
     "regression": {},
+    "replaced_tokens": {},
     "token_classification": LABELS,
 }
 
@@ -37,6 +38,7 @@ def build(name, encoder, **changes):
         ("pretraining", {"next_sentence": False}),
         ("question_answering", {}),
         ("regression", {"pooling": "mean"}),
+        ("replaced_tokens", {}),
         ("token_classification", {}),
     ],
 )
@@ -59,7 +61,7 @@ def test_what_a_task_is_known_to_do(name):
     assert kind.name == name
     assert kind.pools == ("pooling" in inspect.signature(kind.build).parameters)
     assert kind.cuts == (name not in ("question_answering", "token_classification"))
-    if name != "pretraining":
+    if name in KINDS:
         measured = KINDS[name].objective(kinds.build(name), KINDS[name].batch, training=False)
         assert kind.selected_by.removeprefix("validation_") in measured
 
@@ -86,9 +88,11 @@ def test_the_objective_of_a_task(name):
         task.objective((1.0, 2.0))
 
 
-def test_pretraining_has_an_objective_of_its_own():
-    with pytest.raises(ValueError, match="pretraining has no labelled rows to train on; see PretrainingObjective"):
-        build("pretraining", make_encoder(num_layers=1)).objective()
+@pytest.mark.parametrize("name", ["pretraining", "replaced_tokens"])
+def test_pretraining_has_an_objective_of_its_own(name):
+    rule = f"{name} has no labelled rows to train on; see keras_bert.objectives.{name}"
+    with pytest.raises(ValueError, match=rule):
+        build(name, make_encoder(num_layers=1)).objective()
 
 
 LOGITS = np.array([[[2.0, 1.0], [0.0, 3.0], [5.0, 4.0]], [[1.0, 2.0], [3.0, 0.0], [0.0, 1.0]]])
@@ -108,6 +112,12 @@ def test_taggers_agree_as_far_as_their_tokens_do():
     assert task.agreement(LOGITS, other, mask).tolist() == pytest.approx([1 / 2, 2 / 3])
     assert task.agreement(LOGITS, LOGITS, mask).tolist() == [1.0, 1.0]
     assert task.agreement(LOGITS, LOGITS, np.zeros((2, 3), int)).tolist() == [0.0, 0.0]
+
+
+def test_discriminators_agree_as_far_as_their_tokens_do():
+    task = build("replaced_tokens", make_encoder(num_layers=1))
+    reference, candidate = np.array([[2.0, -1.0, 3.0], [-1.0, 2.0, -2.0]]), np.array([[1.0, 1.0, -3.0], [-2, 0.5, -9]])
+    assert task.agreement(reference, candidate, np.array([[1, 1, 0], [1, 1, 1]])).tolist() == [0.5, 1.0]
 
 
 def test_answers_agree_where_both_ends_do_and_padding_is_no_answer():

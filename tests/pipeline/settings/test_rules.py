@@ -29,7 +29,9 @@ def test_what_goes_together(tmp_path: Path, text: str) -> None:
     load(tmp_path, text)
 
 
-@pytest.mark.parametrize("table", "beam cleaning masking pretraining_rows pretraining vocabulary encoder".split())
+@pytest.mark.parametrize(
+    "table", "beam cleaning masking pretraining_rows pretraining generator vocabulary encoder".split()
+)
 def test_without_a_corpus_nothing_is_read_that_is_for_one(tmp_path: Path, table: str) -> None:
     with pytest.raises(InputError) as caught:
         load(tmp_path, CHECKPOINT + EXAMPLES + (ENCODER if table == "encoder" else f"[{table}]"))
@@ -92,6 +94,58 @@ def test_the_first_token_is_pooled_only_where_pairs_train_the_pooler(tmp_path: P
         load(tmp_path, text + "'none'")
     rule = "be one of pairs where pooling is 'cls', as these train the pooler"
     assert str(caught.value) == f"pretraining_rows.objective must {rule}, got 'none'"
+
+
+REPLACED = CORPUS + "[pretraining]\nobjective = 'replaced_tokens'\n"
+ONE_STRETCH = "[pretraining_rows]\nobjective = 'none'\n"
+
+
+def test_objectives_of_pre_training(tmp_path: Path) -> None:
+    load(tmp_path, REPLACED + ONE_STRETCH)
+    load(tmp_path, REPLACED + ONE_STRETCH + "[generator]\nsize = 0.5\nsharing = 'none'\n")
+    load(tmp_path, CORPUS + "[pretraining]\nspan_boundary = true\n[masking]\nstrategy = 'spans'\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            REPLACED,
+            "pretraining_rows.objective must be 'none' where pretraining.objective is 'replaced_tokens', which learns "
+            "nothing from it, got 'next_sentence'",
+        ),
+        (
+            REPLACED + "span_boundary = true\n" + ONE_STRETCH,
+            "pretraining.span_boundary must be False where pretraining.objective is 'replaced_tokens', which learns "
+            "nothing from it, got True",
+        ),
+        (
+            CORPUS + "[generator]\n",
+            "generator must be left out where pretraining.objective is not 'replaced_tokens'",
+        ),
+        (
+            CORPUS + "[pretraining]\nspan_boundary = true\n",
+            "masking.strategy must be 'spans' where pretraining.span_boundary is true, got 'tokens'",
+        ),
+        (
+            REPLACED + ONE_STRETCH + "[generator]\nnum_layers = 3\n",
+            "generator.num_layers must be at most 2, the discriminator's, got 3",
+        ),
+        (REPLACED + ONE_STRETCH + "[generator]\nsize = 2.0\n", "generator.size must be in (0, 1], got 2.0"),
+    ],
+)
+def test_objectives_that_do_not_suit_their_rows(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, text)
+    assert str(caught.value) == message
+
+
+def test_a_generator_beside_a_checkpoint(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    text = CHECKPOINT + "[corpus]\npath = 'texts'\n[pretraining]\nobjective = 'replaced_tokens'\n" + ONE_STRETCH
+    check_data(load(tmp_path, text, "generator.num_layers=4"))
+    with pytest.raises(InputError, match=r"^generator.num_layers must be at most 4, the checkpoint's, got 5$"):
+        check_data(load(tmp_path, text, "generator.num_layers=5"))
 
 
 def test_short_rows_are_no_longer_than_the_longest(tmp_path: Path) -> None:

@@ -1,0 +1,99 @@
+"""What two tokens around a hidden span tell of the tokens inside (Joshi et al. 2020, section 3.2)."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.layers.dense import Dense
+from keras_bert.layers.feed_forward import ACTIVATIONS
+
+# Of the released code (facebookresearch/SpanBERT): spans of up to 10 words, so of more tokens, of which it predicts so
+# many; and the width of what stands for a token's place in its span (section 4.2).
+PLACES = 20
+PLACE_SIZE = 200
+
+
+def find_borders(mask_positions: Any) -> tuple[Any, Any, Any]:
+    """The tokens around the span of each hidden token, and its place in the span.
+
+    A span is a run of hidden tokens: two that touch are one, as in the released code, where a border that is hidden
+    itself would tell little. No span has a border outside the text, as special tokens are never hidden.
+
+    Args:
+        mask_positions: int32 (batch, predictions), ascending from 1 on in each row, then 0 for filling.
+
+    Returns:
+        The positions left and right of the span, and the place from 0, each int32 (batch, predictions); of no meaning
+        for filling, but positions within the text.
+    """
+    numbers = ops.cumsum(ops.ones_like(mask_positions), axis=1) - 1
+    # In a run positions rise as their numbers do. That of filling is 0 or less.
+    runs = ops.subtract(mask_positions, numbers)
+    same = ops.equal(runs[:, :, None], runs[:, None, :])
+    others = mask_positions[:, None, :]
+    first = ops.min(ops.where(same, others, mask_positions[:, :, None]), axis=-1)
+    last = ops.max(ops.where(same, others, 0), axis=-1)
+    return ops.maximum(first - 1, 0), last + 1, ops.subtract(mask_positions, first)
+
+
+class SpanBoundaryTransform(keras.layers.Layer):
+    """Two layers, LayerNorm(activation(W h + b)), of the states left and right of a span and a vector of the place.
+
+    Args:
+        units: width of the result, that of the token embedding.
+        activation: a key of `feed_forward.ACTIVATIONS`.
+        layer_norm_epsilon: added to the variance.
+        initializer_range: standard deviation of the truncated normal initializer.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: str = "gelu_tanh",
+        layer_norm_epsilon: float = 1e-12,
+        initializer_range: float = 0.02,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.settings = {
+            "units": units,
+            "activation": activation,
+            "layer_norm_epsilon": layer_norm_epsilon,
+            "initializer_range": initializer_range,
+        }
+        self.activation = activation
+        spread, policy = initializer_range, self.dtype_policy
+        self.layers = [
+            (
+                Dense(units, spread, name=f"dense_{number}", dtype=policy),
+                keras.layers.LayerNormalization(epsilon=layer_norm_epsilon, name=f"norm_{number}", dtype=policy),
+            )
+            for number in range(2)
+        ]
+
+    def build(self, inputs_shape: tuple[int | None, ...], mask_positions_shape: Any = None) -> None:
+        """Makes the places (20, 200) and both layers' weights."""
+        initializer = keras.initializers.TruncatedNormal(stddev=self.settings["initializer_range"])
+        self.places = self.add_weight(name="places", shape=(PLACES, PLACE_SIZE), initializer=initializer)
+        hidden_size = inputs_shape[-1]
+        assert hidden_size is not None
+        width = 2 * hidden_size + PLACE_SIZE
+        for dense, norm in self.layers:
+            dense.build((*inputs_shape[:-1], width))
+            width = dense.units
+            norm.build((*inputs_shape[:-1], width))
+
+    def call(self, inputs: Any, mask_positions: Any) -> Any:
+        """(batch, length, hidden), positions (batch, predictions) -> (batch, predictions, units)."""
+        left, right, place = find_borders(mask_positions)
+        borders = [ops.take_along_axis(inputs, border[:, :, None], axis=1) for border in (left, right)]
+        places = ops.take(ops.cast(self.places, inputs.dtype), ops.minimum(place, PLACES - 1), axis=0)
+        x = ops.concatenate([*borders, places], axis=-1)
+        for dense, norm in self.layers:
+            x = norm(ACTIVATIONS[self.activation](dense(x)))
+        return x
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), **self.settings}

@@ -1,0 +1,123 @@
+"""Which tokens of a text are not its own: ELECTRA's discriminator (Clark et al. 2020)."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import keras
+import numpy as np
+
+from keras_bert.checks import check
+from keras_bert.losses import IGNORED, replaced_loss
+from keras_bert.metrics.accuracy import ReplacedAccuracy
+from keras_bert.models.encoder import has_layer
+from keras_bert.models.replaced_tokens import HEAD, build_replaced_tokens
+from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Runtime, Task, slices
+from keras_bert.tasks.checks import as_texts, check_same_length
+
+if TYPE_CHECKING:
+    from keras_bert.tokenizers.base import BaseTokenizer
+
+Range = tuple[int, int]
+
+
+class Suspect(NamedTuple):
+    """A piece of a text, and whether it belongs there.
+
+    Attributes:
+        text: the piece as it stands in the text: `text[start:end]` of the whole.
+        start: its first character.
+        end: behind its last character.
+        probability: that another piece stood in its place, 0 to 1.
+    """
+
+    text: str
+    start: int
+    end: int
+    probability: float
+
+
+class ReplacedTokens(Task):
+    """The pieces of a text that were put in the place of others.
+
+    Args:
+        model: what `build_replaced_tokens` returns.
+        tokenizer: with the model's vocabulary.
+        max_length: the most tokens of a text.
+    """
+
+    name = "replaced_tokens"
+
+    def __init__(self, model: keras.Model | Runtime, tokenizer: "BaseTokenizer", *, max_length: int = 128) -> None:
+        super().__init__(model, tokenizer, max_length=max_length)
+        whole = not isinstance(model, keras.Model) or has_layer(model, HEAD)
+        check(type(self).__name__, "model", whole, f"have the layer {HEAD}", getattr(model, "name", None))
+
+    @classmethod
+    def build(cls, encoder: keras.Model, tokenizer: "BaseTokenizer", *, max_length: int = 128) -> Self:
+        """A new head on an encoder, see `build_replaced_tokens`."""
+        return cls(build_replaced_tokens(encoder), tokenizer, max_length=max_length)
+
+    def loss(self) -> Any:
+        """Mean cross-entropy of the tokens, in nats."""
+        return replaced_loss
+
+    def metrics(self) -> list[keras.metrics.Metric]:
+        """The share of tokens of which is known whether they were replaced."""
+        return [ReplacedAccuracy()]
+
+    def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
+        """See `Task.agreement`: the share of tokens that both deem replaced, or both do not."""
+        same = (np.asarray(reference) > 0) == (np.asarray(candidate) > 0)
+        return (same * padding_mask).sum(axis=1) / np.maximum(padding_mask.sum(axis=1), 1)
+
+    def examples(self, texts: Sequence[str], replaced: Sequence[Sequence[Range]]) -> tuple[Features, Array]:
+        """What `model.fit` takes.
+
+        Args:
+            texts: with words that are not their own.
+            replaced: of each text the ranges of characters, (first, behind the last), that are not its own.
+
+        Returns:
+            The inputs, and the labels, all (rows, length) int32: 1 for a piece that holds a character of a range, 0 for
+            other tokens, special ones included, `IGNORED` for padding.
+
+        Raises:
+            TypeError: a text is no string.
+            ValueError: there are no texts, not as many lists of ranges, or a range is empty or not within its text.
+        """
+        texts = as_texts("texts", texts)
+        check_same_length("texts", texts, "replaced", replaced)
+        features = self.encode(texts)
+        labels = np.where(features["padding_mask"] == 1, 0, IGNORED).astype("int32")
+        for row, (text, ranges, (starts, ends)) in enumerate(zip(texts, replaced, self._offsets(texts), strict=True)):
+            for place, (start, end) in enumerate(ranges):
+                inside = 0 <= start < end <= len(text)
+                rule = f"be a range within the text's {len(text)} characters"
+                check(type(self).__name__, f"replaced[{row}][{place}]", inside, rule, (start, end))
+                labels[row, 1 : len(starts) + 1] |= (starts < end) & (ends > start)
+        return features, labels
+
+    def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[list[Suspect]]:
+        """The pieces of each text, first to last; those that `max_length` cuts off are not told of.
+
+        Raises:
+            TypeError: a text is no string.
+            ValueError: there are no texts, or `batch_size` is below 1.
+        """
+        texts = as_texts("texts", texts)
+        answers = []
+        for part in (texts[rows] for rows in slices(len(texts), ROWS_AT_ONCE)):
+            logits = self.forward(self.encode(part), batch_size)
+            for text, row, (starts, ends) in zip(part, logits, self._offsets(part), strict=True):
+                shares = 1 / (1 + np.exp(-row[1 : len(starts) + 1].astype("float64")))
+                places = zip(starts.tolist(), ends.tolist(), shares.tolist(), strict=True)
+                answers.append([Suspect(text[start:end], start, end, share) for start, end, share in places])
+        return answers
+
+    def _offsets(self, texts: list[str]) -> list[tuple[Array, Array]]:
+        """Of each text where its pieces start and end, as many as the model reads."""
+        pieces, starts, ends = self.tokenizer.tokenize_with_offsets(texts)
+        splits = np.cumsum(np.asarray(pieces.row_lengths()))[:-1]
+        firsts, lasts = (np.split(np.asarray(places.flat_values), splits) for places in (starts, ends))
+        room = self.max_length - self.tokenizer.special_count(1)
+        return [(first[:room], last[:room]) for first, last in zip(firsts, lasts, strict=True)]

@@ -1,0 +1,80 @@
+import pytest
+
+from keras_bert.config import EncoderConfig
+from keras_bert.options.generator import Generator
+from tests.keras_bert.options.refusals import check_refusal
+
+SIZES = ("num_layers", "hidden_size", "num_heads", "intermediate_size", "embedding_size")
+
+
+def discriminator(**changes):
+    sizes = {"num_layers": 12, "hidden_size": 768, "num_heads": 12, "intermediate_size": 3072, "vocabulary_size": 30522}
+    return EncoderConfig(**{**sizes, **changes})
+
+
+@pytest.mark.parametrize(
+    ("settings", "changes", "sizes"),
+    [
+        # Table 6 of the paper: base and large; of small the embeddings are 128 wide, too.
+        ({"size": 1 / 3}, {}, (12, 256, 4, 1024, 768)),
+        (
+            {},
+            {"num_layers": 24, "hidden_size": 1024, "num_heads": 16, "intermediate_size": 4096},
+            (24, 256, 4, 1024, 1024),
+        ),
+        (
+            {},
+            {"hidden_size": 256, "num_heads": 4, "intermediate_size": 1024, "embedding_size": 128},
+            (12, 64, 1, 256, 128),
+        ),
+        ({}, {"num_heads": 2, "hidden_size": 30, "intermediate_size": 2}, (12, 8, 1, 1, 30)),
+        # DeBERTa's of version 3: as wide, half as deep.
+        ({"size": 1.0, "num_layers": 6, "sharing": "gradient_disentangled"}, {}, (6, 768, 12, 3072, None)),
+        ({"hidden_size": 384}, {}, (12, 384, 6, 1536, 768)),
+        (
+            {"hidden_size": 128, "num_heads": 2, "intermediate_size": 99},
+            {"embedding_size": 128},
+            (12, 128, 2, 99, None),
+        ),
+        ({"sharing": "none"}, {"embedding_size": 128}, (12, 192, 3, 768, None)),
+    ],
+)
+def test_sizes(settings, changes, sizes):
+    known = discriminator(**changes)
+    found = Generator(**settings).config(known)
+    assert tuple(getattr(found, name) for name in SIZES) == sizes
+    assert (found.vocabulary_size, found.max_length) == (known.vocabulary_size, known.max_length)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"size": 0.0}, "size must be in (0, 1], got 0.0"),
+        ({"size": 1.5}, "size must be in (0, 1], got 1.5"),
+        ({"num_layers": 0}, "num_layers must be at least 1, got 0"),
+        ({"hidden_size": -1}, "hidden_size must be at least 1, got -1"),
+        ({"num_heads": 0}, "num_heads must be at least 1, got 0"),
+        ({"intermediate_size": 0}, "intermediate_size must be at least 1, got 0"),
+        (
+            {"sharing": "all"},
+            "sharing must be one of ('embeddings', 'none', 'gradient_disentangled'), got 'all'",
+        ),
+        ({"weight": 0.0}, "weight must be positive, got 0.0"),
+    ],
+)
+def test_out_of_range(settings, message):
+    check_refusal(Generator, settings, message)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"num_layers": 13}, "num_layers must be at most 12, the discriminator's, got 13"),
+        ({"hidden_size": 960}, "hidden_size must be at most 768, the discriminator's, got 960"),
+        ({"intermediate_size": 4000}, "intermediate_size must be at most 3072, the discriminator's, got 4000"),
+        ({"hidden_size": 100, "num_heads": 3}, "num_heads must divide hidden_size=100, got 3"),
+    ],
+)
+def test_a_generator_fits_its_discriminator(settings, message):
+    with pytest.raises(ValueError, match=f"^Generator.{message}$"):
+        Generator(**settings).config(discriminator())
