@@ -21,16 +21,17 @@ TEXTS = ["a good film", "bad", "very very bad film ."]
 
 
 def make_task(encoder=None, **changes):
+    keras.utils.set_random_seed(0)
     settings = {"labels": ["bad", "good"], "max_length": 30, "pooling": "mean", **changes}
     return Classification.build(encoder or make_encoder(num_layers=1), make_tokenizer(), **settings)
 
 
-def disturb(adapter, seed=0):
+def disturb(adapter, seed=0, spread=0.3):
     """As training would: other values for all that it may change."""
     rng = np.random.default_rng(seed)
     with adapter.active():
         for weight in adapter.weights().values():
-            weight.assign(weight.numpy() + rng.normal(0, 0.3, weight.shape))
+            weight.assign(weight.numpy() + rng.normal(0, spread, weight.shape))
 
 
 def answer(task):
