@@ -143,3 +143,15 @@ class TokenStates(keras.layers.Layer):
     def call(self, inputs: Any) -> Any:
         """(batch, tokens + length, hidden) -> (batch, length, hidden)."""
         return inputs[:, self.tokens :] if self.tokens else inputs
+
+
+class DecodedStates(TokenStates):
+    """The decoder's states of the tokens, in a model that keeps the encoder's own final states as well.
+
+    A Keras model holds what leads to its outputs; the last block's own call would not, and the encoder inside the model
+    would be lost. What this layer does not read is not computed.
+    """
+
+    def call(self, inputs: Any, final: Any) -> Any:  # type: ignore[override]
+        """(batch, tokens + length, hidden), final states (batch, length, hidden) -> the shape of the latter."""
+        return super().call(inputs)
