@@ -10,7 +10,7 @@ import numpy as np
 from keras_bert.adaptation.parts import Parts, make_parts
 from keras_bert.adaptation.slots import clear, fill
 from keras_bert.digests import digest
-from keras_bert.layers.adapters import LowRank, PromptPlaces, TokenStates
+from keras_bert.layers.adapters import LowRank, PromptBorder
 from keras_bert.models.encoder import encoder_of
 from keras_bert.options.adaptation import Adaptation, Bias, Lora, Prompt
 
@@ -132,5 +132,5 @@ class Adapter:
             weight.trainable = not (self.attached and self._freezes) or id(weight) in trained
         if isinstance(self.adaptation, Prompt):
             for layer in self._model.layers:
-                if isinstance(layer, PromptPlaces | TokenStates):
+                if isinstance(layer, PromptBorder):
                     layer.tokens = self.adaptation.tokens if self.attached else 0
