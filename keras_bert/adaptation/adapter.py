@@ -11,7 +11,8 @@ from keras_bert.adaptation.parts import Parts, make_parts
 from keras_bert.adaptation.slots import clear, fill
 from keras_bert.digests import digest
 from keras_bert.layers.adapters import LowRank
-from keras_bert.models.encoder import PROMPT_PLACES, TOKEN_STATES, encoder_of
+from keras_bert.models.encoder import PROMPT_PLACES, TOKEN_STATES, encoder_of, has_layer
+from keras_bert.models.graphs.sliding_window import GLOBAL_TOKENS
 from keras_bert.options.adaptation import Adaptation, Bias, Lora, Prompt
 
 # Of Dense, and of LayerNorm (Ben Zaken et al. 2022, section 3).
@@ -131,5 +132,7 @@ class Adapter:
         for weight in self._encoder:
             weight.trainable = not (self.attached and self._freezes) or id(weight) in trained
         if isinstance(self.adaptation, Prompt):
-            for name in (PROMPT_PLACES, TOKEN_STATES):
+            # Where some tokens are global, those of a prompt are, too: see `GlobalTokens`.
+            further = [GLOBAL_TOKENS] if has_layer(self._model, GLOBAL_TOKENS) else []
+            for name in (PROMPT_PLACES, TOKEN_STATES, *further):
                 self._model.get_layer(name).tokens = self.adaptation.tokens if self.attached else 0

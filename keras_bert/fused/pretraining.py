@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_bert.fused.masked_tokens import masked_token_loss
 from keras_bert.losses import cross_entropy, hits, weighted
-from keras_bert.models.encoder import has_layer
+from keras_bert.models.encoder import has_layer, output_of
 from keras_bert.objectives.base import Batch, Sums, call_model
 from keras_bert.objectives.pretraining import PretrainingObjective, boundary_weights
 
@@ -28,7 +28,7 @@ class FusedPretrainingObjective:
         self._plain = PretrainingObjective(next_sentence, span_boundary)
         self._model = model
         names = ("masked", "boundary") if span_boundary else ("masked",)
-        states = {name: model.get_layer(f"{_HEADS[name]}_transform").output for name in names}
+        states = {name: output_of(model, f"{_HEADS[name]}_transform") for name in names}
         if next_sentence:
             states["next_sentence"] = model.output["next_sentence"]
         self._body = keras.Model(model.input, states, name="pretraining_body")
