@@ -79,7 +79,8 @@ def _number(graph: Any, outer: dict[str, str], mark: str) -> None:
         node.ClearField("attribute")
         node.attribute.extend(attributes)
         for attribute, inner in _graphs_in(node).items():
-            _number(inner, names, f"{node.name}_{attribute}_")
+            inner.name = f"{node.name}_{attribute}"
+            _number(inner, names, f"{inner.name}_")
             for value in inner.output:
                 # Their shapes are known from the node around them, and name what is unknown by chance.
                 value.type.tensor_type.ClearField("shape")

@@ -16,7 +16,7 @@ VALIDATION_BATCH = 64
 
 
 def validation_rows(length: int) -> int:
-    """Rows of a held-out batch whose longest row may have so many tokens: fewer of long ones, as memory is what counts."""
+    """Rows of a held-out batch whose longest row may have so many tokens: few of long ones, for want of memory."""
     return rows_at_once(VALIDATION_BATCH, length)
 
 

@@ -33,7 +33,7 @@ FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
         {"num_layers": 2, "num_segments": 1, "position_offset": 2, "variant": SlidingWindow(windows=(4, 6))},
         "bpe",
     ),
-    "big_bird": ({"num_layers": 2, "variant": BlockSparse(block_size=2, random_blocks=1)}, "unigram"),
+    "big_bird": ({"num_layers": 1, "variant": BlockSparse(block_size=2, random_blocks=1)}, "unigram"),
     "mobilebert": ({"num_layers": 1, "embedding_size": 8, "variant": _MOBILEBERT, "activation": "relu"}, "wordpiece"),
 }
 

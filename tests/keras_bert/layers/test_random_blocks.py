@@ -26,5 +26,5 @@ def test_no_random_blocks():
 
 
 def test_blocks_too_large_to_draw_from():
-    with pytest.raises(ValueError, match="BlockSparse.block_size must leave 3 blocks to draw from .*, got 256"):
+    with pytest.raises(ValueError, match=r"BlockSparse.block_size must leave 3 blocks to draw from .*, got 256"):
         draw_known(4096, 256, 1, 3, 0)
