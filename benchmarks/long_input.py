@@ -85,8 +85,12 @@ def times_of(family: str, length: int, least: float) -> list[tuple[float, float]
 
     known = KNOWN[family]
     content = {
-        "hidden_act": "gelu", "initializer_range": 0.02, "layer_norm_eps": 1e-12, "type_vocab_size": 2,
-        "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
+        "hidden_act": "gelu",
+        "initializer_range": 0.02,
+        "layer_norm_eps": 1e-12,
+        "type_vocab_size": 2,
+        "hidden_dropout_prob": 0.1,
+        "attention_probs_dropout_prob": 0.1,
         **known.defaults,
         **settings_of(family, length),
     }
