@@ -14,7 +14,7 @@ _SHARED = (
     *("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "embedding_projection"),
     *("final_norm", "relative_embedding", "convolution"),
     *("pooler", "prediction_head"),
-    *("classifier", "regressor", "span_classifier"),
+    *("classifier", "regressor", "span_classifier", "span_transform"),
 )
 
 
