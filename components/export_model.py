@@ -133,19 +133,20 @@ def _compare(
     from keras_bert.compress.ranges import fixed_ranges
     from keras_bert.export.bundle import open_file
     from keras_bert.export.check import FLOAT32_TOLERANCE, check_agreement, check_parity, lint_tflite
-    from keras_bert.models.encoder import input_names
+    from keras_bert.export.reference import predict_as_padded
 
     network, mask = task.network(), features["padding_mask"]
-    inputs = {name: features[name] for name in input_names(network)}
-    reference = network.predict(inputs, verbose=0)
     measured: dict[str, dict[str, Any]] = {}
     for number, name in enumerate(files):
         report_progress(len(files) + number, 2 * len(files), f"comparing {name}")
-        answers = open_file(edge.file(name), task.max_length).predict_on_batch(features)
+        runtime = open_file(edge.file(name), task.max_length)
+        lengths = getattr(runtime, "lengths", mask.shape[1:])
+        reference = predict_as_padded(network, features, lengths)
+        answers = runtime.predict_on_batch(features)
         outputs = answers[task.output_name] if isinstance(answers, dict) else answers
         if name == TFLITE_FILE and ranges is not None:
             with fixed_ranges(network, ranges):
-                rounded = network.predict(inputs, verbose=0)
+                rounded = predict_as_padded(network, features, lengths)
             kept = float(task.agreement(reference, rounded, mask).mean())
             minimum = min(int8_agreement, kept)
             agreed = check_agreement(name, task.agreement(rounded, outputs, mask), outputs, minimum)

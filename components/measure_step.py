@@ -126,11 +126,12 @@ def _bytes_a_piece(task: "Task", examples: PretrainingExamples) -> float:
     import numpy as np
 
     from keras_bert.data.pretraining_batches import pretraining_batches
-    from keras_bert.training.trainer import VALIDATION_BATCH
+    from keras_bert.training.trainer import validation_rows
 
     sizes = np.array([task.tokenizer.count_bytes(piece) for piece in task.tokenizer.vocabulary])
+    rows = validation_rows(max(row_lengths(examples)))
     found = [
         sizes[batch["mask_ids"].numpy()[batch["mask_weights"].numpy() == 1]]
-        for batch in pretraining_batches(examples.path, "validation", VALIDATION_BATCH).epoch()
+        for batch in pretraining_batches(examples.path, "validation", rows).epoch()
     ]
     return float(np.concatenate(found).mean())

@@ -81,9 +81,10 @@ def pretrain(
     check("pretrain", "short_steps", 0 < short_steps < 1, "be in (0, 1)", short_steps)
     from keras_bert.data.batches import Phases
     from keras_bert.data.pretraining_batches import pretraining_batches
+    from keras_bert.models.global_tokens import start_global_projections
     from keras_bert.models.replaced_tokens import settle
     from keras_bert.training.strategies import find_strategy
-    from keras_bert.training.trainer import VALIDATION_BATCH, Trainer, make_deterministic
+    from keras_bert.training.trainer import Trainer, make_deterministic, validation_rows
 
     make_deterministic(training.seed)
     strategy = find_strategy()
@@ -104,7 +105,7 @@ def pretrain(
     short = count_short_steps(short_steps, steps) * training.accumulation
     history = trainer.fit(
         Phases(first, short, rest[0]) if rest else first,
-        validation=pretraining_batches(examples.path, "validation", VALIDATION_BATCH),
+        validation=pretraining_batches(examples.path, "validation", validation_rows(max(lengths))),
         on_progress=TrainingProgress(trainer, lengths[max(lengths)]["validation"], validations, report_progress),
         validations=validations,
         **training_folders(training),
@@ -112,6 +113,9 @@ def pretrain(
     if generator is not None:
         with strategy.scope():
             settle(trained)
+    if start is None:
+        with strategy.scope():
+            start_global_projections(task.model)
     for entry in history:
         if "validation_masked_loss" in entry:
             entry["validation_perplexity"] = math.exp(min(entry["validation_masked_loss"], _LARGEST))

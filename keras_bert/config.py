@@ -10,7 +10,7 @@ from keras_bert.variants.registry import read_variant
 
 Activation = Literal["gelu_tanh", "gelu_erf", "relu"]
 
-PoolerActivation = Literal["tanh", "gelu_erf", "relu", "none"]
+PoolerActivation = Literal["tanh", "gelu_tanh", "gelu_erf", "relu", "none"]
 
 _ACTIVATIONS = get_args(Activation)
 _POOLER_ACTIVATIONS = get_args(PoolerActivation)

@@ -7,9 +7,11 @@ from typing import Any
 
 from keras_bert.checks import check
 from keras_bert.config import EncoderConfig
+from keras_bert.variants.block_sparse import BlockSparse
 from keras_bert.variants.bottleneck import Bottleneck
 from keras_bert.variants.disentangled import Disentangled
 from keras_bert.variants.modern import Modern
+from keras_bert.variants.sliding_window import SlidingWindow
 
 # Turc et al. 2019, "Well-Read Students Learn Better", table 1: layers, hidden size; one head for every 64 units.
 _SHAPES = {
@@ -45,6 +47,8 @@ _FIRST = Disentangled(position_buckets=0, shared_projections=False, normalized_p
 _DEBERTA_1 = {**_DEBERTA, "variant": _FIRST}
 _DEBERTA_2 = {**_DEBERTA, "variant": Disentangled(convolution=3)}
 _DEBERTA_3 = {**_DEBERTA, "variant": Disentangled()}
+_LONGFORMER = {**_ROBERTA, "max_length": 4096, "variant": SlidingWindow()}
+_BIGBIRD = {"activation": "gelu_tanh", "max_length": 4096, "variant": BlockSparse()}
 _MOBILEBERT = {
     "intermediate_size": 512,
     "embedding_size": 128,
@@ -92,6 +96,11 @@ RELEASED: dict[str, dict[str, Any]] = {
     "deberta-v3-base": _shape(12, 768, 12, 128100, **_DEBERTA_3),
     "deberta-v3-large": _shape(24, 1024, 16, 128100, **_DEBERTA_3),
     "mdeberta-v3-base": _shape(12, 768, 12, 251000, **_DEBERTA_3),
+    # Beltagy et al. 2020, section 5; Zaheer et al. 2020, appendix E, table 8, and the released configurations.
+    "longformer-base-4096": _shape(12, 768, 12, 50265, **_LONGFORMER),
+    "longformer-large-4096": _shape(24, 1024, 16, 50265, **_LONGFORMER),
+    "bigbird-roberta-base": _shape(12, 768, 12, 50358, **_BIGBIRD),
+    "bigbird-roberta-large": _shape(24, 1024, 16, 50358, **_BIGBIRD),
     # Sun et al. 2020, table 1; google-research/mobilebert, config/.
     "mobilebert-uncased": _shape(24, 512, 4, 30522, **_MOBILEBERT, variant=Bottleneck()),
     "mobilebert-tiny-uncased": _shape(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Rows stand beside others of about their length: most are short, and padding is work like any other. But each length is
 # compiled for by itself, which takes seconds.
-LENGTH_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384)
+LENGTH_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144)
 
 
 # Validations of a training where nobody chooses.
@@ -56,14 +56,15 @@ def train_on_rows(
     """
     from keras_bert.data.records import read_features
     from keras_bert.data.task_batches import task_batches
-    from keras_bert.training.trainer import VALIDATION_BATCH, Trainer
+    from keras_bert.training.trainer import Trainer, validation_rows
 
-    counts = read_features(examples.path)["counts"]
+    content = read_features(examples.path)
+    counts, rows = content["counts"], validation_rows(content["max_length"])
     stages = Stages([training_work(counts, training, validations), forward_work(scored_after, training)])
     trainer = Trainer(network, objective, training, training.count_steps(counts["train"]), variables=variables)
     return trainer.fit(
         training_rows(examples, training),
-        validation=task_batches(examples.path, "validation", VALIDATION_BATCH, bucket_boundaries=LENGTH_BUCKETS),
+        validation=task_batches(examples.path, "validation", rows, bucket_boundaries=LENGTH_BUCKETS),
         on_progress=TrainingProgress(trainer, counts["validation"], validations, stages.sink(0)),
         select=select,
         patience=patience,

@@ -80,7 +80,7 @@ class TFLiteModel:
 
     def _run(self, row: dict[str, Array]) -> dict[str, Array]:
         """Inputs (length,) -> outputs; those along the tokens as long as the row without its padding."""
-        tokens = _count_tokens(row["padding_mask"])
+        tokens = count_tokens(row["padding_mask"])
         length = next((length for length in self.lengths if tokens <= length), None)
         if length is None:
             raise ValueError(f"a row must have at most {self.max_length} tokens, got {tokens}")
@@ -153,7 +153,7 @@ def _for_task(outputs: dict[str, Any]) -> Any:
     return outputs.get(LOGITS, outputs)
 
 
-def _count_tokens(padding_mask: Array) -> int:
+def count_tokens(padding_mask: Array) -> int:
     """Tokens up to the last that is not padding, at least 1."""
     filled = np.flatnonzero(padding_mask)
     return int(filled[-1]) + 1 if filled.size else 1

@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_bert.fused.masked_tokens import masked_token_loss
 from keras_bert.fused.objective import FusedObjective
 from keras_bert.losses import cross_entropy, hits, weighted
-from keras_bert.models.encoder import has_layer
+from keras_bert.models.encoder import has_layer, output_of
 from keras_bert.objectives.base import Batch, Sums, call_model
 from keras_bert.objectives.pretraining import PretrainingObjective, boundary_weights
 
@@ -29,7 +29,7 @@ class FusedPretrainingObjective(FusedObjective):
         super().__init__(PretrainingObjective(next_sentence, span_boundary), model)
         self._next_sentence, self._span_boundary = next_sentence, span_boundary
         names = ("masked", "boundary") if span_boundary else ("masked",)
-        states = {name: model.get_layer(f"{_HEADS[name]}_transform").output for name in names}
+        states = {name: output_of(model, f"{_HEADS[name]}_transform") for name in names}
         if next_sentence:
             states["next_sentence"] = model.output["next_sentence"]
         self._body = keras.Model(model.input, states, name="pretraining_body")

@@ -5,9 +5,9 @@ from typing import Any
 
 from keras_bert.config import EncoderConfig
 from keras_bert.interop.family import Family
-from keras_bert.interop.rows import bert, bottleneck, disentangled, modern
+from keras_bert.interop.rows import bert, block_sparse, bottleneck, disentangled, modern, sliding_window
 
-_ROWS = (bert, bottleneck, disentangled, modern)
+_ROWS = (bert, bottleneck, disentangled, modern, sliding_window, block_sparse)
 
 FAMILIES: dict[str, Family] = {family.name: family for row in _ROWS for family in row.FAMILIES}
 

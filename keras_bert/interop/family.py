@@ -103,6 +103,9 @@ class Family:
             where the key is absent or null, the rate is that of the encoder's `dropout`.
         classifier_pooling: the key that says how a text becomes one vector in front of a classifier; None where that is
             always the first token's.
+        text_activation: whether the layer in the place of a pooler under a classifier has the encoder's `activation`,
+            where a pooler has `pooler_activation`.
+        separator: whether the key `sep_token_id` says what parts two texts, for heads that look for it.
         dropout_before_pooler: whether that rate acts before the layer in the place of a pooler, too.
         variant: what of its graph is not BERT's; None where nothing is.
         read_variant: the content of `config.json` -> the variant; a ValueError says what of it there is not.
@@ -132,6 +135,8 @@ class Family:
         default_factory=lambda: dict.fromkeys(("classification", "token_classification"), "classifier_dropout")
     )
     classifier_pooling: str | None = None
+    text_activation: bool = False
+    separator: bool = False
     dropout_before_pooler: bool = False
     variant: type[Variant] | None = None
     fixed_of_variant: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -189,6 +194,8 @@ class Family:
         plain = {field.name: field.default for field in dataclasses.fields(config) if field.name not in known}
         for name, value in {**plain, **self.fixed}.items():
             found = getattr(config, name)
+            if name == "pooler_activation" and self.text_activation and found == config.activation:
+                continue
             if found != value and name not in _OF_THE_TRAINING and (pooler or name != "pooler_activation"):
                 return f"{name} must be {value!r}, got {found!r}"
         for name, known_values in self.values.items():

@@ -13,7 +13,7 @@ from keras_bert.options.pooling import Pooling
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import build_classifier, pooling_of
 from keras_bert.tasks.embedding import build_embedder
-from keras_bert.tasks.question_answering import build_span_classifier
+from keras_bert.tasks.question_answering import build_span_classifier, separator_of
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tasks.regression import build_regressor
 from keras_bert.tasks.token_classification import build_tagger
@@ -42,6 +42,7 @@ class Head:
         next_sentence: for pre-training, whether there is the second head.
         pooling: of an embedding, and for classification of texts and regression.
         normalize: whether vectors of an embedding have length 1.
+        separator: id of what ends a question, for question answering with a graph that reads it.
     """
 
     task: str
@@ -50,6 +51,7 @@ class Head:
     next_sentence: bool = False
     pooling: Pooling = "cls"
     normalize: bool = False
+    separator: int | None = None
 
     @property
     def reads_pooler(self) -> bool:
@@ -78,7 +80,7 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
         case "pretraining":
             return build_pretraining(encoder, next_sentence=head.next_sentence)
         case "question_answering":
-            return build_span_classifier(encoder, **rate)
+            return build_span_classifier(encoder, separator=head.separator, **rate)
         case "regression":
             return build_regressor(encoder, pooling=head.pooling, **rate)
         case "replaced_tokens":
@@ -116,6 +118,7 @@ def head_of(task: Task) -> Head:
         next_sentence=has_layer(model, "next_sentence"),
         pooling=pooling_of(model) if task.name in _POOLED else of_text,
         normalize=has_layer(model, "normalization"),
+        separator=separator_of(model),
     )
 
 

@@ -167,7 +167,7 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
         tensors = {name.removeprefix(kind.prefix): array for name, array in tensors.items()}
     tokenizer = task.tokenizer
     with staged_files(folder) as staging:
-        content = hugging_face_config.write_config(config, head, kind, tokenizer.pad_id)
+        content = hugging_face_config.write_config(config, head, kind, tokenizer.pad_id, tokenizer.sep_id)
         write_json(staging / hugging_face_config.FILE, content)
         save_tensors(tensors, staging / FILE)
         if tokenizer.lowercase is None:

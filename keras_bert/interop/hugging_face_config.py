@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from keras_bert.config import EncoderConfig
-from keras_bert.interop.configs import check_only, read_encoder_config, read_json, write_encoder_config
+from keras_bert.interop.configs import check_only, read_encoder_config, read_json, read_number, write_encoder_config
 from keras_bert.interop.families import find_family
 from keras_bert.interop.family import ACTIVATIONS, BOTH_HEADS, WRITTEN_ACTIVATIONS, Family, class_of
 from keras_bert.interop.heads import Head, check_pooling
@@ -28,6 +28,8 @@ _ONLY: dict[str, Any] = {
     "quantization_config": None,
     "auto_map": None,
 }
+# Heads on one vector for the whole text.
+_OF_TEXTS = ("classification", "regression")
 # Where sentence-transformers' CrossEncoder keeps what it applies to the logits.
 _CROSS_ENCODER_KEYS = ("sbert_ce_default_activation_function", "sentence_transformers")
 
@@ -85,6 +87,8 @@ def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> En
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
     config = read_encoder_config(path, content, family.keys, ACTIVATIONS, fixed)
+    if family.text_activation and family.architectures()[architecture_of(path, family, content)] in _OF_TEXTS:
+        config = dataclasses.replace(config, pooler_activation=config.activation)
     if not family.dropout_before_pooler:
         return config
     return dataclasses.replace(config, pooler_dropout=_read_dropout(path, family, content, "classification"))
@@ -108,11 +112,12 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_
     if task == "pretraining":
         check_only(path, content, {"tie_word_embeddings": True})
         return Head(task=task, next_sentence=next_sentence or architecture.endswith(BOTH_HEADS))
+    separator = _read_separator(path, content) if family.separator and task == "question_answering" else None
     if task == "embedding" or task not in family.classifier_dropout:
-        return Head(task=task)
+        return Head(task=task, separator=separator)
     dropout = _read_dropout(path, family, content, task)
     if task == "question_answering":
-        return Head(task=task, dropout=dropout)
+        return Head(task=task, dropout=dropout, separator=separator)
     labels = _read_labels(path, content)
     if task == "token_classification":
         return Head(task=task, labels=labels, dropout=dropout)
@@ -124,12 +129,23 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_
     return Head(task=task, labels=labels, dropout=dropout, pooling=pooling)
 
 
-def write_config(config: EncoderConfig, head: Head, family: Family, pad_id: int) -> dict[str, Any]:
+def write_config(
+    config: EncoderConfig, head: Head, family: Family, pad_id: int, sep_id: int | None = None
+) -> dict[str, Any]:
     """The content of `config.json`; `read_encoder` and `read_head` read it.
 
+    Args:
+        config: of the encoder.
+        head: what stands on it.
+        family: to write it as.
+        pad_id: the tokenizer's id of padding.
+        sep_id: its separator's.
+
     Raises:
-        ValueError: the family has no such head, or none on the mean.
+        ValueError: the family has no such head, none on the mean, or one whose layer has another activation.
     """
+    if family.text_activation:
+        _check_activation(config, head)
     architecture = family.architecture(head.task, next_sentence=head.next_sentence)
     if family.classifier_pooling is None:
         check_pooling(head)
@@ -142,6 +158,7 @@ def write_config(config: EncoderConfig, head: Head, family: Family, pad_id: int)
         "architectures": [architecture],
         "pad_token_id": pad_id,
         "tie_word_embeddings": True,
+        **({"sep_token_id": head.separator or sep_id} if family.separator else {}),
     }
     if head.task in ("classification", "regression", "token_classification"):
         labels = head.labels or ("LABEL_0",)
@@ -154,6 +171,21 @@ def write_config(config: EncoderConfig, head: Head, family: Family, pad_id: int)
             content[family.classifier_pooling] = head.pooling
         content["problem_type"] = "regression" if head.task == "regression" else "single_label_classification"
     return content
+
+
+def _check_activation(config: EncoderConfig, head: Head) -> None:
+    """That of the layer between the first token and a classifier, where a family has another one there."""
+    wanted = config.activation if head.task in _OF_TEXTS else "tanh"
+    if head.reads_pooler and config.pooler_activation != wanted:
+        rule = f"be {wanted!r} under a head for {head.task}, as transformers has no other"
+        raise ValueError(f"pooler_activation must {rule}, got {config.pooler_activation!r}")
+
+
+def _read_separator(path: Path, content: Mapping[str, Any]) -> int:
+    try:
+        return int(read_number("sep_token_id", content.get("sep_token_id"), whole=True))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def _read_value(path: Path, family: Family, content: Mapping[str, Any], field: str) -> Any:

@@ -30,6 +30,7 @@ _LAYERS: tuple[tuple[str, Kind, str | None], ...] = (
     ("block_{}/attention/output_projection", "dense", "bert/encoder/layer_{}/attention/output/dense"),
     ("block_{}/attention/position_query", "dense", None),
     ("block_{}/attention/position_key", "dense", None),
+    *((f"block_{{}}/attention/global_{part}", "dense", None) for part in ("query", "key", "value")),
     ("block_{}/attention_norm", "norm", "bert/encoder/layer_{}/attention/output/LayerNorm"),
     ("block_{}/feed_forward/intermediate", "dense", "bert/encoder/layer_{}/intermediate/dense"),
     ("block_{}/feed_forward/output_projection", "dense", "bert/encoder/layer_{}/output/dense"),
@@ -58,6 +59,9 @@ _LAYERS: tuple[tuple[str, Kind, str | None], ...] = (
     # run_classifier.py has one head, without a scope, for whatever is read from the pooled output.
     ("classifier", "output", ""),
     ("regressor", "output", ""),
+    ("span_transform/feed_forward/intermediate", "dense", None),
+    ("span_transform/feed_forward/output_projection", "dense", None),
+    ("span_transform/norm", "norm", None),
     ("span_classifier", "output", "cls/squad/"),
 )
 _KINDS: dict[str, Kind] = {layer: kind for layer, kind, _ in _LAYERS}

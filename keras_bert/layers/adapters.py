@@ -102,7 +102,7 @@ class SoftPrompt(keras.layers.Layer):
 
 
 class PromptBorder(keras.layers.Layer):
-    """A place where a prompt comes into a graph or leaves it.
+    """A place where a graph has to know of a prompt: it comes in there, or leaves, or is seen otherwise than a text.
 
     Attributes:
         tokens: of the prompt; it belongs to whoever set it and is not saved.

@@ -79,14 +79,25 @@ class SelfAttention(keras.layers.Layer):
 
     def _attend(self, query: Any, key: Any, value: Any, attention_bias: Any, shape: Any, training: bool) -> Any:
         """Scaled queries, keys and values (batch, heads, length, head_size) -> (batch, length, hidden), the shape."""
+        return self._join_heads(self._look_at_all(query, key, value, attention_bias, training), shape, training)
+
+    def _look_at_all(self, query: Any, key: Any, value: Any, attention_bias: Any, training: bool) -> Any:
+        """Scaled queries (batch, heads, queries, head_size), keys and values of all tokens -> as the queries."""
         scores = ops.add(attention_bias, ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))))
-        return self._mix(scores, value, shape, training)
+        return ops.matmul(self._shares(scores, training), value)
 
     def _mix(self, scores: Any, value: Any, shape: Any, training: bool) -> Any:
         """Scores (batch, heads, length, length), values (batch, heads, length, head_size) -> `shape`, the inputs'."""
+        return self._join_heads(ops.matmul(self._shares(scores, training), value), shape, training)
+
+    def _shares(self, scores: Any, training: bool) -> Any:
+        """Scores (..., keys) -> how much of each key's value a query takes, of the same shape."""
         shares = self.probabilities_tap(ops.softmax(self.scores_tap(scores, training), axis=-1), training)
-        context = self.context_tap(ops.matmul(self.dropout(shares, training=training), value), training)
-        context = ops.transpose(context, (0, 2, 1, 3))
+        return self.dropout(shares, training=training)
+
+    def _join_heads(self, context: Any, shape: Any, training: bool) -> Any:
+        """(batch, heads, length, head_size) -> `shape`, the inputs'."""
+        context = ops.transpose(self.context_tap(context, training), (0, 2, 1, 3))
         return self.output_projection(ops.reshape(context, shape))
 
     def get_config(self) -> dict[str, Any]:

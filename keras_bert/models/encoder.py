@@ -82,14 +82,22 @@ def encoder_of(model: keras.Model) -> keras.Model:
     Raises:
         ValueError: there is no encoder in the model.
     """
-    inputs = {name: model.get_layer(name).output for name in INPUT_NAMES if has_layer(model, name)}
-    if has_layer(model, TOKEN_STATES):
-        outputs = {"sequence_output": model.get_layer(TOKEN_STATES).output}
-    else:  # a file of a version without prompts, which had BERT's graph alone
-        outputs = {"sequence_output": calls_of(model, blocks_of(model)[-1])[-1].output_tensors[0]}
+    inputs = {name: output_of(model, name) for name in INPUT_NAMES if has_layer(model, name)}
+    # A file of a version without prompts, which had BERT's graph alone, ends with a block.
+    last = TOKEN_STATES if has_layer(model, TOKEN_STATES) else blocks_of(model)[-1].name
+    outputs = {"sequence_output": output_of(model, last)}
     if has_layer(model, "pooler"):
-        outputs["pooled_output"] = model.get_layer("pooler").output
+        outputs["pooled_output"] = output_of(model, "pooler")
     return keras.Model(inputs, outputs, name="encoder")
+
+
+def output_of(model: keras.Model, name: str) -> Any:
+    """What a layer gives where it is called last in a model; others may call it, too.
+
+    Raises:
+        ValueError: there is no layer of this name.
+    """
+    return calls_of(model, model.get_layer(name))[-1].output_tensors[0]
 
 
 def sequence_output(encoder: keras.Model) -> Any:

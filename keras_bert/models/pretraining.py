@@ -6,6 +6,7 @@ from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MaskedTokenTransform, OutputBias, OutputColumns
 from keras_bert.layers.span_boundary import SpanBoundaryTransform
 from keras_bert.models.encoder import config_of, encoder_of, has_prediction_head, pooled_output, sequence_output
+from keras_bert.models.global_tokens import with_global_tokens
 from keras_bert.models.mask_decoder import decoded_states
 from keras_bert.variants.bottleneck import Bottleneck
 
@@ -25,6 +26,7 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True, mask_
     Raises:
         ValueError: the second head is wanted and the encoder has no pooler, or the decoder and its graph is another.
     """
+    encoder = with_global_tokens(encoder, "none")
     config = config_of(encoder)
     mask_positions = keras.Input((None,), dtype="int32", name="mask_positions")
     # Such an encoder scores with states wider than the token embedding.

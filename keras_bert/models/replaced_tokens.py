@@ -7,6 +7,7 @@ from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import ReplacedTokenTransform
 from keras_bert.layers.replacement import TokenReplacement
 from keras_bert.models.encoder import build_encoder, config_of, has_layer, sequence_output
+from keras_bert.models.global_tokens import with_global_tokens
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.options.generator import Generator
 
@@ -24,6 +25,7 @@ def build_replaced_tokens(encoder: keras.Model) -> keras.Model:
     Returns:
         A model from the encoder's inputs to logits (batch, length), above 0 for what was replaced.
     """
+    encoder = with_global_tokens(encoder, "none")
     config = config_of(encoder)
     transform = ReplacedTokenTransform(config.activation, config.initializer_range, name="replaced_token_transform")
     logits = Dense(1, config.initializer_range, name=HEAD)(transform(sequence_output(encoder)))

@@ -10,6 +10,7 @@ import keras
 
 from keras_bert.layers.adapters import DecodedStates, PromptPlaces, TokenStates
 from keras_bert.layers.attention import AttentionBias, SelfAttention
+from keras_bert.layers.block_sparse import BlockSparseAttention, BlockSparseBlock
 from keras_bert.layers.bottleneck_block import BottleneckBlock
 from keras_bert.layers.convolution import ConvolutionSum
 from keras_bert.layers.dense import Dense
@@ -18,6 +19,7 @@ from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding,
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.gated_feed_forward import GatedFeedForward
+from keras_bert.layers.global_tokens import GlobalTokens
 from keras_bert.layers.heads import (
     FirstTokenPooler,
     MaskedTokenTransform,
@@ -32,6 +34,8 @@ from keras_bert.layers.modern_block import ModernBlock
 from keras_bert.layers.no_norm import NoNorm
 from keras_bert.layers.relative_positions import RelativeEmbedding
 from keras_bert.layers.rotary_attention import RotaryAttention, WindowBias
+from keras_bert.layers.sliding_window import SlidingWindowAttention, SlidingWindowBlock
+from keras_bert.layers.span_head import QuestionBias, SpanTransform
 from keras_bert.layers.tap import TapLayer
 from keras_bert.layers.trigrams import Trigrams
 from keras_bert.losses import replaced_loss, span_hits, span_loss
@@ -42,12 +46,13 @@ from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay
 CUSTOM_OBJECTS: dict[str, Any] = {
     thing.__name__: thing
     for thing in (
-        AttentionBias, BottleneckBlock, ConvolutionSum, DecodedStates, Dense, DisentangledAttention, DisentangledBlock,
-        EmbeddingProjection, EncoderBlock, FeedForward, FirstTokenPooler, GatedFeedForward, LabelledAccuracy,
-        LayerwiseAdamW, MaskedTokenTransform, MeanPooler, ModernBlock, NoNorm, OutputBias, OutputColumns, Pooler,
-        PositionEmbedding, PredictionHead, PromptPlaces, RelativeEmbedding, ReplacedAccuracy, ReplacedTokenTransform,
-        RotaryAttention, SegmentEmbedding, SelfAttention, TapLayer, TokenEmbedding, TokenStates, Trigrams, WarmupDecay,
-        WindowBias, replaced_loss, span_hits, span_loss,
+        AttentionBias, BlockSparseAttention, BlockSparseBlock, BottleneckBlock, ConvolutionSum, DecodedStates, Dense,
+        DisentangledAttention, DisentangledBlock, EmbeddingProjection, EncoderBlock, FeedForward, FirstTokenPooler,
+        GatedFeedForward, GlobalTokens, LabelledAccuracy, LayerwiseAdamW, MaskedTokenTransform, MeanPooler,
+        ModernBlock, NoNorm, OutputBias, OutputColumns, Pooler, PositionEmbedding, PredictionHead, PromptPlaces,
+        QuestionBias, RelativeEmbedding, ReplacedAccuracy, ReplacedTokenTransform, RotaryAttention, SegmentEmbedding,
+        SelfAttention, SlidingWindowAttention, SlidingWindowBlock, SpanTransform, TapLayer, TokenEmbedding,
+        TokenStates, Trigrams, WarmupDecay, WindowBias, replaced_loss, span_hits, span_loss,
     )
 }  # fmt: skip
 CUSTOM_OBJECTS["Tap"] = TapLayer  # its name in files of the first models

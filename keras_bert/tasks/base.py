@@ -21,6 +21,7 @@ from keras_bert.models.saving import save_model
 from keras_bert.models.traces import forget_traces
 from keras_bert.objectives.base import TaskObjective
 from keras_bert.options.adaptation import Adaptation, Prompt
+from keras_bert.row_limits import rows_at_once
 from keras_bert.tasks.checks import as_texts, check_same_length
 
 if TYPE_CHECKING:
@@ -308,7 +309,7 @@ class Task(abc.ABC):
         Args:
             features: the model's inputs (rows, length); further ones, as `mask_positions`, go along, and what the model
                 does not take is left out.
-            batch_size: rows a batch.
+            batch_size: rows a batch; fewer of rows with more than 512 tokens.
             keep: what of a batch's outputs is needed: the rest is not held in memory.
 
         Returns:
@@ -318,6 +319,7 @@ class Task(abc.ABC):
         check(type(self).__name__, "batch_size", batch_size >= 1, "be at least 1", batch_size)
         lengths = features["padding_mask"].sum(axis=1)
         answers: list[Any] = [None] * len(lengths)
+        batch_size = rows_at_once(batch_size, int(lengths.max(initial=0)))
         order = np.argsort(-lengths, kind="stable")
         # A file's runtime takes its own.
         names = [spec.name for spec in self.model.inputs] if isinstance(self.model, keras.Model) else list(features)

@@ -19,6 +19,7 @@ from keras_bert.models.encoder import (
     predicted,
     sequence_output,
 )
+from keras_bert.models.global_tokens import with_global_tokens
 from keras_bert.objectives.base import TaskObjective
 from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.options.pooling import Pooling
@@ -49,6 +50,7 @@ def build_classifier(
     """
     if num_labels < 2:
         raise ValueError(f"num_labels must be at least 2, got {num_labels}")
+    encoder = with_global_tokens(encoder, "first")
     pooled = keras.layers.Dropout(dropout, name="classifier_dropout")(pool(encoder, pooling))
     return keras.Model(encoder.input, Dense(num_labels, name="classifier")(pooled), name="classification")
 

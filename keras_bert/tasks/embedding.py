@@ -11,6 +11,7 @@ import numpy as np
 from keras_bert.checks import check
 from keras_bert.layers.heads import FirstTokenPooler, MeanPooler
 from keras_bert.models.encoder import has_layer, sequence_output
+from keras_bert.models.global_tokens import with_global_tokens
 from keras_bert.objectives.base import TaskObjective
 from keras_bert.objectives.embedding import EmbeddingObjective
 from keras_bert.options.pooling import Pooling
@@ -36,6 +37,7 @@ def build_embedder(encoder: keras.Model, *, pooling: Pooling = "mean", normalize
         ValueError: there is no such pooling.
     """
     check("build_embedder", "pooling", pooling in get_args(Pooling), f"be one of {get_args(Pooling)}", pooling)
+    encoder = with_global_tokens(encoder, "none")
     states = sequence_output(encoder)
     if pooling == "mean":
         vector = MeanPooler(name="mean_pooler")(states, encoder.input["padding_mask"])

@@ -11,8 +11,10 @@ import numpy as np
 
 from keras_bert.checks import check
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.span_head import QuestionBias, SpanTransform
 from keras_bert.losses import span_hits, span_loss
-from keras_bert.models.encoder import predicted, sequence_output
+from keras_bert.models.encoder import config_of, has_layer, output_of, predicted, sequence_output
+from keras_bert.models.global_tokens import QUESTION_TOKENS, global_tokens_of, with_global_tokens
 from keras_bert.objectives.base import TaskObjective
 from keras_bert.objectives.question_answering import QuestionAnsweringObjective
 from keras_bert.tasks.answer_spans import Spans, best_of_rows, best_spans
@@ -37,24 +39,58 @@ _WINDOWS_AT_ONCE = 4096
 _SCORED_AT_ONCE = 32
 
 
-def build_span_classifier(encoder: keras.Model, *, dropout: float = 0.0) -> keras.Model:
+def build_span_classifier(
+    encoder: keras.Model,
+    *,
+    dropout: float = 0.0,
+    separator: int | None = None,
+    question_tokens: int = QUESTION_TOKENS,
+) -> keras.Model:
     """Puts a linear layer on the final state of every token.
 
     Args:
         encoder: what `build_encoder` returns; its weights are shared, not copied.
         dropout: rate on the token states; none in the released code (`run_squad.py` of google-research/bert).
+        separator: id of what ends a question, for graphs that read it: Longformer's and BigBird's.
+        question_tokens: where a question's tokens are global, the most of them, with the token in front of it.
 
     Returns:
         A model from the encoder's inputs to the logits of start and end (batch, length, 2). Padding has 120 less than
-        its own: no share of a softmax, so that loss and answers do not depend on how far a batch is padded.
+        its own: no share of a softmax, so that loss and answers do not depend on how far a batch is padded. BigBird's
+        takes the question for padding, as in transformers.
+
+    Raises:
+        ValueError: there is no separator, and the graph reads it.
     """
-    states = keras.layers.Dropout(dropout, name="span_dropout")(predicted(encoder, sequence_output(encoder)))
+    encoder = with_global_tokens(encoder, "question", most=question_tokens, separator=separator)
+    states, bias = predicted(encoder, sequence_output(encoder)), output_of(encoder, "attention_bias")
+    config = config_of(encoder)
+    if config.variant is not None and config.variant.span_head:
+        check("build_span_classifier", "separator", separator is not None, "be set for such an encoder", separator)
+        states = SpanTransform(
+            config.intermediate_size,
+            config.activation,
+            config.dropout,
+            config.layer_norm_epsilon,
+            config.initializer_range,
+            name="span_transform",
+        )(states)
+        bias = QuestionBias(separator or 0, name="question_bias")(encoder.input["token_ids"], bias)
+    states = keras.layers.Dropout(dropout, name="span_dropout")(states)
     logits = Dense(2, name="span_classifier")(states)
-    bias = keras.layers.Reshape((-1, 1), name="span_bias")(encoder.get_layer("attention_bias").output)
+    bias = keras.layers.Reshape((-1, 1), name="span_bias")(bias)
     # In this order: the other way round and with one row, Keras takes the bias for that of a convolution, which the
     # TFLite converter refuses.
     outputs = keras.layers.Add(name="span_logits")([bias, logits])
     return keras.Model(encoder.input, outputs, name="question_answering")
+
+
+def separator_of(model: keras.Model) -> int | None:
+    """The separator that a model looks for to know where a question ends; None where it looks for none."""
+    chosen = global_tokens_of(model)
+    if chosen is not None:
+        return chosen.separator
+    return model.get_layer("question_bias").separator if has_layer(model, "question_bias") else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,6 +156,11 @@ class QuestionAnswering(Task):
         rule = f"be at least 1 and less than the {room} pieces of a context that a window shows beside a long question"
         check(owner, "stride", 1 <= stride < room, rule, stride)
         check(owner, "max_answer_length", max_answer_length >= 1, "be at least 1", max_answer_length)
+        chosen = global_tokens_of(model) if isinstance(model, keras.Model) else None
+        if chosen is not None:
+            most = chosen.most - 1
+            rule = f"be at most {most}, what of a question the model was built to see as global"
+            check(owner, "max_query_length", max_query_length <= most, rule, max_query_length)
         self.stride = int(stride)
         self.max_query_length = int(max_query_length)
         self.max_answer_length = int(max_answer_length)
@@ -139,8 +180,11 @@ class QuestionAnswering(Task):
         dropout: float = 0.0,
     ) -> Self:
         """A new span classifier on an encoder, see `build_span_classifier`."""
+        model = build_span_classifier(
+            encoder, dropout=dropout, separator=tokenizer.sep_id, question_tokens=max_query_length + 1
+        )
         return cls(
-            build_span_classifier(encoder, dropout=dropout),
+            model,
             tokenizer,
             max_length=max_length,
             stride=stride,

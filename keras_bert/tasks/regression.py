@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_bert.checks import check
 from keras_bert.layers.dense import Dense
+from keras_bert.models.global_tokens import with_global_tokens
 from keras_bert.objectives.base import TaskObjective
 from keras_bert.objectives.regression import RegressionObjective
 from keras_bert.options.pooling import Pooling
@@ -33,6 +34,7 @@ def build_regressor(encoder: keras.Model, *, pooling: Pooling = "cls", dropout: 
     Raises:
         ValueError: there is no such pooling, or the encoder has no pooler.
     """
+    encoder = with_global_tokens(encoder, "first")
     pooled = keras.layers.Dropout(dropout, name="regressor_dropout")(pool(encoder, pooling))
     return keras.Model(encoder.input, Dense(1, name="regressor")(pooled), name="regression")
 

@@ -16,6 +16,7 @@ from keras_bert.losses import IGNORED, labelled_cross_entropy
 from keras_bert.metrics.accuracy import LabelledAccuracy
 from keras_bert.metrics.entities import OUTSIDE, entities_of, split_tag
 from keras_bert.models.encoder import predicted, sequence_output
+from keras_bert.models.global_tokens import with_global_tokens
 from keras_bert.objectives.base import TaskObjective
 from keras_bert.objectives.token_classification import TokenClassificationObjective
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Runtime, Task, slices
@@ -42,6 +43,7 @@ def build_tagger(encoder: keras.Model, num_labels: int, *, dropout: float = 0.1)
     """
     if num_labels < 2:
         raise ValueError(f"num_labels must be at least 2, got {num_labels}")
+    encoder = with_global_tokens(encoder, "none")
     states = keras.layers.Dropout(dropout, name="classifier_dropout")(predicted(encoder, sequence_output(encoder)))
     return keras.Model(encoder.input, Dense(num_labels, name="classifier")(states), name="token_classification")
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
+from keras_bert.row_limits import rows_at_once
 from keras_bert.training.graph_memory import custom_gradients_forgotten
 from keras_bert.training.history import Entry
 from keras_bert.training.loop import Loop, OnProgress
@@ -12,6 +13,11 @@ from keras_bert.training.step import Batches, TrainingStep
 
 # Rows of a held-out batch: nothing is learnt from it, so it may be larger than a training batch, and faster.
 VALIDATION_BATCH = 64
+
+
+def validation_rows(length: int) -> int:
+    """Rows of a held-out batch whose longest row may have so many tokens: few of long ones, for want of memory."""
+    return rows_at_once(VALIDATION_BATCH, length)
 
 
 def make_deterministic(seed: int) -> None:

@@ -14,10 +14,14 @@ class Variant:
     Attributes:
         kind: the name of the kind, a key of `VARIANTS`.
         prediction_head: whether every head begins with a `PredictionHead` without biases.
+        span_head: whether the head for answers begins with a feed-forward layer of its own.
+        depends_on_padding: whether the answer to a row depends on how far it is padded.
     """
 
     kind: ClassVar[str]
     prediction_head: ClassVar[bool] = False
+    span_head: ClassVar[bool] = False
+    depends_on_padding: ClassVar[bool] = False
 
     def as_dict(self) -> dict[str, Any]:
         """The fields with `kind`, as plain values; `variants.registry.read_variant` reads it."""

@@ -38,6 +38,8 @@ T = TypeVar("T")
 # The kinds of data. Pydantic puts these marks into the place of an error, where a user has no use for them.
 OWN, BUILT_IN = "<own>", "<built in>"
 _NAMED, _TABLE = "<named>", "<table>"
+# The most tokens of an input: those of the released models that take the most.
+LONGEST = 8192
 TASKS = {
     task: f"<{task}>"
     for task in ("classification", "regression", "token_classification", "question_answering", "embedding")
@@ -189,7 +191,7 @@ class Settings(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "model"
-    max_length: Annotated[int, pydantic.Field(ge=8, le=512)] = 128
+    max_length: Annotated[int, pydantic.Field(ge=8, le=LONGEST)] = 128
     stride: Annotated[int, pydantic.Field(ge=1)] | None = None
     max_query_length: Annotated[int, pydantic.Field(ge=1)] | None = None
     pooling: Pooling = "mean"

@@ -46,6 +46,15 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "num_feedforward_networks": 2,
     },
     "ModernBert": {"local_attention": 6, "pad_token_id": 0},
+    # Windows of 4 and 8 tokens, and blocks of 4, of which a row has 12: each token sees but a part of the others.
+    "Longformer": {
+        "type_vocab_size": 1,
+        "pad_token_id": 1,
+        "sep_token_id": 3,
+        "attention_window": [4, 8],
+        "max_position_embeddings": 50,
+    },
+    "BigBird": {"block_size": 4, "num_random_blocks": 2, "sep_token_id": 3, "max_position_embeddings": 50},
     "Deberta": {"relative_attention": True, "pos_att_type": "c2p|p2c", "position_biased_input": False},
     # As those of version 3, but with so few buckets that some hold several distances.
     "DebertaV2": {
@@ -76,29 +85,44 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "type_vocab_size": 2,
         "pos_att_type": ["c2p"],
     },
+    "BigBirdForTokenClassification": {"attention_type": "original_full"},
+    "BigBirdForMaskedLM": {"num_random_blocks": 3},
+    "LongformerForMaskedLM": {"attention_window": 6},
     "DebertaForQuestionAnswering": {"position_biased_input": True, "type_vocab_size": 2, "max_relative_positions": 6},
 }
 # Families whose last token sees whether there is padding behind it: ours gives what a text gets that has none.
 ALONE = ("MobileBert",)
 HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
-FURTHER = dict.fromkeys(("Albert", "Electra", "Ernie", "MobileBert"), ("ForPreTraining",))
+FURTHER = dict.fromkeys(("Albert", "BigBird", "Electra", "Ernie", "MobileBert"), ("ForPreTraining",))
+# Of families whose attention does not reach everywhere rows have so many tokens, else 11.
+LONG = {"Longformer": 43, "BigBird": 46}
 # A family and a head -> by a name, what else one more model of it has.
-OTHERWISE = {("ModernBert", "ForSequenceClassification"): {"mean": {"classifier_pooling": "mean"}}}
+OTHERWISE = {
+    ("ModernBert", "ForSequenceClassification"): {"mean": {"classifier_pooling": "mean"}},
+    # So large blocks that a row is seen whole.
+    ("BigBird", "Model"): {"short": {"block_size": 6}},
+}
 LABELLED = ("ForSequenceClassification", "ForTokenClassification")
 LABELS = {0: "bad", 1: "so-so", 2: "good"}
 
 
-def make_inputs(pad: int) -> dict[str, np.ndarray[Any, Any]]:
-    """Three rows of which two are padded, with two segments; no token is one of padding."""
+def make_inputs(pad: int, longest: int | None = None, separator: int = 3) -> dict[str, np.ndarray[Any, Any]]:
+    """Three rows of which two are padded, with two segments; no token is one of padding.
+
+    Where `longest` is given, the first segment is a question that ends with a separator, as Longformer and BigBird look
+    for it; there are three of them in a row.
+    """
     rng = np.random.default_rng(7)
-    lengths = np.array([[11], [7], [3]])
-    places = np.arange(11)[None, :]
+    most = longest or 11
+    lengths = np.array([[most], [7 * most // 11], [3 * most // 11]])
+    places = np.arange(most)[None, :]
     mask = (places < lengths).astype("int32")
-    return {
-        "token_ids": np.where(mask == 1, rng.integers(5, VOCABULARY, (3, 11)), pad).astype("int32"),
-        "segment_ids": (places >= lengths // 2).astype("int32") * mask,
-        "padding_mask": mask,
-    }
+    ids = np.where(mask == 1, rng.integers(5, VOCABULARY, (3, most)), pad).astype("int32")
+    starts = lengths // 2
+    if longest is not None:
+        starts = np.minimum(starts, np.array([[9], [6], [5]]))
+        ids[(places == starts - 1) | (places == starts) | (places == lengths - 1)] = separator
+    return {"token_ids": ids, "segment_ids": (places >= starts).astype("int32") * mask, "padding_mask": mask}
 
 
 def make(family: str, head: str, mark: str, further: dict[str, Any]) -> None:
@@ -118,7 +142,7 @@ def make(family: str, head: str, mark: str, further: dict[str, Any]) -> None:
     # What is tied to other tensors is not in the file.
     tied = ("decoder", "vocab_projector", "lm_head")
     assert all(any(part in name for part in tied) for name in missing), missing
-    inputs = make_inputs(config["pad_token_id"])
+    inputs = make_inputs(config["pad_token_id"], LONG.get(family))
     given = {"input_ids": "token_ids", "token_type_ids": "segment_ids", "attention_mask": "padding_mask"}
     if config.get("type_vocab_size", 0) < 2:
         del given["token_type_ids"]

@@ -5,9 +5,11 @@ import pytest
 from keras_bert.interop.families import family_of
 from keras_bert.models.encoder import build_encoder
 from keras_bert.presets import PRESETS, RELEASED, VOCABULARY_SIZES, preset
+from keras_bert.variants.block_sparse import BlockSparse
 from keras_bert.variants.bottleneck import Bottleneck
 from keras_bert.variants.disentangled import Disentangled
 from keras_bert.variants.modern import Modern
+from keras_bert.variants.sliding_window import SlidingWindow
 
 # Turc et al. 2019, table 1, and the released checkpoints, as transformers' BertModel counts them.
 SIZES = {
@@ -51,6 +53,10 @@ COUNTS = {
     "deberta-v3-base": ("deberta-v2", 183_831_552),
     "deberta-v3-large": ("deberta-v2", 434_012_160),
     "mdeberta-v3-base": ("deberta-v2", 278_218_752),
+    "longformer-base-4096": ("longformer", 148_659_456),
+    "longformer-large-4096": ("longformer", 434_600_960),
+    "bigbird-roberta-base": ("big_bird", 127_468_800),
+    "bigbird-roberta-large": ("big_bird", 359_123_968),
     "mobilebert-uncased": ("mobilebert", 24_581_888),
     "mobilebert-tiny-uncased": ("mobilebert", 15_485_696),
     "tinybert-4l-312d": ("bert", 14_350_248),
@@ -97,7 +103,12 @@ def count_disentangled(config, variant):
 
 
 # Variant of the encoder -> the parameters by which it differs from `count`'s BERT.
-FURTHER = {Disentangled: count_disentangled}
+FURTHER = {
+    BlockSparse: lambda config, variant: 0,
+    Disentangled: count_disentangled,
+    # Global tokens have projections of their own.
+    SlidingWindow: lambda config, variant: 3 * config.num_layers * (config.hidden_size + 1) * config.hidden_size,
+}
 
 
 def count_bottleneck(config):
@@ -133,6 +144,7 @@ def test_parameters_of_the_family(name):
     [
         *("tiny", "roberta-base", "distilbert-base-cased", "albert-base-v2"),
         *("mobilebert-uncased", "modernbert-base", "deberta-base", "deberta-v2-xlarge", "deberta-v3-base"),
+        *("longformer-base-4096", "bigbird-roberta-base"),
     ],
 )
 def test_what_is_counted_is_what_is_built(name):

@@ -4,21 +4,22 @@ import dataclasses
 
 from keras_bert.interop.family import BOTH_HEADS, CLASSES, ENCODER, KEYS, TEXT_HEAD, Family
 
+ROBERTA_HEADS = {
+    "masked_token_transform/dense": "lm_head.dense",
+    "masked_token_transform/norm": "lm_head.layer_norm",
+    "masked_token_bias": "lm_head",
+}
+
 
 def _robertas() -> list[Family]:
     """RoBERTa (Liu et al. 2019), and those who trained it on other texts (Conneau et al. 2020, Martin et al. 2020)."""
-    heads = {
-        "masked_token_transform/dense": "lm_head.dense",
-        "masked_token_transform/norm": "lm_head.layer_norm",
-        "masked_token_bias": "lm_head",
-    }
     named = (("roberta", "Roberta"), ("xlm-roberta", "XLMRoberta"), ("camembert", "Camembert"))
     return [
         Family(
             name=name,
             title=title,
             prefix="roberta.",
-            heads=heads,
+            heads=ROBERTA_HEADS,
             text_head=TEXT_HEAD,
             decoder="lm_head.decoder",
             fixed={"num_segments": 1, "position_offset": 2},

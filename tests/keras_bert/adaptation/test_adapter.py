@@ -12,6 +12,8 @@ from keras_bert.adaptation.files import SETTINGS_FILE, WEIGHTS_FILE
 from keras_bert.options.adaptation import Adapters, Bias, Lora, Prompt
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.registry import TASKS, load_adapter
+from keras_bert.variants.block_sparse import BlockSparse
+from keras_bert.variants.sliding_window import SlidingWindow
 from tests.keras_bert.tasks.test_every_task import build
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 
@@ -236,3 +238,35 @@ def test_an_adapter_with_other_shapes(saved):
 def test_the_front_door():
     assert keras_bert.Lora is Lora
     assert keras_bert.load_adapter is load_adapter
+
+
+LONG = {"windows": SlidingWindow(window=2), "blocks": BlockSparse(block_size=1, random_blocks=1)}
+
+
+@pytest.mark.parametrize("variant", LONG.values(), ids=LONG)
+@pytest.mark.parametrize("kind", KINDS, ids=NAMES)
+def test_attention_that_does_not_reach_everywhere(kind, variant):
+    task = make_task(make_encoder(num_layers=1, variant=variant))
+    before = answer(task)
+    adapter = task.adapt(kind)
+    disturb(adapter)
+    assert not np.allclose(answer(task), before)
+    if isinstance(kind, Lora):
+        assert {path.split("/")[-3] for path in adapter.weights() if "low_rank" in path} == {"query", "value"}
+    adapter.detach()
+    disturb_head = answer(task)
+    assert disturb_head.shape == before.shape
+
+
+def test_a_prompt_is_global_where_some_tokens_are():
+    """Else none but the tokens beside it would see it: with a window of one token to each side, the first alone."""
+    task = make_task(make_encoder(num_layers=1, variant=SlidingWindow(window=2)))
+    inputs = {"token_ids": np.arange(9, dtype="int32")[None], "padding_mask": np.ones((1, 9), "int32")}
+    inputs["segment_ids"] = inputs["padding_mask"] * 0
+    adapter = task.adapt(Prompt(tokens=4))
+    encoder = task.encoder
+    before = np.asarray(encoder(inputs)["sequence_output"])
+    disturb(adapter)
+    after = np.asarray(encoder(inputs)["sequence_output"])
+    assert after.shape == before.shape
+    assert (after != before).any(axis=-1).all()

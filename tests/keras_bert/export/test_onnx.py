@@ -2,9 +2,13 @@ import numpy as np
 import onnx
 import pytest
 
+from keras_bert.config import EncoderConfig
 from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity
 from keras_bert.export.onnx import OPSET, export_onnx
 from keras_bert.export.runtimes import OnnxModel
+from keras_bert.models.encoder import build_encoder
+from keras_bert.tasks.classification import build_classifier
+from keras_bert.variants.block_sparse import BlockSparse
 from tests.keras_bert.compress import tiny
 
 
@@ -47,3 +51,30 @@ def test_the_oldest_operator_set_and_an_output_of_another_name(student, tmp_path
 def test_equal_models_give_equal_bytes(student, files, tmp_path):
     export_onnx(student[0], tmp_path / "again.onnx")
     assert (tmp_path / "again.onnx").read_bytes() == (files / "model.onnx").read_bytes()
+
+
+def test_a_choice_by_length_stands_in_one_file(tmp_path):
+    config = EncoderConfig(
+        vocabulary_size=20,
+        max_length=24,
+        num_layers=1,
+        hidden_size=8,
+        num_heads=2,
+        intermediate_size=6,
+        num_segments=0,
+        initializer_range=0.5,
+        variant=BlockSparse(block_size=2, random_blocks=0),
+    )
+    model = build_classifier(build_encoder(config), 2)
+    for name in ("first", "second"):
+        export_onnx(model, tmp_path / f"{name}.onnx")
+    first = tmp_path / "first.onnx"
+    assert first.read_bytes() == (tmp_path / "second.onnx").read_bytes()
+    assert "If" in {node.op_type for node in onnx.load(first).graph.node}
+    runtime, rng = OnnxModel(first, 24), np.random.default_rng(0)
+    for length in (10, 11, 24):  # seen whole, and in blocks
+        rows = {
+            "token_ids": rng.integers(0, 20, (2, length)).astype("int32"),
+            "padding_mask": np.ones((2, length), "int32"),
+        }
+        check_parity("onnx", np.asarray(model(rows)), runtime(**rows), FLOAT32_TOLERANCE)

@@ -32,13 +32,14 @@ CONFIG = EncoderConfig(
 )
 
 
-def make_tokenizer(pieces, pad_id=0):
+def make_tokenizer(pieces, pad_id=0, sep_id=3):
     """Only what the tasks and the writers ask of a tokenizer; the real one needs TensorFlow."""
     return SimpleNamespace(
         vocabulary=pieces,
         vocabulary_size=len(pieces),
         lowercase=True,
         pad_id=pad_id,
+        sep_id=sep_id,
         special_count=lambda texts: texts + 1,
         word_marks=lambda: np.array([piece.startswith("##") for piece in pieces]),
     )

@@ -12,9 +12,11 @@ from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.variants.block_sparse import BlockSparse
 from keras_bert.variants.bottleneck import Bottleneck
 from keras_bert.variants.disentangled import Disentangled
 from keras_bert.variants.modern import Modern
+from keras_bert.variants.sliding_window import SlidingWindow
 from tests.keras_bert.tokenizers import subwords
 
 SHAPE = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 32, "max_length": 32}
@@ -27,6 +29,11 @@ FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
     "modernbert": ({"num_layers": 2, "num_segments": 0, "variant": Modern(global_every=2, window=6)}, "modern"),
     "deberta-v2": ({"num_layers": 2, "num_segments": 0, "variant": Disentangled(position_buckets=8)}, "unigram"),
     "albert": ({"num_layers": 2, "embedding_size": 8, "shared_layers": True}, "unigram"),
+    "longformer": (
+        {"num_layers": 2, "num_segments": 1, "position_offset": 2, "variant": SlidingWindow(windows=(4, 6))},
+        "bpe",
+    ),
+    "big_bird": ({"num_layers": 1, "variant": BlockSparse(block_size=2, random_blocks=1)}, "unigram"),
     "mobilebert": ({"num_layers": 1, "embedding_size": 8, "variant": _MOBILEBERT, "activation": "relu"}, "wordpiece"),
 }
 

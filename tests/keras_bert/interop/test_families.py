@@ -54,9 +54,13 @@ def unpack(file: Path, folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
 def test_a_folder_goes_in_and_out(file, tmp_path):
     folder, content = unpack(file, tmp_path / "theirs")
     model = read_model(folder)
+    family, said = hugging_face_config.read_config(folder)
     real = content["padding_mask"].astype(bool)
     outputs = run(model, content)
     if head_of(file) == "ForQuestionAnswering":
+        if said["model_type"] == "big_bird":  # of the question, what transformers leaves is -1e6, rounded to 1/16
+            real &= content["segment_ids"] == 1
+            assert (outputs[:, 1:3] < -100).all()
         for index, name in enumerate(("start", "end")):
             np.testing.assert_allclose(outputs[real][:, index], content[f"output_{name}_logits"][real], atol=2e-5)
     else:
@@ -74,7 +78,6 @@ def test_a_folder_goes_in_and_out(file, tmp_path):
         save_model(model, tmp_path / "model.keras")
         check_equal_weights(load_model(tmp_path / "model.keras"), model)
 
-    family, said = hugging_face_config.read_config(folder)
     head = hugging_face_config.read_head(folder, family, said, next_sentence=has_layer(model, "next_sentence"))
     settings = {"labels": head.labels} if head.labels else {}
     if head.task == "question_answering":
@@ -84,6 +87,8 @@ def test_a_folder_goes_in_and_out(file, tmp_path):
     task = TASKS[head.task](model, tokenizer, max_length=config_of(model).max_length, **settings)
     to_hugging_face(task, tmp_path / "ours", family=family.name)
     before, after = (load_file(place / "model.safetensors") for place in (folder, tmp_path / "ours"))
+    if not has_layer(model, "pooler") or family.text_head:  # what no answer of such a head depends on
+        before = {name: array for name, array in before.items() if name in after or not name.startswith(family.unread)}
     assert {name: array.tobytes() for name, array in before.items()} == {
         name: array.tobytes() for name, array in after.items()
     }

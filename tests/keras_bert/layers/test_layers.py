@@ -4,8 +4,9 @@ import pytest
 from keras import ops
 
 from keras_bert.config import EncoderConfig
-from keras_bert.layers.adapters import PromptPlaces, TokenStates
+from keras_bert.layers.adapters import DecodedStates, PromptPlaces, TokenStates
 from keras_bert.layers.attention import AttentionBias, SelfAttention
+from keras_bert.layers.block_sparse import BlockSparseAttention, BlockSparseBlock
 from keras_bert.layers.bottleneck_block import BottleneckBlock
 from keras_bert.layers.convolution import ConvolutionSum
 from keras_bert.layers.dense import Dense
@@ -14,6 +15,7 @@ from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding,
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
 from keras_bert.layers.gated_feed_forward import GatedFeedForward
+from keras_bert.layers.global_tokens import GlobalTokens
 from keras_bert.layers.heads import (
     FirstTokenPooler,
     MaskedTokenTransform,
@@ -28,12 +30,16 @@ from keras_bert.layers.modern_block import ModernBlock
 from keras_bert.layers.no_norm import NoNorm
 from keras_bert.layers.relative_positions import RelativeEmbedding
 from keras_bert.layers.rotary_attention import RotaryAttention, WindowBias
+from keras_bert.layers.sliding_window import SlidingWindowAttention, SlidingWindowBlock
+from keras_bert.layers.span_head import QuestionBias, SpanTransform
 from keras_bert.layers.tap import TapLayer
 from keras_bert.layers.trigrams import Trigrams
 from keras_bert.models.saving import CUSTOM_OBJECTS
+from keras_bert.variants.block_sparse import BlockSparse
 from keras_bert.variants.bottleneck import Bottleneck
 from keras_bert.variants.disentangled import Disentangled
 from keras_bert.variants.modern import Modern
+from keras_bert.variants.sliding_window import SlidingWindow
 from tests.conformance import check_layer
 
 STATES = np.random.default_rng(0).normal(size=(3, 5, 8)).astype("float32")
@@ -76,9 +82,16 @@ BOTTLENECK = EncoderConfig(
     vocabulary_size=11,
     variant=Bottleneck(bottleneck_size=4, feed_forwards=2),
 )
+WINDOWED, BLOCKED = (
+    {"config": EncoderConfig(**SIZES, initializer_range=0.1, variant=variant).as_dict(), "index": 0}
+    for variant in (SlidingWindow(window=2), BlockSparse(block_size=2, random_blocks=1))
+)
+FIRST = np.array([[1, 1], [1, 0], [0, 0]], "int32")
+SPAN = {name: value for name, value in BLOCK.items() if name not in ("num_heads", "attention_dropout")}
 CASES = [
     (TapLayer, {}, [STATES]),
     (TokenStates, {}, [STATES]),
+    (DecodedStates, {}, [STATES, STATES]),
     (Dense, {"units": 6, "initializer_range": 0.1}, [STATES]),
     (TokenEmbedding, {"vocabulary_size": 11, "hidden_size": 8, "initializer_range": 0.1}, [IDS]),
     (EmbeddingProjection, {"hidden_size": 6, "initializer_range": 0.1}, [STATES]),
@@ -122,6 +135,10 @@ CASES = [
         [STATES],
     ),
     *[(ModernBlock, {"config": MODERN, "index": index}, [STATES, BIAS]) for index in range(2)],
+    *[(kind, WINDOWED, [STATES, BIAS, FIRST]) for kind in (SlidingWindowAttention, SlidingWindowBlock)],
+    *[(kind, BLOCKED, [STATES, BIAS]) for kind in (BlockSparseAttention, BlockSparseBlock)],
+    (SpanTransform, SPAN, [STATES]),
+    (QuestionBias, {"separator": 4}, [IDS, BIAS]),
     (ReplacedTokenTransform, {"activation": "gelu_erf", "initializer_range": 0.1}, [STATES]),
 ]
 
@@ -137,8 +154,8 @@ def test_conformance(kind, settings, arrays, tmp_path):
 
 def test_every_layer_is_checked_and_can_be_loaded():
     layers = {thing for thing in CUSTOM_OBJECTS.values() if isinstance(thing, type) and issubclass(thing, keras.Layer)}
-    # Its input is a dictionary: see test_adapters.py.
-    assert {kind for kind, _, _ in CASES} == layers - {PromptPlaces}
+    # A dictionary of inputs, and integers as answers: see test_adapters.py and test_global_tokens.py.
+    assert {kind for kind, _, _ in CASES} == layers - {PromptPlaces, GlobalTokens}
 
 
 def test_token_embedding_reads_backwards():

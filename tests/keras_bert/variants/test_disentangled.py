@@ -30,5 +30,5 @@ def test_there_and_back():
 
 
 def test_an_unknown_kind():
-    with pytest.raises(ValueError, match=r"Variant.kind must be one of \['disentangled'.*\], got 'entangled'"):
+    with pytest.raises(ValueError, match=r"Variant.kind must be one of .*'disentangled'.*, got 'entangled'"):
         read_variant({"kind": "entangled"})

@@ -116,7 +116,7 @@ def test_overrides_are_as_strict(tmp_path: Path, override: str, message: str) ->
             "corpus.megabytes must be left out, as it does not go with the other keys of [corpus]",
         ),
         ("name = '../x'", "name must match pattern "),
-        ("max_length = 1000", "max_length must be less than or equal to 512, got 1000"),
+        ("max_length = 10000", "max_length must be less than or equal to 8192, got 10000"),
         ("[pretraining]\nsteps = 'a'", "pretraining.steps must be a valid integer, got 'a'"),
         ("[pretraining]\nsteps = 2.5", "pretraining.steps must be a valid integer, got 2.5"),
         ("pretraining = 5", "pretraining must be an object, got 5"),

@@ -18,6 +18,8 @@ from keras_bert.options.selection import Selection
 from keras_bert.options.student import Student
 from keras_bert.options.training import Training
 from keras_bert.processor import native_precision
+from keras_bert.variants.block_sparse import BlockSparse
+from keras_bert.variants.sliding_window import SlidingWindow
 from pipeline.settings.schema import (
     DistillationSettings,
     FineTuningSettings,
@@ -204,3 +206,29 @@ def test_a_vocabulary_of_bytes_has_room_for_all_of_them(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^vocabulary\.size must be at least 261, got 260$"):
         load(tmp_path, CORPUS + EXAMPLES, "vocabulary.kind=bpe", "vocabulary.size=260")
     assert load(tmp_path, CORPUS + EXAMPLES, "vocabulary.kind=bpe", "vocabulary.size=261").vocabulary.kind == "bpe"
+
+
+def test_a_long_text_by_attention_that_suits_it(tmp_path: Path) -> None:
+    windows = "max_length = 8192\n" + CORPUS + "[encoder.variant]\nkind = 'sliding_window'\nwindows = [4, 8]\n"
+    settings = load(tmp_path, windows)
+    assert settings.encoder is not None
+    assert (settings.max_length, settings.encoder.variant) == (8192, SlidingWindow(windows=(4, 8)))
+    blocks = CORPUS + "[encoder.variant]\nkind = 'block_sparse'\nblock_size = 16\n"
+    settings = load(tmp_path, blocks)
+    assert settings.encoder is not None
+    assert settings.encoder.variant == BlockSparse(block_size=16)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kind = 'sliding_window'\nwindow = 7", "encoder.variant.window must be even and at least 2, got 7"),
+        ("kind = 'sliding_window'\nwindows = [4]", "windows must hold one window for each of num_layers=2, got (4,)"),
+        ("kind = 'block_sparse'\nblock_size = 0", "encoder.variant.block_size must be at least 1, got 0"),
+    ],
+)
+def test_windows_and_blocks_that_there_cannot_be(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError) as raised:
+        load(tmp_path, CORPUS + "[encoder.variant]\n" + text)
+    assert message in str(raised.value)
+    assert len(str(raised.value).splitlines()) == 1

@@ -1,0 +1,113 @@
+"""Time and memory of long inputs: BERT's full attention, Longformer's windows and BigBird's blocks.
+
+    python -m benchmarks.long_input [--transformers-python PATH] [--lengths 512 1024 2048 4096 8192]
+
+PATH is an interpreter with torch and transformers, whose own models of the same shape stand beside ours. One row of
+random tokens without padding, the masked-token head, float32; a forward pass, and a training step with dropout 0.1 and
+AdamW. Each kind of attention lives in a process of its own, which is asked for one length after the other, the shortest
+first; its memory is the most that the process holds meanwhile, its libraries included. Ours scores 20 masked tokens,
+transformers all. What needs more memory than `--memory` is left out.
+"""
+
+import argparse
+import resource
+import sys
+from pathlib import Path
+
+from benchmarks.harness.contestants import Contestant, answer, questions
+from benchmarks.harness.long_shapes import BLOCK, FAMILIES, HIDDEN, LAYERS, LENGTHS, VOCABULARY, WINDOW, settings_of
+from benchmarks.harness.masked_batches import Batch, make_batch
+from benchmarks.harness.memory_peaks import measure
+
+
+def main() -> None:
+    """Prints a table, or answers the process that does."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--transformers-python", help="without it: ours alone")
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=FAMILIES)
+    parser.add_argument("--lengths", nargs="+", type=int, default=LENGTHS)
+    parser.add_argument("--seconds", type=float, default=0.5, help="how long each call is repeated, at least")
+    parser.add_argument("--memory", type=float, default=12.0, help="GB that a process may take")
+    parser.add_argument("--serve", metavar="FAMILY", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.serve, options.seconds)
+        return
+    most = int(options.memory * 1e9)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    print(f"{LAYERS} layers of {HIDDEN}, window {WINDOW}, blocks of {BLOCK}, 1 row, {VOCABULARY} pieces\n")
+    print("| attention | library | tokens | forward, ms | MB | step, ms | MB |\n|---|---|---:|---:|---:|---:|---:|")
+    for family in options.families:
+        race(family, options)
+
+
+def race(family: str, options: argparse.Namespace) -> None:
+    """Prints the lines of one kind of attention."""
+    seconds = ["--seconds", str(options.seconds)]
+    interpreters = {"ours": (sys.executable, ["benchmarks.long_input", "--serve", family])}
+    if options.transformers_python:
+        peer = ["benchmarks.peers.transformers_long_input", family]
+        interpreters["transformers"] = (options.transformers_python, peer)
+    for library, (python, arguments) in interpreters.items():
+        contestant = Contestant(python, [*arguments, *seconds])
+        for length in sorted(options.lengths):
+            try:
+                found = contestant.ask(length)
+            except (SystemExit, BrokenPipeError):
+                print(f"| {family} | {library} | {length} | more than {options.memory:g} GB | | | |", flush=True)
+                break
+            cells = " | ".join(f"{1000 * wall:.1f} | {peak:.0f}" for wall, peak in found)
+            print(f"| {family} | {library} | {length} | {cells} |", flush=True)
+        else:
+            contestant.stop()
+
+
+def serve(family: str, least: float) -> None:
+    """Answers each length with seconds and MB of a forward pass and of a step."""
+    import keras
+    import tensorflow as tf
+
+    answer({"keras": keras.__version__, "tensorflow": tf.__version__})
+    for length in questions():
+        answer(times_of(family, length, least))
+
+
+def times_of(family: str, length: int, least: float) -> list[tuple[float, float]]:
+    """The same of ours, for one length."""
+    import tensorflow as tf
+
+    from benchmarks.harness.our_steps import make_step
+    from keras_bert.interop.configs import read_encoder_config
+    from keras_bert.interop.families import FAMILIES as KNOWN
+    from keras_bert.interop.family import ACTIVATIONS
+    from keras_bert.models.encoder import build_encoder, input_names
+    from keras_bert.models.pretraining import build_pretraining
+
+    known = KNOWN[family]
+    content = {
+        "hidden_act": "gelu",
+        "initializer_range": 0.02,
+        "layer_norm_eps": 1e-12,
+        "type_vocab_size": 2,
+        "hidden_dropout_prob": 0.1,
+        "attention_probs_dropout_prob": 0.1,
+        **known.defaults,
+        **settings_of(family, length),
+    }
+    variant = {} if known.read_variant is None else {"variant": known.read_variant(content)}
+    config = read_encoder_config(Path(family), content, known.keys, ACTIVATIONS, {**known.fixed, **variant})
+    model = build_pretraining(build_encoder(config, pooler=False), next_sentence=False)
+    batch = _small(make_batch(1, length))
+    given = {name: tf.constant(batch[name]) for name in (*input_names(model), "mask_positions")}
+    call = tf.function(lambda inputs: model(inputs, training=False)["masked_tokens"])
+    found = [measure(lambda: call(given).numpy(), least)]
+    return [*found, measure(make_step(model, "float32 XLA parts", batch), least)]
+
+
+def _small(batch: Batch) -> Batch:
+    """The same with the pieces that there are."""
+    return {name: array % VOCABULARY if name in ("token_ids", "mask_ids") else array for name, array in batch.items()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""What a model answers to rows that are padded as far as a file with fixed lengths pads them."""
+
+from collections.abc import Sequence
+
+import keras
+import numpy as np
+
+from keras_bert.export.runtimes import Array, count_tokens
+from keras_bert.models.encoder import config_of, input_names
+from keras_bert.row_limits import rows_at_once
+
+
+def predict_as_padded(network: keras.Model, features: dict[str, Array], lengths: Sequence[int]) -> Array:
+    """The outputs of a network to each row, where its answers depend on padding as padded by the file.
+
+    Args:
+        network: with one output.
+        features: the inputs (rows, width), and others.
+        lengths: that the file takes, rising; a row runs in the shortest that holds it.
+
+    Returns:
+        (rows, ...); what runs along the tokens is as wide as the inputs, and 0 behind a row's own length.
+    """
+    inputs = {name: features[name] for name in input_names(network)}
+    variant = config_of(network).variant
+    if variant is None or not variant.depends_on_padding:
+        return _predict(network, inputs)
+    mask = features["padding_mask"]
+    places = np.searchsorted(np.array(lengths), [count_tokens(row) for row in mask])
+    answers: Array | None = None
+    for place in np.unique(places):
+        rows, length = np.flatnonzero(places == place), lengths[place]
+        padded = {name: _as_wide(value[rows], length) for name, value in inputs.items()}
+        found = _predict(network, padded)
+        if found.ndim == 3:
+            found = _as_wide(found, mask.shape[1])
+        if answers is None:
+            answers = np.zeros((len(mask), *found.shape[1:]), found.dtype)
+        answers[rows] = found
+    assert answers is not None
+    return answers
+
+
+def _predict(network: keras.Model, inputs: dict[str, Array]) -> Array:
+    rows = rows_at_once(32, inputs["padding_mask"].shape[1])
+    return np.asarray(network.predict(inputs, batch_size=rows, verbose=0))
+
+
+def _as_wide(value: Array, width: int) -> Array:
+    """(rows, length, ...) -> (rows, width, ...), cut or filled with 0."""
+    cut = value[:, :width]
+    return np.pad(cut, [(0, 0), (0, width - cut.shape[1]), *((0, 0) for _ in value.shape[2:])])

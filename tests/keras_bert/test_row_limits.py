@@ -1,0 +1,11 @@
+import pytest
+
+from keras_bert.row_limits import rows_at_once
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "expected"),
+    [(64, 0, 64), (64, 512, 64), (64, 513, 63), (64, 4096, 8), (64, 8192, 4), (2, 8192, 1), (32, 1024, 16)],
+)
+def test_no_more_tokens_than_usual(rows, length, expected):
+    assert rows_at_once(rows, length) == expected
