@@ -86,7 +86,7 @@ def encoder_of(model: keras.Model) -> keras.Model:
     if has_layer(model, TOKEN_STATES):
         outputs = {"sequence_output": model.get_layer(TOKEN_STATES).output}
     else:  # a file of a version without prompts, which had BERT's graph alone
-        outputs = {"sequence_output": _calls_of(model, blocks_of(model)[-1])[-1].output_tensors[0]}
+        outputs = {"sequence_output": calls_of(model, blocks_of(model)[-1])[-1].output_tensors[0]}
     if has_layer(model, "pooler"):
         outputs["pooled_output"] = model.get_layer("pooler").output
     return keras.Model(inputs, outputs, name="encoder")
@@ -124,7 +124,7 @@ def config_of(model: keras.Model) -> EncoderConfig:
     blocks = blocks_of(model)
     if blocks[0].config is not None:
         return blocks[0].config
-    calls = len(_calls_of(model, blocks[0]))
+    calls = len(calls_of(model, blocks[0]))
     tokens, positions = model.get_layer("token_embedding"), model.get_layer("position_embedding")
     projection = model.get_layer("embedding_projection") if has_layer(model, "embedding_projection") else None
     pooler = model.get_layer("pooler") if has_layer(model, "pooler") else None
@@ -155,7 +155,7 @@ def blocks_of(model: keras.Model) -> list[Block]:
     return sorted(blocks, key=lambda block: int(block.name.removeprefix("block_")))
 
 
-def _calls_of(model: keras.Model, layer: keras.layers.Layer) -> list[Any]:
+def calls_of(model: keras.Model, layer: keras.layers.Layer) -> list[Any]:
     """The places where a layer stands in a model's graph, first to last: several where layers are shared."""
     depths = sorted(model._nodes_by_depth, reverse=True)
     return [node for depth in depths for node in model._nodes_by_depth[depth] if node.operation is layer]
