@@ -1,8 +1,9 @@
 """Distillation of what stands between inputs and answers: states, attentions, relations, vectors."""
 
+import copy
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import keras
 from keras import ops
@@ -30,7 +31,6 @@ class ImitationObjective:
         teacher: likewise; it is not trained.
         distillation: of the answers.
         imitation: of all else.
-        answers: whether the answers count, too; else they are measured alone.
 
     Attributes:
         joint: the model to train: the student, and the learned matrices between its states and wider or narrower ones
@@ -48,10 +48,8 @@ class ImitationObjective:
         teacher: keras.Model,
         distillation: Distillation,
         imitation: Imitation,
-        *,
-        answers: bool = True,
     ) -> None:
-        self._task, self._imitation, self._answers = objective, imitation, answers
+        self._task, self._imitation, self._answers = objective, imitation, True
         self._plain = DistillationObjective(objective, teacher, distillation)
         embeds = isinstance(objective, EmbeddingObjective)
         self._losses = make_losses(imitation, anatomy(student), anatomy(teacher), embeds=embeds)
@@ -59,6 +57,12 @@ class ImitationObjective:
         self.joint = _with_states(student, {loss.name: _projected(loss, student, theirs) for loss in self._losses})
         self._student = _Reader(self.joint, {loss.name: loss.student for loss in self._losses})
         self._teacher = _Reader(_with_states(teacher, theirs), {loss.name: loss.teacher for loss in self._losses})
+
+    def without_answers(self) -> Self:
+        """The same with the same joint model, but that answers are measured and do not count."""
+        other = copy.copy(self)
+        other._answers = False
+        return other
 
     def weights(self, batch: Batch) -> dict[str, Any]:
         """Those of the task's loss, unless answers do not count, and of each loss, divided by what it counts for."""
