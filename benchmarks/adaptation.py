@@ -20,11 +20,11 @@ from rich.console import Console
 
 from benchmarks.harness.processes import watch
 from benchmarks.task_accuracy import spread
-from components.artifacts.model import Model
+from components.dsl.artifact import Artifact
 from keras_bert.kinds import read_kind
 from keras_bert.options.adaptation import ADAPTATIONS
 from pipeline.orchestrator.runner import run_pipeline
-from pipeline.pipelines import fine_tuning
+from pipeline.pipelines import comparing
 from pipeline.settings.schema import Settings
 from pipeline.views.terminal import Terminal
 
@@ -77,10 +77,10 @@ def first_rows(train: Path, rows: int, folder: Path) -> Path:
 def row(name: str, options: argparse.Namespace, table: Path, root: Path) -> str:
     """Trains and measures one way."""
     settings = make_settings(name, options, table)
-    result = run_pipeline(fine_tuning(settings), root, observer=Terminal(Console(stderr=True)))
+    result = run_pipeline(comparing(settings, {"task": settings}), root, observer=Terminal(Console(stderr=True)))
     if result.state != "done":
         raise SystemExit(result.message)
-    scores = json.loads(result.step("evaluate").outputs["evaluation"].file("metrics.json").read_text())
+    scores = json.loads(result.step("evaluate-task").outputs["evaluation"].file("metrics.json").read_text())
     found = [100 * value for value in scores["models"]["teacher"]["metrics"]["accuracy"]["seeds"]]
     tuned = next(step for step in result.steps if step.name.startswith("fine_tune")).outputs["model"]
     share = tuned.manifest()["counts"].get("trained_share", 1.0)
@@ -89,7 +89,7 @@ def row(name: str, options: argparse.Namespace, table: Path, root: Path) -> str:
     return f"| {' | '.join([*cells, f'{kept(tuned):.1f}'])} |"
 
 
-def kept(model: Model) -> float:
+def kept(model: Artifact) -> float:
     """Megabytes of what a task needs beside the checkpoint: its adapter, or the whole model."""
     folder = model.file("adapter")
     files = list(folder.iterdir()) if folder.is_dir() else [model.file("model.keras")]

@@ -68,7 +68,8 @@ def pretrain(
     result = run_pipeline(whole(settings, root), root, observer=Terminal(Console(stderr=True)))
     if result.state != "done":
         raise SystemExit(result.message)
-    return result.step("pretrain").outputs["model"], result.step("mask_examples").outputs["examples"]
+    model, examples = result.step("pretrain").outputs["model"], result.step("mask_examples").outputs["examples"]
+    return Model(model.path), PretrainingExamples(examples.path)
 
 
 def perplexity(model: Model, rows: PretrainingExamples) -> float:

@@ -44,7 +44,8 @@ def main() -> None:
     parser.add_argument("--serve", nargs=2, metavar=("CONTESTANT", "MODEL"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        serve(*options.serve, options.threads, compiled=not options.no_compile)
+        contestant, model = options.serve
+        serve(contestant, model, options.threads, compiled=not options.no_compile)
         return
     for model in options.models:
         contestants = {name: start(name, model, options) for name in (OURS, KERAS_HUB, TRANSFORMERS)}

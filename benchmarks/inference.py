@@ -36,7 +36,7 @@ def main() -> None:
         table = Table(
             "ms for one passage", *map(str, LENGTHS), title=f"L{options.layers} H{options.hidden}, one thread"
         )
-        times = {name: [] for name in contestants}
+        times: dict[str, list[float]] = {name: [] for name in contestants}
         for length in LENGTHS:
             for name, seconds in race(contestants, make_passage(length), options.rounds).items():
                 times[name].append(1000 * seconds)

@@ -10,6 +10,7 @@ import argparse
 import tempfile
 import time
 from pathlib import Path
+from typing import get_args
 
 from components.artifacts.corpus import Corpus
 from components.artifacts.pretraining_examples import PretrainingExamples
@@ -21,10 +22,10 @@ from components.mask_examples import mask_examples
 from components.rows.masked_shards import MaskShardFn, ShardJob, write_shard
 from components.sources.text import TextSource
 from keras_bert.data.pretraining_batches import pretraining_batches
-from keras_bert.options.masking import Masking
-from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.masking import Masking, Strategy
+from keras_bert.options.pretraining_rows import PairObjective, PretrainingRows
 
-JOBS = [
+JOBS: list[tuple[Strategy, PairObjective]] = [
     ("tokens", "next_sentence"),
     ("whole_words", "next_sentence"),
     ("spans", "next_sentence"),
@@ -49,10 +50,10 @@ def main() -> None:
             rows, masking = PretrainingRows(objective=objective), Masking(strategy=strategy)
             speed = time_writing(corpus, vocabulary, masking, rows, options)
             print(f"write {objective}, {strategy}: {speed:.1f} MB/s a core", flush=True)
-        for strategy in ("static", "tokens", "whole_words", "spans"):
+        ways = {"static": Masking(), **{strategy: Masking(strategy=strategy) for strategy in get_args(Strategy)}}
+        for strategy, masking in ways.items():
             examples = PretrainingExamples(Path(folder) / strategy)
             rows = PretrainingRows(dynamic=strategy != "static")
-            masking = Masking() if strategy == "static" else Masking(strategy=strategy)
             mask_examples(corpus=corpus, vocabulary=vocabulary, examples=examples, masking=masking, rows=rows)
             speed = time_reading(examples, options.batch_size)
             print(f"read batches of {options.batch_size}, {strategy}: {speed:,.0f} rows/s", flush=True)

@@ -100,7 +100,8 @@ def measure(tokenizer: Tokenizer, lines: list[str], rounds: int) -> tuple[float,
 
 def compiled(tokenize: Callable[..., Any]) -> Callable[..., Any]:
     """A graph from (batch,) strings."""
-    return tf.function(tokenize, input_signature=[tf.TensorSpec([None], tf.string)])
+    graph: Callable[..., Any] = tf.function(tokenize, input_signature=[tf.TensorSpec([None], tf.string)])
+    return graph
 
 
 def check(tokenizer: Tokenizer, python: str, lines: list[str]) -> Differences:

@@ -3,7 +3,7 @@
 import json
 import statistics
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from components.artifacts.model import Model
 from components.artifacts.pretraining_examples import PretrainingExamples
@@ -45,6 +45,7 @@ def measure_step(
     timed: bool = False,
     generator: Generator | None = None,
     span_boundary: bool = False,
+    mask_decoder: bool = False,
 ) -> None:
     """Counts the operations of a step that `pretrain` would make, and times a few where that is asked for.
 
@@ -62,6 +63,7 @@ def measure_step(
         timed: whether to make steps.
         generator: as `pretrain` takes it.
         span_boundary: see there.
+        mask_decoder: see there.
 
     Raises:
         ValueError: there is neither `start` nor `encoder`, or both, or a graph whose operations cannot be counted.
@@ -71,20 +73,19 @@ def measure_step(
     from keras_bert.training.trainer import Trainer, make_deterministic
 
     make_deterministic(training.seed)
+    further: dict[str, Any] = {"generator": generator, "span_boundary": span_boundary, "mask_decoder": mask_decoder}
     strategy = find_strategy()
     with strategy.scope():
-        task = build_pretraining_task(examples, vocabulary, start, encoder, generator)
-        trained, plain = pretraining_objective(task, examples, "off", generator=generator, span_boundary=span_boundary)
+        task = build_pretraining_task(examples, vocabulary, start, encoder, generator, mask_decoder)
+        trained, plain = pretraining_objective(task, examples, "off", **further)
     lengths = list(row_lengths(examples))
     entries: list[dict[str, float]] = [
         {"length": length, "flops": _count(trained, plain, examples, training, length)} for length in lengths
     ]
     if timed:
         with strategy.scope():
-            task = build_pretraining_task(examples, vocabulary, start, encoder, generator)
-            trained, objective = pretraining_objective(
-                task, examples, training.xla, generator=generator, span_boundary=span_boundary
-            )
+            task = build_pretraining_task(examples, vocabulary, start, encoder, generator, mask_decoder)
+            trained, objective = pretraining_objective(task, examples, training.xla, **further)
         trainer = Trainer(trained, objective, training, _TIMED * len(lengths), strategy)
         for number, (length, entry) in enumerate(zip(lengths, entries, strict=True)):
             report_progress(number, len(entries), f"timing steps on rows of {length} tokens")

@@ -42,6 +42,7 @@ def pretrain(
     validations: int = VALIDATIONS,
     generator: Generator | None = None,
     span_boundary: bool = False,
+    mask_decoder: bool = False,
 ) -> None:
     """Trains an encoder to predict masked tokens and next sentences; reports perplexity on held-out documents.
 
@@ -67,6 +68,8 @@ def pretrain(
             encoder that predicts masked tokens itself.
         span_boundary: whether masked tokens are also predicted from the borders of their spans (Joshi et al. 2020,
             section 3.2). That head is not kept: nothing reads it later, and no format has a place for it.
+        mask_decoder: whether masked tokens are predicted by DeBERTa's decoder, which is told absolute positions (He et
+            al. 2021, section 3.2); of a generator's it is. It is kept with the head of masked tokens.
 
     Raises:
         ValueError: `short_steps` is out of range, there is neither `start` nor `encoder`, or both, or both a generator
@@ -87,9 +90,14 @@ def pretrain(
     lengths = row_lengths(examples)
     steps = training.count_steps(sum(counts["train"] for counts in lengths.values()))
     with strategy.scope():
-        task = build_pretraining_task(examples, vocabulary, start, encoder, generator)
+        task = build_pretraining_task(examples, vocabulary, start, encoder, generator, mask_decoder)
         trained, objective = pretraining_objective(
-            task, examples, training.xla, generator=generator, span_boundary=span_boundary
+            task,
+            examples,
+            training.xla,
+            generator=generator,
+            span_boundary=span_boundary,
+            mask_decoder=mask_decoder,
         )
     trainer = Trainer(trained, objective, training, steps, strategy)
     first, *rest = (training_batches(examples, training, length) for length in lengths)

@@ -184,7 +184,7 @@ def _objective(settings: Settings) -> dict[str, Any]:
     """What pre-training minimizes, besides what the rows say."""
     own = settings.pretraining
     generator = settings.generator if own.objective == "replaced_tokens" else None
-    return {"generator": generator, "span_boundary": own.span_boundary}
+    return {"generator": generator, "span_boundary": own.span_boundary, "mask_decoder": own.mask_decoder}
 
 
 def _shape(settings: Settings) -> EncoderShape | None:

@@ -50,7 +50,7 @@ class Contestant:
         for line in self._process.stdout:
             if line.startswith(_ANSWER):
                 return json.loads(line.removeprefix(_ANSWER))
-        raise SystemExit(f"a contestant ended early: {self._process.args}")
+        raise SystemExit(f"a contestant ended early: {self._process.args!r}")
 
 
 def take_turns(contestants: Mapping[str, Contestant], entries: Sequence[tuple[str, str]], rounds: int) -> Times:

@@ -1,11 +1,14 @@
 """Steps of our trainer."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from benchmarks.harness.masked_batches import Batch, Step
+from keras_bert.options.training import Precision, Training, Xla
 
 if TYPE_CHECKING:
     import keras
+
+_XLA: dict[str, Xla] = {"": "off", "XLA": "whole", "XLA parts": "parts"}
 
 
 def make_step(model: "keras.Model", mode: str, batch: Batch) -> Step:
@@ -14,12 +17,11 @@ def make_step(model: "keras.Model", mode: str, batch: Batch) -> Step:
 
     from keras_bert.fused.pretraining import FusedPretrainingObjective
     from keras_bert.objectives.pretraining import PretrainingObjective
-    from keras_bert.options.training import Training
     from keras_bert.training.trainer import Trainer
 
     precision, *compiler = mode.split()
-    xla = {"": "off", "XLA": "whole", "XLA parts": "parts"}[" ".join(compiler)]
-    training = Training(learning_rate=1e-4, clip_norm=1.0, precision=precision, xla=xla)
+    chosen, xla = next(each for each in get_args(Precision) if each == precision), _XLA[" ".join(compiler)]
+    training = Training(learning_rate=1e-4, clip_norm=1.0, precision=chosen, xla=xla)
     tensors = {name: tf.constant(array) for name, array in batch.items()}
     plain = PretrainingObjective(next_sentence=False)
     objective = FusedPretrainingObjective(model, next_sentence=False) if xla == "parts" else plain

@@ -12,6 +12,7 @@ import csv
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -98,7 +99,7 @@ def train(options: argparse.Namespace, seed: int) -> dict[str, float]:
     }
 
 
-def groups(model: torch.nn.Module, decay: float) -> list[dict]:
+def groups(model: torch.nn.Module, decay: float) -> list[dict[str, Any]]:
     """The parameters that decay, and those that do not."""
     named = list(model.named_parameters())
     exempt = [parameter for name, parameter in named if name.endswith("bias") or "LayerNorm" in name]
@@ -106,8 +107,8 @@ def groups(model: torch.nn.Module, decay: float) -> list[dict]:
     return [{"params": rest, "weight_decay": decay}, {"params": exempt, "weight_decay": 0.0}]
 
 
-@torch.no_grad()
-def evaluate(model: torch.nn.Module, tokenizer: object, known: list[str], options: argparse.Namespace) -> float:
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def evaluate(model: torch.nn.Module, tokenizer: Any, known: list[str], options: argparse.Namespace) -> float:
     """The share of the dev rows that are right; of a regressor Spearman's correlation."""
     model.eval()
     texts, names = read(options.dev, options)

@@ -12,6 +12,7 @@ import argparse
 import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
@@ -68,12 +69,12 @@ def make_step(model: torch.nn.Module, given: dict[str, torch.Tensor], mode: str)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        return loss.item()
+        return float(loss)
 
     return step
 
 
-def groups(model: torch.nn.Module, decay: float) -> list[dict]:
+def groups(model: torch.nn.Module, decay: float) -> list[dict[str, Any]]:
     """The parameters that decay, and those that do not."""
     named = list(model.named_parameters())
     exempt = [parameter for name, parameter in named if name.endswith("bias") or "norm" in name.lower()]

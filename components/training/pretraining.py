@@ -35,6 +35,7 @@ def build_pretraining_task(
     start: Model | None,
     encoder: EncoderShape | None,
     generator: Generator | None = None,
+    mask_decoder: bool = False,
 ) -> "Task":
     """The encoder with the heads to keep; call it in the scope of the strategy to train under.
 
@@ -44,6 +45,7 @@ def build_pretraining_task(
         start: what to go on from, None for random weights.
         encoder: the shape of an encoder that begins with random weights.
         generator: where the encoder is to find what it replaces.
+        mask_decoder: see `build_pretraining`; where there is a generator it has the decoder.
 
     Raises:
         ValueError: there is neither `start` nor `encoder`, or both.
@@ -61,7 +63,7 @@ def build_pretraining_task(
         rule = "have objective='none' where there is a generator, as nothing learns from pairs then"
         raise InputError(f"rows must {rule}, got {_objective(examples)!r}")
     kind: type[Task] = Pretraining if generator is None else ReplacedTokens
-    head = {"next_sentence": has_pairs} if generator is None else {}
+    head = {"next_sentence": has_pairs, "mask_decoder": mask_decoder} if generator is None else {}
     if start is None:
         assert encoder is not None
         tokenizer = load_tokenizer(vocabulary.path)
@@ -83,6 +85,7 @@ def pretraining_objective(
     *,
     generator: Generator | None = None,
     span_boundary: bool = False,
+    mask_decoder: bool = False,
 ) -> "tuple[keras.Model, Objective]":
     """What trains, the model to keep and what it needs meanwhile, and what that minimizes on the examples.
 
@@ -103,7 +106,7 @@ def pretraining_objective(
     model, is_fused = task.model, xla == "parts"
     if generator is not None:
         try:
-            joint = build_joint(model, generator)
+            joint = build_joint(model, generator, mask_decoder=mask_decoder)
         except ValueError as error:
             raise InputError(f"the encoder cannot have this generator: {error}") from None
         return joint, FusedReplacedTokensObjective(joint, generator) if is_fused else ReplacedTokensObjective(generator)

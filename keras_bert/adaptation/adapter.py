@@ -10,8 +10,8 @@ import numpy as np
 from keras_bert.adaptation.parts import Parts, make_parts
 from keras_bert.adaptation.slots import clear, fill
 from keras_bert.digests import digest
-from keras_bert.layers.adapters import LowRank
-from keras_bert.models.encoder import PROMPT_PLACES, TOKEN_STATES, encoder_of
+from keras_bert.layers.adapters import LowRank, PromptBorder
+from keras_bert.models.encoder import encoder_of
 from keras_bert.options.adaptation import Adaptation, Bias, Lora, Prompt
 
 # Of Dense, and of LayerNorm (Ben Zaken et al. 2022, section 3).
@@ -131,5 +131,6 @@ class Adapter:
         for weight in self._encoder:
             weight.trainable = not (self.attached and self._freezes) or id(weight) in trained
         if isinstance(self.adaptation, Prompt):
-            for name in (PROMPT_PLACES, TOKEN_STATES):
-                self._model.get_layer(name).tokens = self.adaptation.tokens if self.attached else 0
+            for layer in self._model.layers:
+                if isinstance(layer, PromptBorder):
+                    layer.tokens = self.adaptation.tokens if self.attached else 0

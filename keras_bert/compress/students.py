@@ -58,9 +58,10 @@ def initialize_from_teacher(student: keras.Model, teacher: keras.Model, layers: 
         )
     if config.num_layers > 1 and config.shared_layers != of.shared_layers:
         raise ValueError(f"shared_layers must be {of.shared_layers} as in the teacher, got {config.shared_layers}")
-    for name in ("num_heads", "variant"):
-        if getattr(config, name) != getattr(of, name):
-            raise ValueError(f"{name} must be {getattr(of, name)!r} as in the teacher, got {getattr(config, name)!r}")
+    if config.num_heads != of.num_heads:
+        raise ValueError(f"num_heads must be {of.num_heads!r} as in the teacher, got {config.num_heads!r}")
+    if config.variant not in (of.variant, of.variant and of.variant.of_layers(layers)):
+        raise ValueError(f"variant must be {of.variant!r} as in the teacher, got {config.variant!r}")
     copied = {name: name for name in _SHARED if has_layer(student, name) and has_layer(teacher, name)}
     copied |= {f"block_{index}": f"block_{layer}" for index, layer in enumerate((0,) if of.shared_layers else layers)}
     weights = {name: _take_over(student.get_layer(name), teacher.get_layer(kept)) for name, kept in copied.items()}

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_bert.fused.masked_tokens import masked_token_loss
+from keras_bert.fused.objective import FusedObjective
 from keras_bert.losses import cross_entropy, hits, weighted
 from keras_bert.models.encoder import has_layer
 from keras_bert.objectives.base import Batch, Sums, call_model
@@ -15,7 +16,7 @@ from keras_bert.objectives.pretraining import PretrainingObjective, boundary_wei
 _HEADS = {"masked": "masked_token", "boundary": "span_boundary"}
 
 
-class FusedPretrainingObjective:
+class FusedPretrainingObjective(FusedObjective):
     """What `PretrainingObjective` computes, without the scores of the vocabulary in one piece.
 
     Args:
@@ -25,30 +26,15 @@ class FusedPretrainingObjective:
     """
 
     def __init__(self, model: keras.Model, *, next_sentence: bool = True, span_boundary: bool = False) -> None:
-        self._plain = PretrainingObjective(next_sentence, span_boundary)
-        self._model = model
+        super().__init__(PretrainingObjective(next_sentence, span_boundary), model)
+        self._next_sentence, self._span_boundary = next_sentence, span_boundary
         names = ("masked", "boundary") if span_boundary else ("masked",)
         states = {name: model.get_layer(f"{_HEADS[name]}_transform").output for name in names}
         if next_sentence:
             states["next_sentence"] = model.output["next_sentence"]
         self._body = keras.Model(model.input, states, name="pretraining_body")
 
-    def weights(self, batch: Batch) -> dict[str, Any]:
-        """As `PretrainingObjective.weights`."""
-        return self._plain.weights(batch)
-
-    def identity(self) -> dict[str, Any]:
-        """As `PlainObjective.identity`: it rounds otherwise than what it stands for."""
-        return {**self._plain.identity(), "class": type(self).__name__}
-
-    def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
-        """As `PretrainingObjective`.
-
-        Raises:
-            ValueError: it is another model.
-        """
-        if model is not self._model:
-            raise ValueError(f"model must be the one that the objective was made for, {self._model.name!r}")
+    def _sums(self, batch: Batch, training: bool) -> Sums:
         return self.measure(self.run(batch, training), batch)
 
     def run(self, batch: Batch, training: bool) -> dict[str, Any]:
@@ -58,9 +44,9 @@ class FusedPretrainingObjective:
     def measure(self, states: dict[str, Any], batch: Batch) -> Sums:
         """The sums, of what `run` gave."""
         sums = self._over_vocabulary("masked", states, batch, batch["mask_weights"])
-        if self._plain.span_boundary:
+        if self._span_boundary:
             sums |= self._over_vocabulary("boundary", states, batch, boundary_weights(batch))
-        if self._plain.next_sentence:
+        if self._next_sentence:
             follows = batch["next_sentence_label"]
             ones = tf.ones_like(follows, dtype=tf.float32)
             sums["next_sentence_loss"] = weighted(cross_entropy(states["next_sentence"], follows), ones)

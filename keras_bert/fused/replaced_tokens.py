@@ -1,18 +1,17 @@
 """The objective of replaced tokens with the generator's loss over the vocabulary in few passes."""
 
-from typing import Any
-
 import keras
 import tensorflow as tf
 
 from keras_bert.fused.masked_tokens import draw_tokens
+from keras_bert.fused.objective import FusedObjective
 from keras_bert.fused.pretraining import FusedPretrainingObjective, rows_of
 from keras_bert.objectives.base import Batch, Sums, call_model
 from keras_bert.objectives.replaced_tokens import ReplacedTokensObjective, measure_replaced
 from keras_bert.options.generator import Generator
 
 
-class FusedReplacedTokensObjective:
+class FusedReplacedTokensObjective(FusedObjective):
     """What `ReplacedTokensObjective` computes, without the scores of the vocabulary in one piece.
 
     Args:
@@ -21,27 +20,11 @@ class FusedReplacedTokensObjective:
     """
 
     def __init__(self, model: keras.Model, generator: Generator) -> None:
-        self._plain = ReplacedTokensObjective(generator)
-        self._model = model
+        super().__init__(ReplacedTokensObjective(generator), model)
         self._masked = FusedPretrainingObjective(model.get_layer("generator"), next_sentence=False)
 
-    def weights(self, batch: Batch) -> dict[str, Any]:
-        """As `ReplacedTokensObjective.weights`."""
-        return self._plain.weights(batch)
-
-    def identity(self) -> dict[str, Any]:
-        """As `PlainObjective.identity`: it rounds otherwise than what it stands for."""
-        return {**self._plain.identity(), "class": type(self).__name__}
-
-    def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
-        """As `ReplacedTokensObjective`.
-
-        Raises:
-            ValueError: it is another model.
-        """
-        if model is not self._model:
-            raise ValueError(f"model must be the one that the objective was made for, {self._model.name!r}")
-        replacement = model.get_layer("token_replacement")
+    def _sums(self, batch: Batch, training: bool) -> Sums:
+        replacement = self._model.get_layer("token_replacement")
         states = self._masked.run(batch, training)
         seeds = replacement.seeds(batch["mask_positions"], batch["mask_ids"], training)
         drawn = draw_tokens(
@@ -51,6 +34,6 @@ class FusedReplacedTokensObjective:
         )
         hidden = (batch[name] for name in ("token_ids", "mask_positions", "mask_ids", "mask_weights"))
         token_ids, is_replaced = replacement.replace(tf.reshape(drawn, tf.shape(seeds[0])), *hidden)
-        logits = call_model(model.get_layer("discriminator"), {**batch, "token_ids": token_ids}, training)
+        logits = call_model(self._model.get_layer("discriminator"), {**batch, "token_ids": token_ids}, training)
         told = measure_replaced(logits, is_replaced, batch["padding_mask"])
         return self._masked.measure(states, batch) | told

@@ -101,8 +101,8 @@ class SoftPrompt(keras.layers.Layer):
         return ops.concatenate([ops.add(ops.zeros_like(outputs[:, : self.tokens]), vectors), rest], axis=1)
 
 
-class PromptPlaces(keras.layers.Layer):
-    """Makes room for a prompt in front of an encoder's inputs; without one it passes them on.
+class PromptBorder(keras.layers.Layer):
+    """A place where a prompt comes into a graph or leaves it.
 
     Attributes:
         tokens: of the prompt; it belongs to whoever set it and is not saved.
@@ -111,6 +111,10 @@ class PromptPlaces(keras.layers.Layer):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.tokens = 0
+
+
+class PromptPlaces(PromptBorder):
+    """Makes room for a prompt in front of an encoder's inputs; without one it passes them on."""
 
     def call(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """Inputs by name, each int32 (batch, length) -> the same of tokens + length.
@@ -129,17 +133,21 @@ class PromptPlaces(keras.layers.Layer):
         return {name: keras.KerasTensor(value.shape, value.dtype) for name, value in inputs.items()}
 
 
-class TokenStates(keras.layers.Layer):
-    """The states of the tokens alone, without those of a prompt in front of them.
-
-    Attributes:
-        tokens: of the prompt; it belongs to whoever set it and is not saved.
-    """
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.tokens = 0
+class TokenStates(PromptBorder):
+    """The states of the tokens alone, without those of a prompt in front of them."""
 
     def call(self, inputs: Any) -> Any:
         """(batch, tokens + length, hidden) -> (batch, length, hidden)."""
         return inputs[:, self.tokens :] if self.tokens else inputs
+
+
+class DecodedStates(TokenStates):
+    """The decoder's states of the tokens, in a model that keeps the encoder's own final states as well.
+
+    A Keras model holds what leads to its outputs; the last block's own call would not, and the encoder inside the model
+    would be lost. What this layer does not read is not computed.
+    """
+
+    def call(self, inputs: Any, final: Any) -> Any:  # type: ignore[override]
+        """(batch, tokens + length, hidden), final states (batch, length, hidden) -> the shape of the latter."""
+        return super().call(inputs)

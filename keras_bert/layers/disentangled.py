@@ -48,12 +48,15 @@ class DisentangledAttention(SelfAttention):
             self._add_projection("position_query")
 
     def call(  # type: ignore[override]
-        self, inputs: Any, attention_bias: Any, relative: Any, training: bool = False
+        self, inputs: Any, attention_bias: Any, relative: Any, asking: Any = None, training: bool = False
     ) -> Any:
-        """States (batch, length, hidden), bias (batch, 1, 1, length), what `RelativeEmbedding` gives -> states."""
+        """States (batch, length, hidden), bias (batch, 1, 1, length), what `RelativeEmbedding` gives -> states.
+
+        Queries are made of `asking`, other states of the same tokens, where it is given.
+        """
         shape = ops.shape(inputs)
         scale = 1 / math.sqrt(self.head_size * self.variant.terms)
-        scaled = ops.multiply(self.query(inputs), scale)
+        scaled = ops.multiply(self.query(inputs if asking is None else asking), scale)
         query = self._split_heads(self.query_tap(scaled, training), shape)
         key = self._split_heads(self.key(inputs), shape)
         value = self._split_heads(self.value(inputs), shape)
@@ -99,6 +102,12 @@ class DisentangledBlock(VariantEncoderBlock):
         self.attention.build(inputs_shape, attention_bias_shape, relative_shape)
         self._build_rest(inputs_shape)
 
-    def call(self, inputs: Any, attention_bias: Any, relative: Any, training: bool = False) -> Any:  # type: ignore[override]
-        """States (batch, length, hidden), bias (batch, 1, 1, length), what `RelativeEmbedding` gives -> states."""
-        return self._complete(inputs, self.attention(inputs, attention_bias, relative, training=training), training)
+    def call(  # type: ignore[override]
+        self, inputs: Any, attention_bias: Any, relative: Any, asking: Any = None, training: bool = False
+    ) -> Any:
+        """States (batch, length, hidden), bias (batch, 1, 1, length), what `RelativeEmbedding` gives -> states.
+
+        Of `asking`, other states of the same tokens, are the queries, and what the block adds to, where it is given.
+        """
+        attended = self.attention(inputs, attention_bias, relative, asking, training=training)
+        return self._complete(inputs if asking is None else asking, attended, training)

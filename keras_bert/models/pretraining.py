@@ -6,22 +6,24 @@ from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MaskedTokenTransform, OutputBias, OutputColumns
 from keras_bert.layers.span_boundary import SpanBoundaryTransform
 from keras_bert.models.encoder import config_of, encoder_of, has_prediction_head, pooled_output, sequence_output
+from keras_bert.models.mask_decoder import decoded_states
 from keras_bert.variants.bottleneck import Bottleneck
 
 
-def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True) -> keras.Model:
+def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True, mask_decoder: bool = False) -> keras.Model:
     """Puts the heads on an encoder that predict masked tokens and whether B follows A.
 
     Args:
         encoder: what `build_encoder` returns; its weights are shared, not copied.
         next_sentence: whether there is the second head, which needs an encoder with a pooler.
+        mask_decoder: whether masked tokens are predicted from `decoded_states`, which needs one of DeBERTa's graph.
 
     Returns:
         A model from the encoder's inputs and `mask_positions` int32 (batch, predictions) to `masked_tokens`
         (batch, predictions, vocabulary) and, with the second head, `next_sentence` (batch, 2), both logits.
 
     Raises:
-        ValueError: the second head is wanted and the encoder has no pooler.
+        ValueError: the second head is wanted and the encoder has no pooler, or the decoder and its graph is another.
     """
     config = config_of(encoder)
     mask_positions = keras.Input((None,), dtype="int32", name="mask_positions")
@@ -35,7 +37,8 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True) -> ke
         use_bias=not has_prediction_head(config),
         name="masked_token_transform",
     )
-    chosen = transform(sequence_output(encoder), mask_positions)
+    states = decoded_states(encoder) if mask_decoder else sequence_output(encoder)
+    chosen = transform(states, mask_positions)
     scores = encoder.get_layer("token_embedding")(chosen, reverse=True)
     if further:
         scores = OutputColumns(further, config.initializer_range, name="masked_token_columns")(chosen, scores)

@@ -31,13 +31,14 @@ def build_replaced_tokens(encoder: keras.Model) -> keras.Model:
     return keras.Model(encoder.input, flat, name="discriminator")
 
 
-def build_joint(discriminator: keras.Model, settings: Generator) -> keras.Model:
+def build_joint(discriminator: keras.Model, settings: Generator, *, mask_decoder: bool = False) -> keras.Model:
     """A discriminator and a new generator as one model, to be trained in one step; `settle` it afterwards.
 
     Args:
         discriminator: what `build_replaced_tokens` returns; it is part of the result. With gradient-disentangled
             embeddings its tables move to the generator, and hold from here on what is to be added to those.
         settings: of the generator.
+        mask_decoder: of the generator, see `build_pretraining`.
 
     Returns:
         A model from the discriminator's inputs, with tokens hidden, `mask_positions`, `mask_ids` and `mask_weights`
@@ -47,7 +48,7 @@ def build_joint(discriminator: keras.Model, settings: Generator) -> keras.Model:
     Raises:
         ValueError: the generator would be larger than the discriminator, or has no such shape.
     """
-    generator = _build_generator(discriminator, settings)
+    generator = _build_generator(discriminator, settings, mask_decoder)
     inputs = {
         **{name: keras.Input((None,), dtype="int32", name=name) for name in generator.input},
         "mask_ids": keras.Input((None,), dtype="int32", name="mask_ids"),
@@ -69,12 +70,12 @@ def settle(joint: keras.Model) -> None:
             layer.table_transform = None
 
 
-def _build_generator(discriminator: keras.Model, settings: Generator) -> keras.Model:
+def _build_generator(discriminator: keras.Model, settings: Generator, mask_decoder: bool) -> keras.Model:
     encoder = build_encoder(settings.config(config_of(discriminator)), pooler=False)
     shared = _tables(discriminator)
     if settings.sharing == "embeddings":
         encoder = keras.models.clone_model(encoder, clone_function=lambda layer: shared.get(layer.name, layer))
-    model = build_pretraining(encoder, next_sentence=False)
+    model = build_pretraining(encoder, next_sentence=False, mask_decoder=mask_decoder)
     if settings.sharing == "gradient_disentangled":
         for name, layer in shared.items():
             _disentangle(layer, model.get_layer(name))

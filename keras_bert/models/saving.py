@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.layers.adapters import PromptPlaces, TokenStates
+from keras_bert.layers.adapters import DecodedStates, PromptPlaces, TokenStates
 from keras_bert.layers.attention import AttentionBias, SelfAttention
 from keras_bert.layers.bottleneck_block import BottleneckBlock
 from keras_bert.layers.convolution import ConvolutionSum
@@ -42,7 +42,7 @@ from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay
 CUSTOM_OBJECTS: dict[str, Any] = {
     thing.__name__: thing
     for thing in (
-        AttentionBias, BottleneckBlock, ConvolutionSum, Dense, DisentangledAttention, DisentangledBlock,
+        AttentionBias, BottleneckBlock, ConvolutionSum, DecodedStates, Dense, DisentangledAttention, DisentangledBlock,
         EmbeddingProjection, EncoderBlock, FeedForward, FirstTokenPooler, GatedFeedForward, LabelledAccuracy,
         LayerwiseAdamW, MaskedTokenTransform, MeanPooler, ModernBlock, NoNorm, OutputBias, OutputColumns, Pooler,
         PositionEmbedding, PredictionHead, PromptPlaces, RelativeEmbedding, ReplacedAccuracy, ReplacedTokenTransform,

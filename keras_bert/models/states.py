@@ -51,7 +51,9 @@ def hidden_states(model: keras.Model) -> list[Any]:
         ValueError: there is no encoder in the model.
     """
     blocks, prompt = blocks_of(model), _prompt(model)
-    read = [call.input_tensors[0] for block in blocks for call in calls_of(model, block)]
+    # The last one may be called again by a decoder.
+    each = config_of(model).num_layers // len(blocks)
+    read = [call.input_tensors[0] for block in blocks for call in calls_of(model, block)[:each]]
     return [*(states[:, prompt:] if prompt else states for states in read), sequence_output(encoder_of(model))]
 
 
@@ -136,7 +138,8 @@ def _points_of(block: Any) -> dict[str, tuple[Tap, int | None]]:
         # Behind the tap an adapter would add to it.
         if isinstance(product, Dense) and product.adapter is None:
             points[kind] = product.output_tap, None if product is not together else third
-    tap = getattr(attention, "scores_tap", None)
+    # One that sees all pairs of a short text alone would show that to `anatomy`.
+    tap = getattr(attention, "scores_tap", None) if getattr(attention, "sees_all", False) else None
     return points if tap is None else points | {"scores": (tap, None)}
 
 

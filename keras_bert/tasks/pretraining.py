@@ -10,6 +10,8 @@ from keras_bert.checks import check
 from keras_bert.losses import IGNORED, labelled_cross_entropy
 from keras_bert.masking.masks import describe_pieces, mask_tokens
 from keras_bert.metrics.accuracy import LabelledAccuracy
+from keras_bert.models.encoder import has_layer
+from keras_bert.models.mask_decoder import POSITIONS
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.options.masking import Masking
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Task, pad_rows, slices
@@ -49,14 +51,24 @@ class Pretraining(Task):
 
     @classmethod
     def build(
-        cls, encoder: keras.Model, tokenizer: "BaseTokenizer", *, max_length: int = 128, next_sentence: bool = False
+        cls,
+        encoder: keras.Model,
+        tokenizer: "BaseTokenizer",
+        *,
+        max_length: int = 128,
+        next_sentence: bool = False,
+        mask_decoder: bool = False,
     ) -> Self:
         """New heads on an encoder, see `build_pretraining`."""
-        return cls(build_pretraining(encoder, next_sentence=next_sentence), tokenizer, max_length=max_length)
+        model = build_pretraining(encoder, next_sentence=next_sentence, mask_decoder=mask_decoder)
+        return cls(model, tokenizer, max_length=max_length)
 
     def head(self) -> dict[str, Any]:
-        """Whether the model has the second head."""
-        return {"next_sentence": "next_sentence" in self.model.output}
+        """Whether the model has the second head, and the decoder under the first."""
+        return {
+            "next_sentence": "next_sentence" in self.model.output,
+            "mask_decoder": has_layer(self.model, POSITIONS),
+        }
 
     def loss(self) -> Any:
         """Mean cross-entropy of the masked tokens, in nats; a next-sentence head stays untrained."""

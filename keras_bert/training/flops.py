@@ -17,8 +17,9 @@ Shape = tuple[int, ...]
 def count_flops(function: Callable[..., Any], *specs: Any) -> int:
     """The operations of one call: two, a multiplication and an addition, for each pair of numbers that a product joins.
 
-    The function is traced, not run; what is added up are the products in its graph, whatever layers they are of. All
-    else (norms, activations, sums, look-ups) is left out, as by Kaplan et al. (2020, section 2.1).
+    The function is traced, not run; what is added up are the products in its graph that its results need, whatever
+    layers they are of: TensorFlow does not compute the others. All else (norms, activations, sums, look-ups) is left
+    out, as by Kaplan et al. (2020, section 2.1).
 
     Args:
         function: what to call.
@@ -28,7 +29,19 @@ def count_flops(function: Callable[..., Any], *specs: Any) -> int:
         ValueError: the graph holds a loop or another function, which cannot be counted, or a product of unknown size.
     """
     graph = tf.function(function, autograph=False).get_concrete_function(*specs).graph
-    return sum(map(_count, graph.get_operations()))
+    return sum(map(_count, _needed(graph)))
+
+
+def _needed(graph: tf.Graph) -> set[tf.Operation]:
+    """The operations whose results lead to a graph's outputs."""
+    found: set[tf.Operation] = set()
+    waiting = [output.op for output in graph.outputs]
+    while waiting:
+        operation = waiting.pop()
+        if operation not in found:
+            found.add(operation)
+            waiting += [tensor.op for tensor in operation.inputs]
+    return found
 
 
 def _count(operation: tf.Operation) -> int:

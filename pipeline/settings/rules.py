@@ -10,6 +10,7 @@ from components.scoring.base import choose_metric
 from components.scoring.registry import TASK_SCORING
 from keras_bert.options.generator import AT_MOST
 from keras_bert.options.imitation import OF_EMBEDDINGS
+from keras_bert.variants.disentangled import Disentangled
 from pipeline.settings.schema import Settings
 
 # Table or key -> the table without which it would be read by no step.
@@ -165,6 +166,9 @@ def _check_objective(settings: Settings) -> None:
         _check_generator(settings)
     elif "generator" in settings.model_fields_set:
         raise InputError("generator must be left out where pretraining.objective is not 'replaced_tokens'")
+    variant = settings.encoder and settings.encoder.variant
+    if own.mask_decoder and settings.encoder is not None and not isinstance(variant, Disentangled):
+        raise InputError("pretraining.mask_decoder must be false where encoder.variant.kind is not 'disentangled'")
     if own.span_boundary and settings.masking.strategy != "spans":
         rule = "be 'spans' where pretraining.span_boundary is true"
         raise InputError(f"masking.strategy must {rule}, got {settings.masking.strategy!r}")

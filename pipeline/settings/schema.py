@@ -94,11 +94,13 @@ class PretrainingSettings(Training):
     Attributes:
         objective: `masked_tokens`, or to find `replaced_tokens` among the text's own (Clark et al. 2020).
         span_boundary: whether masked tokens are also predicted from the borders of their spans (Joshi et al. 2020).
+        mask_decoder: whether DeBERTa's decoder, told absolute positions, predicts them (He et al. 2021, section 3.2).
         validations: on held-out rows, evenly spread over the training.
     """
 
     objective: Literal["masked_tokens", "replaced_tokens"] = "masked_tokens"
     span_boundary: bool = False
+    mask_decoder: bool = False
     epochs: float = 1.0
     learning_rate: float = 1e-4
     precision: Precision = "auto"

@@ -1,5 +1,6 @@
 """Pre-training on every kind of rows; what it learns is the business of the end-to-end test."""
 
+import dataclasses
 import json
 import math
 
@@ -21,6 +22,7 @@ from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import Classification
+from keras_bert.variants.disentangled import Disentangled
 from tests.components.test_mask_examples import inputs
 
 __all__ = ["inputs"]
@@ -37,10 +39,9 @@ def train(inputs, folder, steps=6, short_steps=0.5, xla="off", strategy="tokens"
         examples=examples,
         vocabulary=inputs["vocabulary"],
         model=model,
-        encoder=SHAPE,
         training=training,
         short_steps=short_steps,
-        **(further or {}),
+        **{"encoder": SHAPE, **(further or {})},
     )
     history = [json.loads(line) for line in (model.path / "history.jsonl").read_text().splitlines()]
     return model, history
@@ -89,6 +90,15 @@ def test_span_boundaries(inputs, tmp_path):
     assert 0 < history[-1]["validation_boundary_loss"] < 10
     task = read_model(model)
     assert (task.name, list(task.model.output)) == ("pretraining", ["masked_tokens"])
+
+
+def test_a_mask_decoder(inputs, tmp_path):
+    shape = dataclasses.replace(SHAPE, num_segments=0, variant=Disentangled(max_distance=8, position_buckets=0))
+    model, history = train(
+        inputs, tmp_path, steps=2, objective="none", further={"mask_decoder": True, "encoder": shape}
+    )
+    assert 0 < history[-1]["validation_masked_loss"] < 10
+    assert read_model(model).head() == {"next_sentence": False, "mask_decoder": True}
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "XLMRoberta": {"type_vocab_size": 1, "pad_token_id": 1, "layer_norm_eps": 1e-5},
     "Camembert": {"type_vocab_size": 1, "pad_token_id": 1, "layer_norm_eps": 1e-5},
     "DistilBert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24, "seq_classif_dropout": 0.3},
+    "Ernie": {},
     "Electra": {"embedding_size": 12},
     "Albert": {"embedding_size": 12, "hidden_act": "gelu_new"},
     "MobileBert": {
@@ -80,7 +81,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 # Families whose last token sees whether there is padding behind it: ours gives what a text gets that has none.
 ALONE = ("MobileBert",)
 HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
-FURTHER = dict.fromkeys(("Albert", "Electra", "MobileBert"), ("ForPreTraining",))
+FURTHER = dict.fromkeys(("Albert", "Electra", "Ernie", "MobileBert"), ("ForPreTraining",))
 # A family and a head -> by a name, what else one more model of it has.
 OTHERWISE = {("ModernBert", "ForSequenceClassification"): {"mean": {"classifier_pooling": "mean"}}}
 LABELLED = ("ForSequenceClassification", "ForTokenClassification")

@@ -53,7 +53,8 @@ def ask_reference(python: str, vocabulary: tuple[str, ...], lowercase: bool, tex
         ).stdout
         found = np.fromfile(folder / "out.bin", np.int32)
     sizes, pieces = found[1 : found[0] + 1], found[found[0] + 1 :]
-    return Reference(sizes, *np.split(pieces, 3), **json.loads(told))
+    ids, starts, ends = np.split(pieces, 3)
+    return Reference(sizes, ids, starts, ends, **json.loads(told))
 
 
 class Differences(NamedTuple):

@@ -1,5 +1,7 @@
 """Families with BERT's graph: a row each."""
 
+import dataclasses
+
 from keras_bert.interop.family import BOTH_HEADS, CLASSES, ENCODER, KEYS, TEXT_HEAD, Family
 
 
@@ -46,6 +48,8 @@ BERT = Family(
 FAMILIES = (
     BERT,
     *_robertas(),
+    # Sun et al. 2019, 2020; without the embedding of the task at hand that the second version may have.
+    dataclasses.replace(BERT, name="ernie", title="Ernie", prefix="ernie.", only={"use_task_id": False}),
     # Sanh et al. 2019.
     Family(
         name="distilbert",

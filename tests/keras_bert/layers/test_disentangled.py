@@ -19,7 +19,7 @@ VARIANTS = {
 }
 
 
-def attend_by_the_book(layer, table):
+def attend_by_the_book(layer, table, asking=STATES):
     """Equations 3 and 4 of He et al. 2021, pair by pair; as in the released code, both scores read row delta(i, j)."""
 
     def project(name, rows):
@@ -28,7 +28,7 @@ def attend_by_the_book(layer, table):
         return found.reshape(*rows.shape[:-1], 2, 2)
 
     apart = not layer.variant.shared_projections
-    content = {name: project(name, STATES) for name in ("query", "key", "value")}
+    content = {"query": project("query", asking), "key": project("key", STATES), "value": project("value", STATES)}
     scores = np.zeros((2, 2, LENGTH, LENGTH))
     for i in range(LENGTH):
         for j in range(LENGTH):
@@ -60,6 +60,9 @@ def test_attention_is_that_of_the_paper(kind):
         weight.assign(rng.normal(size=weight.shape))
     expected = attend_by_the_book(layer, np.asarray(positions.embeddings))
     np.testing.assert_allclose(layer(STATES, BIAS, positions(STATES)), expected, atol=1e-5)
+    asking = rng.normal(size=STATES.shape).astype("float32")
+    expected = attend_by_the_book(layer, np.asarray(positions.embeddings), asking)
+    np.testing.assert_allclose(layer(STATES, BIAS, positions(STATES), asking), expected, atol=1e-5)
 
 
 def test_relative_positions_are_dropped_in_training():
@@ -78,3 +81,7 @@ def test_a_block_is_berts_around_its_attention():
     found = block(STATES, BIAS, relative)
     middle = block.attention_norm(STATES + block.attention(STATES, BIAS, relative))
     np.testing.assert_allclose(found, block.feed_forward_norm(middle + block.feed_forward(middle)), atol=1e-6)
+    asking = STATES[:, ::-1]
+    middle = block.attention_norm(asking + block.attention(STATES, BIAS, relative, asking))
+    expected = block.feed_forward_norm(middle + block.feed_forward(middle))
+    np.testing.assert_allclose(block(STATES, BIAS, relative, asking), expected, atol=1e-6)

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_bert.adaptation.adapter import Adapter
 from keras_bert.config import EncoderConfig
+from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.models.encoder import blocks_of, build_encoder
 from keras_bert.models.states import ATTENDED, AttentionReader, anatomy, hidden_states
@@ -148,6 +149,11 @@ def test_an_attention_without_a_matrix_of_scores_is_told_by_its_shape(monkeypatc
 
     monkeypatch.setattr(attention, "_attend", in_chunks)
     assert anatomy(model).unreadable == {"scores"}
+
+
+def test_an_attention_that_does_not_always_see_all_pairs_says_so(monkeypatch):
+    monkeypatch.setattr(SelfAttention, "sees_all", False)
+    assert anatomy(build("bert", num_layers=1)).unreadable == {"scores"}
 
 
 def test_blocks_that_nobody_reads_stay_fused():

@@ -128,6 +128,10 @@ def test_objectives_of_pre_training(tmp_path: Path) -> None:
             "masking.strategy must be 'spans' where pretraining.span_boundary is true, got 'tokens'",
         ),
         (
+            CORPUS + "[pretraining]\nmask_decoder = true\n",
+            "pretraining.mask_decoder must be false where encoder.variant.kind is not 'disentangled'",
+        ),
+        (
             REPLACED + ONE_STRETCH + "[generator]\nnum_layers = 3\n",
             "generator.num_layers must be at most 2, the discriminator's, got 3",
         ),
