@@ -14,7 +14,8 @@ JAX_READY := $(JAX_VENV)/.ready
 
 # What these cover must not need TensorFlow; the import contract in pyproject.toml says the same of the code.
 BACKEND_TESTS := $(addprefix tests/keras_bert/, \
-	layers masking metrics models objectives tasks compress/test_students.py interop/test_families.py \
+	layers masking metrics models objectives tasks compress/test_imitation.py \
+	compress/test_imitations.py compress/test_students.py interop/test_families.py \
 	interop/test_hugging_face.py test_config.py test_losses.py test_optimizer.py test_presets.py)
 
 .PHONY: help setup run test test-backends check bench lock clean

@@ -10,9 +10,11 @@ from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.training.model_folder import read_model, write_model
-from components.training.on_rows import train_on_rows
+from components.training.on_rows import VALIDATIONS, Stage, train_on_rows
+from components.training.progress import training_work
 from components.training.tuning import finish, rows_to_finish
 from keras_bert.options.distillation import Distillation
+from keras_bert.options.imitation import Imitation
 from keras_bert.options.student import Student
 from keras_bert.options.training import Training
 
@@ -29,9 +31,10 @@ def distill(
     student: Output[Model],
     shape: Student,
     distillation: Distillation = Distillation(),
+    imitation: Imitation = Imitation(),
     training: Training = Training(),
 ) -> None:
-    """Trains a student on the labels and on what the teacher thinks of every row.
+    """Trains a student on the labels, on what the teacher thinks of every row, and on how it comes to think so.
 
     A student as wide as its teacher starts from the teacher's layers, a narrower one from random weights; the
     artifact's count `layers_from_teacher` says which: of its blocks all, or none.
@@ -42,12 +45,13 @@ def distill(
         student: the smaller model.
         shape: how the student differs from the teacher.
         distillation: temperature and weights of the two losses.
+        imitation: weights of further losses between the two models; without any, there are these two.
         training: how long and how to train.
 
     Raises:
-        InputError: the teacher has no such layers, or the shape is none.
+        InputError: the teacher has no such layers, the shape is none, or what is to be imitated does not go with the
+            models.
     """
-    from keras_bert.objectives.distillation import DistillationObjective
     from keras_bert.training.strategies import find_strategy
     from keras_bert.training.trainer import make_deterministic
 
@@ -55,9 +59,7 @@ def distill(
     with find_strategy().scope():
         master = read_model(teacher)
         pupil, copied = make_student(master, shape)
-        objective = DistillationObjective(pupil.objective(), master.network(), distillation)
-        scored = rows_to_finish(pupil, examples)
-        history = train_on_rows(pupil.network(), objective, examples, training, scored_after=scored)
+        history = _train(master, pupil, examples, distillation, imitation, training)
     finish(pupil, examples)
     write_model(student, pupil, history, training.precision)
     student.counts["layers_from_teacher"] = copied
@@ -92,3 +94,38 @@ def make_student(teacher: "Task", shape: Student) -> tuple["Task", int]:
         raise InputError(f"student: {error}") from None
     logger.info("the student starts from the teacher's layers: %s", copied)
     return student, len(layers)
+
+
+def _train(
+    teacher: "Task",
+    student: "Task",
+    examples: TaskExamples,
+    distillation: Distillation,
+    imitation: Imitation,
+    training: Training,
+) -> list[dict[str, float]]:
+    """Trains the student, in two stages where the settings say so; the history counts the steps of both."""
+    from keras_bert.compress.imitation import ImitationObjective
+    from keras_bert.data.records import read_features
+    from keras_bert.objectives.distillation import DistillationObjective
+
+    networks, scored = (student.network(), teacher.network()), rows_to_finish(student, examples)
+    if not imitation.is_on:
+        plain = DistillationObjective(student.objective(), networks[1], distillation)
+        return train_on_rows(networks[0], plain, examples, training, scored_after=scored)
+    try:
+        objective = ImitationObjective(student.objective(), *networks, distillation, imitation)
+    except ValueError as error:
+        raise InputError(f"distillation.{str(error).partition('.')[2]}") from None
+    joint, counts = objective.joint, read_features(examples.path)["counts"]
+    steps = training.count_steps(counts["train"])
+    first = min(max(1, round(imitation.intermediate_steps * steps)), steps - 1) if imitation.intermediate_steps else 0
+    rest = dataclasses.replace(training, steps=steps - first)
+    if not first:
+        return train_on_rows(joint, objective, examples, rest, scored_after=scored)
+    begun = dataclasses.replace(training, steps=first)
+    done, to_come = (training_work(counts, each, VALIDATIONS) for each in (begun, rest))
+    alone, stage = objective.without_answers(), Stage(name="intermediate", later=to_come)
+    history = train_on_rows(joint, alone, examples, begun, scored_after=scored, stage=stage)
+    last = train_on_rows(joint, objective, examples, rest, scored_after=scored, stage=Stage(earlier=done))
+    return [*history, *({**entry, "step": entry["step"] + first} for entry in last)]

@@ -22,6 +22,7 @@ from components.push import push
 from components.quantize import quantize
 from keras_bert.config import EncoderShape
 from keras_bert.options.distillation import Distillation
+from keras_bert.options.imitation import Imitation
 from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.options.selection import Selection
 from keras_bert.options.training import Training
@@ -215,6 +216,7 @@ def _train(settings: Settings, start: Start, rows: Handle, seed: int) -> Trained
                 examples=rows,
                 shape=settings.student,
                 distillation=part(settings.distillation, Distillation),
+                imitation=part(settings.distillation, Imitation),
                 training=_training(settings.distillation, seed),
             ),
         ).student

@@ -1,5 +1,6 @@
 """Training on the labelled rows: what fine-tuning, distillation and quantization share."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,21 @@ LENGTH_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024,
 VALIDATIONS = 2
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Stage:
+    """Which of its trainings a step is at, where it has several.
+
+    Attributes:
+        name: tells its checkpoints and its record from those of the others; empty for the last one.
+        earlier: work that is done, in steps.
+        later: work of the trainings to come.
+    """
+
+    name: str = ""
+    earlier: float = 0.0
+    later: float = 0.0
+
+
 def train_on_rows(
     network: "keras.Model",
     objective: "Objective",
@@ -35,6 +51,7 @@ def train_on_rows(
     validations: int = VALIDATIONS,
     scored_after: int = 0,
     variables: "Sequence[tf.Variable]" = (),
+    stage: Stage = Stage(),
 ) -> list[dict[str, float]]:
     """Trains on the training split and validates on the validation split; goes on where it was interrupted.
 
@@ -50,6 +67,7 @@ def train_on_rows(
         validations: see there.
         scored_after: rows that the step scores when the training is over: work that is still to come.
         variables: see `Trainer`.
+        stage: of the step's trainings.
 
     Returns:
         The history.
@@ -60,16 +78,17 @@ def train_on_rows(
 
     content = read_features(examples.path)
     counts, rows = content["counts"], validation_rows(content["max_length"])
-    stages = Stages([training_work(counts, training, validations), forward_work(scored_after, training)])
+    later = stage.later + forward_work(scored_after, training)
+    stages = Stages([stage.earlier, training_work(counts, training, validations), later])
     trainer = Trainer(network, objective, training, training.count_steps(counts["train"]), variables=variables)
     return trainer.fit(
         training_rows(examples, training),
         validation=task_batches(examples.path, "validation", rows, bucket_boundaries=LENGTH_BUCKETS),
-        on_progress=TrainingProgress(trainer, counts["validation"], validations, stages.sink(0)),
+        on_progress=TrainingProgress(trainer, counts["validation"], validations, stages.sink(1)),
         select=select,
         patience=patience,
         validations=validations,
-        **training_folders(training),
+        **training_folders(training, stage.name),
     )
 
 
@@ -87,8 +106,8 @@ def training_rows(examples: TaskExamples, training: Training) -> "Batches":
     )
 
 
-def training_folders(training: Training) -> dict[str, Any]:
-    """Where a training leaves its checkpoints and its record, as arguments of `Trainer.fit`; each seed for itself."""
+def training_folders(training: Training, stage: str = "") -> dict[str, Any]:
+    """Where each seed and stage leaves its checkpoints and its record, as arguments of `Trainer.fit`."""
     place = workplace()
     folders = {"checkpoints": place.checkpoints, "record": place.record}
-    return {name: folder and folder / f"seed-{training.seed}" for name, folder in folders.items()}
+    return {name: folder and folder / f"seed-{training.seed}" / stage for name, folder in folders.items()}

@@ -32,8 +32,13 @@ class SelfAttention(keras.layers.Layer):
         num_heads: attention heads.
         dropout: rate on the attention probabilities.
         initializer_range: standard deviation of the truncated normal initializer.
+
+    Attributes:
+        sees_all: whether the scores of all pairs of tokens pass `scores_tap` as one matrix a head, however long a text
+            is; else a student cannot imitate them.
     """
 
+    sees_all: ClassVar[bool] = True
     taps: ClassVar[tuple[str, ...]] = ("query_tap", "scores_tap", "probabilities_tap", "context_tap")
 
     def __init__(self, num_heads: int, dropout: float = 0.1, initializer_range: float = 0.02, **kwargs: Any) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from keras import ops
@@ -28,6 +28,8 @@ class BlockSparseAttention(SelfAttention):
         config: of the encoder, or what `EncoderConfig.as_dict` made of it, as saved files have it.
         index: of the layer, from 0; the seed of its random blocks.
     """
+
+    sees_all: ClassVar[bool] = False
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], index: int, **kwargs: Any) -> None:
         known = as_config(config)

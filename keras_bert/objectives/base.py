@@ -54,7 +54,15 @@ class TaskObjective(PlainObjective, abc.ABC):
 
     def run(self, model: keras.Model, batch: Batch, training: bool) -> Any:
         """The outputs that `measure` and `distance` take."""
-        return call_model(model, batch, training)
+        return self.answers(model(self.inputs(model, batch), training=training))
+
+    def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
+        """What of a batch the model is called with, by name."""
+        return {spec.name: batch[spec.name] for spec in model.inputs}
+
+    def answers(self, outputs: Any) -> Any:
+        """What `run` makes of the model's outputs: nothing else, if nothing else is said."""
+        return outputs
 
     @abc.abstractmethod
     def weights(self, batch: Batch) -> dict[str, Any]:

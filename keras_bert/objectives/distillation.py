@@ -42,7 +42,11 @@ class DistillationObjective:
             training: whether the student's dropout is on.
         """
         outputs = self._objective.run(model, batch, training)
-        wanted = ops.stop_gradient(self._objective.run(self._teacher, batch, training=False))
+        return self.measure(outputs, self._objective.run(self._teacher, batch, training=False), batch)
+
+    def measure(self, outputs: Any, wanted: Any, batch: Batch) -> Sums:
+        """As a call, of what `TaskObjective.run` gave for the student and for the teacher."""
+        wanted = ops.stop_gradient(wanted)
         distance = self._objective.distance(outputs, wanted, batch, self._distillation.temperature)
         sums = self._objective.measure(outputs, batch)
         error, weight = sums["loss"]

@@ -19,17 +19,14 @@ class EmbeddingObjective(TaskObjective):
         """The weight of `loss`: the pairs."""
         return {"loss": ops.sum(row_weights(batch["value"]))}
 
-    def run(self, model: keras.Model, batch: Batch, training: bool) -> Any:
-        """The cosine of each pair (batch,), float32.
-
-        Args:
-            model: from its inputs to vectors (batch, hidden).
-            batch: the model's inputs of the first texts, and those of the second ones as `second_...`.
-            training: whether dropout is on.
-        """
+    def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
+        """The first texts and then the second ones, which a batch has as `second_...`: (2 x batch, length)."""
         names = [spec.name for spec in model.inputs]
-        both = {name: ops.concatenate([batch[name], batch[f"second_{name}"]]) for name in names}
-        first, second = ops.split(ops.cast(model(both, training=training), "float32"), 2)
+        return {name: ops.concatenate([batch[name], batch[f"second_{name}"]]) for name in names}
+
+    def answers(self, outputs: Any) -> Any:
+        """The cosine of each pair (batch,), float32, of the vectors (2 x batch, hidden) of the texts."""
+        first, second = ops.split(ops.cast(outputs, "float32"), 2)
         return ops.sum(ops.normalize(first, axis=-1) * ops.normalize(second, axis=-1), axis=-1)
 
     def measure(self, outputs: Any, batch: Batch) -> Sums:

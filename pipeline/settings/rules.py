@@ -9,6 +9,7 @@ from components.examples.registry import TASK_ROWS
 from components.scoring.base import choose_metric
 from components.scoring.registry import TASK_SCORING
 from keras_bert.options.generator import AT_MOST
+from keras_bert.options.imitation import OF_EMBEDDINGS
 from keras_bert.variants.disentangled import Disentangled
 from pipeline.settings.schema import Settings
 
@@ -66,6 +67,10 @@ def check_tables(settings: Settings) -> None:
     _check_short_length(settings)
     _check_student_shape(settings)
     _check_last_seed(settings)
+    for name in OF_EMBEDDINGS:
+        weight = getattr(settings.distillation, name)
+        if weight and task != "embedding":
+            raise InputError(f"distillation.{name} must be 0 but for the task 'embedding', got {weight}")
 
 
 def check_data(settings: Settings) -> None:
@@ -78,6 +83,7 @@ def check_data(settings: Settings) -> None:
     if settings.checkpoint is not None:
         settings.checkpoint.check()
     _check_layers(settings)
+    _check_imitation(settings)
     _check_generator_size(settings)
     for source in (settings.corpus, settings.examples):
         if source is not None:
@@ -96,6 +102,22 @@ def _check_layers(settings: Settings) -> None:
         raise InputError(f"student.layers must be from 0 to {layers - 1}, the teacher's, got {list(wanted)}")
     if student.num_layers is not None and student.num_layers > layers and student.hidden_size is None:
         raise InputError(f"student.num_layers must be at most {layers}, the teacher's, got {student.num_layers}")
+
+
+def _check_imitation(settings: Settings) -> None:
+    """As far as layers and heads of teacher and student can be told without reading weights."""
+    student, own = settings.student, settings.distillation
+    if student is None:
+        return
+    size = settings.checkpoint.size if settings.checkpoint else lambda name: getattr(settings.encoder, name)
+    layers, heads = size("num_layers"), size("num_heads")
+    try:
+        if layers is not None:
+            own.check_layers(len(student.layers or ()) or student.num_layers or layers, layers)
+        if heads is not None:
+            own.check_heads(student.num_heads or heads, heads)
+    except ValueError as error:
+        raise InputError(f"distillation.{str(error).partition('.')[2]}") from None
 
 
 def _check_metric(settings: Settings) -> None:

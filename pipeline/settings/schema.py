@@ -22,6 +22,7 @@ from keras_bert.options.adaptation import ADAPTATIONS, Adaptation
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.export import Export
 from keras_bert.options.generator import Generator
+from keras_bert.options.imitation import Imitation
 from keras_bert.options.masking import Masking
 from keras_bert.options.pooling import Pooling
 from keras_bert.options.pretraining_rows import PretrainingRows
@@ -133,8 +134,8 @@ class FineTuningSettings(Training, Selection):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DistillationSettings(Training, Distillation):
-    """What a student listens to, and how it trains meanwhile."""
+class AnswersSettings(Training, Distillation):
+    """How a model learns what its teacher answers."""
 
     learning_rate: float = 1e-4
     precision: Precision = "auto"
@@ -145,7 +146,16 @@ class DistillationSettings(Training, Distillation):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class QuantizationSettings(DistillationSettings):
+class DistillationSettings(AnswersSettings, Imitation):
+    """What a student listens to, what else of its teacher it imitates, and how it trains meanwhile."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        Imitation.__post_init__(self)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class QuantizationSettings(AnswersSettings):
     """How a model trains on while its weights and activations are rounded; its teacher is its float self."""
 
     epochs: float = 1.0

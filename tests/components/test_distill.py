@@ -1,18 +1,25 @@
 """Where a student starts from, and what it learns from its teacher."""
 
-from collections.abc import Callable
+import contextlib
+import dataclasses
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from components.artifacts.model import Model
 from components.distill import distill, make_student
 from components.dsl.errors import InputError
+from components.dsl.workplace import set_progress_sink
 from components.examples.registry import read_rows
+from components.training.model_folder import read_model
 from components.training.null_thresholds import tune_threshold
 from keras_bert.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, config_of
+from keras_bert.options.imitation import Imitation
 from keras_bert.options.student import Student
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.registry import TASKS
@@ -153,3 +160,77 @@ def test_a_shape_that_cannot_be_is_refused_before_training(line: Lines, tmp_path
     given = {"teacher": found.teacher, "examples": found.examples, "training": TRAINING}
     with pytest.raises(InputError, match=r"^student: a student must have 1 to 1 of the teacher's layers, got 2$"):
         distill(**given, student=Model(tmp_path / "student"), shape=Student(num_layers=2))
+
+
+@contextlib.contextmanager
+def told_eagerly() -> Iterator[list[tuple[float, float]]]:
+    """Inside, a few steps take less than to compile them; gives the reports of progress, but those without a pace."""
+    reports: list[tuple[float, float]] = []
+    set_progress_sink(lambda done, total, note: reports.append((done, total)) if total else None)
+    tf.config.run_functions_eagerly(True)
+    try:
+        yield reports
+    finally:
+        tf.config.run_functions_eagerly(False)
+        set_progress_sink(lambda done, total, note: None)
+
+
+def test_a_narrow_student_imitates_what_stands_between_in_two_stages(line: Lines, tmp_path: Any) -> None:
+    found, student = line("embedding"), Model(tmp_path / "student")
+    names = ("hidden_states", "attentions", "relations", "cosine", "vectors", "similarities")
+    imitation = Imitation(**dict.fromkeys(names, 1.0), intermediate_steps=0.6)
+    training = dataclasses.replace(TRAINING, steps=5, learning_rate=1e-3)
+    given = {"teacher": found.teacher, "examples": found.examples, "shape": Student(hidden_size=8)}
+    with told_eagerly() as reports:
+        distill(**given, student=student, imitation=imitation, training=training)
+    # One line of progress for both stages.
+    told = [done / total for done, total in reports]
+    assert told == sorted(told)
+    assert told[-1] == 1
+    history = [json.loads(row) for row in student.file("history.jsonl").read_text().splitlines()]
+    # Each stage validates after its half and at its end.
+    assert [entry["step"] for entry in history] == [2, 3, 4, 5]
+    for entry in history:
+        assert {f"validation_{name}_loss" for name in names} <= entry.keys()
+    rates = [entry["learning_rate"] for entry in history]
+    assert rates[1] < rates[0] == rates[2]
+    # Nothing of what lay between the two models is kept.
+    shape = {weight.path: tuple(weight.shape) for weight in read_model(student).model.weights}
+    plain, _ = make_student(found.load("teacher"), Student(hidden_size=8))
+    assert shape == {weight.path: tuple(weight.shape) for weight in plain.model.weights}
+
+
+@pytest.mark.parametrize(
+    ("shape", "imitation", "message"),
+    [
+        (
+            Student(num_heads=4),
+            Imitation(attentions=1.0),
+            "distillation.attentions must be 0 where the student has 4 heads and the teacher 2, got 1.0",
+        ),
+        (
+            Student(num_layers=1),
+            Imitation(hidden_states=1.0, layer_map=(1,)),
+            "distillation.layer_map must name for each of the student's 1 layers one of the teacher's, 0 to 0, got [1]",
+        ),
+        (
+            Student(hidden_size=8),
+            Imitation(relations=1.0, relation_heads=3),
+            "distillation.relation_heads must divide the widths of queries, 8 in the student and 16 in the teacher, "
+            "got 3",
+        ),
+        (
+            Student(num_layers=1),
+            Imitation(vectors=1.0),
+            "distillation.vectors must be 0 but for embeddings of texts, got 1.0",
+        ),
+    ],
+)
+def test_what_cannot_be_imitated_is_refused_before_training(
+    line: Lines, tmp_path: Any, shape: Student, imitation: Imitation, message: str
+) -> None:
+    found = line("classification")
+    given = {"teacher": found.teacher, "examples": found.examples, "training": TRAINING}
+    with pytest.raises(InputError) as caught:
+        distill(**given, student=Model(tmp_path / "student"), shape=shape, imitation=imitation)
+    assert str(caught.value) == message

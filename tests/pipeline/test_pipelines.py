@@ -8,6 +8,7 @@ import pytest
 from components.artifacts.pushed import Pushed
 from components.dsl.component import Latest
 from keras_bert.options.distillation import Distillation
+from keras_bert.options.imitation import Imitation
 from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.options.selection import Selection
 from keras_bert.options.training import Training
@@ -271,3 +272,10 @@ def test_models_go_to_the_folder_of_their_name_under_the_root(tmp_path: Path) ->
     assert values(pipeline)["push"] == {"folder": str(Path("root") / "pushed" / "mine"), "name": "mine"}
     elsewhere = values(wire(tmp_path, CHECKPOINT + EXAMPLES, "push.folder=/models"))
     assert elsewhere["push"]["folder"] == "/models"
+
+
+def test_what_a_student_imitates_is_no_matter_of_rounding(tmp_path: Path) -> None:
+    text = CHECKPOINT + EXAMPLES + STUDENT + QUANTIZATION
+    plain, changed = (values(wire(tmp_path, text, *more)) for more in ((), ("distillation.cosine=1",)))
+    assert changed["distill"]["imitation"] == Imitation(cosine=1.0)
+    assert {name for name in plain if plain[name] != changed[name]} == {"distill"}

@@ -166,6 +166,40 @@ def test_a_student_beside_an_encoder_that_is_yet_to_be_trained_has_a_shape(tmp_p
     assert str(caught.value) == "student: EncoderConfig.hidden_size must be a multiple of num_heads=2, got 33"
 
 
+IMITATIONS = [
+    (
+        ("distillation.hidden_states=1", "distillation.layer_map=[0, 1]"),
+        "layer_map must name for each of the student's 1 layers one of the teacher's, 0 to {last}, got [0, 1]",
+    ),
+    (
+        ("distillation.attentions=1", "distillation.layer_map=[4]"),
+        "layer_map must name for each of the student's 1 layers one of the teacher's, 0 to {last}, got [4]",
+    ),
+    (
+        ("distillation.relations=1", "distillation.teacher_layer=4"),
+        "teacher_layer must be from -{layers} to {last}, the teacher's layers, got 4",
+    ),
+    (
+        ("distillation.attentions=1", "student.num_heads=4"),
+        "attentions must be 0 where the student has 4 heads and the teacher 2, got 1.0",
+    ),
+    (("distillation.vectors=1",), "vectors must be 0 but for the task 'embedding', got 1.0"),
+]
+
+
+@pytest.mark.parametrize(("overrides", "message"), IMITATIONS)
+@pytest.mark.parametrize(("start", "layers"), [(CHECKPOINT, 4), (CORPUS, 2)])
+def test_what_is_imitated_is_there(
+    tmp_path: Path, start: str, layers: int, overrides: tuple[str, ...], message: str
+) -> None:
+    write_data(tmp_path)
+    text = start + EXAMPLES + "[student]\nnum_layers = 1\n"
+    check_data(load(tmp_path, text, "distillation.hidden_states=1", "distillation.layer_map=[1]"))
+    with pytest.raises(InputError) as caught:
+        check_data(load(tmp_path, text, *overrides))
+    assert str(caught.value) == "distillation." + message.format(layers=layers, last=layers - 1)
+
+
 @pytest.mark.parametrize("table", ["fine_tuning", "distillation", "quantization"])
 def test_the_last_seed_is_one(tmp_path: Path, table: str) -> None:
     text = CHECKPOINT + EXAMPLES + "[student]\nnum_layers = 1\n"
@@ -181,7 +215,8 @@ def write_data(folder: Path) -> None:
     (folder / "texts" / "some.txt").write_text("a text")
     (folder / "rows.tsv").write_text("text\tlabel\n" + "one\ta\ntwo\tb\n" * 10)
     (folder / "bert").mkdir()
-    (folder / "bert" / "config.json").write_text('{"model_type": "bert", "num_hidden_layers": 4}')
+    sizes = '"num_hidden_layers": 4, "num_attention_heads": 2'
+    (folder / "bert" / "config.json").write_text(f'{{"model_type": "bert", {sizes}}}')
     for name in ("model.safetensors", "vocab.txt"):
         (folder / "bert" / name).write_text("")
 

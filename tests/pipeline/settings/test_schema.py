@@ -154,6 +154,12 @@ def test_class_weights_are_a_word_or_a_table(tmp_path: Path) -> None:
         ("student.hidden_size=0", "student.hidden_size must be at least 1, got 0"),
         ("student.layers=[]", "student.layers must name at least one of the teacher's layers, from 0 on, got []"),
         ("distillation.temperature=-1", "distillation.temperature must be positive, got -1.0"),
+        ("distillation.cosine=-1", "distillation.cosine must not be negative, got -1.0"),
+        (
+            "distillation.layer_map=[0]",
+            "distillation.layer_map must be left out where hidden_states and attentions",
+        ),
+        ("quantization.cosine=1", "there is no setting 'quantization.cosine'"),
         ("quantization.hard_weight=2", "quantization.hard_weight must be between 0 and 1, got 2.0"),
         ("export.lengths=[2]", "export.lengths must differ and be at least 3, got [2]"),
         ("export.opset=3", "export.opset must be between 14 and 18, got 3"),

@@ -1,0 +1,88 @@
+"""From settings to the losses that they weigh, for a student and a teacher."""
+
+from collections.abc import Callable
+from typing import Any
+
+from keras_bert.checks import check
+from keras_bert.compress.students import spread_layers
+from keras_bert.models.states import Anatomy
+from keras_bert.objectives.imitation.attentions import Attentions
+from keras_bert.objectives.imitation.base import OUTPUT, ImitationLoss, Needs
+from keras_bert.objectives.imitation.cosine import Cosine
+from keras_bert.objectives.imitation.hidden_states import HiddenStates
+from keras_bert.objectives.imitation.relations import Relations
+from keras_bert.objectives.imitation.similarities import Similarities
+from keras_bert.objectives.imitation.vectors import Vectors
+from keras_bert.options.imitation import OF_EMBEDDINGS, WEIGHTS, Imitation
+
+
+def make_losses(settings: Imitation, student: Anatomy, teacher: Anatomy, *, embeds: bool) -> list[ImitationLoss]:
+    """The losses whose weight is not 0, in the order of the settings.
+
+    Args:
+        settings: weights, and which layers are held against each other.
+        student: see `anatomy`.
+        teacher: likewise.
+        embeds: whether the models' outputs are vectors of texts.
+
+    Raises:
+        ValueError: the settings do not go with the models; names field, rule and value.
+    """
+    settings.check_layers(student.layers, teacher.layers)
+    settings.check_heads(student.heads, teacher.heads)
+    settings.check_widths(student.attention_width, teacher.attention_width, teacher.heads)
+    for name in OF_EMBEDDINGS:
+        weight = getattr(settings, name)
+        check("Imitation", name, embeds or not weight, "be 0 but for embeddings of texts", weight)
+    losses = [_LOSSES[name](settings, student, teacher) for name in WEIGHTS if getattr(settings, name)]
+    for loss in losses:
+        for whose, needs, found in (("student", loss.student, student), ("teacher", loss.teacher, teacher)):
+            missing = sorted(needs.attended.keys() & found.unreadable)
+            rule = f"be 0 where the attention of the {whose}, {found.attention}, does not tell {', '.join(missing)}"
+            check("Imitation", loss.name, not missing, rule, getattr(settings, loss.name))
+    return losses
+
+
+def map_layers(settings: Imitation, student: int, teacher: int) -> tuple[int, ...]:
+    """The teacher's block for each of the student's, from 0."""
+    return spread_layers(teacher, student) if settings.layer_map is None else tuple(settings.layer_map)
+
+
+def _hidden_states(settings: Imitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
+    layers = map_layers(settings, student.layers, teacher.layers)
+    return HiddenStates(
+        Needs(states=tuple(range(student.layers + 1))), Needs(states=(0, *(layer + 1 for layer in layers)))
+    )
+
+
+def _attentions(settings: Imitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
+    layers = map_layers(settings, student.layers, teacher.layers)
+    return Attentions(Needs(attended={"scores": tuple(range(student.layers))}), Needs(attended={"scores": layers}))
+
+
+def _relations(settings: Imitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
+    kinds = ("query", "key", "value") if settings.relation_kind == "query_key_value" else ("scores", "value")
+    last, chosen = student.layers - 1, settings.teacher_layer % teacher.layers
+    return Relations(
+        Needs(attended=dict.fromkeys(kinds, (last,))),
+        Needs(attended=dict.fromkeys(kinds, (chosen,))),
+        settings.relation_heads or teacher.heads,
+    )
+
+
+def _cosine(settings: Imitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
+    return Cosine(Needs(states=(student.layers,)), Needs(states=(teacher.layers,)))
+
+
+def _of_output(kind: Any) -> Callable[[Imitation, Anatomy, Anatomy], ImitationLoss]:
+    return lambda *_: kind(Needs(states=(OUTPUT,)), Needs(states=(OUTPUT,)))
+
+
+_LOSSES: dict[str, Callable[[Imitation, Anatomy, Anatomy], ImitationLoss]] = {
+    "hidden_states": _hidden_states,
+    "attentions": _attentions,
+    "relations": _relations,
+    "cosine": _cosine,
+    "vectors": _of_output(Vectors),
+    "similarities": _of_output(Similarities),
+}

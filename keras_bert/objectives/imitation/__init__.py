@@ -1,0 +1,1 @@
+"""What a student may imitate of its teacher beside the answers, a loss a file."""

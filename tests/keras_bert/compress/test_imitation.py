@@ -1,0 +1,173 @@
+"""Every task with every loss: its sums are those of its own function, and gradients reach the student alone."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert.compress.imitation import ImitationObjective
+from keras_bert.models.states import AttentionReader, hidden_states
+from keras_bert.objectives.distillation import DistillationObjective
+from keras_bert.objectives.imitation.base import cosines
+from keras_bert.objectives.imitation.similarities import similarity_matrix
+from keras_bert.options.distillation import Distillation
+from keras_bert.options.imitation import OF_EMBEDDINGS, WEIGHTS, Imitation
+from tests.keras_bert.objectives.kinds import KINDS, build
+
+NARROW = {"num_layers": 1, "hidden_size": 4, "intermediate_size": 8}
+PROJECTIONS = {"cosine_projection", "embeddings_hidden_states_projection", "hidden_states_projection"}
+
+
+def weights_for(kind):
+    names = [name for name in WEIGHTS if kind == "embedding" or name not in OF_EMBEDDINGS]
+    return {name: 0.5 + place for place, name in enumerate(names)}
+
+
+def make(kind, student=None, teacher=None, **settings):
+    task, batch = KINDS[kind]
+    student = student or build(kind, **NARROW)
+    given = settings or {**weights_for(kind), "relation_heads": 2}
+    objective = ImitationObjective(task, student, teacher or build(kind, seed=1), Distillation(), Imitation(**given))
+    return objective, student, batch
+
+
+def numbers(sums):
+    return {name: [float(part) for part in pair] for name, pair in sums.items()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_task_takes_every_loss(kind):
+    objective, student, batch = make(kind)
+    teacher = build(kind, seed=1)
+    sums = numbers(objective(objective.joint, batch, training=False))
+    plain = DistillationObjective(KINDS[kind].objective, teacher, Distillation())
+    for name, pair in numbers(plain(student, batch, training=False)).items():
+        assert sums.pop(name) == pytest.approx(pair, rel=1e-5)
+    assert list(sums) == [f"{name}_loss" for name in weights_for(kind)]
+    assert min(total for total, _ in sums.values()) > 0
+    # What the step divides by: a loss that weighs more is divided by less.
+    told = {name: float(weight) for name, weight in objective.weights(batch).items()}
+    expected = {f"{name}_loss": sums[f"{name}_loss"][1] / weight for name, weight in weights_for(kind).items()}
+    assert told == pytest.approx({**expected, "loss": float(plain.weights(batch)["loss"])})
+    alone = objective.without_answers()
+    assert alone.weights(batch).keys() == expected.keys()
+    assert numbers(alone(alone.joint, batch, training=False)).keys() == {*sums, *numbers(plain(student, batch, False))}
+
+
+def test_states_go_through_the_learned_matrices():
+    objective, student, batch = make("classification", hidden_states=1.0, cosine=1.0)
+    teacher = build("classification", seed=1)
+    inputs = {spec.name: batch[spec.name] for spec in student.inputs}
+    ours, theirs = (
+        [np.asarray(each) for each in keras.Model(model.input, hidden_states(model))(inputs)]
+        for model in (student, teacher)
+    )
+    matrices = {name: objective.joint.get_layer(name).kernel.numpy() for name in PROJECTIONS}
+    real = batch["padding_mask"] > 0
+    pairs = [
+        (ours[0] @ matrices["embeddings_hidden_states_projection"], theirs[0]),
+        (ours[1] @ matrices["hidden_states_projection"], theirs[2]),
+    ]
+    sums = numbers(objective(objective.joint, batch, training=False))
+    wanted = sum(((own[real] - other[real]) ** 2).mean(axis=-1).sum() for own, other in pairs)
+    assert sums["hidden_states_loss"] == pytest.approx([wanted, real.sum()], rel=1e-5)
+    wanted = (1 - np.asarray(cosines(ours[1] @ matrices["cosine_projection"], theirs[2]))[real]).sum()
+    assert sums["cosine_loss"] == pytest.approx([wanted, real.sum()], rel=1e-5)
+
+
+def test_scores_of_each_head_in_the_layers_of_the_map():
+    objective, student, batch = make("classification", attentions=1.0, layer_map=(0,))
+    teacher, inputs = build("classification", seed=1), {name: batch[name] for name in student.input}
+    (ours,), (theirs,) = (
+        AttentionReader(model, {"scores": [0]}).run(inputs, training=False)[1]["scores"] for model in (student, teacher)
+    )
+    pairs = batch["padding_mask"][:, :, None] * batch["padding_mask"][:, None, :]
+    wanted = (((np.asarray(ours) - np.asarray(theirs)) ** 2).mean(axis=1) * pairs).sum()
+    sums = numbers(objective(objective.joint, batch, training=False))
+    assert sums["attentions_loss"] == pytest.approx([wanted, pairs.sum()], rel=1e-4)
+
+
+def test_all_texts_of_both_sides_of_the_pairs_are_compared():
+    objective, student, batch = make("embedding", similarities=1.0)
+    texts = KINDS["embedding"].objective.inputs(student, batch)
+    matrices = [np.asarray(similarity_matrix(model(texts))) for model in (student, build("embedding", seed=1))]
+    wanted = ((matrices[0] - matrices[1]) ** 2).sum()
+    sums = numbers(objective(objective.joint, batch, training=False))
+    assert sums["similarities_loss"] == pytest.approx([wanted, len(matrices[0]) ** 2], rel=1e-4)
+    assert len(matrices[0]) == 2 * len(batch["token_ids"])
+
+
+@pytest.mark.parametrize("kind", ["classification", "embedding"])
+def test_padding_changes_nothing(kind):
+    objective, _, batch = make(kind)
+    other = {**batch}
+    for side in ("", "second_") if kind == "embedding" else ("",):
+        hidden = batch[f"{side}padding_mask"] == 0
+        other[f"{side}token_ids"] = np.where(hidden, 3, batch[f"{side}token_ids"])
+        assert hidden.any()
+    first, second = (numbers(objective(objective.joint, each, training=False)) for each in (batch, other))
+    for name in weights_for(kind):
+        assert second[f"{name}_loss"] == pytest.approx(first[f"{name}_loss"], rel=1e-4)
+
+
+def test_a_model_that_is_its_own_teacher_has_nothing_to_imitate():
+    teacher = build("embedding", seed=1)
+    objective, _, batch = make("embedding", build("embedding", seed=1), teacher, **weights_for("embedding"))
+    sums = numbers(objective(objective.joint, batch, training=False))
+    for name in WEIGHTS:
+        assert sums[f"{name}_loss"][0] == pytest.approx(0, abs=1e-4), name
+    # As wide as the teacher, there is nothing to learn between them.
+    assert len(objective.joint.weights) == len(teacher.weights)
+
+
+class Both(keras.Model):
+    """A joint model and the teacher as one, so that a step might move either."""
+
+    def __init__(self, joint, teacher, objective):
+        super().__init__()
+        self.joint, self.teacher, self.objective = joint, teacher, objective
+
+    def call(self, batch, training=False):
+        sums, weights = self.objective(self.joint, batch, training), self.objective.weights(batch)
+        total = sum(sums[name][0] / weight for name, weight in weights.items())
+        return ops.broadcast_to(total, (len(batch["token_ids"]),))
+
+
+@pytest.mark.parametrize("kind", ["classification", "embedding"])
+@pytest.mark.filterwarnings("ignore:Gradients do not exist")
+def test_gradients_reach_the_student_and_the_matrices_alone(kind):
+    teacher = build(kind, seed=1)
+    objective, student, batch = make(kind, teacher=teacher)
+    both = Both(objective.joint, teacher, objective.without_answers())
+    both.compile(keras.optimizers.SGD(0.1), loss=lambda _, found: found, run_eagerly=True)
+    before = [[weight.numpy() for weight in model.weights] for model in (objective.joint, teacher)]
+    both.train_on_batch(batch, np.zeros(len(batch["token_ids"])))
+    moved = {w.path for w, was in zip(objective.joint.weights, before[0], strict=True) if np.any(w.numpy() != was)}
+    expected = {"token_embedding/embeddings", "block_0/attention/query/kernel", "block_0/attention/value/kernel"}
+    assert {*expected, *(f"{name}/kernel" for name in PROJECTIONS)} <= moved
+    assert "classifier/kernel" not in moved
+    assert {weight.path for weight in student.trainable_weights} < {w.path for w in objective.joint.trainable_weights}
+    for weight, was in zip(teacher.get_weights(), before[1], strict=True):
+        np.testing.assert_array_equal(weight, was)
+
+
+def test_what_it_minimizes_has_a_name():
+    student, teacher = build("classification", **NARROW), build("classification", seed=1)
+    known = {"hidden_states": 1.0}
+
+    def name(**changes):
+        objective, *_ = make("classification", student, teacher, **{**known, **changes})
+        return json.dumps(objective.identity()), json.dumps(objective.without_answers().identity())
+
+    names = [name(), name(hidden_states=2.0), name(layer_map=(0,)), name(cosine=1.0), name(relations=1.0)]
+    names += [name(relations=1.0, teacher_layer=0), name(relations=1.0, relation_heads=1)]
+    assert len({each for pair in names for each in pair}) == 2 * len(names)
+    assert name() == names[0]
+
+
+def test_another_model_is_refused():
+    objective, student, batch = make("classification", cosine=1.0)
+    with pytest.raises(ValueError, match=r"^model must be the objective's own joint model, got 'classification'$"):
+        objective(student, batch, training=False)

@@ -1,0 +1,59 @@
+import threading
+
+from keras_bert.layers.recording import recording
+from keras_bert.layers.tap import Tap
+
+
+def test_what_passes_is_noted_in_order_and_not_changed():
+    first, second = Tap("first"), Tap("second")
+    with recording([first, second, first]) as seen:
+        assert [first(1, True), second(2, True), first(3, False)] == [1, 2, 3]
+    assert seen == {first: [1, 3], second: [2]}
+    assert first.transform is second.transform is None
+    assert first(4, True) == 4
+    assert seen[first] == [1, 3]
+
+
+def test_what_stood_in_a_tap_is_asked_first_and_stands_there_afterwards():
+    tap = Tap()
+    tap.transform = double = lambda x, training: 2 * x
+    with recording([tap]) as seen:
+        assert tap(3, True) == 6
+    assert seen[tap] == [6]
+    assert tap.transform is double
+
+
+def test_an_error_leaves_nothing_behind():
+    tap = Tap()
+    try:
+        with recording([tap]):
+            raise KeyError
+    except KeyError:
+        assert tap.transform is None
+
+
+def test_threads_that_change_places_do_not_read_or_end_each_other():
+    # As devices do in the middle of a model: the first is done when the second is half way.
+    tap, turns, other = Tap(), [threading.Event() for _ in range(3)], {}
+
+    def run():
+        turns[0].wait()
+        with recording([tap]) as seen:
+            tap("b1", True)
+            turns[1].set()
+            turns[2].wait()
+            tap("b2", True)
+        other.update(seen)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    with recording([tap]) as seen:
+        tap("a1", True)
+        turns[0].set()
+        turns[1].wait()
+        tap("a2", True)
+    turns[2].set()
+    thread.join()
+    assert seen == {tap: ["a1", "a2"]}
+    assert other == {tap: ["b1", "b2"]}
+    assert tap.transform is None

@@ -1,0 +1,181 @@
+"""What is read of a model is what its parts compute when they are called one after the other."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert.adaptation.adapter import Adapter
+from keras_bert.config import EncoderConfig
+from keras_bert.layers.attention import SelfAttention
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.models.encoder import blocks_of, build_encoder
+from keras_bert.models.states import ATTENDED, AttentionReader, anatomy, hidden_states
+from keras_bert.options.adaptation import Lora, Prompt
+from keras_bert.variants.block_sparse import BlockSparse
+from keras_bert.variants.bottleneck import Bottleneck
+from keras_bert.variants.disentangled import Disentangled
+from keras_bert.variants.modern import Modern
+from keras_bert.variants.sliding_window import SlidingWindow
+from tests.keras_bert.models.test_encoder import SETTINGS, make_inputs, randomize
+
+NO_SEGMENTS = {"num_segments": 0}
+GRAPHS = {
+    "bert": {},
+    "albert": {"embedding_size": 6, "shared_layers": True, "num_layers": 3},
+    "modernbert": {"variant": Modern(global_every=2, window=4), **NO_SEGMENTS},
+    "deberta": {"variant": Disentangled(position_buckets=4, convolution=3), **NO_SEGMENTS},
+    "shared deberta": {"variant": Disentangled(position_buckets=4), "shared_layers": True, **NO_SEGMENTS},
+    "mobilebert": {
+        "variant": Bottleneck(bottleneck_size=4, feed_forwards=2),
+        "embedding_size": 6,
+        "activation": "relu",
+    },
+}
+
+
+def build(graph, **changes):
+    model = build_encoder(EncoderConfig(**{**SETTINGS, **GRAPHS[graph], **changes}), pooler=False)
+    randomize(model, seed=2)
+    return model
+
+
+def inputs_of(model):
+    found = make_inputs()
+    return {spec.name: found[spec.name] for spec in model.inputs}
+
+
+def read_all(model):
+    layers = range(anatomy(model).layers)
+    return AttentionReader(model, dict.fromkeys(ATTENDED, layers)).run(inputs_of(model), training=False)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_states_are_what_blocks_read_and_what_the_encoder_gives(graph):
+    model, inputs = build(graph), inputs_of(build(graph))
+    found = keras.Model(model.input, hidden_states(model))(inputs)
+    layers, read = anatomy(model).layers, []
+    for block in blocks_of(model):
+        block.call = _noting(read, block.call)
+    final = model(inputs)["sequence_output"]
+    assert len(found) == layers + 1 == len(read) + 1
+    for states, wanted in zip(found, [*read, final], strict=True):
+        np.testing.assert_allclose(states, wanted, rtol=1e-6)
+
+
+def _noting(read, call):
+    def noting(inputs, *further, **options):
+        read.append(inputs)
+        return call(inputs, *further, **options)
+
+    return noting
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_every_graph_tells_all(graph):
+    model = build(graph)
+    told = anatomy(model)
+    width = 4 if graph == "mobilebert" else 8
+    layers = 3 if graph == "albert" else 2
+    kinds = {"modernbert": "RotaryAttention", "deberta": "DisentangledAttention"}
+    kind = kinds.get(graph.removeprefix("shared "), "SelfAttention")
+    assert told == (layers, 2, width, frozenset(), kind)
+    outputs, found = read_all(model)
+    np.testing.assert_array_equal(outputs["sequence_output"], model(inputs_of(model))["sequence_output"])
+    assert {kind: len(tensors) for kind, tensors in found.items()} == dict.fromkeys(ATTENDED, layers)
+    batch, length = make_inputs()["token_ids"].shape
+    for kind, tensors in found.items():
+        shape = (batch, 2, length, length) if kind == "scores" else (batch, length, width)
+        assert {tuple(tensor.shape) for tensor in tensors} == {shape}
+        # Each layer, also a shared one, reads other states.
+        assert not np.allclose(tensors[0], tensors[1], atol=1e-3)
+    assert all(tap.transform is None for block in blocks_of(model) for tap in (block.attention.scores_tap,))
+
+
+def test_scores_are_those_of_queries_and_keys_that_are_read():
+    model = build("bert")
+    _, found = read_all(model)
+    bias = ((1 - make_inputs()["padding_mask"]) * -120.0)[:, None, None, :]
+    for query, key, scores in zip(found["query"], found["key"], found["scores"], strict=True):
+        heads = [np.asarray(each).reshape(3, -1, 2, 4).transpose(0, 2, 1, 3) for each in (query, key)]
+        np.testing.assert_allclose(scores, heads[0] @ heads[1].swapaxes(2, 3) / 2 + bias, atol=1e-4)
+
+
+@pytest.mark.parametrize("variant", [SlidingWindow(window=2), BlockSparse(block_size=2, random_blocks=1)])
+def test_scores_of_windows_and_blocks_are_not_those_of_all_pairs(variant):
+    model = build_encoder(EncoderConfig(**SETTINGS, variant=variant), pooler=False)
+    assert anatomy(model).unreadable == {"scores"}
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_products_are_the_layers_own(graph):
+    # In all graphs, in shared blocks, and where positions go through the same products.
+    model = build(graph)
+    _, found = read_all(model)
+    states = keras.Model(model.input, hidden_states(model))(inputs_of(model))
+    blocks = blocks_of(model) * anatomy(model).layers
+    for layer, value in enumerate(found["value"]):
+        attention = blocks[layer].attention
+        if graph == "modernbert":
+            read = blocks[layer].attention_norm(states[layer]) if layer else states[layer]
+            expected = np.split(attention.query_key_value(read), 3, axis=-1)[2]
+        else:
+            expected = attention.value(states[layer])
+        np.testing.assert_allclose(value, expected, atol=1e-5)
+
+
+def test_a_prompt_is_left_out():
+    model = build("bert", max_length=12)
+    adapter = Adapter(model, Prompt(tokens=2))
+    adapter.attach()
+    inputs = inputs_of(model)
+    batch, length = inputs["token_ids"].shape
+    found = keras.Model(model.input, hidden_states(model))(inputs)
+    assert {tuple(states.shape) for states in found} == {(batch, length, 8)}
+    table = model.get_layer("token_embedding")
+    assert anatomy(model).unreadable == frozenset()
+    _, attended = read_all(model)
+    assert {tuple(scores.shape) for scores in attended["scores"]} == {(batch, 2, length, length)}
+    np.testing.assert_allclose(attended["key"][0], blocks_of(model)[0].attention.key(found[0]), atol=1e-5)
+    assert table.adapter is not None
+
+
+def test_what_an_adapter_adds_to_is_not_read():
+    model = build("bert")
+    Adapter(model, Lora(rank=2)).attach()
+    assert anatomy(model).unreadable == {"query", "value"}
+
+
+def test_an_attention_without_a_matrix_of_scores_is_told_by_its_shape(monkeypatch):
+    model = build("bert", num_layers=1)
+    attention = blocks_of(model)[0].attention
+
+    def in_chunks(query, key, value, attention_bias, shape, training):
+        # Of the first two tokens alone, as one of windows in chunks.
+        scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))[:, :, :, :2]
+        return attention._mix(scores, value[:, :, :2], shape, training)
+
+    monkeypatch.setattr(attention, "_attend", in_chunks)
+    assert anatomy(model).unreadable == {"scores"}
+
+
+def test_an_attention_that_does_not_always_see_all_pairs_says_so(monkeypatch):
+    monkeypatch.setattr(SelfAttention, "sees_all", False)
+    assert anatomy(build("bert", num_layers=1)).unreadable == {"scores"}
+
+
+def test_blocks_that_nobody_reads_stay_fused():
+    model, calls = build("bert"), []
+
+    def fused(block):
+        def call(inputs, bias):
+            calls.append(block.name)
+            return inputs
+
+        return call
+
+    for block in blocks_of(model):
+        assert isinstance(block, EncoderBlock)
+        block.training_call = fused(block)
+    AttentionReader(model, {"query": [1]}).run(inputs_of(model), training=True)
+    assert calls == ["block_0"]

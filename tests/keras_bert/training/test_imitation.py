@@ -1,0 +1,77 @@
+"""A student and its matrices through the trainer: interrupted, and started again. Eager: to trace takes long."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.compress.imitation import ImitationObjective
+from keras_bert.config import EncoderConfig
+from keras_bert.models.encoder import build_encoder
+from keras_bert.objectives.classification import ClassificationObjective
+from keras_bert.options.distillation import Distillation
+from keras_bert.options.imitation import Imitation
+from keras_bert.options.training import Training
+from keras_bert.tasks.classification import build_classifier
+from keras_bert.training.checkpoints import CheckpointError
+from keras_bert.training.trainer import Trainer
+from tests.keras_bert.training.small import SIZES, rows
+
+ALL = Imitation(hidden_states=1.0, attentions=0.5, relations=2.0, cosine=1.0)
+STEPS = 3
+
+
+def build(seed, dropout=0.0, **changes):
+    keras.utils.set_random_seed(seed)
+    sizes = {**SIZES, "intermediate_size": 32, "initializer_range": 0.2, **changes}
+    config = EncoderConfig(**sizes, dropout=dropout, attention_dropout=dropout)
+    return build_classifier(build_encoder(config), 2, dropout=dropout)
+
+
+def make_trainer(imitation=ALL):
+    student, teacher = build(7, dropout=0.2, hidden_size=8), build(1)
+    objective = ImitationObjective(ClassificationObjective(), student, teacher, Distillation(), imitation)
+    training = Training(learning_rate=1e-2, batch_size=8, xla="off")
+    return Trainer(objective.joint, objective, training, STEPS)
+
+
+class KilledError(Exception):
+    """As if the process had ended."""
+
+
+def fit(trainer, stop=None, **options):
+    def on_progress(step, *_):
+        if step == stop:
+            raise KilledError
+
+    options = {"log_every": 1, "validations": 1, "checkpoint_seconds": 0.0, **options}
+    data = rows(16, batch_size=trainer.training.part_size)
+    return trainer.fit(data, validation=rows(9, seed=1, batch_size=5), on_progress=on_progress, **options)
+
+
+@pytest.fixture(autouse=True)
+def eager():
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+def test_killed_and_started_again_the_bits_are_the_same(tmp_path):
+    trainer = make_trainer()
+    projection = trainer.model.get_layer("hidden_states_projection").kernel
+    begin, start = trainer.arrays(), projection.numpy()
+    history, whole = fit(trainer), trainer.arrays()
+    assert np.any(projection.numpy() != start)
+    trainer.set_arrays(begin)
+    with pytest.raises(KilledError):
+        fit(trainer, 2, checkpoints=tmp_path)
+    others = Imitation(**{**vars(ALL), "layer_map": (0,)})
+    with pytest.raises(CheckpointError, match=r"but objective\.imitation\.layer_map was None and is \[0\]"):
+        fit(make_trainer(others), checkpoints=tmp_path)
+    trainer.set_arrays(begin)
+    assert fit(trainer, checkpoints=tmp_path) == history
+    for name, array in trainer.arrays().items():
+        np.testing.assert_array_equal(array, whole[name], err_msg=name)
+    losses = {f"{name}_loss" for name in ("hidden_states", "attentions", "relations", "cosine")}
+    assert losses | {"loss", "teacher_distance"} | {f"validation_{name}" for name in losses} <= history[-1].keys()
+    assert history[-1]["hidden_states_loss"] < history[0]["hidden_states_loss"]
