@@ -134,9 +134,11 @@ def build(name: str, tokenizer: Any, labels: list[str], length: int, seed: int) 
 
 def fit(task: Any, rows: Rows, options: argparse.Namespace) -> None:
     """Trains, with the optimizer of this project's trainer."""
+    from keras_bert.models.encoder import input_names
     from keras_bert.optimizer import adamw
 
     features, numbers = task.examples(*rows)
+    features = {name: features[name] for name in input_names(task.model)}
     steps = options.epochs * -(-len(numbers) // options.batch)
     task.compile(adamw(1e-3, steps))
     task.model.fit(features, numbers, batch_size=options.batch, epochs=options.epochs, verbose=0)

@@ -87,8 +87,7 @@ def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> En
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
     config = read_encoder_config(path, content, family.keys, ACTIVATIONS, fixed)
-    task = family.architectures()[architecture_of(path, family, content)]
-    if family.text_activation and task in _OF_TEXTS:
+    if family.text_activation and family.architectures()[architecture_of(path, family, content)] in _OF_TEXTS:
         config = dataclasses.replace(config, pooler_activation=config.activation)
     if not family.dropout_before_pooler:
         return config
