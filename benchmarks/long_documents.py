@@ -3,8 +3,8 @@
     python -m benchmarks.long_documents --kind NAME=PATTERN --kind NAME=PATTERN [--seeds 3]
 
 The task is made to need a long input, and is no sample of what users have. A PATTERN names files, each a document; a
-kind is what is to be told. A row is `--filler` words from documents of any kind, drawn without regard to the label, and
-behind them `--deciding` words of one of the label's kind: as a word is a token at least, whoever reads 512 tokens has
+kind is what is to be told. A row is `--filler` words, a hundred of each kind in turn whatever the label is, and behind
+them `--deciding` words of one of the label's kind: as a word is a token at least, whoever reads 512 tokens has
 seen nothing that tells, and can but guess. Documents are parted into those to train on and those to test on before any
 row is made; the vocabulary is learnt from the former, and no file gives words to both.
 
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--kind", action="append", required=True, metavar="NAME=PATTERN")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=240, help="to train on; as many to test on")
-    parser.add_argument("--filler", type=int, default=560, help="words")
+    parser.add_argument("--filler", type=int, default=600, help="words; filled up to as many of each kind")
     parser.add_argument("--deciding", type=int, default=200, help="words")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch", type=int, default=8, help="rows")
@@ -78,8 +78,9 @@ def make_rows(documents: dict[str, list[list[str]]], count: int, seed: int, opti
     for label in labels:
         filler: list[str] = []
         while len(filler) < options.filler:
-            filler += some(chance.choice(kinds), 100)
-        texts.append(" ".join(filler[: options.filler] + some(label, options.deciding)))
+            for kind in chance.sample(kinds, len(kinds)):
+                filler += some(kind, 100)
+        texts.append(" ".join(filler + some(label, options.deciding)))
     return texts, labels
 
 
