@@ -10,6 +10,7 @@ transformers all. What needs more memory than `--memory` is left out.
 """
 
 import argparse
+import os
 import resource
 import sys
 from pathlib import Path
@@ -27,12 +28,17 @@ def main() -> None:
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=FAMILIES)
     parser.add_argument("--lengths", nargs="+", type=int, default=LENGTHS)
     parser.add_argument("--seconds", type=float, default=0.5, help="how long each call is repeated, at least")
+    parser.add_argument("--threads", type=int, help="of each process; without it as many as there are cores")
     parser.add_argument("--memory", type=float, default=12.0, help="GB that a process may take")
     parser.add_argument("--serve", metavar="FAMILY", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
         serve(options.serve, options.seconds)
         return
+    if options.threads:
+        # On a machine that others use PyTorch's threads wait for each other far longer than they compute.
+        threads = str(options.threads)
+        os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), threads)
     most = int(options.memory * 1e9)
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     print(f"{LAYERS} layers of {HIDDEN}, window {WINDOW}, blocks of {BLOCK}, 1 row, {VOCABULARY} pieces\n")
