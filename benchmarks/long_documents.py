@@ -3,9 +3,10 @@
     python -m benchmarks.long_documents --kind NAME=FILE --kind NAME=FILE --filler FILE [--seeds 3]
 
 The task is made to need a long input, and is no sample of what users have. Files are text, a blank line ending a
-document. A row is `--words` words of the filler's documents, whatever the label is, and behind them `--deciding` words of the
-label's kind: as a word is a token at least, whoever reads 512 tokens has seen nothing that tells, and can but guess. Documents are parted into those to train on and those to test on before any
-row is made, and the vocabulary is learnt from the former.
+document. A row is `--words` words of the filler's documents, whatever the label is, and behind them `--deciding` words
+of the label's kind: as a word is a token at least, whoever reads 512 tokens has seen nothing that tells, and can but
+guess. Documents are parted into those to train on and those to test on before any row is made, and the vocabulary is
+learnt from the former.
 
 Three encoders of one small shape begin with random weights and train on the same rows for as many epochs: BERT's that
 reads 512 tokens, and Longformer's, that reads 512, or all. Their mean states are what is classified.
