@@ -5,10 +5,9 @@ Names, keys and defaults are those of `modeling_*.py` and `configuration_*.py` o
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras_bert.config import Activation, EncoderConfig
-from keras_bert.interop.fused import Fused
 from keras_bert.interop.names import HUGGING_FACE_SUFFIXES, Format
 from keras_bert.variants.base import Variant
 
@@ -78,6 +77,18 @@ ACTIVATIONS: dict[str, Activation] = {
     "relu": "relu",
 }
 WRITTEN_ACTIVATIONS: dict[Activation, str] = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu"}
+
+
+class Fused(NamedTuple):
+    """Rows of several tensors in one, those of the first head of each, then those of the second, and so on.
+
+    Attributes:
+        whole: the ending of the tensor's name.
+        parts: the endings of the names that its parts would have; with a single one this is but another name.
+    """
+
+    whole: str
+    parts: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

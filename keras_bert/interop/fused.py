@@ -2,23 +2,11 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
+from keras_bert.interop.family import Fused
 from keras_bert.interop.weights import Array, Tensors
-
-
-class Fused(NamedTuple):
-    """Rows of several tensors in one, those of the first head of each, then those of the second, and so on.
-
-    Attributes:
-        whole: the ending of the tensor's name.
-        parts: the endings of the names that its parts would have; with a single one this is but another name.
-    """
-
-    whole: str
-    parts: tuple[str, ...]
 
 
 def split(tensors: Mapping[str, Array], fused: Sequence[Fused], heads: int) -> Tensors:

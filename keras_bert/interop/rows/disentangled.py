@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from keras_bert.config import EncoderConfig
-from keras_bert.interop.family import ENCODER, KEYS, Family
-from keras_bert.interop.fused import Fused
+from keras_bert.interop.family import ENCODER, KEYS, Family, Fused
 from keras_bert.interop.rows.bert import BERT
 from keras_bert.variants.disentangled import ConvolutionActivation, Disentangled
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from keras_bert.interop.fused import Fused, join, split
+from keras_bert.interop.family import Fused
+from keras_bert.interop.fused import join, split
 
 FUSED = (Fused("in.weight", ("query.weight", "key.weight")), Fused("q_bias", ("query.bias",)))
 # Two heads of one row each: query, key, query, key.
