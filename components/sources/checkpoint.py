@@ -74,7 +74,9 @@ class Checkpoint:
         content = _read_config(self.folder() / CONFIG_FILE)
         family = FAMILIES.get(str(content.get("model_type")))
         found = content.get(family.keys.get(field, "")) if family else None
-        return found if isinstance(found, int) else None
+        if family is None or not isinstance(found, int):
+            return None
+        return found - family.fixed.get("position_offset", 0) if field == "max_length" else found
 
     def check(self) -> None:
         """Looks whether the files are there; what is in them shows when they are read.

@@ -82,6 +82,7 @@ def check_data(settings: Settings) -> None:
     """
     if settings.checkpoint is not None:
         settings.checkpoint.check()
+    _check_positions(settings)
     _check_layers(settings)
     _check_imitation(settings)
     _check_generator_size(settings)
@@ -90,6 +91,12 @@ def check_data(settings: Settings) -> None:
             source.check()
     _check_metric(settings)
     _check_push_folder(settings.push.folder)
+
+
+def _check_positions(settings: Settings) -> None:
+    most = settings.checkpoint.size("max_length") if settings.checkpoint else None
+    if most is not None and settings.max_length > most:
+        raise InputError(f"max_length must be at most {most}, the checkpoint's positions, got {settings.max_length}")
 
 
 def _check_layers(settings: Settings) -> None:

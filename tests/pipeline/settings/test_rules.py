@@ -144,6 +144,17 @@ def test_objectives_that_do_not_suit_their_rows(tmp_path: Path, text: str, messa
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize(("family", "most"), [("bert", 64), ("roberta", 62)])
+def test_no_more_tokens_than_the_checkpoint_has_positions(tmp_path: Path, family: str, most: int) -> None:
+    write_data(tmp_path)
+    config = tmp_path / "bert" / "config.json"
+    config.write_text(f'{{"model_type": "{family}", "num_hidden_layers": 4, "max_position_embeddings": 64}}')
+    check_data(load(tmp_path, CHECKPOINT + EXAMPLES, f"max_length={most}"))
+    with pytest.raises(InputError) as caught:
+        check_data(load(tmp_path, CHECKPOINT + EXAMPLES, f"max_length={most + 1}"))
+    assert str(caught.value) == f"max_length must be at most {most}, the checkpoint's positions, got {most + 1}"
+
+
 def test_a_generator_beside_a_checkpoint(tmp_path: Path) -> None:
     write_data(tmp_path)
     text = CHECKPOINT + "[corpus]\npath = 'texts'\n[pretraining]\nobjective = 'replaced_tokens'\n" + ONE_STRETCH
