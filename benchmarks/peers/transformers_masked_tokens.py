@@ -69,7 +69,7 @@ def make_step(model: torch.nn.Module, given: dict[str, torch.Tensor], mode: str)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        return float(loss)
+        return float(loss.item())
 
     return step
 
