@@ -30,8 +30,16 @@ from keras_bert.interop.families import FAMILIES
 OURS, TRANSFORMERS, KERAS_HUB = "ours", "transformers", "keras-hub"
 ROWS, LENGTH = 32, 128
 SHAPE = {"num_layers": 4, "hidden_size": 256, "num_heads": 4, "intermediate_size": 1024}
-# Key of `config.json` -> its value, where the released models are not of these shares.
-CHANGES: dict[str, dict[str, Any]] = {"mobilebert": {"intra_bottleneck_size": 64, "intermediate_size": 256}}
+# Key of `config.json` -> its value, where the released models are not of these shares or transformers' default.
+_RELATIVE = {"relative_attention": True, "pos_att_type": "c2p|p2c", "position_biased_input": False}
+CHANGES: dict[str, dict[str, Any]] = {
+    "mobilebert": {"intra_bottleneck_size": 64, "intermediate_size": 256},
+    "deberta": _RELATIVE,
+    "deberta-v2": {**_RELATIVE, "position_buckets": 256, "share_att_key": True, "norm_rel_ebd": "layer_norm"},
+    "modernbert": {"pad_token_id": 0},
+}
+# transformers 5.23: its mask is a number that bfloat16 does not have.
+_FLOAT32_ALONE = ("deberta",)
 EVERYWHERE = ", everywhere"
 _OURS = ("float32 XLA parts", "bfloat16 XLA parts")
 MODES = {
@@ -58,6 +66,8 @@ def race_families(options: argparse.Namespace) -> None:
             entries = [(name, mode) for name in contestants for mode in MODES[name]]
             if not options.compile:
                 entries = [entry for entry in entries if not entry[1].endswith("compiled")]
+            if family in _FLOAT32_ALONE:
+                entries = [entry for entry in entries if entry[0] != TRANSFORMERS or entry[1].startswith("float32")]
             times = take_turns(contestants, entries, options.rounds)
             for contestant in contestants.values():
                 contestant.stop()

@@ -11,15 +11,11 @@ from pipeline.comparison.budget import Budget, Cost
 from pipeline.comparison.contenders import Contender, errors_named
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.runner import RunResult, run_pipeline
+from pipeline.orchestrator.runner import BrokenError, RunResult, run_pipeline
 from pipeline.pipelines import comparing, measuring
 from pipeline.settings.schema import Settings
 
 Record = dict[str, Any]
-
-
-class BrokenError(Exception):
-    """A step of a variant broke; the message says which."""
 
 
 class Ready(NamedTuple):

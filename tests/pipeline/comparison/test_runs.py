@@ -14,10 +14,10 @@ from components.dsl.artifact import Artifact
 from components.dsl.errors import InputError
 from pipeline.comparison.budget import Budget
 from pipeline.comparison.contenders import Contender
-from pipeline.comparison.runs import BrokenError, prepare, train
+from pipeline.comparison.runs import prepare, train
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.runner import RunResult, StepResult
+from pipeline.orchestrator.runner import BrokenError, RunResult, StepResult
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
 HISTORY = [
