@@ -22,6 +22,7 @@ from components.scoring.blessing import PREVIOUS, Thresholds, decide
 from components.scoring.registry import TASK_SCORING
 from keras_bert.checks import check
 from keras_bert.folders import MODEL_FILE, ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.options.quantization import RECIPES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,10 +32,12 @@ if TYPE_CHECKING:
     Features = dict[str, np.ndarray[Any, Any]]
 
 TEACHER, STUDENT = "teacher", "student"
-FILES = {"tflite float32": TFLITE_FLOAT_FILE, "tflite int8": TFLITE_FILE, "onnx float32": ONNX_FILE}
+FILES = {"tflite float32": TFLITE_FLOAT_FILE, "tflite": TFLITE_FILE, "onnx float32": ONNX_FILE}
+# Bits of a weight -> what a rounded file is called.
+ROUNDED = {4: "int4", 8: "int8", 16: "float16"}
 
 # What is shipped is the first of these that there is.
-SHIPPED = ("tflite int8", "tflite float32", "onnx float32", STUDENT, TEACHER)
+SHIPPED = (*(f"tflite {kind}" for kind in ROUNDED.values()), "tflite float32", "onnx float32", STUDENT, TEACHER)
 
 
 class Candidate(NamedTuple):
@@ -61,6 +64,7 @@ def evaluate(
     blessing: Output[Blessing],
     previous: Input[Pushed] | None = None,
     thresholds: Thresholds = Thresholds(),
+    baselines: bool = True,
 ) -> None:
     """Measures every model on the test split, beside baselines, and decides whether the files may be pushed.
 
@@ -76,6 +80,7 @@ def evaluate(
         blessing: the decision and its reasons.
         previous: the version pushed before, measured on the same rows.
         thresholds: what decides.
+        baselines: whether to measure what needs no language model, too.
 
     Raises:
         InputError: the task has no such metric.
@@ -85,7 +90,7 @@ def evaluate(
     check("evaluate", "teachers", bool(teachers), "be at least one", len(teachers))
     description = read_features(examples.path)
     candidates = _candidates(teachers, students, edges)
-    bench = _Bench(description, sum(map(len, candidates.values())) + len(teachers) + 2)
+    bench = _Bench(description, sum(map(len, candidates.values())) + len(teachers) + 1 + baselines)
     metric = choose_metric(thresholds.metric, bench.scoring, bench.labels)
     shipped = next(name for name in SHIPPED if name in candidates)
     train, validation = (read_rows(examples, split) for split in ("train", "validation"))
@@ -95,7 +100,7 @@ def evaluate(
     kept = max(range(len(chosen_by)), key=lambda seed: chosen_by[seed][metric])
     # Nothing is decided from here on.
     test = read_rows(examples, "test")
-    rows = bench.baselines(train, validation, test)
+    rows = bench.baselines(train, validation, test) if baselines else {}
     found = {name: bench.score_all(name, seeds, test) for name, seeds in candidates.items()}
     features = _read_features(examples)
     for name, seeds in candidates.items():
@@ -193,8 +198,17 @@ def _candidates(
 
     found = {TEACHER: [model(artifact) for artifact in teachers], STUDENT: [model(artifact) for artifact in students]}
     for title, name in FILES.items():
-        found[title] = [file(artifact, name) for artifact in edges if artifact.file(name).is_file()]
+        held = [artifact for artifact in edges if artifact.file(name).is_file()]
+        if name == TFLITE_FILE and held:
+            title = f"{title} {_rounded(held[0])}"
+        found[title] = [file(artifact, name) for artifact in held]
     return {title: seeds for title, seeds in found.items() if seeds}
+
+
+def _rounded(edge: EdgeModel) -> str:
+    """What the weights of the rounded file are."""
+    recipe = json.loads(edge.file("recipe.json").read_text())[TFLITE_FILE]["recipe"]
+    return ROUNDED[RECIPES[recipe].weight_bits]
 
 
 def _threads() -> int:

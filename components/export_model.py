@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,18 +20,32 @@ from keras_bert.options.export import Export
 if TYPE_CHECKING:
     import numpy as np
 
-    from keras_bert.compress.ranges import Ranges
+    from keras_bert.compress.rounding import Rounding
     from keras_bert.tasks.base import Task
 
     Features = dict[str, np.ndarray[Any, Any]]
 
-LIBRARIES = ("ai-edge-litert", "keras", "onnx", "onnxruntime", "tensorflow", "tensorflow-text", "tf2onnx")
+LIBRARIES = (
+    *("ai-edge-litert", "ai-edge-quantizer", "keras", "onnx", "onnxruntime"),
+    *("tensorflow", "tensorflow-text", "tf2onnx"),
+)
 
 RECIPE_FILE = "recipe.json"
 
-_INT8 = {
-    "weights": "int8, symmetric, one scale a column; token table int8, one scale",
-    "activations": "int8 around products with weights, ranges learned in training; float between them",
+# Recipe -> what was done.
+_INT8 = "int8, symmetric, one scale a unit; token table int8, one scale"
+_INT4 = "int4, symmetric, one scale {}; token table int8, one scale"
+_DYNAMIC = "int8 in products with weights, ranges found row by row; float between them"
+_ROUNDED = {
+    "mixed_wi8_ai8": {
+        "weights": _INT8,
+        "activations": "int8 around products with weights, ranges learned in training; float between them",
+    },
+    "dynamic_wi8": {"weights": _INT8, "activations": _DYNAMIC},
+    "static_wi8_ai8": {"weights": _INT8, "activations": "int8, ranges of training rows"},
+    "weights_wi4": {"weights": _INT4.format("a unit"), "activations": _DYNAMIC},
+    "weights_wi4_block32": {"weights": _INT4.format("for 32 inputs of a unit"), "activations": _DYNAMIC},
+    "float16": {"weights": "float16", "activations": "float32"},
 }
 _FLOAT = {"weights": "float32"}
 
@@ -46,17 +61,18 @@ def export_model(
 ) -> None:
     """Writes `model.tflite`, `model_float32.tflite` and `model.onnx`, and compares them with the model.
 
-    A model that was trained for quantization gives an int8 `model.tflite`; of one that was not there is
-    `model_float32.tflite` alone.
+    A model that was rounded gives a `model.tflite` by its recipe; of one that was not there is `model_float32.tflite`
+    alone.
 
     Args:
-        model: of any task; with `quantization.json`, the ranges of its activations, where it was trained for that.
-        examples: the first validation rows are what is compared.
+        model: of any task; with `quantization.json`, its recipe and the activations' ranges, where it was rounded.
+        examples: the first validation rows are what is compared; training rows show how far activations reach, where
+            files need to know.
         edge: the files, the task's settings, `labels.json` where there are labels, and `recipe.json`: what was done
             and measured.
         export: which files.
         rows: how many rows to compare.
-        int8_agreement: how far, over all rows, the int8 file must give the answers that the model gives when its
+        int8_agreement: how far, over all rows, the rounded file must give the answers that the model gives when its
             activations are rounded in Keras, see `Task.agreement`. Both round alike but for the order of their sums, so
             that only rows near a tie may differ. Where a tensor's range is wide, as of a feed-forward output that is
             195 in one place and about 1 in all others, its grid is so coarse that a last bit moves the answer as far
@@ -67,20 +83,27 @@ def export_model(
     """
     check("export_model", "rows", rows >= 1, "be at least 1", rows)
     check("export_model", "int8_agreement", 0 < int8_agreement <= 1, "be above 0 and at most 1", int8_agreement)
-    from keras_bert.compress.ranges import find_ranges
+    from keras_bert.compress.rounding import find_rounding
 
-    task, ranges = read_model(model), find_ranges(model.path)
-    recipe = _write(task, ranges, edge, export)
+    task, rounding = read_model(model), find_rounding(model.path)
+    recipe = _write(task, rounding, edge, export, lambda: _read_rows(examples, "train", rows))
     task.save_settings(edge.path)
     if examples.file(LABELS_FILE).is_file():
         shutil.copyfile(examples.file(LABELS_FILE), edge.file(LABELS_FILE))
-    measured = _compare(task, ranges, _read_rows(examples, rows), edge, list(recipe), int8_agreement)
+    compared = _read_rows(examples, "validation", rows)
+    measured = _compare(task, rounding, compared, edge, list(recipe), int8_agreement)
     content = {name: {**recipe[name], **measured[name]} for name in recipe}
     edge.file(RECIPE_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
     edge.counts = {name: entry["bytes"] for name, entry in content.items()}
 
 
-def _write(task: "Task", ranges: "Ranges | None", edge: EdgeModel, export: Export) -> dict[str, dict[str, Any]]:
+def _write(
+    task: "Task",
+    rounding: "Rounding | None",
+    edge: EdgeModel,
+    export: Export,
+    read_rows: "Callable[[], Features]",
+) -> dict[str, dict[str, Any]]:
     """Writes all files and tells how each was made."""
     network, lengths = task.network(), export.choose_lengths(task.max_length)
     recipe: dict[str, dict[str, Any]] = {}
@@ -91,13 +114,16 @@ def _write(task: "Task", ranges: "Ranges | None", edge: EdgeModel, export: Expor
         return edge.file(name)
 
     with_tflite, with_onnx = "tflite" in export.runtimes, "onnx" in export.runtimes
-    total = with_tflite * (1 if ranges is None else 2) + with_onnx
+    total = with_tflite * (1 if rounding is None else 2) + with_onnx
     if with_tflite:
+        from keras_bert.export.quantized import export_quantized
         from keras_bert.export.tflite import export_tflite
+        from keras_bert.options.quantization import RECIPES
 
-        if ranges is not None:
-            export_tflite(network, tell(TFLITE_FILE), lengths, ranges, output=task.output_name)
-            recipe[TFLITE_FILE] = {**_INT8, "lengths": lengths}
+        if rounding is not None:
+            rows = read_rows() if RECIPES[rounding.recipe].activations == "all" else None
+            export_quantized(network, tell(TFLITE_FILE), lengths, rounding, rows, output=task.output_name)
+            recipe[TFLITE_FILE] = {"recipe": rounding.recipe, **_ROUNDED[rounding.recipe], "lengths": lengths}
         export_tflite(network, tell(TFLITE_FLOAT_FILE), lengths, output=task.output_name)
         recipe[TFLITE_FLOAT_FILE] = {**_FLOAT, "lengths": lengths}
     if with_onnx:
@@ -108,18 +134,18 @@ def _write(task: "Task", ranges: "Ranges | None", edge: EdgeModel, export: Expor
     return recipe
 
 
-def _read_rows(examples: TaskExamples, rows: int) -> "Features":
-    """The first validation rows as inputs of models (rows, longest)."""
+def _read_rows(examples: TaskExamples, split: str, rows: int) -> "Features":
+    """The first rows of a split as inputs of models (rows, longest)."""
     from keras_bert.data.task_batches import task_batches
     from keras_bert.folders import INPUT_NAMES
 
-    batch = next(iter(task_batches(examples.path, "validation", rows).epoch()))
+    batch = next(iter(task_batches(examples.path, split, rows).epoch()))
     return {name: batch[name].numpy() for name in INPUT_NAMES}
 
 
 def _compare(
     task: "Task",
-    ranges: "Ranges | None",
+    rounding: "Rounding | None",
     features: "Features",
     edge: EdgeModel,
     files: list[str],
@@ -130,7 +156,7 @@ def _compare(
     Raises:
         ParityError: a file does not say what the model says.
     """
-    from keras_bert.compress.ranges import fixed_ranges
+    from keras_bert.compress.rounding import rounded
     from keras_bert.export.bundle import open_file
     from keras_bert.export.check import FLOAT32_TOLERANCE, check_agreement, check_parity, lint_tflite
     from keras_bert.export.reference import predict_as_padded
@@ -144,12 +170,12 @@ def _compare(
         reference = predict_as_padded(network, features, lengths)
         answers = runtime.predict_on_batch(features)
         outputs = answers[task.output_name] if isinstance(answers, dict) else answers
-        if name == TFLITE_FILE and ranges is not None:
-            with fixed_ranges(network, ranges):
-                rounded = predict_as_padded(network, features, lengths)
-            kept = float(task.agreement(reference, rounded, mask).mean())
+        if name == TFLITE_FILE and rounding is not None:
+            with rounded(network, rounding):
+                wanted = predict_as_padded(network, features, lengths)
+            kept = float(task.agreement(reference, wanted, mask).mean())
             minimum = min(int8_agreement, kept)
-            agreed = check_agreement(name, task.agreement(rounded, outputs, mask), outputs, minimum)
+            agreed = check_agreement(name, task.agreement(wanted, outputs, mask), outputs, minimum)
             own = {
                 "agreement_with_rounded_model": agreed,
                 "agreement_with_float_model": float(task.agreement(reference, outputs, mask).mean()),

@@ -1,17 +1,16 @@
-"""Quantization-aware training of a student, or of a teacher that has none."""
+"""Rounding of a student, or of a teacher that has none, with a training for it or without."""
 
 from components.artifacts.model import Model
 from components.artifacts.task_examples import TaskExamples
 from components.dsl.component import component
+from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import train_on_rows, training_rows
 from components.training.tuning import finish, rows_to_finish
 from keras_bert.options.distillation import Distillation
+from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
-
-# Batches that the activation ranges start from, before the first training step.
-CALIBRATION_BATCHES = 16
 
 
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-model-optimization", "tensorflow-text"))
@@ -19,45 +18,66 @@ def quantize(
     student: Input[Model],
     examples: Input[TaskExamples],
     quantized: Output[Model],
+    quantization: Quantization = Quantization(),
     distillation: Distillation = Distillation(),
-    training: Training = Training(epochs=1.0, learning_rate=2e-5),
+    training: Training | None = Training(epochs=1.0, learning_rate=2e-5),
 ) -> None:
-    """Trains a model on with its weights and activations rounded to int8, and keeps the float model's answers.
+    """Trains a model on with its weights and activations rounded, and keeps the float model's answers.
 
     Args:
-        student: a float model of any task; it is also the teacher of its own rounded self.
+        student: a float model of any task; it is also the teacher of its own rounded self. Pruned weights stay zero.
         examples: the labelled rows.
-        quantized: the model with its kernels on int8 grids, and `quantization.json`, the activations' ranges.
+        quantized: the model with its kernels on grids, and `quantization.json`, the recipe and the activations' ranges.
+        quantization: what is rounded, and how.
         distillation: temperature and weights of the two losses.
-        training: how long and how to train.
+        training: how long and how to train; None to round the model as it is, with ranges of training rows.
+
+    Raises:
+        InputError: the recipe does not go with the model.
     """
+    from keras_bert.compress.prune import Masks, find_sparsity, save_sparsity
     from keras_bert.compress.quantize import QuantizationAware
-    from keras_bert.compress.ranges import fixed_ranges, save_ranges
+    from keras_bert.compress.rounding import Rounding, rounded, save_rounding
     from keras_bert.models.encoder import input_names
     from keras_bert.objectives.distillation import DistillationObjective
     from keras_bert.training.strategies import find_strategy
     from keras_bert.training.trainer import make_deterministic
 
-    make_deterministic(training.seed)
+    plan = training or Training()
+    make_deterministic(plan.seed)
     with find_strategy().scope():
         task = read_model(student)
         if task.adapter is not None:
             task.adapter.thaw()
         network = task.network()
-        batches = training_rows(examples, training).after(0, stop=CALIBRATION_BATCHES)
+        batches = training_rows(examples, plan).after(0, stop=quantization.calibration_batches)
         names = input_names(network)
-        rounded = QuantizationAware(network, [{name: batch[name] for name in names} for batch in batches])
-        objective = DistillationObjective(task.objective(), read_model(student).network(), distillation)
-        history = train_on_rows(
-            network,
-            objective,
-            examples,
-            training,
-            scored_after=rows_to_finish(task, examples),
-            variables=rounded.variables(),
-        )
-    ranges = rounded.finish()
-    with fixed_ranges(network, ranges):
+        sparsity = find_sparsity(student.path)
+        try:
+            aware = QuantizationAware(
+                network,
+                [{name: batch[name] for name in names} for batch in batches],
+                quantization.recipe,
+                quantization.float_layers,
+            )
+        except ValueError as error:
+            raise InputError(f"quantization, recipe {quantization.recipe}: {error}") from None
+        history: list[dict[str, float]] = [{"step": 0}]
+        if training is not None:
+            objective = DistillationObjective(task.objective(), read_model(student).network(), distillation)
+            history = train_on_rows(
+                network,
+                objective,
+                examples,
+                training,
+                scored_after=rows_to_finish(task, examples),
+                variables=aware.variables(),
+                after_step=Masks(network).after_step if sparsity else None,
+            )
+    rounding = Rounding(quantization.recipe, aware.finish(), quantization.float_layers)
+    with rounded(network, rounding):
         finish(task, examples)
-    write_model(quantized, task, history, training.precision)
-    save_ranges(ranges, quantized.path)
+    write_model(quantized, task, history, plan.precision)
+    save_rounding(rounding, quantized.path)
+    if sparsity:
+        save_sparsity(sparsity, quantized.path)

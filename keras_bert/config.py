@@ -22,7 +22,7 @@ class EncoderShape:
 
     Attributes:
         num_layers: encoder blocks.
-        hidden_size: width of the residual stream; a multiple of `num_heads`.
+        hidden_size: width of the residual stream; without `attention_size` a multiple of `num_heads`.
         num_heads: attention heads a block.
         intermediate_size: width of the feed-forward layer; 4 x hidden_size in every released BERT.
         activation: of the feed-forward layer; Google's TF1 code uses the tanh form of GELU, Hugging Face
@@ -37,6 +37,10 @@ class EncoderShape:
         num_segments: rows of the segment embedding; with one row it is added to all tokens alike, as in RoBERTa, with
             none there is no such embedding, as in DistilBERT. With less than two the model takes no `segment_ids`.
         position_offset: rows of the position embedding in front of that of the first token; 2 in RoBERTa.
+        embedding_rank: columns of the table of pieces, if a product makes vectors of `embedding_size` of them (see
+            `TokenEmbedding`); in BERT's graph alone. None for none.
+        attention_size: width of all heads together, a multiple of `num_heads`; None for `hidden_size`. Less where heads
+            were taken out of BERT's graph.
         variant: what the graph has that BERT's has not; None for BERT's.
     """
 
@@ -52,6 +56,8 @@ class EncoderShape:
     shared_layers: bool = False
     num_segments: int = 2
     position_offset: int = 0
+    embedding_rank: int | None = None
+    attention_size: int | None = None
     variant: Variant | None = None
 
     def __post_init__(self) -> None:
@@ -64,12 +70,25 @@ class EncoderShape:
         check(owner, "initializer_range", self.initializer_range > 0, "be positive", self.initializer_range)
         for field in ("num_segments", "position_offset"):
             check(owner, field, getattr(self, field) >= 0, "not be negative", getattr(self, field))
-        size = self.embedding_size
-        check(owner, "embedding_size", size is None or size >= 1, "be at least 1", size)
-        whole = self.hidden_size % self.num_heads == 0
-        check(owner, "hidden_size", whole, f"be a multiple of num_heads={self.num_heads}", self.hidden_size)
+        for field in ("embedding_size", "embedding_rank"):
+            size = getattr(self, field)
+            check(owner, field, size is None or size >= 1, "be at least 1", size)
+        most, rank = self.embedding_size or self.hidden_size, self.embedding_rank
+        check(owner, "embedding_rank", rank is None or rank < most, f"be below {most}, the width of the vectors", rank)
+        field = "hidden_size" if self.attention_size is None else "attention_size"
+        width = getattr(self, field)
+        whole = width >= 1 and width % self.num_heads == 0
+        check(owner, field, whole, f"be a multiple of num_heads={self.num_heads}", width)
         if self.variant is not None:
+            for field in ("embedding_rank", "attention_size"):
+                value = getattr(self, field)
+                check(owner, field, value is None, "be left out with a variant", value)
             self.variant.check_shape(self)
+
+    @property
+    def head_size(self) -> int:
+        """Width of one attention head."""
+        return (self.attention_size or self.hidden_size) // self.num_heads
 
     def encoder_config(self, vocabulary_size: int, max_length: int) -> "EncoderConfig":
         """The configuration of an encoder of this shape."""
@@ -105,11 +124,6 @@ class EncoderConfig(EncoderShape):
         check("EncoderConfig", "pooler_activation", known, rule, self.pooler_activation)
         epsilon = self.layer_norm_epsilon
         check("EncoderConfig", "layer_norm_epsilon", epsilon > 0, "be positive", epsilon)
-
-    @property
-    def head_size(self) -> int:
-        """Width of one attention head."""
-        return self.hidden_size // self.num_heads
 
     def as_dict(self) -> dict[str, Any]:
         """All fields as plain values; `from_dict` reads it."""

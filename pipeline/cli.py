@@ -1,4 +1,4 @@
-"""The command line: `run`, `compare`, `status`, `inspect` and `predict`."""
+"""The command line: `run`, `compare`, `ladder`, `doctor`, `status`, `inspect` and `predict`."""
 
 import argparse
 import contextlib
@@ -18,8 +18,11 @@ from pipeline.comparison.budget import Budget
 from pipeline.comparison.contenders import TASK_KEYS, load_contenders
 from pipeline.comparison.content import make_content
 from pipeline.comparison.files import write_comparison
-from pipeline.comparison.runs import BrokenError, Record, prepare, train
-from pipeline.orchestrator.runner import RunResult, run_pipeline
+from pipeline.comparison.runs import Record, prepare, train
+from pipeline.doctor import examine, write_diagnosis
+from pipeline.ladder.files import write_ladder
+from pipeline.ladder.rungs import climb, find_rungs
+from pipeline.orchestrator.runner import BrokenError, RunResult, run_pipeline
 from pipeline.orchestrator.source_code import CodeError
 from pipeline.orchestrator.store import Store
 from pipeline.pipelines import whole
@@ -27,6 +30,8 @@ from pipeline.settings.files import load_settings
 from pipeline.settings.rules import check_data
 from pipeline.views.answers import answer_lines, cut_lines
 from pipeline.views.comparison import show_comparison
+from pipeline.views.diagnosis import show_diagnosis
+from pipeline.views.ladder import show_ladder
 from pipeline.views.models import show_models
 from pipeline.views.statistics import read_statistics, show_statistics
 from pipeline.views.terminal import Terminal, cells, format_seconds, open_console, write
@@ -83,12 +88,29 @@ def _make_parser() -> argparse.ArgumentParser:
     )
     compare.add_argument("--name", help="files go to ROOT/compared/NAME (default: the baseline's name)")
     compare.set_defaults(command=_compare)
-    for command in (run, compare):
+    ladder = add(
+        "ladder",
+        "measure what student, pruning and quantization of a job cost, alone and on top of one another",
+        "ladder reviews.toml --seeds 3",
+    )
+    ladder.add_argument("settings", type=_path, help="a TOML file with one or more of these tables")
+    ladder.set_defaults(command=_ladder)
+    doctor = add(
+        "doctor",
+        "tell which layers of a job's model rounding hurts, and what leaving them float gains and costs",
+        "doctor reviews.toml --fix 0.3",
+    )
+    doctor.add_argument("settings", type=_path, help="a TOML file with a [quantization]")
+    doctor.add_argument(
+        "--fix", type=float, metavar="POINTS", help="find the fewest layers to leave float, so that it costs no more"
+    )
+    doctor.set_defaults(command=_doctor)
+    for command in (run, compare, ladder, doctor):
         command.add_argument("--seeds", type=int, metavar="N", help="how many seeds (short for --set seeds=N)")
         command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override one setting")
     status = add("status", "show runs and artifacts", "status --root runs")
     status.set_defaults(command=_status)
-    for command in (run, compare, status):
+    for command in (run, compare, ladder, doctor, status):
         command.add_argument("--root", type=_path, default="runs", help="where artifacts live (default: runs)")
     inspect = add(
         "inspect", "show the statistics of an artifact", "inspect runs/artifacts/ingest_corpus/corpus-0123456789ab"
@@ -154,6 +176,35 @@ def _compare(options: argparse.Namespace, console: Console) -> int:
             show_comparison(content, console)
             for file in write_comparison(content, options.root / "compared" / name):
                 write(console, f"written: {file}")
+    return DONE
+
+
+def _ladder(options: argparse.Namespace, console: Console) -> int:
+    settings = load_settings(options.settings, _overrides(options))
+    find_rungs(settings)
+    check_data(settings)
+    try:
+        content = climb(settings, options.root, Terminal(console))
+    except BrokenError as error:
+        write(Console(stderr=True), f"error: {error}")
+        return FAILED
+    show_ladder(content, console)
+    for file in write_ladder(content, options.root / "ladders" / settings.name):
+        write(console, f"written: {file}")
+    return DONE
+
+
+def _doctor(options: argparse.Namespace, console: Console) -> int:
+    settings = load_settings(options.settings, _overrides(options))
+    check_data(settings)
+    try:
+        content = examine(settings, options.fix, options.root, Terminal(console))
+    except BrokenError as error:
+        write(Console(stderr=True), f"error: {error}")
+        return FAILED
+    show_diagnosis(content, console)
+    for file in write_diagnosis(content, options.root / "diagnosed" / settings.name):
+        write(console, f"written: {file}")
     return DONE
 
 

@@ -1,40 +1,31 @@
 """The wiring: settings -> the steps that they ask for."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.artifacts.pushed import Pushed
 from components.build_vocabulary import build_vocabulary
-from components.distill import distill
+from components.diagnose import diagnose
 from components.dsl.component import Handle, Latest, Node
 from components.evaluate import evaluate
-from components.export_model import export_model
-from components.fine_tune import fine_tune
+from components.fit_vocabulary import fit_vocabulary
 from components.import_checkpoint import import_checkpoint
 from components.ingest_corpus import ingest_corpus
 from components.ingest_examples import ingest_examples
 from components.mask_examples import mask_examples
+from components.measure_latency import measure_latency
 from components.measure_step import measure_step
 from components.pretrain import pretrain
 from components.push import push
-from components.quantize import quantize
 from keras_bert.config import EncoderShape
-from keras_bert.options.distillation import Distillation
-from keras_bert.options.imitation import Imitation
 from keras_bert.options.pretraining_rows import PretrainingRows
-from keras_bert.options.selection import Selection
+from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
+from pipeline.chains import Chain, Part, Start, asked_parts, fine_tuned, named_after, of_seed, seeded
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.settings.schema import DistillationSettings, PretrainingSettings, Settings, part
-
-
-class Start(NamedTuple):
-    """What fine-tuning begins with: a model, and the vocabulary that rows are tokenized with."""
-
-    model: Handle
-    vocabulary: Handle
+from pipeline.settings.schema import Settings, part
 
 
 class Text(NamedTuple):
@@ -43,14 +34,6 @@ class Text(NamedTuple):
     rows: Handle
     vocabulary: Handle
     start: Handle | None
-
-
-class Trained(NamedTuple):
-    """What one seed makes: the teacher, the student if there is one, and the exported files."""
-
-    teacher: Handle
-    student: Handle | None
-    edge: Handle
 
 
 def whole(settings: Settings, root: Path) -> Pipeline:
@@ -63,13 +46,13 @@ def whole(settings: Settings, root: Path) -> Pipeline:
     start = _start(settings)
     if settings.examples is None:
         return Pipeline(settings.name, [start.model.node])
-    rows = _rows(settings, start.vocabulary).examples
-    seeds = [_train(settings, start, rows, seed) for seed in range(settings.seeds)]
-    edges = [trained.edge for trained in seeds]
+    start, rows = _start_and_rows(settings, start)
+    chains, parts = [Chain(settings, start, rows, seed) for seed in range(settings.seeds)], asked_parts(settings)
+    edges = [chain.edge(parts) for chain in chains]
     measured = evaluate(
         examples=rows,
-        teachers=[trained.teacher for trained in seeds],
-        students=[trained.student for trained in seeds if trained.student is not None],
+        teachers=[chain.model() for chain in chains],
+        students=[chain.model(("student",)) for chain in chains if "student" in parts],
         edges=edges,
         previous=Latest(Pushed, besides=edges[0]),
         thresholds=settings.evaluation,
@@ -94,9 +77,9 @@ def measuring(settings: Settings, tasks: Mapping[str, Settings], *, timed: bool)
     """
     if settings.corpus is None:
         start = _start(settings)
-        return Pipeline(settings.name, [start.model.node, *_rows_of_tasks(start.vocabulary, tasks).values()])
+        return Pipeline(settings.name, [start.model.node, *_rows_of_tasks(start, tasks)])
     text = _text(settings)
-    training = _training(settings.pretraining, 0)
+    training = seeded(settings.pretraining, 0)
     parts = Training(batch_size=training.batch_size, accumulation=training.accumulation)
     node = measure_step(
         examples=text.rows,
@@ -107,7 +90,7 @@ def measuring(settings: Settings, tasks: Mapping[str, Settings], *, timed: bool)
         timed=timed,
         **_objective(settings),
     )
-    return Pipeline(settings.name, [node, *_rows_of_tasks(text.vocabulary, tasks).values()])
+    return Pipeline(settings.name, [node, *_rows_of_tasks(text, tasks)])
 
 
 def comparing(settings: Settings, tasks: Mapping[str, Settings]) -> Pipeline:
@@ -119,22 +102,66 @@ def comparing(settings: Settings, tasks: Mapping[str, Settings]) -> Pipeline:
     """
     start = _start(settings)
     outputs = [start.model.node]
-    for name, node in _rows_of_tasks(start.vocabulary, tasks).items():
-        own, rows = tasks[name], node.examples
-        tuned = (_named(_fine_tune(own, start, rows, seed), name) for seed in range(own.seeds))
-        teachers = [_of_seed(own, seed, node).model for seed, node in enumerate(tuned)]
-        measured = evaluate(examples=rows, teachers=teachers, students=[], edges=[], thresholds=own.evaluation)
-        outputs.append(_named(measured, name))
+    for name, own in tasks.items():
+        begun, rows = _start_and_rows(own, start, name)
+        tuned = (named_after(fine_tuned(own, begun, rows, seed), name) for seed in range(own.seeds))
+        teachers = [of_seed(own, seed, node).model for seed, node in enumerate(tuned)]
+        measured = evaluate(
+            examples=rows, teachers=teachers, students=[], edges=[], thresholds=own.evaluation, baselines=False
+        )
+        outputs.append(named_after(measured, name))
     return Pipeline(settings.name, outputs)
 
 
-def _rows_of_tasks(vocabulary: Handle, tasks: Mapping[str, Settings]) -> dict[str, Node]:
-    return {name: _named(_rows(own, vocabulary), name) for name, own in tasks.items()}
+def climbing(settings: Settings, rungs: Mapping[str, Sequence[Part]], lengths: Sequence[int]) -> Pipeline:
+    """From a start to the exported files of each rung, measured: all that several rungs share is made once.
+
+    Args:
+        settings: of the job; all parts of all rungs are in them.
+        rungs: name -> the parts that make it of the teacher.
+        lengths: tokens of the texts that answers are timed with.
+    """
+    start, rows = _start_and_rows(settings, _start(settings))
+    chains = [Chain(settings, start, rows, seed, told=True) for seed in range(settings.seeds)]
+    outputs = []
+    for name, parts in rungs.items():
+        edges = [chain.edge(parts) for chain in chains]
+        measured = evaluate(
+            examples=rows,
+            teachers=[chain.model() for chain in chains],
+            students=[],
+            edges=edges,
+            thresholds=settings.evaluation,
+            baselines=False,
+        )
+        outputs.append(named_after(measured, name))
+        outputs.append(named_after(measure_latency(edge=edges[0], lengths=tuple(lengths)), name))
+    return Pipeline(settings.name, outputs)
 
 
-def _named(node: Node, task: str) -> Node:
-    node.name = f"{node.name}-{task}"
-    return node
+def examining(settings: Settings, allowed_loss: float | None) -> Pipeline:
+    """From a start to what rounding does to the float model of the first seed.
+
+    Args:
+        settings: of a job with a quantization.
+        allowed_loss: see `diagnose`.
+    """
+    start, rows = _start_and_rows(settings, _start(settings))
+    parts = [name for name in asked_parts(settings) if name != "quantization"]
+    model = Chain(settings.model_copy(update={"seeds": 1}), start, rows, 0).model(parts)
+    quantization = part(settings.quantization, Quantization)
+    node = diagnose(model=model, examples=rows, quantization=quantization, allowed_loss=allowed_loss)
+    return Pipeline(settings.name, [node])
+
+
+def _rows_of_tasks(start: Start | Text, tasks: Mapping[str, Settings]) -> list[Node]:
+    """In the pieces of the start, all of them."""
+    return [named_after(_rows(own, start.vocabulary), _whole(own), name) for name, own in tasks.items()]
+
+
+def _whole(settings: Settings) -> str:
+    """What the rows in all pieces are called after, where others in fewer follow."""
+    return "" if settings.fitted_vocabulary is None else "whole"
 
 
 def _start(settings: Settings) -> Start:
@@ -148,7 +175,7 @@ def _start(settings: Settings) -> Start:
         vocabulary=text.vocabulary,
         start=text.start,
         encoder=_shape(settings),
-        training=_training(settings.pretraining, 0),
+        training=seeded(settings.pretraining, 0),
         short_steps=settings.pretraining_rows.short_steps,
         validations=settings.pretraining.validations,
         **_objective(settings),
@@ -203,57 +230,13 @@ def _rows(settings: Settings, vocabulary: Handle) -> Node:
     return node
 
 
-def _train(settings: Settings, start: Start, rows: Handle, seed: int) -> Trained:
-    """All steps of one seed."""
-    teacher = _of_seed(settings, seed, _fine_tune(settings, start, rows, seed)).model
-    last, student = teacher, None
-    if settings.student is not None:
-        student = last = _of_seed(
-            settings,
-            seed,
-            distill(
-                teacher=teacher,
-                examples=rows,
-                shape=settings.student,
-                distillation=part(settings.distillation, Distillation),
-                imitation=part(settings.distillation, Imitation),
-                training=_training(settings.distillation, seed),
-            ),
-        ).student
-    if settings.quantization is not None:
-        quantized = quantize(
-            student=last,
-            examples=rows,
-            distillation=part(settings.quantization, Distillation),
-            training=_training(settings.quantization, seed),
-        )
-        last = _of_seed(settings, seed, quantized).quantized
-    exported = _of_seed(settings, seed, export_model(model=last, examples=rows, export=settings.export))
-    return Trained(teacher, student, exported.edge)
-
-
-def _fine_tune(settings: Settings, start: Start, rows: Handle, seed: int) -> Node:
-    own = settings.fine_tuning
-    node: Node = fine_tune(
-        pretrained=start.model,
-        examples=rows,
-        pooling=settings.pooling,
-        class_weights=own.class_weights,
-        adaptation=settings.adaptation,
-        training=_training(own, seed),
-        selection=part(own, Selection),
-    )
-    return node
-
-
-def _training(settings: Training | DistillationSettings | PretrainingSettings, seed: int) -> Training:
-    """How a step trains with the seed of this number, counted from 0."""
-    fields = vars(part(settings, Training))
-    return Training(**{**fields, "seed": settings.seed + seed})
-
-
-def _of_seed(settings: Settings, seed: int, node: Node) -> Node:
-    """The node, named after its seed where there are several."""
-    if settings.seeds > 1:
-        node.name = f"{node.name}-{seed}"
-    return node
+def _start_and_rows(settings: Settings, start: Start, task: str = "") -> tuple[Start, Handle]:
+    """The start, with fewer pieces where the settings say so, and the rows in its pieces."""
+    rows = named_after(_rows(settings, start.vocabulary), _whole(settings), task).examples
+    own = settings.fitted_vocabulary
+    if own is None:
+        return start, rows
+    node = fit_vocabulary(pretrained=start.model, examples=rows, size=own.size, min_count=own.min_count)
+    fitted = named_after(node, task)
+    fewer = Start(fitted.model, fitted.vocabulary)
+    return fewer, named_after(_rows(settings, fewer.vocabulary), task).examples

@@ -21,7 +21,7 @@ _ANSWERS = {
     "embedding": ("BERT that makes vectors of texts", "`embedding`: float32 (batch, width)"),
 }
 _FILES = {
-    TFLITE_FILE: "int8 weights and activations, for LiteRT; signatures for {lengths} tokens",
+    TFLITE_FILE: "weights {weights}; activations {activations}; for LiteRT; signatures for {lengths} tokens",
     TFLITE_FLOAT_FILE: "float32, for LiteRT; signatures for {lengths} tokens",
     ONNX_FILE: "float32, for ONNX Runtime; any batch and any length up to {lengths} tokens",
 }
@@ -47,7 +47,7 @@ def render_model_card(
     labels: Sequence[str] = task.get("labels", ())
     known = f": {', '.join(labels)}" if labels else ""
     files = "\n".join(
-        f"- `{file}`: {text.format(lengths=', '.join(map(str, recipe[file]['lengths'])))}"
+        f"- `{file}`: {text.format(**{**recipe[file], 'lengths': ', '.join(map(str, recipe[file]['lengths']))})}"
         for file, text in _FILES.items()
         if file in recipe and not (file == TFLITE_FLOAT_FILE and TFLITE_FILE in recipe)
     )

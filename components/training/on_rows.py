@@ -1,7 +1,7 @@
 """Training on the labelled rows: what fine-tuning, distillation and quantization share."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.task_examples import TaskExamples
@@ -51,6 +51,7 @@ def train_on_rows(
     validations: int = VALIDATIONS,
     scored_after: int = 0,
     variables: "Sequence[tf.Variable]" = (),
+    after_step: Callable[[int], None] | None = None,
     stage: Stage = Stage(),
 ) -> list[dict[str, float]]:
     """Trains on the training split and validates on the validation split; goes on where it was interrupted.
@@ -66,7 +67,8 @@ def train_on_rows(
         patience: see there.
         validations: see there.
         scored_after: rows that the step scores when the training is over: work that is still to come.
-        variables: see `Trainer`.
+        variables: see `Trainer`, as is the next one.
+        after_step: see there.
         stage: of the step's trainings.
 
     Returns:
@@ -80,7 +82,8 @@ def train_on_rows(
     counts, rows = content["counts"], validation_rows(content["max_length"])
     later = stage.later + forward_work(scored_after, training)
     stages = Stages([stage.earlier, training_work(counts, training, validations), later])
-    trainer = Trainer(network, objective, training, training.count_steps(counts["train"]), variables=variables)
+    steps = training.count_steps(counts["train"])
+    trainer = Trainer(network, objective, training, steps, variables=variables, after_step=after_step)
     return trainer.fit(
         training_rows(examples, training),
         validation=task_batches(examples.path, "validation", rows, bucket_boundaries=LENGTH_BUCKETS),

@@ -76,7 +76,7 @@ def _prompt(model: keras.Model, tokens: int) -> Parts:
     parts = _beside({table.path: table}, lambda: SoftPrompt(tokens, name="soft_prompt"))
     # Random pieces of the vocabulary are a better start than random numbers (Lester et al. 2021, section 3.2).
     chosen = keras.random.randint((tokens,), 0, config.vocabulary_size)
-    parts[table.path][1].vectors.assign(np.asarray(table.embeddings)[np.asarray(chosen)])
+    parts[table.path][1].vectors.assign(np.asarray(table.matrix())[np.asarray(chosen)])
     return parts
 
 
@@ -90,6 +90,6 @@ def _build(make: Callable[[], keras.layers.Layer], layer: Dense | TokenEmbedding
         for name in layer.path.split("/"):
             scopes.enter_context(keras.name_scope(name))
         part = make()
-        table = layer.embeddings if isinstance(layer, TokenEmbedding) else layer.kernel
-        part.build((None, table.shape[0]), (None, table.shape[1]))
+        matrix = layer.matrix() if isinstance(layer, TokenEmbedding) else layer.kernel
+        part.build((None, matrix.shape[0]), (None, matrix.shape[1]))
     return part

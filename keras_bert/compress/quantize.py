@@ -3,44 +3,35 @@
 The model is not copied or rewritten: its taps and kernels are opened, and closed again when done.
 """
 
-import os
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from keras_bert.compress.grids import HalfKernel, KernelGrid, MovingGrid, TableGrid, round_rows
 from keras_bert.compress.ranges import Ranges, sublayers, taps
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import TokenEmbedding
+from keras_bert.layers.tap import Tap
 from keras_bert.models.traces import forget_traces
+from keras_bert.options.quantization import RECIPES, Recipe, RecipeName
 
-# tfmot turns the whole process to Keras 2 when it is imported; its quantizers need no Keras at all.
-_legacy_keras = os.environ.get("TF_USE_LEGACY_KERAS")
-from tensorflow_model_optimization.python.core.quantization.keras import quantizers  # noqa: E402
-
-os.environ.pop("TF_USE_LEGACY_KERAS", None)
-if _legacy_keras is not None:
-    os.environ["TF_USE_LEGACY_KERAS"] = _legacy_keras
-
-BITS = 8
-
-_KERNEL = quantizers.LastValueQuantizer(num_bits=BITS, per_axis=True, symmetric=True, narrow_range=True)
-_TABLE = quantizers.LastValueQuantizer(num_bits=BITS, per_axis=False, symmetric=False, narrow_range=False)
-_ACTIVATION = quantizers.MovingAverageQuantizer(num_bits=BITS, per_axis=False, symmetric=False, narrow_range=False)
-
-
-# Ends of the paths of the taps that stay float. Products of matrices with weights read and write int8; attention,
-# residual sums, GELU, tanh and LayerNorm between them run in float: XNNPACK knows them in float only, and LiteRT's
-# own integer kernels take longer (an L4 H256 at 128 tokens: 4.9 ms, against 2.0 ms this way and 8.5 ms in float32).
-# Without a grid on the query its scaling folds into the projection.
+# Ends of the paths of the taps that stay float where activations are rounded around products. Products of matrices with
+# weights read and write int8; attention, residual sums, GELU, tanh and LayerNorm between them run in float: XNNPACK
+# knows them in float only, and LiteRT's own integer kernels take longer (an L4 H256 at 128 tokens: 4.9 ms, against
+# 2.0 ms this way and 8.5 ms in float32). Without a grid on the query its scaling folds into the projection.
 FLOATING = ("query/output_tap", "scores_tap", "probabilities_tap", "sum_tap", "pooler/output_tap")
+# Ends of the paths of the taps that products with kernels read from.
+READ = ("embeddings_norm_tap", "attention_norm_tap", "feed_forward_norm_tap", "context_tap", "activation_tap")
 
 
 class QuantizationAware:
-    """A model whose kernels and activations are rounded to int8 grids while it trains and runs.
+    """A model whose kernels and activations are rounded to the grids of a recipe while it trains and runs.
 
-    Kernels get one symmetric grid a column, found anew at every call; activations one grid a tap, whose
+    Kernels get symmetric grids, found anew at every call; activations with ranges of their own one grid a tap, whose
     range is a moving average over the training batches. Gradients pass straight through the rounding.
     Train the model as usual, then call `finish`; until then every call of the model is rounded, and
     `training=True` also moves the ranges.
@@ -48,146 +39,151 @@ class QuantizationAware:
     Args:
         model: any model made of this package's layers; under `tf.distribute`, make this object in the same scope.
         batches: inputs of the model, the more varied the better; the ranges start from what they show.
+        recipe: a key of `RECIPES`.
+        float_layers: paths of layers whose products stay float.
+
+    Attributes:
+        kernels: path -> each layer whose kernel is rounded.
 
     Raises:
-        ValueError: there are no batches.
+        ValueError: there are no batches, a kernel cannot be cut into the recipe's blocks, or there is no such layer.
     """
 
-    def __init__(self, model: keras.Model, batches: Iterable[Any]) -> None:
-        self._model = model
-        # What makes the logits stays float: on a grid they would tie.
+    def __init__(
+        self,
+        model: keras.Model,
+        batches: Iterable[Any],
+        recipe: RecipeName = "mixed_wi8_ai8",
+        float_layers: Sequence[str] = (),
+    ) -> None:
+        self._model, own = model, RECIPES[recipe]
         heads = {layer.path for layer in model.layers if isinstance(layer, Dense)}
-        left = (*FLOATING, *(f"{path}/output_tap" for path in heads))
-        self._kernels = {path: layer for path, layer in sublayers(model, Dense).items() if path not in heads}
-        self._taps = {path: tap for path, tap in taps(model).items() if not path.endswith(left)}
+        kernels = sublayers(model, Dense)
+        _check_layers(float_layers, kernels)
+        left = {*float_layers, *(() if own.heads else heads)}
+        self.kernels = {path: layer for path, layer in kernels.items() if path not in left}
+        grids = {path: _kernel_grid(layer, own) for path, layer in self.kernels.items()}
         tables = {f"{path}/output_tap": layer for path, layer in sublayers(model, TokenEmbedding).items()}
-        self._grids = {path: _TableGrid(tables[path]) if path in tables else _MovingGrid() for path in self._taps}
+        opened = taps(model)
+        self._tables = {path: TableGrid(layer) for path, layer in tables.items() if own.integers}
+        moving = _with_ranges(opened.keys() - tables.keys(), heads, own)
+        freed = {tap for layer in float_layers for tap in taps_around(layer)}
+        moving -= freed
+        self._moving = {path: MovingGrid() for path in opened if path in moving}
+        by_rows = [path for path in opened if own.activations == "rows" and path.endswith(READ) and path not in freed]
+        self._rows = {path: opened[path] for path in by_rows}
+        self._taps = {path: opened[path] for path in opened if path in self._tables or path in self._moving}
         self._calibrate(batches)
-        for layer in self._kernels.values():
-            layer.kernel_transform = _KernelGrid(layer.kernel.shape)
+        for path, layer in self.kernels.items():
+            layer.kernel_transform = grids[path]
         for path, tap in self._taps.items():
-            tap.transform = self._grids[path]
+            tap.transform = self._grid(path)
+        for tap in self._rows.values():
+            tap.transform = round_rows
         forget_traces(model)
 
+    @contextlib.contextmanager
+    def left_float(self, layers: Iterable[str]) -> Iterator[None]:
+        """Inside, the products of some layers are float, too: their kernels, and the taps around them."""
+        chosen, rounded = [self.kernels[path] for path in layers], {**self._taps, **self._rows}
+        taps = [rounded[tap] for path in layers for tap in taps_around(path) if tap in rounded]
+        before = [layer.kernel_transform for layer in chosen], [tap.transform for tap in taps]
+        try:
+            for layer in chosen:
+                layer.kernel_transform = None
+            for tap in taps:
+                tap.transform = None
+            forget_traces(self._model)
+            yield
+        finally:
+            for layer, transform in zip(chosen, before[0], strict=True):
+                layer.kernel_transform = transform
+            for tap, transform in zip(taps, before[1], strict=True):
+                tap.transform = transform
+            forget_traces(self._model)
+
     def ranges(self) -> Ranges:
-        """Path of each rounded tap -> (smallest, largest) value of its grid."""
-        return {path: self._grids[path].range() for path in self._taps}
+        """Path of each rounded tap with a range of its own -> (smallest, largest) value of its grid."""
+        return {path: self._grid(path).range() for path in self._taps}
 
     def variables(self) -> list[tf.Variable]:
         """What training moves besides the weights: the ends of the ranges."""
-        return [variable for path in self._taps for variable in self._grids[path].variables()]
+        return [variable for path in self._taps for variable in self._grid(path).variables()]
 
     def finish(self) -> Ranges:
         """Writes the rounded weights into the model and lets go of it.
 
-        From here on the model is an ordinary one whose kernels and token table lie on their int8 grids;
-        its activations are float again until `fixed_ranges` rounds them.
+        From here on the model is an ordinary one whose kernels and token table lie on their grids;
+        its activations are float again until `rounded` rounds them.
 
         Returns:
-            What `ranges` says: `save_ranges` keeps it beside the model.
+            What `ranges` says: `save_rounding` keeps it beside the model.
         """
-        for layer in self._kernels.values():
+        for layer in self.kernels.values():
             layer.kernel.assign(layer.kernel_transform(layer.kernel))
             layer.kernel_transform = None
-        for path, tap in self._taps.items():
+        for tap in (*self._taps.values(), *self._rows.values()):
             tap.transform = None
-            grid = self._grids[path]
-            if isinstance(grid, _TableGrid):
-                grid.layer.embeddings.assign(grid(grid.layer.embeddings, training=True))
+        for grid in self._tables.values():
+            grid.layer.embeddings.assign(grid(grid.layer.embeddings, training=True))
         forget_traces(self._model)
         return self.ranges()
+
+    def _grid(self, path: str) -> TableGrid | MovingGrid:
+        return self._tables[path] if path in self._tables else self._moving[path]
 
     def _calibrate(self, batches: Iterable[Any]) -> None:
         """Starts every moving range at the mean of what the batches show.
 
         tfmot's moving average forgets 0.1 % a step: from its own start it would not arrive in a short training.
         """
-        grids = {path: grid for path, grid in self._grids.items() if isinstance(grid, _MovingGrid)}
-        for path, grid in grids.items():
+        for path, grid in self._moving.items():
             self._taps[path].transform = grid.observe
         empty = True
         for batch in batches:
-            self._model(batch, training=False)
             empty = False
+            if not self._moving:
+                break
+            self._model(batch, training=False)
         if empty:
             raise ValueError("QuantizationAware.batches must hold at least one batch, got none")
-        for grid in grids.values():
+        for grid in self._moving.values():
             grid.start()
 
 
-class _RangeVariables:
-    """Stands in for the layer that owns a tfmot quantizer's variables."""
-
-    def add_weight(self, name: str, initializer: Any, trainable: bool, shape: int | None = None) -> tf.Variable:
-        start = initializer(() if shape is None else (shape,))
-        return tf.Variable(start, trainable=trainable, name=name, aggregation=tf.VariableAggregation.MEAN)
-
-
-class _KernelGrid:
-    """One symmetric grid a column, as wide as the column's largest weight is now."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self._variables = _KERNEL.build(shape, "kernel", _RangeVariables())
-
-    def __call__(self, kernel: Any) -> tf.Tensor:
-        """(inputs, units) -> (inputs, units)."""
-        return _in_float32(lambda x: _KERNEL(x, True, self._variables), kernel)
+def taps_around(layer: str) -> tuple[str, ...]:
+    """The paths of the taps that belong to a layer's product: those that it passes, and one that nothing else reads."""
+    parent, _, name = layer.rpartition("/")
+    # A query is scaled behind its product; a way back has its input for itself.
+    beside = {"query": ["query_tap"], "output_projection": ["context_tap", "activation_tap"]}.get(name, [])
+    return (f"{layer}/output_tap", *(f"{parent}/{tap}" for tap in beside))
 
 
-class _MovingGrid:
-    """One grid for a tensor, its range a moving average over training batches."""
-
-    def __init__(self) -> None:
-        self._variables = _ACTIVATION.build(None, "activation", _RangeVariables())
-        self._seen: list[tuple[float, float]] = []
-
-    def __call__(self, x: tf.Tensor, training: bool) -> tf.Tensor:
-        return _in_float32(lambda x: _ACTIVATION(x, training, self._variables), x)
-
-    def observe(self, x: tf.Tensor, training: bool) -> tf.Tensor:
-        """Notes the range of a tensor and passes it on."""
-        self._seen.append((float(tf.reduce_min(x)), float(tf.reduce_max(x))))
-        return x
-
-    def start(self) -> None:
-        """Sets the range to the mean of what was seen; it must hold zero, and more than zero."""
-        lows, highs = zip(*self._seen, strict=True)
-        self._variables["min_var"].assign(min(sum(lows) / len(lows), 0.0))
-        self._variables["max_var"].assign(max(sum(highs) / len(highs), 1e-6))
-
-    def range(self) -> tuple[float, float]:
-        return _read(self._variables)
-
-    def variables(self) -> list[tf.Variable]:
-        return list(self._variables.values())
+def _check_layers(wanted: Iterable[str], known: Mapping[str, Any]) -> None:
+    for name in wanted:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
+            raise ValueError(f"float_layers must be layers of the model, got {name!r}; the nearest is {near!r}")
 
 
-class _TableGrid:
-    """The grid of a whole embedding table: a row that no batch showed must not be clipped."""
-
-    def __init__(self, layer: TokenEmbedding) -> None:
-        self.layer = layer
-        self._variables = _TABLE.build(None, "table", _RangeVariables())
-        _TABLE(tf.convert_to_tensor(layer.embeddings), True, self._variables)
-
-    def __call__(self, x: Any, training: bool) -> tf.Tensor:
-        if training:
-            _TABLE(tf.cast(tf.convert_to_tensor(self.layer.embeddings), tf.float32), True, self._variables)
-        return _in_float32(lambda x: _TABLE(x, False, self._variables), x)
-
-    def range(self) -> tuple[float, float]:
-        return _read(self._variables)
-
-    def variables(self) -> list[tf.Variable]:
-        return list(self._variables.values())
+def _kernel_grid(layer: Any, recipe: Recipe) -> KernelGrid | HalfKernel:
+    if not recipe.integers:
+        return HalfKernel()
+    return KernelGrid(tuple(layer.kernel.shape), recipe.weight_bits, recipe.block)
 
 
-def _in_float32(rounding: Callable[[tf.Tensor], tf.Tensor], x: Any) -> tf.Tensor:
-    """The fake-quantization ops know float32 only."""
-    x = tf.convert_to_tensor(x)
-    return tf.cast(rounding(tf.cast(x, tf.float32)), x.dtype)
+def _with_ranges(paths: Iterable[str], heads: Iterable[str], recipe: Recipe) -> set[str]:
+    """The taps behind which a tensor lies on a grid of its own."""
+    if recipe.activations == "all":
+        return set(paths)
+    if recipe.activations != "products":
+        return set()
+    # What makes the logits stays float: on a grid they would tie.
+    left = (*FLOATING, *(f"{path}/output_tap" for path in heads))
+    return {path for path in paths if not path.endswith(left)}
 
 
-def _read(variables: Mapping[str, tf.Variable]) -> tuple[float, float]:
-    low, high = (float(tf.convert_to_tensor(variables[name])) for name in ("min_var", "max_var"))
-    return low, high
+def read_taps(model: keras.Model, float_layers: Sequence[str] = ()) -> list[Tap]:
+    """The taps that rounded products with kernels read from."""
+    freed = {tap for layer in float_layers for tap in taps_around(layer)}
+    return [tap for path, tap in taps(model).items() if path.endswith(READ) and path not in freed]

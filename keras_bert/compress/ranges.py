@@ -1,10 +1,7 @@
 """The ranges of the activations: what quantization-aware training learns and export needs."""
 
 import contextlib
-import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import TypeVar
 
 import keras
@@ -13,8 +10,6 @@ import tensorflow as tf
 
 from keras_bert.layers.tap import Tap, taps_of
 from keras_bert.models.traces import forget_traces
-
-RANGES_FILE = "quantization.json"
 
 # Ends of the paths of taps behind an operation that must stay float, and the factor that keeps it so: the
 # TFLite converter makes an operation integer when all it reads and writes has a grid, unless a product that it
@@ -80,20 +75,6 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]]) 
         for path, transform in before.items():
             opened[path].transform = transform
         forget_traces(model)
-
-
-def save_ranges(ranges: Mapping[str, tuple[float, float]], folder: str | os.PathLike[str]) -> None:
-    """Writes `quantization.json` into an existing folder."""
-    content = {path: list(span) for path, span in ranges.items()}
-    (Path(folder) / RANGES_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
-
-
-def find_ranges(folder: str | os.PathLike[str]) -> Ranges | None:
-    """Reads what `save_ranges` wrote; None where there is nothing, as beside a model that stays float."""
-    path = Path(folder) / RANGES_FILE
-    if not path.is_file():
-        return None
-    return {name: (float(low), float(high)) for name, (low, high) in json.loads(path.read_text()).items()}
 
 
 def _rounding(low: float, high: float, factor: float | None) -> Callable[[tf.Tensor, bool], tf.Tensor]:

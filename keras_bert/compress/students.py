@@ -1,13 +1,16 @@
 """Where a student starts from."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
+import numpy as np
 
 from keras_bert.layers.block import Block, by_place
-from keras_bert.layers.embeddings import PositionEmbedding
+from keras_bert.layers.embeddings import PositionEmbedding, TokenEmbedding
 from keras_bert.models.encoder import config_of, has_layer
+
+_DENSE = ("kernel", "bias")
 
 # Layers outside the blocks that a student of the same width takes over as they are.
 _SHARED = (
@@ -32,16 +35,40 @@ def spread_layers(teacher: int, student: int) -> tuple[int, ...]:
     return tuple(-(-(index + 1) * teacher // student) - 1 for index in range(student))
 
 
-def initialize_from_teacher(student: keras.Model, teacher: keras.Model, layers: Sequence[int]) -> dict[str, str]:
+class Importance(NamedTuple):
+    """How much hangs on the parts of a block, see `measure_importance`.
+
+    Attributes:
+        heads: (heads,).
+        units: of the feed-forward layer (intermediate,).
+    """
+
+    heads: Any
+    units: Any
+
+
+def initialize_from_teacher(
+    student: keras.Model,
+    teacher: keras.Model,
+    layers: Sequence[int],
+    *,
+    importance: Sequence[Importance] | None = None,
+    piece_counts: Any = None,
+) -> dict[str, str]:
     """Starts a student as wide as its teacher from the teacher's layers (Sanh et al. 2019, section 3).
 
     The embeddings, the pooler and the head are copied, and of the teacher's blocks those that are named; of a teacher
-    whose layers share one block, that one.
+    whose layers share one block, that one. Of blocks with more heads or wider feed-forward layers than the student's
+    the parts that count most are copied; of a table of pieces where the student's has a rank, the product of two
+    matrices that is nearest to it.
 
     Args:
         student: with the teacher's head.
         teacher: trained.
         layers: for each block of the student a block of the teacher, counted from 0.
+        importance: of each block of the teacher, to choose its parts by; None where all of them are copied.
+        piece_counts: (vocabulary,), how often each piece stands in texts, by which errors of its vector are weighed;
+            None for all alike.
 
     Returns:
         Student's layer -> the layer of the teacher that it was copied from.
@@ -49,7 +76,7 @@ def initialize_from_teacher(student: keras.Model, teacher: keras.Model, layers: 
     Raises:
         ValueError: there is no such block, there are not as many as the student has, one model shares its layers and
             the other does not, the weights of two layers differ in shape, as they do when the models differ in width
-            or vocabulary, or the encoders differ in their number of heads or their variant.
+            or vocabulary, or the encoders differ in their number of heads, without `importance`, or their variant.
     """
     config, of = config_of(student), config_of(teacher)
     if len(layers) != config.num_layers or not all(0 <= layer < of.num_layers for layer in layers):
@@ -58,22 +85,30 @@ def initialize_from_teacher(student: keras.Model, teacher: keras.Model, layers: 
         )
     if config.num_layers > 1 and config.shared_layers != of.shared_layers:
         raise ValueError(f"shared_layers must be {of.shared_layers} as in the teacher, got {config.shared_layers}")
-    if config.num_heads != of.num_heads:
+    if config.num_heads != of.num_heads and importance is None:
         raise ValueError(f"num_heads must be {of.num_heads!r} as in the teacher, got {config.num_heads!r}")
     if config.variant not in (of.variant, of.variant and of.variant.of_layers(layers)):
         raise ValueError(f"variant must be {of.variant!r} as in the teacher, got {config.variant!r}")
     copied = {name: name for name in _SHARED if has_layer(student, name) and has_layer(teacher, name)}
     copied |= {f"block_{index}": f"block_{layer}" for index, layer in enumerate((0,) if of.shared_layers else layers)}
-    weights = {name: _take_over(student.get_layer(name), teacher.get_layer(kept)) for name, kept in copied.items()}
+    parts = dict(zip((f"block_{layer}" for layer in range(of.num_layers)), importance or (), strict=False))
+    weights = {
+        name: _take_over(student.get_layer(name), teacher.get_layer(kept), parts.get(kept), piece_counts)
+        for name, kept in copied.items()
+    }
     for name, values in weights.items():
         student.get_layer(name).set_weights(values)
     return copied
 
 
-def _take_over(layer: keras.layers.Layer, source: keras.layers.Layer) -> list[Any]:
+def _take_over(
+    layer: keras.layers.Layer, source: keras.layers.Layer, importance: Importance | None, piece_counts: Any
+) -> list[Any]:
     """The weights that the student's layer gets; of the positions only as many as it has."""
     if isinstance(layer, Block):
-        weights = layer.weights_from(source)
+        weights = layer.weights_from(source) if importance is None else _most_important(layer, source, importance)
+    elif isinstance(layer, TokenEmbedding) and layer.rank is not None and layer.rank != source.rank:
+        weights = [*factorize(np.asarray(source.matrix()), layer.rank, piece_counts)]
     else:
         # By name: beside the teacher's layer there may stand an adapter, which a student does not have.
         held = by_place(source)
@@ -84,3 +119,44 @@ def _take_over(layer: keras.layers.Layer, source: keras.layers.Layer) -> list[An
     if shapes != wanted:
         raise ValueError(f"{layer.name} must have weights like the teacher's {source.name}, {shapes}, got {wanted}")
     return weights
+
+
+def _most_important(layer: Any, source: Any, importance: Importance) -> list[Any]:
+    """The weights of a block with the heads and units that count most, in their old order."""
+    size, heads = source.attention.head_size, _highest(importance.heads, layer.attention.num_heads)
+    columns = (heads[:, None] * size + np.arange(size)).reshape(-1)
+    units = _highest(importance.units, layer.feed_forward.intermediate_size)
+    # Weight -> what of it is kept, along which axis.
+    kept = {f"attention/{name}/{kind}": (columns, -1) for name in ("query", "key", "value") for kind in _DENSE}
+    kept |= {f"feed_forward/intermediate/{kind}": (units, -1) for kind in _DENSE}
+    kept |= {"attention/output_projection/kernel": (columns, 0), "feed_forward/output_projection/kernel": (units, 0)}
+    held = {place: weight.numpy() for place, weight in by_place(source).items()}
+    weights = [(place, held[place]) for place in by_place(layer) if place in held]
+    return [weight.take(*kept[place]) if place in kept else weight for place, weight in weights]
+
+
+def _highest(values: Any, count: int) -> Any:
+    """The places of the highest values, rising."""
+    if count > len(values):
+        raise ValueError(f"a student must have at most {len(values)} heads or units of a teacher's layer, got {count}")
+    return np.sort(np.argsort(-np.asarray(values), kind="stable")[:count])
+
+
+def factorize(matrix: Any, rank: int, row_weights: Any = None) -> tuple[Any, Any]:
+    """The two matrices (rows, rank) and (rank, columns) whose product has the least squared error.
+
+    The second one spans the first right singular vectors of the matrix whose rows are scaled by the square roots of
+    their weights (Eckart and Young 1936); the first one is the matrix seen along them.
+
+    Args:
+        matrix: (rows, columns).
+        rank: below the number of columns.
+        row_weights: (rows,), how much a row's error counts, beside 1 each; None for no difference.
+    """
+    weights = 1.0 + (np.zeros(len(matrix)) if row_weights is None else np.asarray(row_weights, "float64"))
+    exact = matrix.astype("float64")
+    _, vectors = np.linalg.eigh((exact * weights[:, None]).T @ exact)
+    along = vectors[:, ::-1][:, :rank]
+    # A singular vector may point either way: the same bytes need one of them.
+    along = along * np.where(along[np.abs(along).argmax(axis=0), np.arange(rank)] < 0, -1.0, 1.0)
+    return (exact @ along).astype("float32"), along.T.astype("float32")

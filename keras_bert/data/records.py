@@ -9,12 +9,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from keras_bert.folders import FEATURES_FILE, LABELS_FILE
 from keras_bert.options.compression import Compression
 
-Value = bytes | float | Sequence[int]
+Value = bytes | float | Sequence[int] | np.ndarray[Any, np.dtype[np.float32]]
 
 _TENSORFLOW_NAMES: dict[Compression, str] = {"none": "", "gzip": "GZIP"}
 _CHUNK = 1 << 20
@@ -30,7 +31,7 @@ def serialize(features: dict[str, Value]) -> bytes:
     """One `tf.train.Example`; equal features give equal bytes.
 
     Args:
-        features: name -> bytes, one float, or whole numbers (a sequence or an array).
+        features: name -> bytes, one float, an array of floats, or whole numbers (a sequence or an array).
     """
     return tf.train.Example(
         features=tf.train.Features(feature={name: _feature(value) for name, value in features.items()})
@@ -42,6 +43,8 @@ def _feature(value: Value) -> tf.train.Feature:
         return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
     if isinstance(value, float):
         return tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return tf.train.Feature(float_list=tf.train.FloatList(value=value.reshape(-1)))
     return tf.train.Feature(int64_list=tf.train.Int64List(value=value))
 
 

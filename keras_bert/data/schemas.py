@@ -2,9 +2,9 @@
 
 from typing import Literal, NamedTuple
 
-Kind = Literal["tokens", "labels", "integer", "pair", "number"]
+Kind = Literal["tokens", "labels", "integer", "pair", "number", "answers"]
 """Of a feature: whole numbers along the tokens, or along them with a mark where there is none; one whole number; two;
-one float."""
+one float; as many floats as a model answers."""
 
 
 class Feature(NamedTuple):
@@ -24,6 +24,10 @@ class Feature(NamedTuple):
 _TOKENS = Feature("tokens", "int64, (length,): [CLS] text [SEP], or [CLS] text [SEP] second text [SEP]; not padded")
 _SEGMENTS = Feature("tokens", "int64, (length,): 0 up to the first [SEP], then 1")
 _ROW = "int64: the row, from 0, in the split's .jsonl.gz; a long one has several records"
+
+# What a teacher answers to a row, where `features.json` says under this name how many numbers that are, whether for
+# each token, and what stands for padding then: {"shape": [2], "along": true, "filling": -120.0}.
+TEACHER_ANSWERS = "teacher_answers"
 
 SCHEMAS: dict[str, dict[str, Feature]] = {
     "classification": {

@@ -1,5 +1,6 @@
 """Labelled rows -> batches: of each task the features that its schema names, checked and padded."""
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from keras_bert.data.batches import Batch, Batches, Parse
 from keras_bert.data.padding import INTEGER, INTEGERS, pad, pad_pair, plan_batches
 from keras_bert.data.record_store import RecordStore
 from keras_bert.data.records import RecordError, find_records, read_features, read_labels
-from keras_bert.data.schemas import SCHEMAS, Feature, Kind
+from keras_bert.data.schemas import SCHEMAS, TEACHER_ANSWERS, Feature, Kind
 from keras_bert.losses import IGNORED
 
 _PARSED: dict[Kind, Any] = {
@@ -20,6 +21,7 @@ _PARSED: dict[Kind, Any] = {
     "integer": INTEGER,
     "pair": tf.io.FixedLenFeature([2], tf.int64),
     "number": tf.io.FixedLenFeature([], tf.float32),
+    "answers": tf.io.RaggedFeature(tf.float32, row_splits_dtype=tf.int64),
 }
 
 
@@ -39,7 +41,8 @@ def task_batches(
     Each batch has token_ids, segment_ids, padding_mask (batch, length) int32 and, by the task that `features.json`
     names: for classification `label` (batch,) int32, for regression `value` (batch,) float32, for token classification
     `label` (batch, length) int32 with `IGNORED` where nothing is to be said, for question answering `positions`
-    (batch, 2) int32, for embedding `value` and the inputs of the second text as `second_...`. Without shuffling and
+    (batch, 2) int32, for embedding `value` and the inputs of the second text as `second_...`. Where a teacher answered
+    the rows, `teacher_answers` float32 are what `TaskObjective.run` gave for it. Without shuffling and
     buckets the rows stand in the order of the files.
 
     Args:
@@ -59,6 +62,9 @@ def task_batches(
     """
     content = read_features(folder)
     schema = {name: feature for name, feature in SCHEMAS[content["task"]].items() if feature.is_read}
+    answers = content.get(TEACHER_ANSWERS)
+    if answers is not None:
+        schema[TEACHER_ANSWERS] = Feature("answers", "")
     records = RecordStore(find_records(folder, f"{split}.tfrecord"))
     where, longest = f"{split}.tfrecord of {folder}", content["max_length"]
     for name, feature in schema.items():
@@ -70,7 +76,7 @@ def task_batches(
     order = {"shuffle": shuffle, "seed": seed, "drop_remainder": drop_remainder}
     along = [name for name, feature in schema.items() if name.endswith("token_ids")]
     reading = {"task": content["task"]}
-    parse = _parser(schema)
+    parse = _parser(schema, answers or {})
     return plan_batches(
         records,
         f"{split} of {folder}",
@@ -85,7 +91,7 @@ def task_batches(
     )
 
 
-def _parser(schema: Mapping[str, Feature]) -> Parse:
+def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any]) -> Parse:
     """From records to batches."""
     prefixes = [name.removesuffix("token_ids") for name in schema if name.endswith("token_ids")]
     features = {name: _PARSED[feature.kind] for name, feature in schema.items()}
@@ -98,11 +104,22 @@ def _parser(schema: Mapping[str, Feature]) -> Parse:
         for name, feature in schema.items():
             if feature.kind == "labels":
                 batch[name] = pad(rows[name], width, IGNORED)
+            elif feature.kind == "answers":
+                batch[name] = _as_answers(rows[name], width, **answers)
             elif feature.kind != "tokens":
                 batch[name] = rows[name] if feature.kind == "number" else tf.cast(rows[name], tf.int32)
         return batch
 
     return parse
+
+
+def _as_answers(
+    rows: tf.RaggedTensor, width: tf.Tensor | int, *, shape: Sequence[int], along: bool, filling: float
+) -> tf.Tensor:
+    """(batch, numbers) -> (batch, ...), or (batch, width, ...) where there are so many for each token."""
+    numbers = math.prod(shape) * (tf.cast(width, tf.int64) if along else 1)
+    flat = rows.to_tensor(filling, shape=tf.stack([rows.nrows(), numbers]))
+    return tf.reshape(flat, [-1, *([width] if along else []), *shape])
 
 
 def _check_range(records: RecordStore, where: str, feature: str, least: int, count: int) -> None:

@@ -22,6 +22,7 @@ def export_tflite(
     lengths: Sequence[int] = (32, 64, 128),
     ranges: Mapping[str, tuple[float, float]] | None = None,
     *,
+    half: bool = False,
     output: str = LOGITS,
 ) -> None:
     """Writes a model with one output as `.tflite`.
@@ -35,7 +36,8 @@ def export_tflite(
         path: the file to write.
         lengths: tokens of each signature.
         ranges: of the activations, what `QuantizationAware.finish` returned; kernels, token table and these
-            activations become int8. None writes a float32 file.
+            activations become int8. None writes a float file.
+        half: whether the weights are float16.
         output: the name of the output.
 
     Raises:
@@ -52,6 +54,9 @@ def export_tflite(
         if ranges is not None:
             # Without a representative data set this means: int8 where the graph says so, by its fake-quantizations.
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        if half:
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+            converter.target_spec.supported_types = [tf.float16]
         Path(path).write_bytes(converter.convert())
 
 

@@ -45,7 +45,7 @@ class FusedBlock:
         return tf.reshape(x, shape)
 
     def _context(self, rows: Any, bias: Any, shape: Any) -> Any:
-        """Rows (batch x length, hidden), bias (batch, 1, 1, length) -> what the heads read (batch x length, hidden)."""
+        """Rows (batch x length, hidden), bias (batch, 1, 1, length) -> what heads read (batch x length, attention)."""
         attention = self._attention
         parts = attention.query, attention.key, attention.value
         added = tf.concat([_float32(part.bias) for part in parts], axis=0)
@@ -54,7 +54,7 @@ class FusedBlock:
         query, key, value = tf.unstack(tf.transpose(split, (2, 0, 3, 1, 4)))
         scores = tf.matmul(query, key, transpose_b=True)
         context = tf.matmul(self._attend(scores, bias, _seed(attention.dropout)), value)
-        return tf.reshape(tf.transpose(context, (0, 2, 1, 3)), (-1, rows.shape[-1]))
+        return tf.reshape(tf.transpose(context, (0, 2, 1, 3)), (-1, attention.num_heads * attention.head_size))
 
     def _norm(self, x: Any, projected: Any, dense: Any, norm: Any, dropout: Any) -> Any:
         weights = _float32(dense.bias), _float32(norm.gamma), _float32(norm.beta)

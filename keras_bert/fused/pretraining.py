@@ -58,10 +58,12 @@ class FusedPretrainingObjective(FusedObjective):
 
         Where the head of masked tokens reads wider states, the matrix has further columns beside the token embedding.
         """
-        layers = ["token_embedding", *(["masked_token_columns"] if name == "masked" else [])]
-        tables = [self._model.get_layer(layer).embeddings for layer in layers if has_layer(self._model, layer)]
+        matrix = tf.convert_to_tensor(self._model.get_layer("token_embedding").matrix())
         bias = self._model.get_layer(f"{_HEADS[name]}_bias").bias
-        return tf.concat([table.value for table in tables], axis=1), tf.convert_to_tensor(bias.value)
+        if name == "masked" and has_layer(self._model, "masked_token_columns"):
+            columns = self._model.get_layer("masked_token_columns").embeddings
+            matrix = tf.concat([matrix, columns.value], axis=1)
+        return matrix, tf.convert_to_tensor(bias.value)
 
     def _over_vocabulary(self, name: str, states: dict[str, Any], batch: Batch, weights: Any) -> Sums:
         loss, right = masked_token_loss(

@@ -32,6 +32,7 @@ class SelfAttention(keras.layers.Layer):
         num_heads: attention heads.
         dropout: rate on the attention probabilities.
         initializer_range: standard deviation of the truncated normal initializer.
+        attention_size: width of all heads together; None for that of the states.
 
     Attributes:
         sees_all: whether the scores of all pairs of tokens pass `scores_tap` as one matrix a head, however long a text
@@ -41,32 +42,44 @@ class SelfAttention(keras.layers.Layer):
     sees_all: ClassVar[bool] = True
     taps: ClassVar[tuple[str, ...]] = ("query_tap", "scores_tap", "probabilities_tap", "context_tap")
 
-    def __init__(self, num_heads: int, dropout: float = 0.1, initializer_range: float = 0.02, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        num_heads: int,
+        dropout: float = 0.1,
+        initializer_range: float = 0.02,
+        attention_size: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.dropout_rate = dropout
         self.initializer_range = initializer_range
+        self.attention_size = attention_size
         for tap in self.taps:
             setattr(self, tap, Tap(tap))
         self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, values_shape: Any = None) -> None:
-        """Makes the query, key, value and output projections, each (hidden, hidden) but value's (values, hidden)."""
+        """Makes query and key (hidden, attention), value (values, attention), and the way back (attention, hidden)."""
         hidden_size = inputs_shape[-1]
         assert hidden_size is not None
-        self.head_size = hidden_size // self.num_heads
-        for name in ("query", "key", "value", "output_projection"):
-            self._add_projection(name, read=None if name != "value" or values_shape is None else values_shape[-1])
+        self.head_size = (self.attention_size or hidden_size) // self.num_heads
+        for name in ("query", "key"):
+            self._add_projection(name, read=hidden_size)
+        self._add_projection("value", read=hidden_size if values_shape is None else values_shape[-1])
+        self._add_projection("output_projection", write=hidden_size)
 
-    def _add_projection(self, name: str, use_bias: bool = True, read: int | None = None) -> None:
-        """A layer (read, hidden); of what it reads as wide as the states where nothing else is said."""
-        hidden_size = self.num_heads * self.head_size
-        dense = Dense(hidden_size, self.initializer_range, use_bias, name=name, dtype=self.dtype_policy)
-        dense.build((None, read or hidden_size))
+    def _add_projection(
+        self, name: str, use_bias: bool = True, read: int | None = None, write: int | None = None
+    ) -> None:
+        """A layer (read, write), each as wide as all heads together where nothing else is said."""
+        width = self.num_heads * self.head_size
+        dense = Dense(write or width, self.initializer_range, use_bias, name=name, dtype=self.dtype_policy)
+        dense.build((None, read or width))
         setattr(self, name, dense)
 
     def _split_heads(self, x: Any, shape: Any) -> Any:
-        """(batch, length, hidden), and its shape -> (batch, heads, length, head_size).
+        """(batch, length, attention), and the inputs' shape -> (batch, heads, length, head_size).
 
         The shape is read from the layer's inputs: where a bias is all zero, tf2onnx would drop what the
         projection's own shape is read from.
@@ -103,7 +116,7 @@ class SelfAttention(keras.layers.Layer):
     def _join_heads(self, context: Any, shape: Any, training: bool) -> Any:
         """(batch, heads, length, head_size) -> `shape`, the inputs'."""
         context = ops.transpose(self.context_tap(context, training), (0, 2, 1, 3))
-        return self.output_projection(ops.reshape(context, shape))
+        return self.output_projection(ops.reshape(context, (*shape[:2], self.num_heads * self.head_size)))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -112,4 +125,5 @@ class SelfAttention(keras.layers.Layer):
             "num_heads": self.num_heads,
             "dropout": self.dropout_rate,
             "initializer_range": self.initializer_range,
+            "attention_size": self.attention_size,
         }

@@ -1,5 +1,6 @@
 """Token, position and segment embeddings (Devlin et al. 2019, section 3, figure 2), and what may follow them."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,32 +18,55 @@ class TokenEmbedding(keras.layers.Layer):
 
     Args:
         vocabulary_size: rows of the table.
-        hidden_size: columns of the table.
+        hidden_size: width of the vectors.
         initializer_range: standard deviation of the truncated normal initializer.
+        rank: columns of the table, if a product with a second matrix, `factor` (rank, hidden_size), makes the vectors
+            of what is looked up: fewer weights, and the vectors lie in a space of this many dimensions. None for none.
 
     Attributes:
         adapter: a layer beside it, called with ids and vectors, whose answer takes the vectors' place.
         table_transform: applied to the table at every call when set. It belongs to whoever set it and is not saved.
     """
 
-    def __init__(self, vocabulary_size: int, hidden_size: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        vocabulary_size: int,
+        hidden_size: int,
+        initializer_range: float = 0.02,
+        rank: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
         self.hidden_size = hidden_size
         self.initializer_range = initializer_range
+        self.rank = rank
+        self.factor: Dense | None = None
         self.table_transform: Callable[[Any], Any] | None = None
         self.output_tap = Tap("output_tap")
         self.adapter: keras.layers.Layer | None = None
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Makes the table (vocabulary_size, hidden_size)."""
+        """Makes the table (vocabulary_size, rank or else hidden_size), and with a rank the factor."""
+        spread, columns = self.initializer_range, self.rank or self.hidden_size
         # Looked up first and cast then: of a large table few rows are read, and their gradients add up in float32.
         self.embeddings = self.add_weight(
             name="embeddings",
-            shape=(self.vocabulary_size, self.hidden_size),
-            initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+            shape=(self.vocabulary_size, columns),
+            initializer=keras.initializers.TruncatedNormal(stddev=spread),
             autocast=False,
         )
+        if self.rank is not None:
+            # So spread, the vectors are as large as those of a table without a rank.
+            self.factor = Dense(
+                self.hidden_size, 1 / math.sqrt(columns), use_bias=False, name="factor", dtype=self.dtype_policy
+            )
+            self.factor.build((None, columns))
+
+    def matrix(self) -> Any:
+        """The vectors of all pieces (vocabulary_size, hidden_size)."""
+        table = ops.convert_to_tensor(self.embeddings)
+        return table if self.factor is None else ops.matmul(table, ops.convert_to_tensor(self.factor.kernel))
 
     def call(self, inputs: Any, reverse: bool = False, training: bool = False) -> Any:
         """Ids (...) -> vectors (..., hidden); with `reverse`, vectors (..., hidden) -> scores (..., vocabulary).
@@ -53,8 +77,12 @@ class TokenEmbedding(keras.layers.Layer):
         if reverse:
             if inputs.shape[-1] != self.hidden_size:
                 inputs = inputs[..., : self.hidden_size]
+            if self.factor is not None:
+                inputs = ops.matmul(inputs, ops.transpose(ops.cast(self.factor.kernel, inputs.dtype)))
             return ops.matmul(inputs, ops.transpose(ops.cast(table, inputs.dtype)))
         vectors = self.output_tap(ops.cast(ops.take(table, inputs, axis=0), self.compute_dtype), training)
+        if self.factor is not None:
+            vectors = self.factor(vectors, training=training)
         return vectors if self.adapter is None else self.adapter(inputs, vectors, training=training)
 
     def get_config(self) -> dict[str, Any]:
@@ -64,6 +92,7 @@ class TokenEmbedding(keras.layers.Layer):
             "vocabulary_size": self.vocabulary_size,
             "hidden_size": self.hidden_size,
             "initializer_range": self.initializer_range,
+            "rank": self.rank,
         }
 
 

@@ -26,6 +26,7 @@ class EncoderBlock(Block):
         attention_dropout: rate on the attention probabilities.
         layer_norm_epsilon: added to the variance.
         initializer_range: standard deviation of the truncated normal initializer.
+        attention_size: width of all heads together; None for that of the states.
         attention: in place of `SelfAttention`, for subclasses alone, as it is not saved; one that gives it more
             inputs has a `call` of its own.
 
@@ -44,6 +45,7 @@ class EncoderBlock(Block):
         attention_dropout: float = 0.1,
         layer_norm_epsilon: float = 1e-12,
         initializer_range: float = 0.02,
+        attention_size: int | None = None,
         attention: keras.layers.Layer | None = None,
         **kwargs: Any,
     ) -> None:
@@ -56,11 +58,12 @@ class EncoderBlock(Block):
             "attention_dropout": attention_dropout,
             "layer_norm_epsilon": layer_norm_epsilon,
             "initializer_range": initializer_range,
+            "attention_size": attention_size,
         }
         self.training_call: Callable[[Any, Any], Any] | None = None
         policy = self.dtype_policy
         self.attention: Any = attention or SelfAttention(
-            num_heads, attention_dropout, initializer_range, name="attention", dtype=policy
+            num_heads, attention_dropout, initializer_range, attention_size, name="attention", dtype=policy
         )
         self.feed_forward = FeedForward(
             intermediate_size, activation, initializer_range, name="feed_forward", dtype=policy
@@ -139,5 +142,5 @@ class VariantEncoderBlock(EncoderBlock):
 
 _SETTINGS = (
     *("num_heads", "intermediate_size", "activation", "dropout", "attention_dropout"),
-    *("layer_norm_epsilon", "initializer_range"),
+    *("layer_norm_epsilon", "initializer_range", "attention_size"),
 )

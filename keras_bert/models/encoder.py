@@ -140,6 +140,7 @@ def config_of(model: keras.Model) -> EncoderConfig:
         num_layers=max(len(blocks), calls),
         hidden_size=tokens.hidden_size if projection is None else projection.hidden_size,
         embedding_size=None if projection is None else tokens.hidden_size,
+        embedding_rank=tokens.rank,
         shared_layers=calls > 1,
         vocabulary_size=tokens.vocabulary_size,
         max_length=positions.max_length,

@@ -91,5 +91,5 @@ def _tables(model: keras.Model) -> dict[str, keras.layers.Layer]:
 def _disentangle(own: keras.layers.Layer, other: keras.layers.Layer) -> None:
     """From here on a table is that of another layer, which no gradient reaches, plus what it holds: nothing yet."""
     other.embeddings.assign(own.embeddings)
-    own.embeddings.assign(ops.zeros_like(own.embeddings))
+    own.embeddings.assign(ops.zeros_like(own.embeddings.value))
     own.table_transform = lambda difference: ops.add(difference, ops.stop_gradient(other.embeddings))

@@ -16,11 +16,12 @@ class DistillationObjective:
 
     Args:
         objective: of the task.
-        teacher: from the same inputs to the same kind of outputs; it is not trained.
+        teacher: from the same inputs to the same kind of outputs; it is not trained. None where batches hold what it
+            answers, as `teacher_answers`.
         distillation: temperature, and the share of the true labels.
     """
 
-    def __init__(self, objective: TaskObjective, teacher: keras.Model, distillation: Distillation) -> None:
+    def __init__(self, objective: TaskObjective, teacher: keras.Model | None, distillation: Distillation) -> None:
         self._objective, self._teacher, self._distillation = objective, teacher, distillation
 
     def weights(self, batch: Batch) -> dict[str, Any]:
@@ -28,10 +29,11 @@ class DistillationObjective:
         return self._objective.weights(batch)
 
     def identity(self) -> dict[str, Any]:
-        """The task's objective, the settings and the digest of the teacher's weights."""
+        """The task's objective, the settings and the digest of the teacher's weights, unless the rows tell of it."""
         task = {f"task.{name}": value for name, value in self._objective.identity().items()}
         settings = dataclasses.asdict(self._distillation)
-        return {"class": type(self).__name__, **task, **settings, "teacher": digest_weights(self._teacher)}
+        digest = None if self._teacher is None else digest_weights(self._teacher)
+        return {"class": type(self).__name__, **task, **settings, "teacher": digest}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """Sums and weights of all that the task measures, with `loss` that of both, and of `teacher_distance`.
@@ -42,6 +44,8 @@ class DistillationObjective:
             training: whether the student's dropout is on.
         """
         outputs = self._objective.run(model, batch, training)
+        if self._teacher is None:
+            return self.measure(outputs, batch["teacher_answers"], batch)
         return self.measure(outputs, self._objective.run(self._teacher, batch, training=False), batch)
 
     def measure(self, outputs: Any, wanted: Any, batch: Batch) -> Sums:

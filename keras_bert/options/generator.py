@@ -54,6 +54,8 @@ class Generator:
         Raises:
             ValueError: it would be larger than the discriminator, or has no such shape.
         """
+        rank = discriminator.embedding_rank
+        check("EncoderConfig", "embedding_rank", rank is None, "be left out with a generator", rank)
         share = self.size if self.hidden_size is None else self.hidden_size / discriminator.hidden_size
         heads = self.num_heads or max(1, round(discriminator.num_heads * share))
         sizes: dict[str, Any] = {
@@ -69,4 +71,6 @@ class Generator:
         check("Generator", "num_heads", whole, f"divide hidden_size={sizes['hidden_size']}", heads)
         width = discriminator.embedding_size or discriminator.hidden_size
         projects = self.sharing != "none" and width != sizes["hidden_size"]
-        return dataclasses.replace(discriminator, **sizes, embedding_size=width if projects else None)
+        return dataclasses.replace(
+            discriminator, **sizes, embedding_size=width if projects else None, attention_size=None
+        )

@@ -1,27 +1,22 @@
 """What all tasks share: a model with its tokenizer, from a user's texts to a user's answers."""
 
 import abc
-import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import keras
 import numpy as np
 
-from keras_bert.adaptation.adapter import Adapter
-from keras_bert.adaptation.files import write_adapter
 from keras_bert.checks import check
 from keras_bert.folders import ADAPTER_FOLDER, INPUT_NAMES, LOGITS, MODEL_FILE, TASK_FILE, staged_files
 from keras_bert.models.encoder import config_of, encoder_of
 from keras_bert.models.saving import save_model
-from keras_bert.models.traces import forget_traces
 from keras_bert.objectives.base import TaskObjective
-from keras_bert.options.adaptation import Adaptation, Prompt
 from keras_bert.row_limits import rows_at_once
+from keras_bert.tasks.adaptable import Adaptable
 from keras_bert.tasks.checks import as_texts, check_same_length
 
 if TYPE_CHECKING:
@@ -53,7 +48,7 @@ class Runtime(Protocol):
         """The outputs (batch, ...) for a batch of inputs."""
 
 
-class Task(abc.ABC):
+class Task(Adaptable):
     """A Keras model with a tokenizer, and the settings with which its outputs become answers.
 
     `model` is plain Keras: compile it with `loss()` and `metrics()`, fit it on what `examples` returns. An exported
@@ -87,8 +82,6 @@ class Task(abc.ABC):
     def __init__(self, model: "keras.Model | Runtime", tokenizer: "BaseTokenizer", *, max_length: int) -> None:
         self.model: Any = model
         self.tokenizer = tokenizer
-        self.adapter: Adapter | None = None
-        """What was trained beside the encoder, if it has not become part of the weights."""
         self.positions: int = model.max_length if not isinstance(model, keras.Model) else self._check_vocabulary()
         """The most tokens that the model can take."""
         rule = f"be between 3 and the model's {self.positions} positions"
@@ -135,60 +128,6 @@ class Task(abc.ABC):
         if same.ndim == 1:
             return same.astype("float64")
         return (same * padding_mask).sum(axis=1) / np.maximum(padding_mask.sum(axis=1), 1)
-
-    def adapt(self, adaptation: Adaptation) -> Adapter:
-        """Freezes the encoder: from here on training changes a few new weights, see `Adapter`, and the head.
-
-        Call it before `compile`. The adapter stays attached; `merge_adapter`, or its `detach`, ends that.
-
-        Raises:
-            ValueError: the task has an adapter, or the encoder no place for this one.
-        """
-        check(type(self).__name__, "adapter", self.adapter is None, "be None before another is trained", self.adapter)
-        adapter = Adapter(self.model, adaptation)
-        if isinstance(adaptation, Prompt):
-            room = self.positions - adaptation.tokens
-            rule = f"leave room for max_length={self.max_length} in the encoder's {self.positions} positions"
-            check("Prompt", "tokens", self.max_length <= room, rule, adaptation.tokens)
-        adapter.attach()
-        self.adapter = adapter
-        forget_traces(self.model)
-        return adapter
-
-    def drop_adapter(self) -> None:
-        """The encoder is as it was before `adapt`; the head stays as it is.
-
-        Raises:
-            ValueError: there is no adapter.
-        """
-        if self.adapter is None:
-            raise ValueError(f"{type(self).__name__}.adapter must be there to be dropped, got None")
-        if self.adapter.attached:
-            self.adapter.detach()
-        self.adapter = None
-        forget_traces(self.model)
-
-    def merge_adapter(self) -> None:
-        """The encoder's own weights say the same without it, for good.
-
-        Raises:
-            ValueError: there is none, or it is one that cannot be merged.
-        """
-        if self.adapter is None:
-            raise ValueError(f"{type(self).__name__}.adapter must be there to be merged, got None")
-        self.adapter.merge()
-        self.adapter = None
-        forget_traces(self.model)
-
-    def save_adapter(self, folder: str | os.PathLike[str]) -> None:
-        """Writes what was trained, without the encoder; `load_adapter` reads it.
-
-        Raises:
-            ValueError: the task has no adapter.
-        """
-        if self.adapter is None:
-            raise ValueError(f"{type(self).__name__}.adapter must be there to be saved, got None")
-        write_adapter(self.adapter, Path(folder), {"task": self.name, **self.settings(), **self.head()})
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments but the first two, as plain values for `task.json`."""
@@ -330,10 +269,6 @@ class Task(abc.ABC):
                 for place, row in enumerate(chosen):
                     answers[row] = keras.tree.map_structure(lambda output, place=place: output[place], outputs)
         return answers
-
-    def _adapted(self, wanted: bool = True) -> AbstractContextManager[None]:
-        """Within it the model answers with its adapter, if it has one; or without it."""
-        return contextlib.nullcontext() if self.adapter is None else self.adapter.active(wanted)
 
 
 def _as_rows(texts: Sequence[str], pairs: Sequence[str] | None) -> tuple[list[str], list[str] | None]:

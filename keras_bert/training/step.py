@@ -48,6 +48,7 @@ class TrainingStep:
         steps: optimizer steps in all, as `Training.count_steps` tells.
         strategy: where to run; the current one if None.
         variables: others than the model's that training changes, and an interrupted training must have again.
+        after_step: called with a step's number, from 1, when its weights are there, and before their running mean is.
 
     Attributes:
         devices: where it runs.
@@ -64,12 +65,13 @@ class TrainingStep:
         steps: int,
         strategy: tf.distribute.Strategy | None = None,
         variables: Sequence[tf.Variable] = (),
+        after_step: Callable[[int], None] | None = None,
     ) -> None:
         self.model, self.objective, self.training, self.steps = model, objective, training, steps
         self.strategy = strategy or tf.distribute.get_strategy()
         self.devices = Devices(self.strategy)
         self.loss_scale = LossScale() if training.precision == "float16" else None
-        self._variables = variables
+        self._variables, self._after_step = variables, after_step
         self._used: list[int] = []
         self.fresh_step, self._shapes = 0, set[tuple[Any, ...]]()
         with self.strategy.scope():
@@ -211,6 +213,9 @@ class TrainingStep:
         else:
             total, norm = self._run_whole(parts[0])
             sums = [total]
+        if self._after_step is not None:
+            with self.strategy.scope():
+                self._after_step(number)
         if self.training.ema and (self.loss_scale is None or np.isfinite(float(norm))):
             with self.strategy.scope():
                 self._mean.update(number)

@@ -43,6 +43,10 @@ class StepResult:
     worked: float = 0.0
 
 
+class BrokenError(Exception):
+    """A step broke where a run is a part of something larger; the message says which."""
+
+
 @dataclasses.dataclass(frozen=True)
 class RunResult:
     """What became of a run.

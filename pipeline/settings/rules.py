@@ -10,6 +10,7 @@ from components.scoring.base import choose_metric
 from components.scoring.registry import TASK_SCORING
 from keras_bert.options.generator import AT_MOST
 from keras_bert.options.imitation import OF_EMBEDDINGS
+from keras_bert.options.transfer import OF_SINGLE_TEXTS
 from keras_bert.variants.disentangled import Disentangled
 from pipeline.settings.schema import Settings
 
@@ -28,8 +29,12 @@ _NEEDS = {
     "pooling": "examples",
     "fine_tuning": "examples",
     "adaptation": "examples",
+    "fitted_vocabulary": "examples",
     "student": "examples",
     "distillation": "student",
+    "transfer": "student",
+    "unlabelled": "student",
+    "pruning": "examples",
     "quantization": "examples",
     "export": "examples",
     "evaluation": "examples",
@@ -63,10 +68,15 @@ def check_tables(settings: Settings) -> None:
     for name in _OF_QUESTIONS:
         if name in given and task != "question_answering":
             raise InputError(f"{name} must be left out but for question_answering, got it for {task}")
+    if settings.quantization is not None and "tflite" not in settings.export.runtimes:
+        rule = "be left out where export.runtimes has no 'tflite', as no other runtime runs its files"
+        raise InputError(f"quantization must {rule}, got {list(settings.export.runtimes)}")
     _check_objective(settings)
     _check_short_length(settings)
     _check_student_shape(settings)
     _check_last_seed(settings)
+    if settings.unlabelled is not None and task not in OF_SINGLE_TEXTS:
+        raise InputError(f"unlabelled must be left out but for {' and '.join(OF_SINGLE_TEXTS)}, got it for {task}")
     for name in OF_EMBEDDINGS:
         weight = getattr(settings.distillation, name)
         if weight and task != "embedding":
@@ -86,7 +96,7 @@ def check_data(settings: Settings) -> None:
     _check_layers(settings)
     _check_imitation(settings)
     _check_generator_size(settings)
-    for source in (settings.corpus, settings.examples):
+    for source in (settings.corpus, settings.examples, settings.unlabelled):
         if source is not None:
             source.check()
     _check_metric(settings)
@@ -208,7 +218,7 @@ def _check_short_length(settings: Settings) -> None:
 
 
 def _check_last_seed(settings: Settings) -> None:
-    for name in ("fine_tuning", "distillation", "quantization"):
+    for name in ("fine_tuning", "distillation", "pruning", "quantization"):
         table = getattr(settings, name)
         if table is not None and table.seed + settings.seeds > 2**32:
             raise InputError(f"{name}.seed must leave room for {settings.seeds} seeds below 2^32, got {table.seed}")

@@ -26,9 +26,12 @@ from keras_bert.options.imitation import Imitation
 from keras_bert.options.masking import Masking
 from keras_bert.options.pooling import Pooling
 from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.pruning import Pruning
+from keras_bert.options.quantization import Quantization
 from keras_bert.options.selection import Selection
 from keras_bert.options.student import Student
 from keras_bert.options.training import Precision, Training
+from keras_bert.options.transfer import Transfer
 from keras_bert.options.vocabulary import VocabularyKind
 from keras_bert.variants.base import Variant
 from keras_bert.variants.registry import VARIANTS
@@ -65,6 +68,25 @@ class VocabularySettings:
         # Of bytes, one piece each, and the special tokens.
         least = 261 if self.kind == "bpe" else 100
         check("VocabularySettings", "size", self.size >= least, f"be at least {least}", self.size)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FittedVocabulary:
+    """Which pieces of a vocabulary stay where the examples' texts decide.
+
+    Attributes:
+        size: the most pieces; None for all that stand in training rows.
+        min_count: how often a piece must stand there, without a size.
+    """
+
+    size: int | None = None
+    min_count: int = 1
+
+    def __post_init__(self) -> None:
+        check("FittedVocabulary", "size", self.size is None or self.size >= 100, "be at least 100", self.size)
+        check("FittedVocabulary", "min_count", self.min_count >= 1, "be at least 1", self.min_count)
+        once = self.size is None or self.min_count == 1
+        check("FittedVocabulary", "min_count", once, "be left out beside size", self.min_count)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -155,11 +177,32 @@ class DistillationSettings(AnswersSettings, Imitation):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class QuantizationSettings(AnswersSettings):
-    """How a model trains on while its weights and activations are rounded; its teacher is its float self."""
+class PruningSettings(AnswersSettings, Pruning):
+    """Which weights become zero, and how the others learn to do without them."""
+
+    epochs: float = 1.0
+    learning_rate: float = 5e-5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        Pruning.__post_init__(self)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class QuantizationSettings(AnswersSettings, Quantization):
+    """How a model is rounded, and trains on meanwhile; its teacher is its float self.
+
+    Attributes:
+        post_training: whether it is rounded as it is, without a training.
+    """
 
     epochs: float = 1.0
     learning_rate: float = 2e-5
+    post_training: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        Quantization.__post_init__(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -215,6 +258,7 @@ class Settings(pydantic.BaseModel):
     ) = None
     cleaning: Cleaning = Cleaning()
     vocabulary: VocabularySettings = VocabularySettings()
+    fitted_vocabulary: FittedVocabulary | None = None
     masking: Masking = Masking()
     pretraining_rows: PretrainingRowsSettings = PretrainingRowsSettings()
     encoder: EncoderSettings | None = None
@@ -236,7 +280,10 @@ class Settings(pydantic.BaseModel):
     fine_tuning: FineTuningSettings = FineTuningSettings()
     adaptation: Annotated[Adaptation | None, pydantic.PlainValidator(by_kind(ADAPTATIONS))] = None
     student: Student | None = None
+    transfer: Transfer | None = None
+    unlabelled: TextSource | None = None
     distillation: DistillationSettings = DistillationSettings()
+    pruning: PruningSettings | None = None
     quantization: QuantizationSettings | None = None
     export: Export = Export()
     evaluation: Thresholds = Thresholds()

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pipeline.views.reports import save_figure
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -11,9 +13,9 @@ FILES = ("loss_over_compute.svg", "loss_over_compute.png")
 
 # After Okabe and Ito (2008) and Tol (2021), of several lightnesses, which are left of them in grey; marks and names
 # at the ends tell the rest. The baseline is black.
-_COLORS = ("#332288", "#0072B2", "#AA4499", "#009E73", "#D55E00", "#56B4E9", "#CC9900", "#999999")
-_MARKERS = "oDsv^P<>X"
-_STYLE: dict[Any, Any] = {
+COLORS = ("#332288", "#0072B2", "#AA4499", "#009E73", "#D55E00", "#56B4E9", "#CC9900", "#999999")
+MARKERS = "oDsv^P<>X"
+STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.5,
     "axes.spines.top": False,
@@ -29,7 +31,7 @@ _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
 }
 # Of the axis: from there on its ends are so far apart that equal factors tell more than equal steps.
-_LOGARITHMIC_FROM = 10.0
+LOGARITHMIC_FROM = 10.0
 # Between the labels at the ends of two lines, in points.
 _LINE_HEIGHT = 11.5
 
@@ -55,7 +57,7 @@ def draw_losses(content: Mapping[str, Any], folder: Path) -> list[Path]:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(11.0, 4.4), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
         unit = "bits_a_byte" if content["pieces_differ"] else "loss"
@@ -68,28 +70,24 @@ def draw_losses(content: Mapping[str, Any], folder: Path) -> list[Path]:
         if any(each["unlike"] for each in lines.values()):
             text = f"dashed: other predictions than {content['baseline']}'s; heights do not compare"
             left.set_title(text, loc="left", fontsize=8.5, color="#555555")
-        files = [folder / name for name in FILES]
-        for file in files:
-            # No date: equal comparisons give equal files.
-            figure.savefig(file, dpi=160, metadata={"Date": None} if file.suffix == ".svg" else {"Software": None})
-    return files
+        return save_figure(figure, folder, FILES)
 
 
 def _draw(
     axes: "Axes", lines: Mapping[str, Mapping[str, Any]], baseline: str, across: str, scale: float, unit: str
 ) -> None:
     places = [entry[across] / scale for each in lines.values() for entry in each["curve"]]
-    _set_ticks(axes, is_logarithmic=max(places) >= _LOGARITHMIC_FROM * min(places))
+    set_ticks(axes, is_logarithmic=max(places) >= LOGARITHMIC_FROM * min(places))
     ends = []
     for number, (name, each) in enumerate(lines.items()):
         curve = [(entry[across] / scale, entry[unit]) for entry in each["curve"]]
-        color = "black" if name == baseline else _COLORS[(number - 1) % len(_COLORS)]
+        color = "black" if name == baseline else COLORS[(number - 1) % len(COLORS)]
         axes.plot(
             *zip(*curve, strict=True),
             color=color,
             linewidth=2.2 if name == baseline else 1.5,
             linestyle=(0, (4, 2)) if each["unlike"] else "-",
-            marker=_MARKERS[number % len(_MARKERS)],
+            marker=MARKERS[number % len(MARKERS)],
             markersize=4.5,
             markeredgecolor="white",
             markeredgewidth=0.6,
@@ -101,7 +99,8 @@ def _draw(
     _label(axes, sorted(ends, key=lambda end: end.y))
 
 
-def _set_ticks(axes: "Axes", *, is_logarithmic: bool) -> None:
+def set_ticks(axes: "Axes", *, is_logarithmic: bool) -> None:
+    """Few marks below, with short numbers, at equal steps or at equal factors."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
     if is_logarithmic:

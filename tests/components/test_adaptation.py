@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -97,8 +96,9 @@ def test_an_adapter_that_cannot_be_merged_goes_into_the_files(
     distill(teacher=model, examples=examples, student=student, shape=Student(num_layers=1), training=TRAINING)
     assert student.counts["layers_from_teacher"] == 1
     assert read_model(student).adapter is None
-    with mock.patch("components.quantize.CALIBRATION_BATCHES", 2):
-        quantize(student=model, examples=examples, quantized=quantized, training=TRAINING)
+    quantize(
+        student=model, examples=examples, quantized=quantized, quantization=tuning_job.QUANTIZATION, training=TRAINING
+    )
     export_model(model=quantized, examples=examples, edge=edge, export=Export(lengths=(16,)))
     task = read_model(quantized)
     assert task.adapter is not None

@@ -92,7 +92,7 @@ def test_a_student_is_the_same_task_with_the_same_settings_and_head(task: str) -
 
 
 @pytest.mark.parametrize(
-    "shape", [Student(hidden_size=4), Student(num_heads=4), Student(intermediate_size=8, num_layers=1)]
+    "shape", [Student(hidden_size=4), Student(num_heads=4), Student(intermediate_size=16, num_layers=1)]
 )
 def test_one_of_another_shape_starts_from_random_weights(teacher: Task, shape: Student) -> None:
     student, copied = make_student(teacher, shape)
@@ -107,9 +107,51 @@ def test_one_of_another_shape_starts_from_random_weights(teacher: Task, shape: S
     assert not np.array_equal(weights(student, "classifier")[0], weights(teacher, "classifier")[0])
 
 
+def rows_of(teacher: Task) -> list[dict[str, Any]]:
+    mask = np.array([[1] * 12, [1] * 6 + [0] * 6])
+    inputs = {"token_ids": np.array([[2, 5, 6, 3] * 3] * 2) * mask, "segment_ids": 0 * mask, "padding_mask": mask}
+    return [{**inputs, "label": np.array([0, 1])}]
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Student(num_heads=1),
+        Student(intermediate_size=8, layers=(1,)),
+        Student(num_heads=1, intermediate_size=4, embedding_rank=3),
+    ],
+)
+def test_one_with_fewer_parts_starts_from_those_that_count(teacher: Task, shape: Student) -> None:
+    student, copied = make_student(teacher, shape, rows_of(teacher))
+    config = config_of(student.model)
+    assert copied == config.num_layers
+    assert (config.hidden_size, config.head_size) == (8, 4)
+    assert config.intermediate_size == (shape.intermediate_size or 12)
+    assert config.embedding_rank == shape.embedding_rank
+    theirs = weights(teacher, "block_1")
+    # Each weight of a block is a part of the teacher's.
+    for ours, whole in zip(weights(student, f"block_{copied - 1}"), theirs, strict=True):
+        assert np.isin(ours, whole).all()
+    # A student of such a teacher keeps what it has.
+    again, copied = make_student(student, Student(num_layers=1))
+    assert copied == 1
+    assert config_of(again.model).attention_size == config.attention_size
+
+
+def test_a_shared_block_does_not_lose_parts() -> None:
+    teacher = build("classification", num_layers=2, shared_layers=True)
+    student, copied = make_student(teacher, Student(intermediate_size=8), rows_of(teacher))
+    assert copied == 0
+    assert config_of(student.model).shared_layers
+
+
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
+        (
+            Student(embedding_rank=8),
+            "student: EncoderConfig.embedding_rank must be below 8, the width of the vectors, got 8",
+        ),
         (Student(layers=(2,)), "student: layers must name 1 of the teacher's 2 from 0 on, got [2]"),
         (Student(num_layers=3), "student: a student must have 1 to 2 of the teacher's layers, got 3"),
         (Student(hidden_size=5), "student: EncoderConfig.hidden_size must be a multiple of num_heads=2, got 5"),

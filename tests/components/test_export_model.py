@@ -19,7 +19,7 @@ from tests.keras_bert.compress import tiny
 @pytest.fixture(scope="module")
 def student(tmp_path_factory):
     from keras_bert.compress.quantize import QuantizationAware
-    from keras_bert.compress.ranges import save_ranges
+    from keras_bert.compress.rounding import Rounding, save_rounding
     from keras_bert.tasks.classification import Classification
     from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
 
@@ -30,17 +30,17 @@ def student(tmp_path_factory):
     pieces = [*SPECIAL_TOKENS, *(f"piece{number}" for number in range(50 - len(SPECIAL_TOKENS)))]
     tokenizer = Tokenizer(pieces, lowercase=True)
     Classification(model, tokenizer, labels=["no", "yes"], max_length=tiny.LENGTH).save(folder)
-    save_ranges(ranges, folder)
+    save_rounding(Rounding("mixed_wi8_ai8", ranges), folder)
     Model(folder).seal({})
     return Model(folder)
 
 
 @pytest.fixture(scope="module")
 def float_model(student, tmp_path_factory):
-    from keras_bert.compress.ranges import RANGES_FILE
+    from keras_bert.compress.rounding import ROUNDING_FILE
 
     folder = tmp_path_factory.mktemp("float") / "model"
-    shutil.copytree(student.path, folder, ignore=shutil.ignore_patterns(RANGES_FILE, "manifest.json"))
+    shutil.copytree(student.path, folder, ignore=shutil.ignore_patterns(ROUNDING_FILE, "manifest.json"))
     Model(folder).seal({})
     return Model(folder)
 
@@ -108,14 +108,21 @@ def test_a_file_that_says_something_else_is_not_published(float_model, examples,
 def test_an_int8_file_may_differ_as_far_as_rounding_moves_the_answers(
     student, examples, edge, monkeypatch, kept, agreed, passes
 ):
-    from keras_bert.compress.ranges import find_ranges
+    from keras_bert.compress.rounding import find_rounding
     from keras_bert.export.check import ParityError
     from keras_bert.tasks.classification import Classification
 
     # Rounded against float, then the file against the rounded model, then against float.
     told = iter((kept, agreed, 0.5))
     monkeypatch.setattr(Classification, "agreement", lambda *_: np.full(64, next(told)))
-    given = (read_model(student), find_ranges(student.path), _read_rows(examples, 64), edge, ["model.tflite"], 0.98)
+    given = (
+        read_model(student),
+        find_rounding(student.path),
+        _read_rows(examples, "validation", 64),
+        edge,
+        ["model.tflite"],
+        0.98,
+    )
     expected = contextlib.nullcontext() if passes else pytest.raises(ParityError, match=rf"to at least 0\.9.* {agreed}")
     with expected:
         assert _compare(*given)["model.tflite"]["agreement_of_rounded_and_float_model"] == pytest.approx(kept)

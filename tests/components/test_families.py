@@ -2,7 +2,6 @@
 
 import functools
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -51,8 +50,13 @@ def test_from_a_checkpoint_to_files(family: str, tmp_path: Path) -> None:
             pooling="mean",
         )
         distill(teacher=teacher, examples=examples, student=student, shape=Student(num_layers=1), training=TRAINING)
-        with mock.patch("components.quantize.CALIBRATION_BATCHES", 2):
-            quantize(student=teacher, examples=examples, quantized=quantized, training=TRAINING)
+        quantize(
+            student=teacher,
+            examples=examples,
+            quantized=quantized,
+            quantization=tuning_job.QUANTIZATION,
+            training=TRAINING,
+        )
     finally:
         tf.config.run_functions_eagerly(False)
     assert student.counts["layers_from_teacher"] == 1

@@ -32,7 +32,9 @@ def edge_model(path: Path, content: str = "model") -> Artifact:
     files = dict.fromkeys(EDGE_FILES, content)
     files["labels.json"] = '["no", "yes"]'
     files["task.json"] = json.dumps({"task": "classification", "labels": ["no", "yes"], "max_length": 64})
-    files["recipe.json"] = json.dumps({"model.tflite": {"lengths": [32, 64]}, "model.onnx": {"lengths": [64]}})
+    numbers = {"weights": "int8", "activations": "int8"}
+    recipe = {"model.tflite": {**numbers, "lengths": [32, 64]}, "model.onnx": {"lengths": [64]}}
+    files["recipe.json"] = json.dumps(recipe)
     # Beside an int8 file it stays behind.
     files["model_float32.tflite"] = content
     return seal(EdgeModel(path), files)

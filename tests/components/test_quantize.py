@@ -1,15 +1,26 @@
 """Quantization-aware training of every task: weights on int8 grids, ranges for the activations, the answers kept."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from components.artifacts.edge_model import EdgeModel
+from components.artifacts.model import Model
+from components.dsl.errors import InputError
 from components.examples.registry import read_rows
+from components.export_model import export_model
+from components.quantize import quantize
+from components.training.model_folder import read_model
 from components.training.null_thresholds import tune_threshold
-from keras_bert.compress.ranges import find_ranges, fixed_ranges, sublayers, taps
+from keras_bert.compress.ranges import sublayers, taps
+from keras_bert.compress.rounding import find_rounding, rounded
 from keras_bert.layers.dense import Dense
+from keras_bert.options.export import Export
+from keras_bert.options.quantization import Quantization, RecipeName
 from tests.components import tuning_job
 from tests.components.tuning_job import Line
 
@@ -34,8 +45,10 @@ def test_weights_are_on_grids_and_activations_have_ranges(line: Lines, task: str
         for column in kernel.T:
             steps = steps_of(column)
             np.testing.assert_allclose(steps, steps.round(), atol=1e-3)
-    ranges = find_ranges(found.quantized.path)
-    assert ranges is not None
+    rounding = find_rounding(found.quantized.path)
+    assert rounding is not None
+    assert rounding.recipe == "mixed_wi8_ai8"
+    ranges = rounding.ranges
     assert set(ranges) <= set(taps(network))
     assert all(low <= 0 <= high and low < high for low, high in ranges.values())
     counts = found.quantized.manifest()["counts"]
@@ -50,9 +63,11 @@ def test_rounding_keeps_the_answers_of_the_student(line: Lines, task: str) -> No
     rows = read_rows(found.examples, "train")
     features = student.encode([row.text for row in rows])
     reference, network = student.network().predict_on_batch(features), quantized.network()
-    with fixed_ranges(network, find_ranges(found.quantized.path) or {}):
-        rounded = network.predict_on_batch(features)
-    assert student.agreement(reference, rounded, features["padding_mask"]).mean() > 0.9
+    rounding = find_rounding(found.quantized.path)
+    assert rounding is not None
+    with rounded(network, rounding):
+        answers = network.predict_on_batch(features)
+    assert student.agreement(reference, answers, features["padding_mask"]).mean() > 0.9
 
 
 def test_the_threshold_is_that_of_the_rounded_model(line: Lines) -> None:
@@ -60,9 +75,39 @@ def test_the_threshold_is_that_of_the_rounded_model(line: Lines) -> None:
     quantized: Any = found.load("quantized")
     threshold = quantized.null_threshold
     rows = read_rows(found.examples, "validation")
-    with fixed_ranges(quantized.network(), find_ranges(found.quantized.path) or {}):
+    rounding = find_rounding(found.quantized.path)
+    assert rounding is not None
+    with rounded(quantized.network(), rounding):
         tune_threshold(quantized, rows)
     assert quantized.null_threshold == pytest.approx(threshold)
     tune_threshold(quantized, rows)
     assert quantized.null_threshold != pytest.approx(threshold), "without rounding it would be another"
     quantized.null_threshold = threshold
+
+
+@pytest.mark.parametrize("recipe", ["static_wi8_ai8", "weights_wi4", "float16"])
+def test_a_model_is_rounded_as_it_is_by_any_recipe(line: Lines, tmp_path: Path, recipe: RecipeName) -> None:
+    found, quantized = line("classification"), Model(tmp_path / "quantized")
+    given = {"student": found.student, "examples": found.examples, "quantized": quantized}
+    quantize(**given, quantization=Quantization(recipe=recipe, calibration_batches=2), training=None)
+    rounding = find_rounding(quantized.path)
+    assert rounding is not None
+    assert rounding.recipe == recipe
+    # Nothing was trained: what no grid holds is as it was.
+    before, after = found.load("student").model, read_model(quantized).model
+    np.testing.assert_array_equal(
+        before.get_layer("embeddings_norm").gamma.numpy(), after.get_layer("embeddings_norm").gamma.numpy()
+    )
+    edge = EdgeModel(tmp_path / "edge")
+    export_model(model=quantized, examples=found.examples, edge=edge, export=Export(lengths=(), runtimes=("tflite",)))
+    said = json.loads(edge.file("recipe.json").read_text())["model.tflite"]
+    assert said["recipe"] == recipe
+    assert said["agreement_with_rounded_model"] > 0.9
+
+
+def test_a_recipe_that_does_not_go_with_the_model(line: Lines, tmp_path: Path) -> None:
+    found = line("classification")
+    message = "^quantization, recipe weights_wi4_block32: block must divide the 16 inputs of a kernel, got 32$"
+    given = {"student": found.student, "examples": found.examples, "quantized": Model(tmp_path / "quantized")}
+    with pytest.raises(InputError, match=message):
+        quantize(**given, quantization=Quantization(recipe="weights_wi4_block32"), training=None)

@@ -8,7 +8,6 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import keras
 import tensorflow as tf
@@ -31,6 +30,7 @@ from components.training.model_folder import read_model
 from keras_bert.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.options.export import Export
+from keras_bert.options.quantization import Quantization
 from keras_bert.options.selection import Selection
 from keras_bert.options.student import Student
 from keras_bert.options.training import Training
@@ -47,6 +47,7 @@ TASKS = ("classification", "regression", "token_classification", "question_answe
 # To compile takes longer than all steps.
 TRAINING = Training(steps=120, batch_size=8, learning_rate=1e-2, seed=3, xla="off")
 SELECTION = Selection(validations=2)
+QUANTIZATION = Quantization(calibration_batches=2)
 
 
 def write_checkpoint(folder: Path, *, pooler: bool = True, num_layers: int = 1, positions: int = LENGTH) -> None:
@@ -184,9 +185,9 @@ class Line:
         quantized = Model(self._folder / "quantized")
         given = {"student": self.student, "examples": self.examples}
         # To calibrate takes as long as many steps.
-        with self._few_steps() as steps, mock.patch("components.quantize.CALIBRATION_BATCHES", 2):
+        with self._few_steps() as steps:
             training = dataclasses.replace(TRAINING, steps=steps, learning_rate=1e-3)
-            quantize(**given, quantized=quantized, training=training)
+            quantize(**given, quantized=quantized, quantization=QUANTIZATION, training=training)
         return quantized
 
     @functools.cached_property

@@ -279,3 +279,46 @@ def test_what_a_student_imitates_is_no_matter_of_rounding(tmp_path: Path) -> Non
     plain, changed = (values(wire(tmp_path, text, *more)) for more in ((), ("distillation.cosine=1",)))
     assert changed["distill"]["imitation"] == Imitation(cosine=1.0)
     assert {name for name in plain if plain[name] != changed[name]} == {"distill"}
+
+
+FITTED = "[fitted_vocabulary]\nsize = 500\n"
+
+
+def test_a_fitted_vocabulary_stands_between_the_start_and_all_else(tmp_path: Path) -> None:
+    pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + FITTED)
+    assert reads(pipeline) == {
+        "import_checkpoint": set(),
+        "ingest_examples-whole": {"import_checkpoint"},
+        "fit_vocabulary": {"import_checkpoint", "ingest_examples-whole"},
+        "ingest_examples": {"fit_vocabulary"},
+        "fine_tune": {"fit_vocabulary", "ingest_examples"},
+        "distill": {"fine_tune", "ingest_examples"},
+        "export_model": {"distill", "ingest_examples"},
+        "evaluate": {"fine_tune", "distill", "export_model", "ingest_examples"},
+        "push": {"evaluate", "export_model"},
+    }
+    assert values(pipeline)["fit_vocabulary"] == {"size": 500, "min_count": 1}
+
+
+def test_each_task_that_is_compared_has_a_fitted_vocabulary_of_its_own(tmp_path: Path) -> None:
+    plain = load(tmp_path, CHECKPOINT + EXAMPLES)
+    fitted = load(tmp_path, CHECKPOINT + EXAMPLES + FITTED)
+    found = reads(comparing(plain, {"a": plain, "b": fitted}))
+    assert found["fine_tune-a"] == {"import_checkpoint", "ingest_examples-a"}
+    assert found["fine_tune-b"] == {"fit_vocabulary-b", "ingest_examples-b"}
+    assert found["fit_vocabulary-b"] == {"import_checkpoint", "ingest_examples-whole-b"}
+    assert reads(measuring(plain, {"b": fitted}, timed=False)).keys() == {
+        "import_checkpoint",
+        "ingest_examples-whole-b",
+    }
+
+
+@pytest.mark.parametrize("table", ["[transfer]\ncopies = 2\n", "[unlabelled]\npath = 'more.txt'\n"])
+def test_a_student_learns_from_answered_rows_alone(tmp_path: Path, table: str) -> None:
+    (tmp_path / "more.txt").write_text("A text.\n")
+    pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + QUANTIZATION + table)
+    found = reads(pipeline)
+    assert found["answer_rows"] == {"import_checkpoint", "ingest_examples", "fine_tune"}
+    assert found["distill"] == {"fine_tune", "answer_rows"}
+    assert found["quantize"] == {"distill", "ingest_examples"}
+    assert values(pipeline)["answer_rows"]["transfer"].copies == (2 if "copies" in table else 0)

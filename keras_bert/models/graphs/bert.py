@@ -28,6 +28,7 @@ def bert_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
                 attention_dropout=config.attention_dropout,
                 layer_norm_epsilon=config.layer_norm_epsilon,
                 initializer_range=config.initializer_range,
+                attention_size=config.attention_size,
                 name=f"block_{index}",
             )
         x = block(x, attention_bias)
@@ -43,7 +44,8 @@ def embed(config: EncoderConfig, inputs: Mapping[str, Any], *, positions: bool =
         positions: whether absolute positions are part of the sum.
     """
     spread, width = config.initializer_range, config.embedding_size or config.hidden_size
-    x = TokenEmbedding(config.vocabulary_size, width, spread, name="token_embedding")(inputs["token_ids"])
+    tokens = TokenEmbedding(config.vocabulary_size, width, spread, config.embedding_rank, name="token_embedding")
+    x = tokens(inputs["token_ids"])
     if positions:
         x = PositionEmbedding(config.max_length, spread, config.position_offset, name="position_embedding")(x)
     if config.num_segments:

@@ -11,7 +11,7 @@ from components.scoring.model_card import format_score, render_model_card, write
 
 TASK = {"task": "classification", "labels": ["bad", "good"], "max_length": 64}
 RECIPE = {
-    "model.tflite": {"lengths": [32, 64]},
+    "model.tflite": {"lengths": [32, 64], "weights": "int8", "activations": "int8 around products"},
     "model_float32.tflite": {"lengths": [32, 64]},
     "model.onnx": {"lengths": [64]},
 }
@@ -50,7 +50,8 @@ def test_the_card_holds_labels_lengths_and_every_row() -> None:
 
 def test_of_two_files_for_one_runtime_the_card_has_the_one_that_is_pushed() -> None:
     card = render_model_card("reviews", 3, metrics(), TASK, RECIPE)
-    assert "- `model.tflite`: int8 weights and activations, for LiteRT; signatures for 32, 64 tokens\n" in card
+    says = "weights int8; activations int8 around products; for LiteRT; signatures for 32, 64 tokens"
+    assert f"- `model.tflite`: {says}\n" in card
     assert "model_float32" not in card
     alone = {name: RECIPE[name] for name in ("model_float32.tflite",)}
     card = render_model_card("reviews", 3, metrics(), TASK, alone)

@@ -8,7 +8,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.compress.quantize import QuantizationAware
-from keras_bert.compress.ranges import find_ranges, fixed_ranges, save_ranges, sublayers, taps
+from keras_bert.compress.ranges import fixed_ranges, sublayers, taps
+from keras_bert.compress.rounding import Rounding, find_rounding, rounded, save_rounding
 from keras_bert.layers.dense import Dense
 from keras_bert.models.saving import load_model, save_model
 from tests import forked
@@ -81,11 +82,12 @@ def test_a_rounded_model_still_learns(finished):
 def test_the_finished_model_is_an_ordinary_file(finished, tmp_path):
     model, ranges, *_ = finished
     save_model(model, tmp_path / "model.keras")
-    save_ranges(ranges, tmp_path)
+    rounding = Rounding("mixed_wi8_ai8", ranges)
+    save_rounding(rounding, tmp_path)
     loaded = load_model(tmp_path / "model.keras")
-    assert find_ranges(tmp_path) == ranges
+    assert find_rounding(tmp_path) == rounding
     rows = tiny.make_rows(8)[0]
-    with fixed_ranges(model, ranges), fixed_ranges(loaded, find_ranges(tmp_path)):
+    with fixed_ranges(model, ranges), rounded(loaded, find_rounding(tmp_path)):
         np.testing.assert_array_equal(loaded.predict(rows, verbose=0), model.predict(rows, verbose=0))
 
 

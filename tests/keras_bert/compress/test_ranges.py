@@ -1,25 +1,12 @@
-import json
-
 import keras
 import numpy as np
 import pytest
 
-from keras_bert.compress.ranges import RANGES_FILE, find_ranges, fixed_ranges, save_ranges, taps
+from keras_bert.compress.ranges import fixed_ranges, taps
 from keras_bert.layers.tap import TapLayer
 from tests.keras_bert.compress import tiny
 
 RANGES = {"embeddings_norm_tap": (-1.5, 2.25), "block_0/attention/context_tap": (0.0, 1e-3)}
-
-
-def test_what_is_saved_is_found(tmp_path):
-    save_ranges(RANGES, tmp_path)
-    assert find_ranges(tmp_path) == RANGES
-    assert json.loads((tmp_path / RANGES_FILE).read_text()) == {name: list(span) for name, span in RANGES.items()}
-
-
-def test_a_model_that_stays_float_has_none(tmp_path):
-    assert find_ranges(tmp_path) is None
-    assert find_ranges(tmp_path / "nowhere") is None
 
 
 def test_activations_are_rounded_inside_alone():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.compress.students import initialize_from_teacher, spread_layers
+from keras_bert.compress.students import Importance, factorize, initialize_from_teacher, spread_layers
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import build_embedder
 from keras_bert.tasks.question_answering import build_span_classifier
@@ -92,6 +92,7 @@ def test_the_head_of_each_task_is_copied(build, head):
         ({"hidden_size": 16}, "token_embedding must have weights like the teacher's"),
         ({"vocabulary_size": 49}, "token_embedding must have weights like the teacher's"),
         ({"num_heads": 4}, "num_heads must be 2 as in the teacher, got 4"),
+        ({"num_heads": 1, "attention_size": 16}, "num_heads must be 2 as in the teacher, got 1"),
         ({"max_length": 32}, "position_embedding must have weights"),
         ({"intermediate_size": 32}, "block_0 must have weights like the teacher's block_2"),
     ],
@@ -117,3 +118,75 @@ def test_another_number_of_labels_is_refused():
     student, teacher = (build_tagger(build_encoder(tiny.CONFIG), labels) for labels in (2, 3))
     with pytest.raises(ValueError, match="classifier must have weights like the teacher's classifier"):
         initialize_from_teacher(student, teacher, (0,))
+
+
+def test_a_student_without_parts_that_do_nothing_is_its_teacher():
+    teacher = tiny.build(num_layers=2, num_heads=4)
+    randomize(teacher)
+    random = np.random.default_rng(0)
+    idle = {}
+    for block in teacher.layers:
+        if block.name.startswith("block_"):
+            heads, units = random.permutation(4)[:2], random.permutation(64)[:40]
+            idle[block.name] = heads, units
+            silence(block.attention.output_projection, (heads[:, None] * 8 + np.arange(8)).reshape(-1))
+            silence(block.feed_forward.output_projection, units)
+    importance = [Importance(*(weigh(*pair) for pair in zip(idle[f"block_{n}"], (4, 64), strict=True))) for n in (0, 1)]
+    student = tiny.build(num_layers=2, num_heads=2, attention_size=16, intermediate_size=24)
+    initialize_from_teacher(student, teacher, (0, 1), importance=importance)
+    rows, _ = tiny.make_rows(4)
+    np.testing.assert_allclose(*(each.predict(rows, verbose=0) for each in (student, teacher)), atol=1e-5)
+    block = student.get_layer("block_1")
+    assert block.attention.query.kernel.shape == (32, 16)
+    assert block.attention.output_projection.kernel.shape == (16, 32)
+    assert block.feed_forward.intermediate.kernel.shape == (32, 24)
+
+
+def silence(dense, rows):
+    kernel = dense.kernel.numpy()
+    kernel[rows] = 0
+    dense.kernel.assign(kernel)
+
+
+def weigh(idle, count):
+    values = np.arange(1.0, count + 1)
+    values[idle] = 0
+    return values
+
+
+def test_parts_beyond_the_teachers_are_refused():
+    importance = [Importance(np.ones(2), np.ones(64))]
+    with pytest.raises(ValueError, match="at most 64 heads or units of a teacher's layer, got 65"):
+        initialize_from_teacher(tiny.build(intermediate_size=65), tiny.build(), (0,), importance=importance)
+
+
+def test_a_table_of_few_dimensions_is_kept_whole_by_a_rank():
+    teacher = tiny.build()
+    randomize(teacher)
+    table = teacher.get_layer("token_embedding").embeddings
+    thin = np.random.default_rng(0).normal(size=(2, 50, 6)).astype("float32")
+    table.assign(thin[0] @ thin[1, :32].T)
+    student = tiny.build(embedding_rank=6)
+    copied = initialize_from_teacher(student, teacher, (0,))
+    assert "token_embedding" in copied
+    rows, _ = tiny.make_rows(4)
+    np.testing.assert_allclose(*(each.predict(rows, verbose=0) for each in (student, teacher)), atol=1e-4)
+    assert student.count_params() == teacher.count_params() - 50 * 32 + 50 * 6 + 6 * 32
+
+
+def test_a_rank_that_the_teacher_has_is_copied():
+    teacher, student = (tiny.build(embedding_rank=6) for _ in range(2))
+    randomize(teacher)
+    initialize_from_teacher(student, teacher, (0,))
+    np.testing.assert_equal(student.get_weights(), teacher.get_weights())
+
+
+def test_factors_have_the_least_error_and_weights_say_whose():
+    matrix = np.random.default_rng(0).normal(size=(40, 12)).astype("float32")
+    table, factor = factorize(matrix, 5)
+    left, values, right = np.linalg.svd(matrix.astype("float64"), full_matrices=False)
+    np.testing.assert_allclose(table @ factor, (left[:, :5] * values[:5]) @ right[:5], atol=1e-5)
+    counts = np.zeros(40)
+    counts[:4] = 1e6
+    weighted = np.square(np.matmul(*factorize(matrix, 5, counts)) - matrix).sum(axis=1)
+    assert weighted[:4].max() < 1e-6 < np.square(table @ factor - matrix).sum(axis=1)[:4].min()

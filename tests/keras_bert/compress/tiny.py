@@ -15,9 +15,13 @@ CONFIG = EncoderConfig(
 )
 
 
+def changed(**changes) -> EncoderConfig:
+    return dataclasses.replace(CONFIG, **changes)
+
+
 def build(**changes) -> keras.Model:
     keras.utils.set_random_seed(0)
-    return build_classifier(build_encoder(dataclasses.replace(CONFIG, **changes)), 2)
+    return build_classifier(build_encoder(changed(**changes)), 2)
 
 
 def make_rows(count: int, seed: int = 0) -> tuple[dict[str, np.ndarray], np.ndarray]:

@@ -28,11 +28,9 @@ TEACHER = EncoderConfig(
         ({"intermediate_size": 0}, "intermediate_size must be at least 1, got 0"),
         ({"layers": ()}, "layers must name at least one of the teacher's layers, from 0 on, got []"),
         ({"layers": (0, -1)}, "layers must name at least one of the teacher's layers, from 0 on, got [0, -1]"),
-        ({"layers": (0, 3), "num_layers": 2}, "layers must be left out where num_layers is set, got [0, 3]"),
-        (
-            {"layers": (0,), "hidden_size": 8, "num_heads": 2},
-            "layers must be left out where hidden_size, num_heads is set, got [0]",
-        ),
+        ({"embedding_rank": 0}, "embedding_rank must be at least 1, got 0"),
+        ({"layers": (0, 3), "num_layers": 2}, "num_layers must be left out beside layers=[0, 3], got 2"),
+        ({"layers": (0,), "hidden_size": 8}, "hidden_size must be left out beside layers=[0], got 8"),
     ],
 )
 def test_out_of_range(settings, message):

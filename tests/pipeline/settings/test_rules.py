@@ -300,3 +300,17 @@ def test_what_is_pushed_has_a_place_to_go(tmp_path: Path) -> None:
         with pytest.raises(InputError) as caught:
             check_data(load(tmp_path, CHECKPOINT + EXAMPLES, f"push.folder={str(bad)!r}"))
         assert str(caught.value) == f"push.folder must be a folder that can be written to or made, got {bad}"
+
+
+def test_a_recipe_needs_a_runtime_that_runs_its_files(tmp_path: Path) -> None:
+    text = CHECKPOINT + EXAMPLES + "[quantization]\n[export]\nruntimes = ['onnx']\n"
+    with pytest.raises(InputError) as error:
+        load(tmp_path, text)
+    rule = "be left out where export.runtimes has no 'tflite', as no other runtime runs its files"
+    assert str(error.value) == f"quantization must {rule}, got ['onnx']"
+
+
+def test_texts_without_labels_are_for_tasks_of_single_texts(tmp_path: Path) -> None:
+    pairs = EXAMPLES.replace("[examples]", "[examples]\ntask = 'embedding'\nsecond_text = 'other'", 1)
+    with pytest.raises(InputError, match=r"^unlabelled must be left out but for classification and regression, got it"):
+        load(tmp_path, CHECKPOINT + pairs + "[student]\nnum_layers = 1\n[unlabelled]\npath = 'more.txt'\n")

@@ -184,7 +184,10 @@ def test_a_value_out_of_its_range(tmp_path: Path, override: str, message: str) -
             ("student.hidden_size=100", "student.num_heads=3"),
             "student.hidden_size must be a multiple of num_heads=3, got 100",
         ),
-        (("student.layers=[0]", "student.num_layers=1"), "student.layers must be left out where num_layers is set"),
+        (
+            ("student.layers=[0]", "student.num_layers=1"),
+            "student.num_layers must be left out beside layers=[0], got 1",
+        ),
     ],
 )
 def test_values_that_do_not_go_together(tmp_path: Path, overrides: tuple[str, ...], message: str) -> None:

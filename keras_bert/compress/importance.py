@@ -1,0 +1,107 @@
+"""How much of what a model answers well hangs on each attention head and each unit of its feed-forward layers."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.compress.students import Importance
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.tap import Tap
+from keras_bert.models.encoder import blocks_of, config_of
+from keras_bert.models.traces import forget_traces
+from keras_bert.objectives.base import Batch, TaskObjective
+from keras_bert.options.student import may_lose_parts
+
+
+def measure_importance(network: keras.Model, objective: TaskObjective, batches: Iterable[Batch]) -> list[Importance]:
+    """The expected change of the loss, to first order, if a head or a unit were taken out of a model.
+
+    That is the mean over rows of |sum over tokens of a x dL/da|, where a is what a head or unit gives (Michel et al.
+    2019, equation 2; for units Molchanov et al. 2017, section 2.2).
+
+    Args:
+        network: with one output, an encoder of BERT's graph in it whose layers are not shared.
+        objective: of the task; its loss is L, a row at a time.
+        batches: inputs and labels; the more rows, the surer.
+
+    Returns:
+        An `Importance` for each block.
+
+    Raises:
+        ValueError: there are no batches, or the encoder is of another graph.
+    """
+    blocks = prunable_blocks(network)
+    totals, rows = [Importance(np.zeros(0), np.zeros(0))] * len(blocks), 0
+    for batch in batches:
+        found = _measure(network, objective, batch, blocks)
+        totals = found if not rows else [_add(*pair) for pair in zip(totals, found, strict=True)]
+        rows += int(batch["padding_mask"].shape[0])
+    if not rows:
+        raise ValueError("measure_importance.batches must hold at least one batch, got none")
+    return [Importance(total.heads / rows, total.units / rows) for total in totals]
+
+
+def prunable_blocks(network: keras.Model) -> list[EncoderBlock]:
+    """The blocks of an encoder of which heads and units can be taken.
+
+    Raises:
+        ValueError: its graph is not BERT's, or its layers share one block.
+    """
+    config = config_of(network)
+    if not may_lose_parts(config):
+        found = "shared_layers" if config.variant is None else f"variant {config.variant.kind!r}"
+        raise ValueError(f"heads and units can be taken out of BERT's graph alone, got one with {found}")
+    return [block for block in blocks_of(network) if isinstance(block, EncoderBlock)]
+
+
+def _measure(
+    network: keras.Model, objective: TaskObjective, batch: Batch, blocks: list[EncoderBlock]
+) -> list[Importance]:
+    """Sums over the rows of a batch."""
+    gates: dict[Tap, _Gates] = {}
+    for block in blocks:
+        gates[block.attention.context_tap] = _Gates(by_head=True)
+        gates[block.feed_forward.activation_tap] = _Gates(by_head=False)
+    rows = int(objective.inputs(network, batch)["padding_mask"].shape[0])
+    try:
+        for tap, gate in gates.items():
+            gate.rows, tap.transform = rows, gate
+        forget_traces(network)
+        with tf.GradientTape() as tape:
+            for gate in gates.values():
+                gate.tape = tape
+            loss, _ = objective(network, batch, False)["loss"]
+        found = tape.gradient(loss, [gate.values for gate in gates.values()])
+    finally:
+        for tap in gates:
+            tap.transform = None
+        forget_traces(network)
+    sums = [np.abs(gradient.numpy()).sum(axis=0) for gradient in found]
+    return [Importance(*pair) for pair in zip(sums[::2], sums[1::2], strict=True)]
+
+
+class _Gates:
+    """Ones, of each row its own, that what passes a tap is multiplied with: their gradients are a x dL/da."""
+
+    def __init__(self, *, by_head: bool) -> None:
+        self._by_head = by_head
+        self.rows = 0
+        self.tape: Any = None
+        self.values: Any = None
+
+    def __call__(self, x: Any, training: bool) -> Any:
+        """(batch, heads, length, head_size), or (batch x length, units)."""
+        units = x.shape[1]
+        self.values = tf.ones((self.rows, units))
+        self.tape.watch(self.values)
+        if self._by_head:
+            return x * self.values[:, :, None, None]
+        parted = tf.reshape(x, (self.rows, -1, units)) * self.values[:, None]
+        return tf.reshape(parted, tf.shape(x))
+
+
+def _add(one: Importance, other: Importance) -> Importance:
+    return Importance(one.heads + other.heads, one.units + other.units)

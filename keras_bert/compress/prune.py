@@ -1,0 +1,118 @@
+"""Magnitude pruning (Han et al. 2015) with the schedule of tfmot, on Keras 3.
+
+What is pruned is zero after every step, so that models compute as ever and need no masks afterwards.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_bert.checks import check
+from keras_bert.compress.ranges import sublayers
+from keras_bert.compress.tfmot import pruning_schedule, pruning_utils
+from keras_bert.layers.dense import Dense
+from keras_bert.options.pruning import Pruning
+
+SPARSITY_FILE = "sparsity.json"
+
+# How often masks are found anew while the share of zeros rises.
+_MASKS = 50
+
+
+class Masks:
+    """Keeps zeros of a model's kernels zero while it trains.
+
+    Args:
+        model: made of this package's layers; of its heads, which make the logits, nothing is pruned.
+
+    Attributes:
+        kernels: path of a layer -> the layer.
+    """
+
+    def __init__(self, model: keras.Model) -> None:
+        heads = {layer.path for layer in model.layers if isinstance(layer, Dense)}
+        self.kernels = {path: layer for path, layer in sublayers(model, Dense).items() if path not in heads}
+        self._masks = {path: self._first_mask(layer) for path, layer in self.kernels.items()}
+
+    def after_step(self, number: int) -> None:
+        """To be called after each optimizer step, see `TrainingStep`."""
+        for path, layer in self.kernels.items():
+            layer.kernel.assign(layer.kernel.value * self._masks[path])
+
+    def variables(self) -> list[tf.Variable]:
+        """What an interrupted training must have again."""
+        return list(self._masks.values())
+
+    def sparsity(self) -> float:
+        """The share of the kernels' weights that are zero."""
+        zeros = sum(int(tf.math.count_nonzero(layer.kernel.value == 0)) for layer in self.kernels.values())
+        return zeros / sum(layer.kernel.value.shape.num_elements() for layer in self.kernels.values())
+
+    @staticmethod
+    def _first_mask(layer: Any) -> tf.Variable:
+        """Holds the zeros that there are."""
+        return tf.Variable(
+            tf.cast(layer.kernel.value != 0, tf.float32),
+            trainable=False,
+            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+        )
+
+
+class MagnitudePruning(Masks):
+    """Makes the smallest weights of each kernel zero, more of them from step to step.
+
+    Args:
+        model: see `Masks`.
+        settings: how many, and where.
+        steps: of the training, in which the share rises as far as it is to.
+
+    Raises:
+        ValueError: there are no steps.
+    """
+
+    def __init__(self, model: keras.Model, settings: Pruning, steps: int) -> None:
+        check("MagnitudePruning", "steps", steps >= 1, "be at least 1", steps)
+        super().__init__(model)
+        self._settings = settings
+        self._end = max(1, round(settings.ramp * steps))
+        self._every = max(1, self._end // _MASKS)
+        self._schedule = pruning_schedule.PolynomialDecay(0.0, settings.sparsity, 0, self._end, frequency=self._every)
+
+    def after_step(self, number: int) -> None:
+        """Finds the masks anew where the share of zeros has risen, and keeps what they leave."""
+        if number == self._end or (number < self._end and number % self._every == 0):
+            _, sparsity = self._schedule(tf.constant(number))
+            for path, layer in self.kernels.items():
+                self._masks[path].assign(self._find_mask(layer.kernel.value, float(sparsity)))
+        super().after_step(number)
+
+    def _find_mask(self, kernel: tf.Tensor, sparsity: float) -> tf.Tensor:
+        """Kernel (inputs, units) -> 1 where a weight stays, of the same shape."""
+        kernel = tf.convert_to_tensor(kernel)
+        if self._settings.pattern == "2:4":
+            # Four inputs of a unit side by side.
+            found = pruning_utils.generate_m_by_n_mask(pruning_utils.weights_rearrange(kernel))
+            return pruning_utils.m_by_n_sparsity_mask_prepare(found, kernel.shape)
+        size = kernel.shape.num_elements()
+        _, places = tf.math.top_k(tf.reshape(tf.abs(kernel), [-1]), size - round(sparsity * size))
+        ones = tf.ones_like(places, dtype=tf.float32)
+        return tf.reshape(tf.scatter_nd(places[:, tf.newaxis], ones, [size]), kernel.shape)
+
+
+def save_sparsity(settings: Mapping[str, Any], folder: str | os.PathLike[str]) -> None:
+    """Writes `sparsity.json` into an existing folder: later trainings of the model keep its zeros."""
+    (Path(folder) / SPARSITY_FILE).write_text(json.dumps(dict(settings), indent=1, sort_keys=True) + "\n")
+
+
+def find_sparsity(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """Reads what `save_sparsity` wrote; None where there is nothing."""
+    path = Path(folder) / SPARSITY_FILE
+    if not path.is_file():
+        return None
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content

@@ -1,0 +1,113 @@
+"""Keras model that was rounded -> `.tflite` file with the integers of its recipe."""
+
+import contextlib
+import io
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_bert.compress.rounding import Rounding
+from keras_bert.export.runtimes import SIGNATURE, Array
+from keras_bert.export.tflite import export_tflite
+from keras_bert.folders import LOGITS
+from keras_bert.models.encoder import input_names
+from keras_bert.options.quantization import RECIPES, Recipe
+
+
+def export_quantized(
+    model: keras.Model,
+    path: str | os.PathLike[str],
+    lengths: Sequence[int],
+    rounding: Rounding,
+    rows: Mapping[str, Array] | None = None,
+    *,
+    output: str = LOGITS,
+) -> None:
+    """Writes a model whose weights lie on the grids of a recipe.
+
+    Where activations have ranges around products alone TensorFlow's converter makes the integers; otherwise it makes
+    those of the table of pieces, and `ai-edge-quantizer` all others, of weights the very ones that lie on the grids.
+
+    Args:
+        model: what `QuantizationAware.finish` left.
+        path: the file to write.
+        lengths: tokens of each signature, see `export_tflite`.
+        rounding: the recipe, and the ranges.
+        rows: inputs of the model (rows, width) that show how far activations reach, where all of them are integers.
+        output: the name of the output.
+
+    Raises:
+        ValueError: there are no rows where the recipe needs some; see `export_tflite`.
+    """
+    recipe = RECIPES[rounding.recipe]
+    if not recipe.integers:
+        export_tflite(model, path, lengths, half=True, output=output)
+    elif recipe.activations == "products":
+        export_tflite(model, path, lengths, rounding.ranges, output=output)
+    else:
+        if recipe.activations == "all" and not (rows and len(rows["padding_mask"])):
+            raise ValueError(f"{rounding.recipe} needs rows that show how far activations reach, got none")
+        tables = {tap: span for tap, span in rounding.ranges.items() if tap.endswith("token_embedding/output_tap")}
+        with tempfile.TemporaryDirectory() as folder:
+            base = Path(folder) / "base.tflite"
+            export_tflite(model, base, lengths, tables, output=output)
+            samples = {} if rows is None else _by_signature(rows, input_names(model), lengths)
+            Path(path).write_bytes(_with_integers(base, recipe, samples, rounding.float_layers))
+
+
+def _with_integers(
+    base: Path, recipe: Recipe, samples: dict[str, list[dict[str, Array]]], float_layers: Sequence[str]
+) -> bytes:
+    """The content of a file with all that the recipe makes integers."""
+    from ai_edge_quantizer import qtyping, recipe_manager
+    from ai_edge_quantizer.quantizer import Quantizer
+
+    manager, everything = recipe_manager.RecipeManager(), qtyping.TFLOperationName.ALL_SUPPORTED
+    block = f"BLOCKWISE_{recipe.block}" if recipe.block else "CHANNELWISE"
+    granularity = qtyping.QuantGranularity(block)
+    if recipe.activations == "all":
+        manager.add_static_config(".*", everything, 8, recipe.weight_bits, granularity)
+        # Whoever reads the answers reads numbers.
+        manager.add_quantization_config(".*", qtyping.TFLOperationName.OUTPUT, algorithm_key="no_quantize")
+    else:
+        manager.add_dynamic_config(".*", everything, recipe.weight_bits, granularity)
+    for layer in float_layers:
+        # Operations are known by the tensors that they make, and each part of a path may have a number behind it.
+        place = "/".join(rf"{re.escape(part)}(_\d+)?" for part in layer.split("/"))
+        manager.add_quantization_config(f".*/{place}/.*", everything, algorithm_key="no_quantize")
+    # It draws bars, tells sizes and warns of the table, which is integer already.
+    silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+    with silent[0], silent[1], warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        quantizer = Quantizer(str(base), manager.get_quantization_recipe())
+        ranges = quantizer.calibrate(samples, num_threads=1) if quantizer.need_calibration else None
+        return bytes(quantizer.quantize(ranges).quantized_model)
+
+
+def _by_signature(
+    rows: Mapping[str, Array], names: Sequence[str], lengths: Sequence[int]
+) -> dict[str, list[dict[str, Array]]]:
+    """Each signature's rows: those that fit, padded as far as it is long; where none do all of them, cut."""
+    mask = np.asarray(rows["padding_mask"])
+    sizes = mask.sum(axis=1)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for length in lengths:
+        chosen = np.flatnonzero(sizes <= length)
+        chosen = chosen if len(chosen) else np.arange(len(mask))
+        fitted = {name: _fit(np.asarray(rows[name])[chosen], length) for name in names}
+        found[SIGNATURE.format(length=length)] = [
+            {name: values[row : row + 1] for name, values in fitted.items()} for row in range(len(chosen))
+        ]
+    return found
+
+
+def _fit(values: Array, length: int) -> Array:
+    cut = values[:, :length].astype(np.int32)
+    return np.pad(cut, ((0, 0), (0, length - cut.shape[1])))

@@ -1,0 +1,134 @@
+"""A vocabulary cut down to the pieces that some texts need."""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_bert.checks import check
+from keras_bert.tokenizers.base import BaseTokenizer
+from keras_bert.tokenizers.subwords import SubwordTokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece import CONTINUATION
+
+_ASCII = frozenset(map(chr, range(33, 127)))
+_MARKS = {"wordpiece": CONTINUATION, "unigram": "▁", "bpe": ""}
+
+
+def choose_pieces(
+    tokenizer: BaseTokenizer, counts: Any, *, size: int | None = None, min_count: int = 1
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The pieces to keep for texts in which each stands so often.
+
+    Kept are special tokens and single characters, ASCII's and those of pieces that are seen (of bytes all), so that
+    other words can be spelt; then pieces by their counts, with the pieces that merge into them. Texts whose pieces are
+    all kept are cut into the same pieces as before.
+
+    Args:
+        tokenizer: with the whole vocabulary.
+        counts: (vocabulary,), of each piece in the texts.
+        size: the most pieces. Where fewer are seen the others fill up, in their order, as a vocabulary begins with its
+            most frequent ones. None for those that are seen alone.
+        min_count: how often a piece must be seen.
+
+    Returns:
+        (kept,), the ids of the pieces, rising.
+
+    Raises:
+        ValueError: `size` has no room for what is always kept, or `min_count` is below 1.
+    """
+    check("choose_pieces", "min_count", min_count >= 1, "be at least 1", min_count)
+    counts = np.asarray(counts)
+    makers = _makers(tokenizer)
+    kept = {*tokenizer.special_ids, *_characters(tokenizer, counts)}
+    least = len(kept)
+    check("choose_pieces", "size", size is None or size >= least, f"be at least {least} for these texts", size)
+    for number in np.argsort(-counts, kind="stable").tolist():
+        if size is None and counts[number] < min_count:
+            break
+        with_parts = {*_with_parts(number, makers)} - kept
+        if size is None or len(kept) + len(with_parts) <= size:
+            kept |= with_parts
+    return np.array(sorted(kept), np.int64)
+
+
+def reduced(tokenizer: BaseTokenizer, kept: Sequence[int]) -> BaseTokenizer:
+    """The tokenizer with some of its pieces, numbered anew in their order.
+
+    Args:
+        tokenizer: with the whole vocabulary.
+        kept: what `choose_pieces` gave.
+
+    Raises:
+        ValueError: a special token is left out.
+    """
+    pieces = [tokenizer.vocabulary[number] for number in kept]
+    if isinstance(tokenizer, Tokenizer):
+        return Tokenizer(pieces, tokenizer.lowercase)
+    return SubwordTokenizer(_reduced_definition(tokenizer.definition(), {piece: n for n, piece in enumerate(pieces)}))
+
+
+def _characters(tokenizer: BaseTokenizer, counts: Any) -> Iterator[int]:
+    """The pieces of one character that spell what other pieces do not cover."""
+    mark = _MARKS[tokenizer.kind]
+    bare = [piece.removeprefix(mark) for piece in tokenizer.vocabulary]
+    seen = _ASCII.union(*(bare[number] for number in np.flatnonzero(counts)))
+    for number, piece in enumerate(bare):
+        if len(piece) <= 1 and (tokenizer.kind == "bpe" or not piece or piece in seen):
+            yield number
+
+
+def _makers(tokenizer: BaseTokenizer) -> dict[int, tuple[int, int]]:
+    """Piece -> the two that merge into it, of byte pairs; nothing of other kinds."""
+    if tokenizer.kind != "bpe":
+        return {}
+    ids = {piece: number for number, piece in enumerate(tokenizer.vocabulary)}
+    found: dict[int, tuple[int, int]] = {}
+    for first, second in _merges(tokenizer.definition()["model"]):
+        found.setdefault(ids[first + second], (ids[first], ids[second]))
+    return found
+
+
+def _merges(model: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Older files have both pieces in one string."""
+    pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in model["merges"]]
+    return [(first, second) for first, second in pairs]
+
+
+def _with_parts(number: int, makers: Mapping[int, tuple[int, int]]) -> Iterator[int]:
+    """A piece, and all that merge into it."""
+    yield number
+    for part in makers.get(number, ()):
+        yield from _with_parts(part, makers)
+
+
+def _reduced_definition(content: Mapping[str, Any], ids: Mapping[str, int]) -> dict[str, Any]:
+    """A `tokenizer.json` of some pieces, by their new numbers."""
+    made: dict[str, Any] = copy.deepcopy(dict(content))
+    model = made["model"]
+    if isinstance(model["vocab"], dict):
+        model["vocab"] = {piece: ids[piece] for piece in model["vocab"] if piece in ids}
+        pairs = _merges(model)
+        model["merges"] = [list(pair) for pair in pairs if {*pair, "".join(pair)} <= ids.keys()]
+    else:
+        unknown = model["vocab"][model["unk_id"]][0]
+        model["vocab"] = [entry for entry in model["vocab"] if entry[0] in ids]
+        model["unk_id"] = [entry[0] for entry in model["vocab"]].index(unknown)
+    added = [entry for entry in made.get("added_tokens") or [] if entry["content"] in ids]
+    made["added_tokens"] = [{**entry, "id": ids[entry["content"]]} for entry in added]
+    made["post_processor"] = _renumbered(made.get("post_processor"), ids)
+    return made
+
+
+def _renumbered(part: Any, ids: Mapping[str, int]) -> Any:
+    """A part of a post-processor with the new numbers: pairs of a token and its id, and tokens with lists of ids."""
+    if isinstance(part, list):
+        if len(part) == 2 and isinstance(part[0], str) and isinstance(part[1], int):
+            return [part[0], ids[part[0]]]
+        return [_renumbered(each, ids) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if "ids" in part and "tokens" in part:
+        return {**part, "ids": [ids[token] for token in part["tokens"]]}
+    return {name: _renumbered(value, ids) for name, value in part.items()}

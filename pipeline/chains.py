@@ -1,0 +1,150 @@
+"""The steps of one seed: a teacher, and what is made of it."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from components.answer_rows import answer_rows
+from components.distill import distill
+from components.dsl.component import Handle, Node
+from components.export_model import export_model
+from components.fine_tune import fine_tune
+from components.prune import prune
+from components.quantize import quantize
+from keras_bert.options.distillation import Distillation
+from keras_bert.options.imitation import Imitation
+from keras_bert.options.pruning import Pruning
+from keras_bert.options.quantization import Quantization
+from keras_bert.options.selection import Selection
+from keras_bert.options.training import Training
+from keras_bert.options.transfer import Transfer
+from pipeline.settings.schema import DistillationSettings, PretrainingSettings, Settings, part
+
+# A way to make a model smaller, called as its table in the settings; in the order in which they follow each other.
+Part = Literal["student", "pruning", "quantization"]
+PARTS: tuple[Part, ...] = ("student", "pruning", "quantization")
+
+
+class Start(NamedTuple):
+    """What fine-tuning begins with: a model, and the vocabulary that rows are tokenized with."""
+
+    model: Handle
+    vocabulary: Handle
+
+
+class Chain:
+    """The nodes of one seed; each is made once, however many stand on it.
+
+    Args:
+        settings: of the job.
+        start: what the teacher begins with.
+        rows: of the examples.
+        seed: its number, from 0.
+        told: whether nodes are named after the parts below them, as one chain has several of a kind.
+    """
+
+    def __init__(self, settings: Settings, start: Start, rows: Handle, seed: int, *, told: bool = False) -> None:
+        self._settings, self._start, self._rows, self._seed, self._told = settings, start, rows, seed, told
+        self._made: dict[tuple[Part, ...], Handle] = {}
+
+    def model(self, parts: Sequence[Part] = ()) -> Handle:
+        """The model that some parts make of the teacher, one after the other; the teacher without any."""
+        key = tuple(parts)
+        if key not in self._made:
+            self._made[key] = self._make(key)
+        return self._made[key]
+
+    def edge(self, parts: Sequence[Part]) -> Handle:
+        """The exported files of such a model."""
+        node = export_model(model=self.model(parts), examples=self._rows, export=self._settings.export)
+        return self._named(node, parts).edge
+
+    def _make(self, parts: tuple[Part, ...]) -> Handle:
+        if not parts:
+            return self._named(fine_tuned(self._settings, self._start, self._rows, self._seed), ()).model
+        *below, last = parts
+        before, own = self.model(below), self._settings
+        if last == "student":
+            node = distill(
+                teacher=before,
+                examples=self._answered(),
+                shape=own.student,
+                distillation=part(own.distillation, Distillation),
+                imitation=part(own.distillation, Imitation),
+                training=seeded(own.distillation, self._seed),
+            )
+            return self._named(node, below).student
+        if last == "pruning":
+            assert own.pruning is not None
+            node = prune(
+                student=before,
+                examples=self._rows,
+                pruning=part(own.pruning, Pruning),
+                distillation=part(own.pruning, Distillation),
+                training=seeded(own.pruning, self._seed),
+            )
+            return self._named(node, below).pruned
+        quantization = own.quantization
+        assert quantization is not None
+        node = quantize(
+            student=before,
+            examples=self._rows,
+            quantization=part(quantization, Quantization),
+            distillation=part(quantization, Distillation),
+            training=None if quantization.post_training else seeded(quantization, self._seed),
+        )
+        return self._named(node, below).quantized
+
+    def _answered(self) -> Handle:
+        """The rows that a student learns from: the labelled ones, or more of them with the teacher's answers."""
+        own = self._settings
+        if own.transfer is None and own.unlabelled is None:
+            return self._rows
+        node = answer_rows(
+            teacher=self.model(),
+            pretrained=self._start.model,
+            examples=self._rows,
+            transfer=own.transfer or Transfer(),
+            unlabelled=own.unlabelled,
+        )
+        return self._named(node, ()).answered
+
+    def _named(self, node: Node, below: Sequence[Part]) -> Node:
+        named_after(node, *(below if self._told else ()))
+        return of_seed(self._settings, self._seed, node)
+
+
+def fine_tuned(settings: Settings, start: Start, rows: Handle, seed: int) -> Node:
+    """The step that makes a teacher."""
+    own = settings.fine_tuning
+    node: Node = fine_tune(
+        pretrained=start.model,
+        examples=rows,
+        pooling=settings.pooling,
+        class_weights=own.class_weights,
+        adaptation=settings.adaptation,
+        training=seeded(own, seed),
+        selection=part(own, Selection),
+    )
+    return node
+
+
+def seeded(settings: Training | DistillationSettings | PretrainingSettings, seed: int) -> Training:
+    """How a step trains with the seed of this number, counted from 0."""
+    fields = vars(part(settings, Training))
+    return Training(**{**fields, "seed": settings.seed + seed})
+
+
+def of_seed(settings: Settings, seed: int, node: Node) -> Node:
+    """The node, named after its seed where there are several."""
+    return named_after(node, str(seed)) if settings.seeds > 1 else node
+
+
+def named_after(node: Node, *names: str) -> Node:
+    """The node, named after what tells it from others of its kind."""
+    node.name = "-".join([node.name, *filter(None, names)])
+    return node
+
+
+def asked_parts(settings: Settings) -> tuple[Part, ...]:
+    """The parts that the settings have a table of."""
+    return tuple(name for name in PARTS if getattr(settings, name) is not None)

@@ -1,0 +1,84 @@
+"""What a person sees of a diagnosis: a row a layer, those that rounding hurts most first."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.views.terminal import write
+
+Content = Mapping[str, Any]
+
+HEADINGS = ("layer", "gain, %", "kernel, dB", "output, dB", "range", "99.9 %", "+kB", "+µs")
+# Layers that the table shows; the file has all.
+_SHOWN = 20
+
+
+def show_diagnosis(content: Content, console: Console) -> None:
+    """Prints the table and what it takes to read it."""
+    table = Table()
+    for number, heading in enumerate(HEADINGS):
+        table.add_column(Text(heading), justify="right" if number else "left", overflow="fold")
+    for row in rows_of(content)[:_SHOWN]:
+        table.add_row(*map(Text, row))
+    console.print(table)
+    for note in notes_of(content):
+        write(console, note)
+
+
+def render_diagnosis(content: Content) -> str:
+    """The same as Markdown, with all layers."""
+    lines = [HEADINGS, ["---", *(["---:"] * (len(HEADINGS) - 1))], *rows_of(content)]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    notes = "\n".join(f"- {note}" for note in notes_of(content))
+    return f"# {content['name']}, {content['recipe']}\n\n{table}\n\n{notes}\n"
+
+
+def rows_of(content: Content) -> list[list[str]]:
+    """The cells of each layer."""
+    return [
+        [
+            layer["layer"],
+            f"{100 * layer['gain']:.1f}",
+            f"{layer['kernel_db']:.1f}",
+            _number(layer["output_db"], "{:.1f}"),
+            "" if layer["low"] is None else f"{layer['low']:.3g} to {layer['high']:.3g}",
+            _number(layer["usual"], "{:.3g}"),
+            f"{layer['extra_bytes'] / 1e3:.0f}",
+            f"{layer['extra_microseconds']:.0f}",
+        ]
+        for layer in content["layers"]
+    ]
+
+
+def notes_of(content: Content) -> Iterator[str]:
+    """What it takes to read the table, a line each."""
+    times, metric = content["milliseconds"], content["metric"].replace("_", " ")
+    rounded, plain = (100 * content["score"][kind] for kind in ("rounded", "float"))
+    yield (
+        f"rounded as it is, {content['recipe']}: {metric} {rounded:.2f}, float {plain:.2f}, x 100, on "
+        f"{content['rows']} validation rows; {times['rounded']:.2f} ms against {times['float']:.2f} for a full row"
+    )
+    if len(content["layers"]) > _SHOWN:
+        yield f"the first {_SHOWN} of {len(content['layers'])} layers; the file has all"
+    yield "gain: share of the distance from the float outputs that is gone where this layer alone stays float"
+    yield "dB: signal to noise of rounding; 99.9 %: of the output's sizes lie below; a range far beyond is spent on few"
+    yield "+kB, +µs: what it costs, the time by its share of the weights"
+    fix = content["fix"]
+    if fix is None:
+        return
+    named = ", ".join(f'"{layer}"' for layer in fix["float_layers"])
+    told = f"{metric} {100 * fix['score']:.2f}, at least {100 * fix['wanted']:.2f} wanted"
+    if fix["reached"] and not fix["float_layers"]:
+        yield f"nothing need stay float: {told}"
+    elif fix["reached"]:
+        yield f"to reach it: float_layers = [{named}] in [quantization]; {told}"
+    else:
+        count = len(fix["float_layers"])
+        yield f"not reached with all {count} layers float: {told}; what lies between them is rounded, too"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "" if value is None else form.format(value)

@@ -1,0 +1,70 @@
+"""Scores over sizes, a point a rung: what is worth its bytes lies on a line."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.views.loss_plot import COLORS, LOGARITHMIC_FROM, MARKERS, STYLE, set_ticks
+from pipeline.views.reports import save_figure
+
+FILES = ("score_over_size.svg", "score_over_size.png")
+
+
+def draw_front(content: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Draws the score of each rung over megabytes and over milliseconds, with its deviation; gives the files.
+
+    What no other rung beats in both lies on a line.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    longest = str(content["lengths"][-1])
+    across = {
+        "MB of the file": lambda record: record["megabytes"],
+        f"ms for {longest} tokens, one thread": lambda record: record["milliseconds"][longest],
+    }
+    with mpl.rc_context({**STYLE, "svg.hashsalt": "score over size"}):
+        figure = Figure(figsize=(11.0, 4.4), layout="constrained")
+        for axes, (told, place) in zip(figure.subplots(1, 2, sharey=True), across.items(), strict=True):
+            _draw(axes, content, told, place)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside right center", frameon=False)
+        return save_figure(figure, folder, FILES)
+
+
+def _draw(axes: Any, content: Mapping[str, Any], told: str, place: Callable[[Mapping[str, Any]], float]) -> None:
+    points = {name: (place(record), 100 * record["score"]["mean"]) for name, record in content["rungs"].items()}
+    steps = sorted(points[name] for name in _front(points))
+    axes.plot(*zip(*steps, strict=True), color="#AAAAAA", linewidth=1.2, zorder=2)
+    for number, (name, (x, y)) in enumerate(points.items()):
+        color = "black" if number == 0 else COLORS[(number - 1) % len(COLORS)]
+        sd = content["rungs"][name]["score"]["sd"]
+        axes.errorbar(
+            x,
+            y,
+            yerr=None if sd is None else 100 * sd,
+            color=color,
+            marker=MARKERS[number % len(MARKERS)],
+            markersize=7,
+            markeredgecolor="white",
+            markeredgewidth=0.6,
+            capsize=3,
+            linestyle="none",
+            elinewidth=1,
+            zorder=3,
+            label=name,
+        )
+    places = [x for x, _ in points.values()]
+    set_ticks(axes, is_logarithmic=max(places) >= LOGARITHMIC_FROM * min(places))
+    axes.margins(x=0.08, y=0.1)
+    axes.set_xlabel(told)
+    axes.set_ylabel(f"{content['metric'].replace('_', ' ')} x 100")
+    axes.label_outer()
+
+
+def _front(points: Mapping[str, tuple[float, float]]) -> set[str]:
+    """Those that no other point is both left of and above."""
+    return {
+        name
+        for name, (x, y) in points.items()
+        if not any(left <= x and above >= y and (left, above) != (x, y) for left, above in points.values())
+    }

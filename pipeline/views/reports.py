@@ -1,0 +1,40 @@
+"""The files about something that was measured: its values, its table, and its pictures."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def write_report(
+    name: str,
+    content: Mapping[str, Any],
+    folder: Path,
+    render: Callable[[Mapping[str, Any]], str],
+    draw: Callable[[Mapping[str, Any], Path], list[Path]],
+) -> list[Path]:
+    """Writes `NAME.json`, `NAME.md` and what is drawn; gives the files.
+
+    Args:
+        name: of the first two.
+        content: plain values.
+        folder: made if it is not there.
+        render: makes the table of them, as Markdown.
+        draw: writes the pictures and gives their files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    values, table = folder / f"{name}.json", folder / f"{name}.md"
+    values.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    table.write_text(render(content), encoding="utf-8")
+    return [values, table, *draw(content, folder)]
+
+
+def save_figure(figure: "Figure", folder: Path, names: Sequence[str]) -> list[Path]:
+    """Writes a figure as each of some files, without a date: equal figures give equal files."""
+    files = [folder / name for name in names]
+    for file in files:
+        figure.savefig(file, dpi=160, metadata={"Date": None} if file.suffix == ".svg" else {"Software": None})
+    return files

@@ -1,0 +1,89 @@
+"""Pruning as a step: what is zero stays zero, through training with rounding and in the files."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from components.artifacts.edge_model import EdgeModel
+from components.artifacts.model import Model
+from components.export_model import export_model
+from components.prune import prune
+from components.quantize import quantize
+from components.training.model_folder import read_model
+from keras_bert.compress.prune import Masks, find_sparsity
+from keras_bert.options.export import Export
+from keras_bert.options.pruning import Pruning
+from tests.components.tuning_job import QUANTIZATION, TRAINING, Line
+
+Lines = Callable[[str], Line]
+FEW = dataclasses.replace(TRAINING, steps=4, learning_rate=1e-3)
+
+
+def zeros(model: Model) -> dict[str, np.ndarray]:
+    """Of each kernel its transposed zeros, as a file has them."""
+    kernels = Masks(read_model(model).network()).kernels
+    return {path: np.asarray(layer.kernel).T == 0 for path, layer in kernels.items()}
+
+
+def tensors_of(file: Path) -> list[np.ndarray]:
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(model_path=str(file))
+    found = []
+    for detail in interpreter.get_tensor_details():
+        try:
+            found.append(np.array(interpreter.get_tensor(detail["index"])))
+        except ValueError:  # no constant
+            continue
+    return found
+
+
+@pytest.mark.parametrize("pattern", ["unstructured", "2:4"])
+def test_pruned_weights_stay_zero_to_the_end(line: Lines, tmp_path: Path, pattern: str) -> None:
+    found = line("classification")
+    pruned, quantized = Model(tmp_path / "pruned"), Model(tmp_path / "quantized")
+    settings = Pruning(sparsity=0.5, pattern=pattern)
+    tf.config.run_functions_eagerly(True)
+    try:
+        prune(student=found.student, examples=found.examples, pruned=pruned, pruning=settings, training=FEW)
+        quantize(student=pruned, examples=found.examples, quantized=quantized, quantization=QUANTIZATION, training=FEW)
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert pruned.counts["sparsity"] == 0.5
+    assert find_sparsity(quantized.path) == find_sparsity(pruned.path) == {"ramp": 0.5, **_said(settings)}
+    before, after = zeros(pruned), zeros(quantized)
+    assert len(before) == 6
+    for path, zero in before.items():
+        assert zero.mean() == pytest.approx(0.5, abs=0.01)
+        # A small weight may be rounded to zero, too.
+        assert after[path][zero].all()
+    # It was trained in between.
+    assert not np.array_equal(*(read_model(each).model.get_layer("classifier").kernel for each in (pruned, quantized)))
+    edge = EdgeModel(tmp_path / "edge")
+    export_model(model=quantized, examples=found.examples, edge=edge, export=Export(lengths=(), runtimes=("tflite",)))
+    integers = [tensor for tensor in tensors_of(edge.file("model.tflite")) if tensor.dtype == np.int8]
+    for zero in after.values():
+        # Query, key and value may have become one matrix.
+        assert any(_holds(tensor, zero) for tensor in integers)
+
+
+def _said(settings: Pruning) -> dict[str, object]:
+    return {"sparsity": settings.sparsity, "pattern": settings.pattern}
+
+
+def _holds(tensor: np.ndarray, zero: np.ndarray) -> bool:
+    return tensor.ndim == 2 and any(
+        np.array_equal(tensor[start : start + len(zero)] == 0, zero)
+        for start in range(0, len(tensor) - len(zero) + 1, len(zero))
+        if tensor.shape[1] == zero.shape[1]
+    )
+
+
+def test_a_dense_model_is_not_held(line: Lines, tmp_path: Path) -> None:
+    found = line("classification")
+    assert find_sparsity(found.quantized.path) is None
+    assert Masks(found.load("quantized").network()).sparsity() < 0.2

@@ -1,0 +1,85 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_bert.compress.importance import measure_importance
+from keras_bert.layers.tap import Tap
+from keras_bert.models.encoder import blocks_of, build_encoder
+from keras_bert.objectives.classification import ClassificationObjective
+from keras_bert.objectives.embedding import EmbeddingObjective
+from keras_bert.tasks.classification import build_classifier
+from keras_bert.tasks.embedding import build_embedder
+from keras_bert.variants.modern import Modern
+from tests.keras_bert.compress import tiny
+
+
+def batch(rows=3, seed=0):
+    inputs, labels = tiny.make_rows(rows, seed)
+    return {**inputs, "label": labels.astype(np.int32)}
+
+
+def loss_with(model, tap: Tap, factors, rows):
+    """The loss of a batch where what passes a tap is multiplied with factors."""
+    tap.transform = lambda x, training: x * factors
+    try:
+        return float(ClassificationObjective()(model, rows, False)["loss"][0])
+    finally:
+        tap.transform = None
+
+
+def test_it_is_the_change_of_the_loss_to_first_order():
+    model, rows = tiny.build(num_layers=2), batch(1)
+    found = measure_importance(model, ClassificationObjective(), [rows])
+    step = 1e-2
+    for block, (heads, units) in zip(blocks_of(model), found, strict=True):
+        for tap, values in ((block.attention.context_tap, heads), (block.feed_forward.activation_tap, units)):
+            for place in range(0, len(values), 7 if len(values) > 7 else 1):
+                factors = np.ones(len(values), np.float32)
+                losses = []
+                for change in (-step, step):
+                    factors[place] = 1 + change
+                    shaped = factors[:, None, None] if tap is block.attention.context_tap else factors
+                    losses.append(loss_with(model, tap, shaped, rows))
+                assert values[place] == pytest.approx(abs(losses[1] - losses[0]) / (2 * step), abs=3e-5)
+
+
+def test_rows_count_alike_however_they_are_batched():
+    model, rows = tiny.build(), batch(4)
+    halves = [{name: value[part] for name, value in rows.items()} for part in (slice(0, 1), slice(1, 4))]
+    whole = measure_importance(model, ClassificationObjective(), [rows])
+    parted = measure_importance(model, ClassificationObjective(), halves)
+    np.testing.assert_allclose(whole[0].heads, parted[0].heads, rtol=1e-4)
+    np.testing.assert_allclose(whole[0].units, parted[0].units, rtol=1e-4, atol=1e-8)
+    # A row's change has no sign: those of two rows do not cancel out.
+    alone = [measure_importance(model, ClassificationObjective(), [{n: v[k : k + 1] for n, v in rows.items()}])[0]
+             for k in range(4)]  # fmt: skip
+    np.testing.assert_allclose(np.mean([each.units for each in alone], axis=0), whole[0].units, rtol=1e-4, atol=1e-8)
+
+
+def test_the_model_is_left_as_it_was():
+    model, rows = tiny.build(), batch()
+    before = model.predict({name: rows[name] for name in ("token_ids", "segment_ids", "padding_mask")}, verbose=0)
+    measure_importance(model, ClassificationObjective(), [rows])
+    after = model.predict({name: rows[name] for name in ("token_ids", "segment_ids", "padding_mask")}, verbose=0)
+    np.testing.assert_array_equal(before, after)
+
+
+def test_both_texts_of_a_pair_count():
+    model = build_embedder(build_encoder(tiny.CONFIG, pooler=False))
+    first, second = (tiny.make_rows(3, seed)[0] for seed in (0, 1))
+    network = keras.Model(model.input, model.output["embedding"])
+    pairs = {**first, **{f"second_{name}": value for name, value in second.items()}}
+    (found,) = measure_importance(network, EmbeddingObjective(), [{**pairs, "value": np.zeros(3, np.float32)}])
+    assert found.heads.shape == (2,)
+    assert found.units.shape == (64,)
+    assert (found.heads > 0).all()
+
+
+def test_what_cannot_be_measured_is_refused():
+    with pytest.raises(ValueError, match=r"^measure_importance.batches must hold at least one batch, got none$"):
+        measure_importance(tiny.build(), ClassificationObjective(), [])
+    with pytest.raises(ValueError, match=r"BERT's graph alone, got one with shared_layers"):
+        measure_importance(tiny.build(num_layers=2, shared_layers=True), ClassificationObjective(), [batch()])
+    modern = build_classifier(build_encoder(tiny.changed(num_segments=0, variant=Modern())), 2)
+    with pytest.raises(ValueError, match=r"BERT's graph alone, got one with variant 'modern'"):
+        measure_importance(modern, ClassificationObjective(), [batch()])

@@ -1,0 +1,67 @@
+"""Fewer pieces, the same answers."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert.compress.vocabulary import count_pieces, with_pieces
+from keras_bert.models.encoder import config_of
+from keras_bert.options.adaptation import Lora
+from keras_bert.tasks.pretraining import Pretraining
+from keras_bert.tasks.registry import load
+from keras_bert.tokenizers.fitting import choose_pieces
+from tests.components import tuning_job
+from tests.keras_bert.interop.family_checkpoints import FAMILIES, make_checkpoint
+from tests.keras_bert.models.test_encoder import randomize
+
+TEXTS = [" ".join(tuning_job.WORDS[:4]), tuning_job.WORDS[1]]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_texts_of_what_stays_get_the_same_answers(family, tmp_path):
+    task = make_checkpoint(tmp_path / "theirs", family, tuning_job.WORDS)
+    randomize(task.model)
+    counts = np.bincount(task.tokenizer.tokenize(TEXTS).flat_values.numpy(), minlength=task.tokenizer.vocabulary_size)
+    kept = choose_pieces(task.tokenizer, counts)
+    fewer = with_pieces(task, kept)
+    assert fewer.tokenizer.vocabulary_size == len(kept) < task.tokenizer.vocabulary_size
+    assert config_of(fewer.model).vocabulary_size == len(kept)
+    rows = [each.tokenizer.encode(TEXTS, max_length=12, pad_to_longest=True) for each in (task, fewer)]
+    inputs = [{spec.name: row[spec.name] for spec in task.encoder.inputs} for row in rows]
+    answers = [each.encoder(row)["sequence_output"] for each, row in zip((task, fewer), inputs, strict=True)]
+    mask = np.asarray(rows[0]["padding_mask"])[..., None]
+    np.testing.assert_allclose(*(np.asarray(answer) * mask for answer in answers), atol=1e-6)
+    # The original is as it was, and what was made can be saved.
+    assert config_of(task.model).vocabulary_size > len(kept)
+    fewer.save(tmp_path / "fewer")
+    again = load(tmp_path / "fewer")
+    np.testing.assert_equal(again.model.get_weights(), fewer.model.get_weights())
+
+
+@pytest.mark.parametrize("family", ["roberta", "albert", "mobilebert"])
+def test_the_head_of_masked_tokens_scores_the_pieces_that_stay(family, tmp_path):
+    embedding = make_checkpoint(tmp_path, family, tuning_job.WORDS)
+    task = Pretraining.build(embedding.encoder, embedding.tokenizer, max_length=12, next_sentence=False)
+    randomize(task.model)
+    counts = np.bincount(task.tokenizer.tokenize(TEXTS).flat_values.numpy(), minlength=task.tokenizer.vocabulary_size)
+    kept = choose_pieces(task.tokenizer, counts)
+    fewer = with_pieces(task, kept)
+    scores = []
+    for each in (task, fewer):
+        row = each.tokenizer.encode(TEXTS, max_length=12)
+        inputs = {spec.name: row[spec.name] for spec in each.model.inputs if spec.name in row}
+        scores.append(np.asarray(each.model({**inputs, "mask_positions": ops.array([[1], [2]])})["masked_tokens"]))
+    np.testing.assert_allclose(scores[0][..., kept], scores[1], atol=1e-5)
+
+
+def test_an_adapter_is_refused(tmp_path):
+    task = make_checkpoint(tmp_path, "electra", tuning_job.WORDS)
+    task.adapt(Lora(rank=2))
+    with pytest.raises(ValueError, match=r"\.adapter must be merged or dropped first, got "):
+        with_pieces(task, range(task.tokenizer.vocabulary_size))
+
+
+def test_pieces_are_counted_without_padding_in_both_texts():
+    row = {"token_ids": np.array([[2, 5, 5, 0]]), "padding_mask": np.array([[1, 1, 1, 0]])}
+    pair = {**row, "second_token_ids": np.array([[5, 3, 0, 0]]), "second_padding_mask": np.array([[1, 1, 0, 0]])}
+    np.testing.assert_array_equal(count_pieces([row, pair], 7), [0, 0, 2, 1, 0, 5, 0])

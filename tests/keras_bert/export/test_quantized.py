@@ -1,0 +1,145 @@
+"""Files by recipe: the very integers of the grids, and the answers of the rounded model."""
+
+import numpy as np
+import pytest
+
+from keras_bert.compress.quantize import QuantizationAware
+from keras_bert.compress.ranges import sublayers
+from keras_bert.compress.rounding import Rounding, rounded
+from keras_bert.export.quantized import export_quantized
+from keras_bert.export.runtimes import TFLiteModel
+from keras_bert.layers.dense import Dense
+from keras_bert.options.quantization import RECIPES
+from tests.keras_bert.compress import tiny
+
+# Recipe -> the largest difference of a logit from the rounded model in Keras, of logits up to 5.
+BOUNDS = {
+    "mixed_wi8_ai8": 0.2,
+    "dynamic_wi8": 0.05,
+    "static_wi8_ai8": 1.0,
+    "weights_wi4": 0.05,
+    "weights_wi4_block32": 0.05,
+    "float16": 5e-3,
+}
+
+
+def integers_of(file):
+    """Shape -> the integer constants of a file, with their scales."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter, found = Interpreter(model_path=str(file)), {}
+    for detail in interpreter.get_tensor_details():
+        if detail["dtype"] is np.int8 and len(detail["quantization_parameters"]["scales"]) > 1:
+            try:
+                values = np.array(interpreter.get_tensor(detail["index"]))
+            except ValueError:
+                continue
+            found.setdefault(values.shape, []).append((values, detail["quantization_parameters"]["scales"]))
+    return found
+
+
+@pytest.fixture(scope="module")
+def weights():
+    """Of a model that was trained."""
+    model = tiny.build()
+    tiny.train(model, epochs=4)
+    return model.get_weights()
+
+
+@pytest.fixture(scope="module", params=RECIPES)
+def made(request, weights, tmp_path_factory):
+    """A trained model on the grids of a recipe, its file, and rows."""
+    model = tiny.build()
+    model.set_weights(weights)
+    rows, _ = tiny.make_rows(64, seed=9)
+    ranges = QuantizationAware(model, tiny.batches(), request.param).finish()
+    path = tmp_path_factory.mktemp("quantized") / "model.tflite"
+    rounding = Rounding(request.param, ranges)
+    export_quantized(model, path, (8, 16), rounding, tiny.make_rows(64, seed=3)[0])
+    return request.param, model, rounding, path, rows
+
+
+def test_a_file_answers_as_the_rounded_model(made):
+    recipe, model, rounding, path, rows = made
+    with rounded(model, rounding):
+        wanted = model.predict(rows, verbose=0)
+    found = TFLiteModel(path).predict_on_batch(rows)
+    assert found.dtype == np.float32
+    assert np.abs(wanted).max() > 2
+    np.testing.assert_allclose(found, wanted, atol=BOUNDS[recipe])
+    assert (found.argmax(1) == wanted.argmax(1)).mean() > 0.95
+
+
+def test_the_integers_are_those_of_the_grids(made):
+    recipe, model, _, path, _ = made
+    own = RECIPES[recipe]
+    if not own.integers or own.block:
+        pytest.skip("floats, or blocks that this interpreter does not unpack")
+    last = 2 ** (own.weight_bits - 1) - 1
+    found = integers_of(path)
+    kernels = {path: layer.kernel.numpy() for path, layer in sublayers(model, Dense).items()}
+    compared = 0
+    for kernel in kernels.values():
+        scale = np.abs(kernel).max(axis=0) / last
+        steps = np.round(kernel / scale).T
+        compared += any(np.array_equal(values, steps) for values, _ in found.get(steps.shape, []))
+    # Where query, key and value are one product, they are one matrix.
+    heads = 0 if own.heads else 1
+    assert compared == len(kernels) - heads
+
+
+def test_a_file_is_as_small_as_its_weights(tmp_path):
+    sizes = {}
+    for recipe in ("dynamic_wi8", "weights_wi4", "float16"):
+        model = tiny.build(hidden_size=128, intermediate_size=512)
+        ranges = QuantizationAware(model, tiny.batches(1), recipe).finish()
+        export_quantized(model, tmp_path / recipe, (8,), Rounding(recipe, ranges))
+        sizes[recipe] = (tmp_path / recipe).stat().st_size
+    weights = 4 * 128 * 128 + 2 * 128 * 512
+    assert sizes["dynamic_wi8"] - sizes["weights_wi4"] == pytest.approx(weights / 2, rel=0.15)
+    assert sizes["float16"] > 2 * weights
+
+
+def test_all_integers_need_rows_for_their_ranges(tmp_path):
+    model = tiny.build()
+    ranges = QuantizationAware(model, tiny.batches(1), "static_wi8_ai8").finish()
+    with pytest.raises(ValueError, match=r"^static_wi8_ai8 needs rows that show how far activations reach, got none$"):
+        export_quantized(model, tmp_path / "model.tflite", (8,), Rounding("static_wi8_ai8", ranges))
+
+
+def test_a_length_that_no_row_fits_has_rows_that_are_cut(tmp_path):
+    model = tiny.build()
+    ranges = QuantizationAware(model, tiny.batches(1), "static_wi8_ai8").finish()
+    rows = {name: values[:2] for name, values in tiny.make_rows(2)[0].items()}
+    rows["padding_mask"][:] = 1
+    export_quantized(model, tmp_path / "model.tflite", (4, 16), Rounding("static_wi8_ai8", ranges), rows)
+    assert TFLiteModel(tmp_path / "model.tflite").lengths == (4, 16)
+
+
+@pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "dynamic_wi8", "static_wi8_ai8", "weights_wi4"])
+def test_layers_that_stay_float_are_float_in_the_file(recipe, tmp_path):
+    left = ("block_0/attention/key", "block_0/feed_forward/intermediate")
+    model, rows = tiny.build(num_layers=2), tiny.make_rows(8)[0]
+    kernels = {path: layer.kernel.numpy() for path, layer in sublayers(model, Dense).items()}
+    ranges = QuantizationAware(model, tiny.batches(1), recipe, left).finish()
+    rounding = Rounding(recipe, ranges, left)
+    export_quantized(model, tmp_path / "model.tflite", (16,), rounding, rows)
+    floats = [tensor for tensor in constants_of(tmp_path / "model.tflite") if tensor.dtype == np.float32]
+    for path, kernel in kernels.items():
+        held = any(tensor.shape == kernel.T.shape and np.array_equal(tensor, kernel.T) for tensor in floats)
+        assert held == (path in left or (path == "classifier" and recipe == "mixed_wi8_ai8")), path
+    with rounded(model, rounding):
+        wanted = model.predict(rows, verbose=0)
+    np.testing.assert_allclose(TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows), wanted, atol=0.05)
+
+
+def constants_of(file):
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter, found = Interpreter(model_path=str(file)), []
+    for detail in interpreter.get_tensor_details():
+        try:
+            found.append(np.array(interpreter.get_tensor(detail["index"])))
+        except ValueError:
+            continue
+    return found

@@ -1,0 +1,21 @@
+from typing import get_args
+
+import pytest
+
+from keras_bert.options.quantization import RECIPES, Quantization, RecipeName
+from tests.keras_bert.options.refusals import check_refusal
+
+
+def test_each_name_is_a_recipe():
+    assert set(RECIPES) == set(get_args(RecipeName))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"recipe": "int3"}, f"recipe must be one of {get_args(RecipeName)}, got 'int3'"),
+        ({"calibration_batches": 0}, "calibration_batches must be at least 1, got 0"),
+    ],
+)
+def test_out_of_range(settings, message):
+    check_refusal(Quantization, settings, message)

@@ -1,0 +1,152 @@
+"""A job through the command line as a ladder: a student and a rounding, alone and on top of one another."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.cli import main
+from pipeline.orchestrator.store import Store
+from tests.components import tuning_job
+
+JOB = """
+name = "small"
+max_length = 16
+[checkpoint]
+path = "model"
+[examples]
+train = "classification.tsv"
+[fine_tuning]
+steps = 6
+batch_size = 8
+xla = "off"
+validations = 1
+[student]
+intermediate_size = 16
+[distillation]
+steps = 4
+batch_size = 8
+xla = "off"
+[quantization]
+recipe = "dynamic_wi8"
+post_training = true
+calibration_batches = 1
+[export]
+lengths = [8]
+runtimes = ["tflite"]
+"""
+RUNGS = ("teacher", "student", "quantization", "student+quantization")
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ladder")
+    tuning_job.write_checkpoint(folder)
+    tuning_job.write_rows(folder, "classification")
+    (folder / "small.toml").write_text(JOB)
+    assert main(["ladder", str(folder / "small.toml"), "--root", str(folder / "root")]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def content(job: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((job / "root/ladders/small/ladder.json").read_text())
+    return found
+
+
+def test_each_part_stands_alone_and_on_the_others(content: dict[str, Any]) -> None:
+    assert tuple(content["rungs"]) == RUNGS
+    rungs = content["rungs"]
+    assert content["metric"] == "accuracy"
+    assert content["lengths"] == [16], "no row is as long as 32"
+    assert rungs["teacher"]["share"] == 1
+    assert rungs["student"]["parameters"] == rungs["student+quantization"]["parameters"]
+    assert rungs["student"]["parameters"] < rungs["teacher"]["parameters"] == rungs["quantization"]["parameters"]
+    for name, record in rungs.items():
+        assert Path(record["file"]).is_file()
+        assert record["megabytes"] == Path(record["file"]).stat().st_size / 1e6
+        assert record["milliseconds"]["16"] > 0
+        assert Path(record["file"]).name == ("model.tflite" if "quantization" in name else "model_float32.tflite")
+    assert any(record["on_front"] for record in rungs.values())
+
+
+def test_a_table_and_a_plot_show_it(job: Path, content: dict[str, Any]) -> None:
+    folder = job / "root/ladders/small"
+    table = (folder / "ladder.md").read_text()
+    for name, record in content["rungs"].items():
+        mark = " •" if record["on_front"] else ""
+        assert f"| {name}{mark} | {100 * record['score']['mean']:.2f} |" in table
+    assert "<svg" in (folder / "score_over_size.svg").read_text()[:1000]
+    assert (folder / "score_over_size.png").stat().st_size > 10_000
+
+
+def test_what_rungs_share_is_made_once(job: Path) -> None:
+    store = Store(job / "root", create=False)
+    try:
+        kinds = [made.artifact.type for made in store.artifacts()]
+    finally:
+        store.close()
+    # The teacher, the student, and each of them rounded; and the checkpoint.
+    assert kinds.count("Model") == 5
+    assert kinds.count("EdgeModel") == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (("[student]\nintermediate_size = 16\n", ""), "distillation must be left out where there is no [student]"),
+        (('"tflite"', '"onnx"'), "quantization must be left out where export.runtimes has no 'tflite'"),
+    ],
+)
+def test_what_is_no_ladder_is_refused(
+    job: Path, capsys: pytest.CaptureFixture[str], changes: tuple[str, str], message: str
+) -> None:
+    (job / "other.toml").write_text(JOB.replace(*changes))
+    assert main(["ladder", str(job / "other.toml"), "--root", str(job / "other")]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (job / "other").exists()
+
+
+def test_a_job_without_parts(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bare = JOB[: JOB.index("[student]")]
+    (job / "bare.toml").write_text(bare)
+    assert main(["ladder", str(job / "bare.toml"), "--root", str(job / "other")]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "there must be [examples], and one or more of [student], [pruning], [quantization]" in said
+
+
+def test_a_doctor_looks_into_the_same_job(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["doctor", str(job / "small.toml"), "--root", str(job / "root"), "--fix", "0"]
+    assert main(command) == 0
+    folder = job / "root/diagnosed/small"
+    content = json.loads((folder / "diagnosis.json").read_text())
+    assert content["recipe"] == "dynamic_wi8"
+    assert len(content["layers"]) == 7, "six of a block, and the head"
+    gains = [layer["gain"] for layer in content["layers"]]
+    assert gains == sorted(gains, reverse=True)
+    assert sum(layer["extra_microseconds"] for layer in content["layers"]) >= 0
+    fix = content["fix"]
+    assert fix["wanted"] == content["score"]["float"]
+    assert fix["reached"] == (fix["score"] >= fix["wanted"])
+    table = (folder / "diagnosis.md").read_text()
+    assert all(f"| {layer['layer']} |" in table for layer in content["layers"])
+    assert "<svg" in (folder / "gains.svg").read_text()[:1000]
+    said = capsys.readouterr().out
+    assert "written:" in said
+    assert "gain: share of the distance" in said, "whatever a narrow screen folds in the table"
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "message"),
+    [
+        (JOB[: JOB.index("[quantization]")], [], "there must be [examples] and a [quantization] to look into"),
+        (JOB, ["--fix", "-1"], "--fix must be from 0 to 100 points, got -1"),
+    ],
+)
+def test_what_a_doctor_cannot_look_into(
+    job: Path, capsys: pytest.CaptureFixture[str], text: str, more: list[str], message: str
+) -> None:
+    (job / "other.toml").write_text(text)
+    assert main(["doctor", str(job / "other.toml"), "--root", str(job / "other"), *more]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
