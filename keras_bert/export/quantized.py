@@ -15,6 +15,7 @@ import numpy as np
 
 from keras_bert.compress.rounding import Rounding
 from keras_bert.export.runtimes import SIGNATURE, Array
+from keras_bert.export.sharing import share_vectors
 from keras_bert.export.tflite import export_tflite
 from keras_bert.folders import LOGITS
 from keras_bert.models.encoder import input_names
@@ -59,7 +60,7 @@ def export_quantized(
             base = Path(folder) / "base.tflite"
             export_tflite(model, base, lengths, tables, output=output)
             samples = {} if rows is None else _by_signature(rows, input_names(model), lengths)
-            Path(path).write_bytes(_with_integers(base, recipe, samples, rounding.float_layers))
+            Path(path).write_bytes(share_vectors(_with_integers(base, recipe, samples, rounding.float_layers)))
 
 
 def _with_integers(

@@ -12,6 +12,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from keras_bert.compress.ranges import fixed_ranges
 from keras_bert.export.runtimes import SIGNATURE
+from keras_bert.export.sharing import share_vectors
 from keras_bert.folders import LOGITS
 from keras_bert.models.encoder import input_names
 
@@ -57,7 +58,7 @@ def export_tflite(
         if half:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
             converter.target_spec.supported_types = [tf.float16]
-        Path(path).write_bytes(converter.convert())
+        Path(path).write_bytes(share_vectors(converter.convert()))
 
 
 def _freeze(model: keras.Model, length: int, output: str) -> tf.types.experimental.ConcreteFunction:

@@ -1,0 +1,43 @@
+"""Vectors that a `.tflite` file holds several times, as each signature's scales are, kept once."""
+
+from typing import Any
+
+import flatbuffers
+from ai_edge_litert import schema_py_generated as schema
+
+_IDENTIFIER = b"TFL3"
+# What LiteRT's schema asks of the data of a buffer, so that runtimes may read it where it lies; the Python of the schema
+# does not say it.
+_ALIGNMENT = 16
+
+
+def share_vectors(content: bytes) -> bytes:
+    """The same model in fewer bytes.
+
+    A scale and a zero point of eight bytes stand beside each unit of each kernel and of each bias, in every signature
+    anew: of a file of 7 MB with two signatures that is half a megabyte.
+
+    Args:
+        content: of a `.tflite` file.
+    """
+    builder = _SharingBuilder(len(content))
+    builder.Finish(schema.ModelT.InitFromPackedBuf(content).Pack(builder), file_identifier=_IDENTIFIER)
+    return bytes(builder.Output())
+
+
+class _SharingBuilder(flatbuffers.Builder):  # type: ignore[misc]
+    """A writer that writes equal vectors of numbers once: tables know them by their place."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self._places: dict[tuple[str, bytes], int] = {}
+
+    def CreateNumpyVector(self, x: Any) -> int:  # noqa: N802, the name is flatbuffers'
+        key = x.dtype.str, x.tobytes()
+        if key not in self._places:
+            self._places[key] = super().CreateNumpyVector(x)
+        return self._places[key]
+
+    def StartVector(self, elemSize: int, numElems: int, alignment: int) -> int:  # noqa: N802, N803
+        place: int = super().StartVector(elemSize, numElems, _ALIGNMENT if elemSize == 1 else alignment)
+        return place
