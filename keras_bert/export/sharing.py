@@ -6,7 +6,7 @@ import flatbuffers
 from ai_edge_litert import schema_py_generated as schema
 
 _IDENTIFIER = b"TFL3"
-# What LiteRT's schema asks of the data of a buffer, so that runtimes may read it where it lies; the Python of the schema
+# What LiteRT's schema asks of the data of a buffer, so that runtimes may read it where it lies; the schema's Python
 # does not say it.
 _ALIGNMENT = 16
 
