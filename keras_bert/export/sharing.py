@@ -25,7 +25,7 @@ def share_vectors(content: bytes) -> bytes:
     return bytes(builder.Output())
 
 
-class _SharingBuilder(flatbuffers.Builder):  # type: ignore[misc]
+class _SharingBuilder(flatbuffers.Builder):
     """A writer that writes equal vectors of numbers once: tables know them by their place."""
 
     def __init__(self, size: int) -> None:
