@@ -181,10 +181,10 @@ def _compare(options: argparse.Namespace, console: Console) -> int:
 
 def _ladder(options: argparse.Namespace, console: Console) -> int:
     settings = load_settings(options.settings, _overrides(options))
-    find_rungs(settings)
+    rungs = find_rungs(settings)
     check_data(settings)
     try:
-        content = climb(settings, options.root, Terminal(console))
+        content = climb(settings, rungs, options.root, Terminal(console))
     except BrokenError as error:
         write(Console(stderr=True), f"error: {error}")
         return FAILED

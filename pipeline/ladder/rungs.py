@@ -38,14 +38,19 @@ def find_rungs(settings: Settings) -> dict[str, tuple[Part, ...]]:
     return {"+".join(each) or TEACHER: each for each in chosen}
 
 
-def climb(settings: Settings, root: Path, observer: Observer) -> dict[str, Any]:
-    """Makes and measures all rungs; gives the content of `ladder.json`.
+def climb(settings: Settings, rungs: Mapping[str, tuple[Part, ...]], root: Path, observer: Observer) -> dict[str, Any]:
+    """Makes and measures rungs; gives the content of `ladder.json`.
+
+    Args:
+        settings: of the job.
+        rungs: some of what `find_rungs` finds; the teacher must be among them.
+        root: where artifacts are kept.
+        observer: hears of the steps.
 
     Raises:
         InputError: some input cannot be used.
         BrokenError: a step broke.
     """
-    rungs = find_rungs(settings)
     lengths = [length for length in LENGTHS if length <= settings.max_length] or [settings.max_length]
     pipeline = climbing(settings, rungs, lengths)
     pipeline.name += "/ladder"

@@ -1,0 +1,97 @@
+"""What each way to make a model smaller costs: every recipe trained for and not, zeros, fewer parts, fewer pieces.
+
+    python -m benchmarks.compression JOB.toml [--seeds 3] [--root FOLDER] [--cases NAME ...]
+
+JOB has [examples], a [checkpoint] and a [student]; each case lays a little over it, and stands beside the one that it
+differs from in nothing else, seed by seed. Files are what is measured, on test rows, which choose nothing. What cases
+share is trained once.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from benchmarks.task_accuracy import spread
+from keras_bert.options.quantization import RECIPES
+from pipeline.chains import Part
+from pipeline.ladder.rungs import TEACHER, climb
+from pipeline.settings.files import load_settings
+from pipeline.views.terminal import Terminal
+
+
+class Case(NamedTuple):
+    """One line of the table.
+
+    Attributes:
+        parts: what is made of the teacher.
+        overrides: what is laid over the job.
+        beside: the case that its score is compared with.
+    """
+
+    parts: tuple[Part, ...]
+    overrides: tuple[str, ...] = ()
+    beside: str = "student"
+
+
+PRUNING = ("pruning.epochs=2.0", "pruning.learning_rate=1e-4")
+CASES = {
+    TEACHER: Case(()),
+    "student": Case(("student",), beside=TEACHER),
+    **{
+        f"{recipe}, {way}": Case(("student", "quantization"), (f'quantization.recipe="{recipe}"', *overrides))
+        for recipe in RECIPES
+        for way, overrides in (
+            ("trained", ("quantization.epochs=2.0", "quantization.learning_rate=3e-5")),
+            ("after training", ("quantization.post_training=true",)),
+        )
+        if RECIPES[recipe].integers or way == "after training"
+    },
+    "half of the weights zero": Case(("student", "pruning"), ("pruning.sparsity=0.5", *PRUNING)),
+    "2 of 4 weights zero": Case(("student", "pruning"), ('pruning.pattern="2:4"', *PRUNING)),
+    "half of the heads and units": Case(("student",), ("student.num_heads=6", "student.intermediate_size=768")),
+    "fitted vocabulary": Case(("student",), ("fitted_vocabulary.min_count=1",)),
+}
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("job", type=Path)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--root", type=Path, help="where artifacts live, to go on later; else a temporary folder")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        records = {name: measure(name, options, options.root or Path(temporary)) for name in options.cases}
+    lengths = list(next(iter(records.values()))["milliseconds"])
+    timed = " | ".join(f"ms, {length} tokens" for length in lengths)
+    print(f"| | score | difference | MB | {timed} |\n|---|---:|---:|---:|{'---:|' * len(lengths)}")
+    for name, record in records.items():
+        print(line(name, record, records.get(CASES[name].beside)))
+
+
+def measure(name: str, options: argparse.Namespace, root: Path) -> dict[str, Any]:
+    """What became of a case."""
+    case = CASES[name]
+    settings = load_settings(options.job, [f"seeds={options.seeds}", *case.overrides])
+    record: dict[str, Any] = climb(settings, {TEACHER: (), name: case.parts}, root, Terminal(Console(stderr=True)))
+    found: dict[str, Any] = record["rungs"][name]
+    return found
+
+
+def line(name: str, record: dict[str, Any], beside: dict[str, Any] | None) -> str:
+    """A row of the table."""
+    scores, differences = [100 * score for score in record["score"]["seeds"]], ""
+    if beside is not None and beside is not record:
+        other = beside["score"]["seeds"]
+        differences = spread([own - 100 * score for own, score in zip(scores, other, strict=True)])
+        differences += f" from {CASES[name].beside}"
+    timed = " | ".join(f"{value:.2f}" for value in record["milliseconds"].values())
+    return f"| {name} | {spread(scores)} | {differences} | {record['megabytes']:.2f} | {timed} |"
+
+
+if __name__ == "__main__":
+    main()
