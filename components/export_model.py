@@ -1,8 +1,9 @@
 """Export: a model becomes files for other runtimes, each proven in the runtime it is for."""
 
+import importlib.metadata
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.training.model_folder import read_model
 from keras_bert.checks import check
-from keras_bert.folders import LABELS_FILE, ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.folders import LABELS_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
 from keras_bert.options.export import Export
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ _ROUNDED = {
     "float16": {"weights": "float16", "activations": "float32"},
 }
 _FLOAT = {"weights": "float32"}
+# What writes a file, whose versions are told in it.
+_TFLITE_WRITERS = ("keras", "tensorflow", "ai-edge-quantizer")
+_ONNX_WRITERS = ("keras", "tensorflow", "tf2onnx", "onnx")
 
 
 @component(libraries=LIBRARIES)
@@ -84,17 +88,26 @@ def export_model(
     check("export_model", "rows", rows >= 1, "be at least 1", rows)
     check("export_model", "int8_agreement", 0 < int8_agreement <= 1, "be above 0 and at most 1", int8_agreement)
     from keras_bert.compress.rounding import find_rounding
+    from keras_bert.export.attachments import attach
 
     task, rounding = read_model(model), find_rounding(model.path)
     recipe = _write(task, rounding, edge, export, lambda: _read_rows(examples, "train", rows))
     task.save_settings(edge.path)
     if examples.file(LABELS_FILE).is_file():
         shutil.copyfile(examples.file(LABELS_FILE), edge.file(LABELS_FILE))
+    for name in recipe:
+        attach(edge.file(name), {file.name: file.read_bytes() for file in _companions(edge)})
     compared = _read_rows(examples, "validation", rows)
     measured = _compare(task, rounding, compared, edge, list(recipe), int8_agreement)
     content = {name: {**recipe[name], **measured[name]} for name in recipe}
     edge.file(RECIPE_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
     edge.counts = {name: entry["bytes"] for name, entry in content.items()}
+
+
+def _companions(edge: EdgeModel) -> list[Path]:
+    """What a model's file cannot do without, and carries in itself."""
+    files = (edge.file(name) for name in (TASK_FILE, *TOKENIZER_FILES, LABELS_FILE))
+    return [file for file in files if file.is_file()]
 
 
 def _write(
@@ -124,14 +137,20 @@ def _write(
             rows = read_rows() if RECIPES[rounding.recipe].activations == "all" else None
             export_quantized(network, tell(TFLITE_FILE), lengths, rounding, rows, output=task.output_name)
             recipe[TFLITE_FILE] = {"recipe": rounding.recipe, **_ROUNDED[rounding.recipe], "lengths": lengths}
+            recipe[TFLITE_FILE]["libraries"] = _versions(_TFLITE_WRITERS)
         export_tflite(network, tell(TFLITE_FLOAT_FILE), lengths, output=task.output_name)
-        recipe[TFLITE_FLOAT_FILE] = {**_FLOAT, "lengths": lengths}
+        recipe[TFLITE_FLOAT_FILE] = {**_FLOAT, "lengths": lengths, "libraries": _versions(_TFLITE_WRITERS)}
     if with_onnx:
         from keras_bert.export.onnx import export_onnx
 
         export_onnx(network, tell(ONNX_FILE), output=task.output_name, opset=export.opset)
         recipe[ONNX_FILE] = {**_FLOAT, "opset": export.opset, "lengths": [task.max_length]}
+        recipe[ONNX_FILE]["libraries"] = _versions(_ONNX_WRITERS)
     return recipe
+
+
+def _versions(libraries: Sequence[str]) -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in libraries}
 
 
 def _read_rows(examples: TaskExamples, split: str, rows: int) -> "Features":

@@ -2,51 +2,58 @@
 
 import contextlib
 import errno
-import hashlib
 import json
 import shutil
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from components.artifacts.blessing import Blessing
+from components.artifacts.corpus import Corpus
 from components.artifacts.edge_model import EdgeModel
 from components.artifacts.evaluation import Evaluation
 from components.artifacts.pushed import Pushed
+from components.artifacts.task_examples import TaskExamples
 from components.dsl.artifact import content_digest, holds_files, sync
 from components.dsl.component import component
 from components.dsl.errors import Refusal
 from components.dsl.signature import Input, Output
 from components.scoring.model_card import write_model_card
+from keras_bert.export.attachments import attach
 from keras_bert.folders import LABELS_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
 
+MODEL_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE)
 # What goes along where it is there; of the two files for LiteRT the float one only where there is no other.
-OPTIONAL_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE, LABELS_FILE)
+OPTIONAL_FILES = (*MODEL_FILES, LABELS_FILE)
 ALWAYS_FILES = ("recipe.json", TASK_FILE, *TOKENIZER_FILES)
 
 _STAGING = ".staging-"
 _STAGING_SECONDS = 24 * 3600
 
 
-@component()
+@component(libraries=("onnx",))
 def push(
     edges: Input[list[EdgeModel]],
     evaluation: Input[Evaluation],
     blessing: Input[Blessing],
+    examples: Input[TaskExamples],
     pushed: Output[Pushed],
     folder: str,
     name: str,
+    corpus: Input[Corpus] | None = None,
 ) -> None:
-    """Copies a blessed model into the next numbered folder of `folder`.
+    """Copies a blessed model into the next numbered folder of `folder`, each of whose files says what it is.
 
     Args:
         edges: the exported files of each seed; the evaluation says whose are pushed.
         evaluation: goes along as `metrics.json` and into the model card.
         blessing: what decides.
+        examples: the rows that it learnt from and was measured on.
         pushed: where the model went.
         folder: holds one folder a version: 1, 2, 3, ...
         name: of the model, for its card.
+        corpus: the text that it was pre-trained on here.
 
     Raises:
         Refusal: the model is not blessed.
@@ -58,13 +65,17 @@ def push(
     target = Path(folder).absolute()
     target.mkdir(parents=True, exist_ok=True)
     edge = edges[json.loads(evaluation.file("metrics.json").read_text())["kept"]]
-    files = {file: edge.file(file) for file in choose_files(edge)} | {"metrics.json": evaluation.file("metrics.json")}
-    made_of = {"edge_model": edge.fingerprint(), "evaluation": evaluation.fingerprint()}
-    origin = json.dumps(made_of, indent=1) + "\n"
-    # Not of the card: it is for people, who may add to it.
-    digests = {file: content_digest(path) for file, path in files.items()}
-    digests["origin.json"] = hashlib.sha256(origin.encode()).hexdigest()
-    version = newest_version(target, digests) or place_version(target, files, origin, name)
+    origin = {"edge_model": edge, "evaluation": evaluation, "examples": examples, "corpus": corpus}
+    made_of = {name: artifact.fingerprint() for name, artifact in origin.items() if artifact is not None}
+    with _staged(target) as staging:
+        for file in choose_files(edge):
+            shutil.copyfile(edge.file(file), staging / file)
+        shutil.copyfile(evaluation.file("metrics.json"), staging / "metrics.json")
+        (staging / "origin.json").write_text(json.dumps(made_of, indent=1) + "\n")
+        _describe(staging)
+        # Not of the card: it is for people, who may add to it.
+        digests = {path.name: content_digest(path) for path in sorted(staging.iterdir())}
+        version = newest_version(target, digests) or place_version(staging, target, name)
     content = {"path": str(target / str(version)), "version": version, "files": digests}
     pushed.file("pushed.json").write_text(json.dumps(content, indent=1) + "\n")
     pushed.counts = {"version": version}
@@ -89,31 +100,40 @@ def list_versions(folder: Path) -> list[int]:
     return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal() and entry.is_dir())
 
 
-def place_version(folder: Path, files: Mapping[str, Path], origin: str, name: str) -> int:
-    """Copies files aside, then renames them into place as the next version, and returns its number.
+def place_version(staging: Path, folder: Path, name: str) -> int:
+    """Renames a staged folder into place as the next version, and returns its number.
 
     Others may push to the same folder at the same time, from roots of their own.
 
     Args:
+        staging: holds all files but the card.
         folder: of all versions.
-        files: what to copy, by name.
-        origin: what `origin.json` says.
         name: of the model, for its card.
     """
+    version = max(list_versions(folder), default=0) + 1
+    while not _claim(staging, folder, name, version):
+        version += 1
+    sync(folder)
+    return version
+
+
+def _describe(folder: Path) -> None:
+    """Lets each model's file say by itself what was measured of it, and what it comes from."""
+    known = {name: (folder / name).read_bytes() for name in ("recipe.json", "metrics.json", "origin.json")}
+    for file in filter(Path.is_file, (folder / name for name in MODEL_FILES)):
+        attach(file, known)
+
+
+@contextlib.contextmanager
+def _staged(folder: Path) -> Iterator[Path]:
+    """A folder beside the versions, gone in the end unless it has become one of them."""
     _sweep(folder)
     staging = folder / f"{_STAGING}{uuid.uuid4().hex}"
     staging.mkdir()
     try:
-        for file, path in files.items():
-            shutil.copyfile(path, staging / file)
-        (staging / "origin.json").write_text(origin)
-        version = max(list_versions(folder), default=0) + 1
-        while not _claim(staging, folder, name, version):
-            version += 1
-        sync(folder)
+        yield staging
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    return version
 
 
 def _claim(staging: Path, folder: Path, name: str, version: int) -> bool:

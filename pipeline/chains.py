@@ -25,10 +25,11 @@ PARTS: tuple[Part, ...] = ("student", "pruning", "quantization")
 
 
 class Start(NamedTuple):
-    """What fine-tuning begins with: a model, and the vocabulary that rows are tokenized with."""
+    """What fine-tuning begins with: a model, the vocabulary that rows are tokenized with, and the text behind both."""
 
     model: Handle
     vocabulary: Handle
+    corpus: Handle | None = None
 
 
 class Chain:

@@ -1,4 +1,4 @@
-"""The command line: `run`, `compare`, `ladder`, `doctor`, `status`, `inspect` and `predict`."""
+"""The command line: `run`, `compare`, `ladder`, `doctor`, `status`, `inspect`, `describe` and `predict`."""
 
 import argparse
 import contextlib
@@ -30,6 +30,7 @@ from pipeline.settings.files import load_settings
 from pipeline.settings.rules import check_data
 from pipeline.views.answers import answer_lines, cut_lines
 from pipeline.views.comparison import show_comparison
+from pipeline.views.description import read_description, show_description
 from pipeline.views.diagnosis import show_diagnosis
 from pipeline.views.ladder import show_ladder
 from pipeline.views.models import show_models
@@ -117,8 +118,14 @@ def _make_parser() -> argparse.ArgumentParser:
     )
     inspect.add_argument("folder", type=_path, help="an artifact, such as runs/artifacts/mask_examples/examples-...")
     inspect.set_defaults(command=_inspect)
+    describe = add(
+        "describe", "show what a model's file says of itself", "describe runs/pushed/reviews/1/model.tflite --json"
+    )
+    describe.add_argument("file", type=_path, help="a .tflite or .onnx file of a pushed version")
+    describe.add_argument("--json", action="store_true", help="all that it says, as JSON")
+    describe.set_defaults(command=_describe)
     predict = add("predict", "ask a pushed model", 'predict runs/pushed/reviews/1 "A film to remember."')
-    predict.add_argument("folder", type=_path, help="a pushed version, such as runs/pushed/reviews/1")
+    predict.add_argument("folder", type=_path, help="a pushed version, such as runs/pushed/reviews/1, or a file of one")
     predict.add_argument("texts", nargs="+", metavar="TEXT", help="a text, or a question")
     predict.add_argument(
         "--second",
@@ -237,6 +244,15 @@ def _status(options: argparse.Namespace, console: Console) -> int:
 
 def _inspect(options: argparse.Namespace, console: Console) -> int:
     show_statistics(read_statistics(options.folder), console)
+    return DONE
+
+
+def _describe(options: argparse.Namespace, console: Console) -> int:
+    content = read_description(options.file)
+    if options.json:
+        sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    else:
+        show_description(content, console)
     return DONE
 
 

@@ -29,11 +29,12 @@ from pipeline.settings.schema import Settings, part
 
 
 class Text(NamedTuple):
-    """What pre-training reads: rows, their vocabulary, and the model that it goes on from, if there is one."""
+    """What pre-training reads: rows, their vocabulary, the model it goes on from, if any, and the corpus behind."""
 
     rows: Handle
     vocabulary: Handle
     start: Handle | None
+    corpus: Handle
 
 
 def whole(settings: Settings, root: Path) -> Pipeline:
@@ -61,6 +62,8 @@ def whole(settings: Settings, root: Path) -> Pipeline:
         edges=edges,
         evaluation=measured.evaluation,
         blessing=measured.blessing,
+        examples=rows,
+        corpus=start.corpus,
         folder=settings.push.folder or str(root / "pushed" / settings.name),
         name=settings.name,
     )
@@ -180,7 +183,7 @@ def _start(settings: Settings) -> Start:
         validations=settings.pretraining.validations,
         **_objective(settings),
     )
-    return Start(trained.model, text.vocabulary)
+    return Start(trained.model, text.vocabulary, text.corpus)
 
 
 def _text(settings: Settings) -> Text:
@@ -204,7 +207,7 @@ def _text(settings: Settings) -> Text:
         max_length=settings.max_length,
         beam=settings.beam,
     )
-    return Text(masked.examples, vocabulary, imported and imported.model)
+    return Text(masked.examples, vocabulary, imported and imported.model, corpus)
 
 
 def _objective(settings: Settings) -> dict[str, Any]:
@@ -238,5 +241,5 @@ def _start_and_rows(settings: Settings, start: Start, task: str = "") -> tuple[S
         return start, rows
     node = fit_vocabulary(pretrained=start.model, examples=rows, size=own.size, min_count=own.min_count)
     fitted = named_after(node, task)
-    fewer = Start(fitted.model, fitted.vocabulary)
+    fewer = Start(fitted.model, fitted.vocabulary, start.corpus)
     return fewer, named_after(_rows(settings, fewer.vocabulary), task).examples

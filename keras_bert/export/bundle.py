@@ -1,8 +1,11 @@
 """A folder with exported files, and a task that asks one of them."""
 
 import os
+import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
+from keras_bert.export.attachments import attached
 from keras_bert.export.runtimes import OnnxModel, TFLiteModel
 from keras_bert.folders import ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
 from keras_bert.tasks.base import Runtime, Task
@@ -11,6 +14,7 @@ from keras_bert.tokenizers.loading import load_tokenizer
 
 # What answers best for its size comes first.
 _FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE)
+_COMPANIONS = (TASK_FILE, *TOKENIZER_FILES)
 
 
 def open_file(file: Path, max_length: int, num_threads: int = 1) -> Runtime:
@@ -27,25 +31,43 @@ def open_file(file: Path, max_length: int, num_threads: int = 1) -> Runtime:
     return OnnxModel(file, max_length, num_threads) if file.suffix == ".onnx" else TFLiteModel(file, num_threads)
 
 
-def load_exported(folder: str | os.PathLike[str], file: str = "", *, num_threads: int = 1) -> Task:
-    """The task of a folder that was exported or pushed to, asking one of its files.
+def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads: int = 1) -> Task:
+    """The task of a folder that was exported or pushed to, asking one of its files, or of such a file alone.
 
     Args:
-        folder: holds the file, `task.json`, `vocab.txt` and `tokenizer.json`.
-        file: a `.tflite` or `.onnx` file in it; if empty the int8 one, else the one for LiteRT or ONNX Runtime.
+        place: a `.tflite` or `.onnx` file, or a folder that holds one, `task.json`, `vocab.txt` and `tokenizer.json`.
+        file: of a folder, the file's name; if empty the int8 one, else the one for LiteRT or ONNX Runtime.
         num_threads: threads of the runtime.
 
     Raises:
-        FileNotFoundError: the folder lacks one of the files.
+        FileNotFoundError: there is no such file or folder, or it lacks one of the files.
         ValueError: one of them is damaged.
     """
-    folder = Path(folder)
-    file = file or next((name for name in _FILES if (folder / name).is_file()), TFLITE_FILE)
-    for name in (file, TASK_FILE, *TOKENIZER_FILES):
-        if not (folder / name).is_file():
-            raise FileNotFoundError(f"{folder} is no pushed model: it has no {name}")
+    place = Path(place)
+    if place.is_file():
+        held = attached(place)
+        _check_companions(place, held.keys())
+        with tempfile.TemporaryDirectory() as folder:
+            for name in _COMPANIONS:
+                (Path(folder) / name).write_bytes(held[name])
+            return _load(Path(folder), place, num_threads)
+    file = file or next((name for name in _FILES if (place / name).is_file()), TFLITE_FILE)
+    if not (place / file).is_file():
+        raise FileNotFoundError(f"{place} is no pushed model: it has no {file}")
+    _check_companions(place, [name for name in _COMPANIONS if (place / name).is_file()])
+    return _load(place, place / file, num_threads)
+
+
+def _check_companions(place: Path, found: Collection[str]) -> None:
+    for name in _COMPANIONS:
+        if name not in found:
+            raise FileNotFoundError(f"{place} is no pushed model: it has no {name}")
+
+
+def _load(folder: Path, file: Path, num_threads: int) -> Task:
+    """The task whose settings and tokenizer a folder holds, asking a file."""
     task, settings = read_settings(folder / TASK_FILE)
     if not isinstance(settings.get("max_length"), int):
         raise ValueError(f"{folder / TASK_FILE} must say max_length, a whole number, got {settings}")
-    runtime = open_file(folder / file, settings["max_length"], num_threads)
+    runtime = open_file(file, settings["max_length"], num_threads)
     return restore(task, runtime, load_tokenizer(folder), settings, folder / TASK_FILE)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 
 from components import push as push_module
@@ -13,9 +14,11 @@ from components.artifacts.blessing import Blessing
 from components.artifacts.edge_model import EdgeModel
 from components.artifacts.evaluation import Evaluation
 from components.artifacts.pushed import Pushed
+from components.artifacts.task_examples import TaskExamples
 from components.dsl.artifact import Artifact
 from components.dsl.errors import Refusal
 from components.push import ALWAYS_FILES, list_versions, push
+from keras_bert.export.attachments import attached
 
 EDGE_FILES = ("model.tflite", "model.onnx", "labels.json", *ALWAYS_FILES)
 
@@ -23,7 +26,9 @@ EDGE_FILES = ("model.tflite", "model.onnx", "labels.json", *ALWAYS_FILES)
 def seal(artifact: Artifact, files: dict[str, str]) -> Artifact:
     artifact.path.mkdir(parents=True)
     for name, text in files.items():
-        artifact.file(name).write_text(text)
+        is_onnx = name.endswith(".onnx")
+        content = onnx.ModelProto(producer_name=text).SerializeToString() if is_onnx else text.encode()
+        artifact.file(name).write_bytes(content)
     artifact.seal({})
     return artifact
 
@@ -38,6 +43,12 @@ def edge_model(path: Path, content: str = "model") -> Artifact:
     # Beside an int8 file it stays behind.
     files["model_float32.tflite"] = content
     return seal(EdgeModel(path), files)
+
+
+def contents_of(version: Path) -> set[str]:
+    """What the models of a version were made of, see `edge_model`."""
+    tflite = (version / "model.tflite").read_bytes().partition(b"PK")[0].decode()
+    return {tflite, onnx.load_model(version / "model.onnx").producer_name, (version / "vocab.txt").read_text()}
 
 
 def push_once(
@@ -60,6 +71,7 @@ def push_once(
         edges=list(edges),
         evaluation=seal(Evaluation(folder / f"evaluation-{number}"), {"metrics.json": json.dumps(metrics)}),
         blessing=seal(Blessing(folder / f"blessing-{number}"), {"blessing.json": json.dumps(decision)}),
+        examples=seal(TaskExamples(folder / f"examples-{number}"), {"features.json": "{}"}),
         pushed=pushed,
         folder=str(folder / "models"),
         name="reviews",
@@ -73,7 +85,7 @@ def test_versions_count_up_and_hold_everything(tmp_path: Path) -> None:
     assert list_versions(tmp_path / "models") == [1, 2]
     version = tmp_path / "models" / "2"
     assert {path.name for path in version.iterdir()} == {*EDGE_FILES, "metrics.json", "origin.json", "README.md"}
-    assert (version / "model.tflite").read_text() == "second"
+    assert contents_of(version) == {"second"}
     card = (version / "README.md").read_text()
     assert card.startswith("# reviews, version 2\n")
     assert "| tflite int8 | 90.00 | 1.50 | 0.25 |" in card
@@ -82,7 +94,7 @@ def test_versions_count_up_and_hold_everything(tmp_path: Path) -> None:
 def test_of_several_seeds_the_files_of_the_one_that_was_kept_are_pushed(tmp_path: Path) -> None:
     edges = [edge_model(tmp_path / name, name) for name in ("a", "b", "c")]
     push_once(tmp_path, 1, *edges, kept=1)
-    assert (tmp_path / "models" / "1" / "model.tflite").read_text() == "b"
+    assert contents_of(tmp_path / "models" / "1") == {"b"}
 
 
 def test_float_files_alone_are_pushed_as_such(tmp_path: Path) -> None:
@@ -92,6 +104,20 @@ def test_float_files_alone_are_pushed_as_such(tmp_path: Path) -> None:
     push_once(tmp_path, 1, seal(edge, {**files, **settings}))
     names = {*files, *settings, "metrics.json", "origin.json", "README.md"}
     assert {path.name for path in (tmp_path / "models" / "1").iterdir()} == names
+
+
+def test_each_file_says_what_was_measured_of_it_and_what_it_comes_from(tmp_path: Path) -> None:
+    push_once(tmp_path, 1, edge_model(tmp_path / "a"))
+    version = tmp_path / "models" / "1"
+    for name in ("model.tflite", "model.onnx"):
+        held = attached(version / name)
+        assert held == {file: (version / file).read_bytes() for file in ("recipe.json", "metrics.json", "origin.json")}
+    origin = json.loads((version / "origin.json").read_text())
+    assert origin == {
+        "edge_model": EdgeModel(tmp_path / "a").fingerprint(),
+        "evaluation": Evaluation(tmp_path / "evaluation-1").fingerprint(),
+        "examples": TaskExamples(tmp_path / "examples-1").fingerprint(),
+    }
 
 
 def test_the_same_model_is_not_copied_twice(tmp_path: Path) -> None:
@@ -168,7 +194,7 @@ def test_pushes_at_the_same_time_take_a_version_each(tmp_path: Path, monkeypatch
     for version, content in ((1, "second"), (2, "first")):
         folder = tmp_path / "models" / str(version)
         assert {path.name for path in folder.iterdir()} == {*EDGE_FILES, "metrics.json", "origin.json", "README.md"}
-        assert {(folder / name).read_text() for name in ("model.tflite", "model.onnx", "vocab.txt")} == {content}
+        assert contents_of(folder) == {content}
         assert (folder / "README.md").read_text().startswith(f"# reviews, version {version}\n")
     assert len(list((tmp_path / "models").iterdir())) == 2
     assert all(Pushed(tmp_path / f"pushed-{number}").is_intact() for number in (1, 2))

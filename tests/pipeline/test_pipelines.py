@@ -70,7 +70,7 @@ def test_every_step_reads_from_the_steps_it_needs(
         **({"quantize": {last, "ingest_examples"}} if quantization else {}),
         "export_model": {"quantize" if quantization else last, "ingest_examples"},
         "evaluate": {"fine_tune", last, "export_model", "ingest_examples"},
-        "push": {"export_model", "evaluate"},
+        "push": {"export_model", "evaluate", "ingest_examples", *(steps.keys() & {"ingest_corpus"})},
     }
     assert reads(wire(tmp_path, text)) == expected
 
@@ -106,7 +106,7 @@ def test_each_seed_has_steps_of_its_own_and_one_evaluation_reads_all(tmp_path: P
             "ingest_examples",
             *("fine_tune-0", "fine_tune-1", "distill-0", "distill-1", "export_model-0", "export_model-1"),
         },
-        "push": {"export_model-0", "export_model-1", "evaluate"},
+        "push": {"export_model-0", "export_model-1", "evaluate", "ingest_examples"},
     }
     evaluate = next(node for node in pipeline.nodes if node.name == "evaluate")
     for name, steps in (("teachers", "fine_tune"), ("students", "distill"), ("edges", "export_model")):
@@ -295,7 +295,7 @@ def test_a_fitted_vocabulary_stands_between_the_start_and_all_else(tmp_path: Pat
         "distill": {"fine_tune", "ingest_examples"},
         "export_model": {"distill", "ingest_examples"},
         "evaluate": {"fine_tune", "distill", "export_model", "ingest_examples"},
-        "push": {"evaluate", "export_model"},
+        "push": {"evaluate", "export_model", "ingest_examples"},
     }
     assert values(pipeline)["fit_vocabulary"] == {"size": 500, "min_count": 1}
 

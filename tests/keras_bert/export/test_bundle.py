@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_bert.export.attachments import attach
 from keras_bert.export.bundle import load_exported, open_file
 from keras_bert.export.onnx import export_onnx
 from keras_bert.export.runtimes import OnnxModel, TFLiteModel
@@ -115,6 +116,19 @@ def test_what_is_missing_is_named(folder, missing):
     (folder / missing).unlink()
     with pytest.raises(FileNotFoundError, match=f"is no pushed model: it has no {missing}"):
         load_exported(folder, "model.onnx")
+
+
+def test_a_file_that_holds_its_companions_answers_alone(folder, tmp_path_factory):
+    texts = ["piece1 piece2", "piece3"]
+    wanted = load_exported(folder).predict(texts)
+    alone = tmp_path_factory.mktemp("alone") / "renamed.onnx"
+    shutil.copy(folder / "model.onnx", alone)
+    companions = ("task.json", "vocab.txt", "tokenizer.json")
+    attach(alone, {name: (folder / name).read_bytes() for name in companions[:2]})
+    with pytest.raises(FileNotFoundError, match=r"renamed\.onnx is no pushed model: it has no tokenizer\.json"):
+        load_exported(alone)
+    attach(alone, {name: (folder / name).read_bytes() for name in companions[2:]})
+    assert load_exported(alone).predict(texts) == wanted
 
 
 def test_a_folder_without_any_file_asks_for_the_first_choice(folder):

@@ -1,0 +1,70 @@
+"""Files that travel inside a model's file: what makes its ids of text, and what is known of it.
+
+A `.tflite` file has them as LiteRT's own metadata has associated files, in a zip archive behind the model, which
+`unzip` opens; an `.onnx` file as its metadata, by name. Runtimes pass over both.
+"""
+
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+# The same bytes whenever they are written; the first day that an archive knows.
+_DAY = (1980, 1, 1, 0, 0, 0)
+
+
+def attach(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
+    """Adds files to those that a model's file holds; what the model answers does not change.
+
+    Args:
+        path: a `.tflite` or `.onnx` file.
+        files: name -> content; of an `.onnx` file UTF-8.
+
+    Raises:
+        ValueError: it holds a file of such a name, or is no such file.
+    """
+    path = Path(path)
+    known = files.keys() & attached(path).keys()
+    if known:
+        raise ValueError(f"{path} must not hold what is attached to it, got {', '.join(sorted(known))} again")
+    if path.suffix == ".onnx":
+        import onnx
+
+        entries = [onnx.StringStringEntryProto(key=name, value=content.decode()) for name, content in files.items()]
+        # Messages that follow one another are one message, with all that they list.
+        with path.open("ab") as stream:
+            stream.write(onnx.ModelProto(metadata_props=entries).SerializeToString(deterministic=True))
+        return
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name, _DAY)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, content)
+
+
+def attached(path: str | os.PathLike[str]) -> dict[str, bytes]:
+    """The files that a model's file holds, name -> content.
+
+    Raises:
+        ValueError: it is no `.tflite` or `.onnx` file, or they are damaged.
+    """
+    path = Path(path)
+    if path.suffix == ".onnx":
+        import onnx
+        from google.protobuf.message import DecodeError
+
+        try:
+            model = onnx.load_model(path, load_external_data=False)
+        except DecodeError as error:
+            raise ValueError(f"{path} must be an .onnx file: {error}") from None
+        return {entry.key: entry.value.encode() for entry in model.metadata_props}
+    if path.suffix != ".tflite":
+        raise ValueError(f"{path} must be a .tflite or .onnx file")
+    if not zipfile.is_zipfile(path):
+        return {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+    except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
+        raise ValueError(f"what is attached to {path} is damaged: {error}") from None

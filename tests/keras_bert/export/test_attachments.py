@@ -1,0 +1,81 @@
+"""What is attached is read again, and changes nothing that a runtime sees."""
+
+import contextlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert.export.attachments import attach, attached
+from keras_bert.export.bundle import open_file
+from tests.keras_bert.compress import tiny
+
+FILES = {"vocab.txt": "[PAD]\n\u00e9t\u00e9\n".encode(), "metrics.json": b"{}"}
+
+
+@pytest.fixture(params=["model.tflite", "model.onnx"])
+def file(request, files, tmp_path):
+    copy = tmp_path / request.param
+    copy.write_bytes((files / request.param).read_bytes())
+    return copy
+
+
+def test_files_travel_inside_and_answers_stay(file, files):
+    attach(file, FILES)
+    attach(file, {"origin.json": b"[1]"})
+    assert attached(file) == {**FILES, "origin.json": b"[1]"}
+    rows, _ = tiny.make_rows(8, seed=3)
+    answers = [open_file(place, 16)(**rows) for place in (file, files / file.name)]
+    np.testing.assert_array_equal(*answers)
+
+
+def test_the_model_before_them_keeps_its_bytes(file, files):
+    attach(file, FILES)
+    assert file.read_bytes().startswith((files / file.name).read_bytes())
+
+
+def test_the_same_files_give_the_same_bytes(file, files):
+    attach(file, FILES)
+    once = file.read_bytes()
+    file.write_bytes((files / file.name).read_bytes())
+    attach(file, FILES)
+    assert file.read_bytes() == once
+
+
+def test_a_zip_program_opens_them(files, tmp_path):
+    file = tmp_path / "model.tflite"
+    file.write_bytes((files / "model.tflite").read_bytes())
+    attach(file, FILES)
+    subprocess.run([sys.executable, "-m", "zipfile", "-e", str(file), str(tmp_path / "out")], check=True)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == FILES
+
+
+def test_nothing_is_attached_twice(file):
+    attach(file, FILES)
+    with pytest.raises(ValueError, match=r"must not hold what is attached to it, got vocab\.txt again"):
+        attach(file, {"vocab.txt": b""})
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    (tmp_path / "model.keras").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"must be a \.tflite or \.onnx file"):
+        attached(tmp_path / "model.keras")
+
+
+@given(st.data())
+def test_damaged_files_are_read_or_refused(tmp_path_factory, data):
+    file = tmp_path_factory.mktemp("damaged") / "model.tflite"
+    file.write_bytes(b"model" * 10)
+    attach(file, FILES)
+    content = bytearray(file.read_bytes())
+    place = data.draw(st.integers(0, len(content) - 1))
+    content[place] ^= data.draw(st.integers(1, 255))
+    file.write_bytes(bytes(content[: data.draw(st.integers(0, len(content)))]))
+    found = {}
+    # Its own error names the file; any other would end the test.
+    with contextlib.suppress(ValueError):
+        found = attached(file)
+    assert all(isinstance(value, bytes) for value in found.values())

@@ -1,0 +1,68 @@
+"""What a file says of itself, for a person and for a program."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from components.dsl.errors import InputError
+from keras_bert.export.attachments import attach
+from pipeline.cli import main
+from pipeline.views.description import read_description
+
+SPREAD = {"accuracy": {"mean": 0.875, "sd": 0.01, "seeds": [0.865, 0.885]}}
+METRICS = {
+    "metric": "accuracy",
+    "rows": {"train": 8, "test": 2},
+    "shipped": "tflite int8",
+    "kept": 1,
+    "models": {"tflite int8": {"metrics": SPREAD}},
+}
+HELD = {
+    "task.json": {"task": "classification", "labels": ["no", "yes"], "max_length": 64},
+    "labels.json": ["no", "yes"],
+    "recipe.json": {"model.tflite": {"weights": "int8", "lengths": [32, 64], "libraries": {"keras": "3.15.1"}}},
+    "metrics.json": METRICS,
+    "origin.json": {"examples": "abc"},
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(b"a model")
+    attach(path, {name: json.dumps(content).encode() for name, content in HELD.items()} | {"vocab.txt": b"a\nb\n"})
+    return path
+
+
+def test_all_that_is_known_is_read(file: Path) -> None:
+    content = read_description(file)
+    assert content["task"] == HELD["task.json"]
+    assert content["recipe"] == HELD["recipe.json"]["model.tflite"]
+    assert content["metrics"] == METRICS
+    assert (content["pieces"], content["labels"], content["origin"]) == (2, ["no", "yes"], {"examples": "abc"})
+
+
+def test_a_person_reads_a_table(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["describe", str(file)]) == 0
+    shown = capsys.readouterr().out
+    for said in ("classification, up to 64 tokens", "no, yes", "int8", "32, 64", "87.50 ± 1.00", "3.15.1", "abc"):
+        assert said in shown
+    assert "seed 1 of 2" in shown
+
+
+def test_a_program_reads_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["describe", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == read_description(file)
+
+
+def test_what_says_nothing_is_refused(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"must be a \.tflite or \.onnx file, found none"):
+        read_description(tmp_path / "other.tflite")
+    (tmp_path / "plain.tflite").write_bytes(b"a model")
+    with pytest.raises(InputError, match="must be a file that was pushed or exported here"):
+        read_description(tmp_path / "plain.tflite")
+    content = file.read_bytes()
+    file.write_bytes(content.replace(b"model.tflite", b"").replace(b"PK\x03\x04", b"PK\x03\x05", 1))
+    with pytest.raises(InputError, match="is damaged"):
+        read_description(file)
