@@ -1,11 +1,14 @@
 """Whether a model may be pushed."""
 
 import dataclasses
+import math
 from typing import Any
 
 from keras_bert.checks import check
 
 PREVIOUS = "pushed before"
+# Setting -> the column of the table that it bounds.
+BUDGETS = {"max_megabytes": "megabytes", "max_milliseconds": "milliseconds"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -18,16 +21,27 @@ class Thresholds:
         max_export_loss: the most that the shipped file may lose against the float model it was made of.
         max_regression: the most that the shipped file may lose against the version pushed before, where that one knows
             the same task and labels.
+        min_share_of_teacher: of the teacher's score that the shipped file must keep, 0 to 1.
+        max_megabytes: of the shipped file; None for any.
+        max_milliseconds: of one answer of the shipped file, the median of test rows on one thread; None for any.
     """
 
     metric: str = ""
     min_score: float = 0.0
     max_export_loss: float = 1.5
     max_regression: float = 1.0
+    min_share_of_teacher: float = 0.0
+    max_megabytes: float | None = None
+    max_milliseconds: float | None = None
 
     def __post_init__(self) -> None:
         for field in ("min_score", "max_export_loss", "max_regression"):
             check("Thresholds", field, 0 <= getattr(self, field) <= 100, "be between 0 and 100", getattr(self, field))
+        share = self.min_share_of_teacher
+        check("Thresholds", "min_share_of_teacher", 0 <= share <= 1, "be between 0 and 1", share)
+        for field in BUDGETS:
+            budget = getattr(self, field)
+            check("Thresholds", field, budget is None or 0 < budget < math.inf, "be above 0", budget)
 
 
 def decide(rows: dict[str, dict[str, Any]], metric: str, shipped: str, thresholds: Thresholds) -> dict[str, Any]:
@@ -47,6 +61,9 @@ def decide(rows: dict[str, dict[str, Any]], metric: str, shipped: str, threshold
         floors[f"the {source}'s {points[source]:.2f} - {thresholds.max_export_loss}"] = (
             points[source] - thresholds.max_export_loss
         )
+    share = thresholds.min_share_of_teacher
+    if share and "teacher" in points:
+        floors[f"{share:g} of the teacher's {points['teacher']:.2f}"] = share * points["teacher"]
     if PREVIOUS in points:
         before = points[PREVIOUS]
         floors[f"the version before's {before:.2f} - {thresholds.max_regression}"] = before - thresholds.max_regression
@@ -59,6 +76,11 @@ def decide(rows: dict[str, dict[str, Any]], metric: str, shipped: str, threshold
         if row.get("trivial"):
             beaten = score > points[name]
             verdicts.append((beaten, f"{shipped} {metric} {score:.2f} must be above the {name}'s {points[name]:.2f}"))
+    for setting, column in BUDGETS.items():
+        budget = getattr(thresholds, setting)
+        if budget is not None and column in rows[shipped]:
+            size = rows[shipped][column]
+            verdicts.append((size <= budget, f"{shipped} {column} {size:.2f} must be at most {budget:g}"))
     return {
         "blessed": all(holds for holds, _ in verdicts),
         "reasons": [f"{'yes' if holds else 'NO'}: {rule}" for holds, rule in verdicts],

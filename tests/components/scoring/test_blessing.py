@@ -50,6 +50,47 @@ def test_each_threshold_decides(models: dict[str, Any], thresholds: dict[str, An
     assert any(reason.startswith("NO") for reason in decision["reasons"]) is not blessed
 
 
+@pytest.mark.parametrize(
+    ("thresholds", "blessed", "reason"),
+    [
+        (
+            {"min_share_of_teacher": 0.94},
+            True,
+            "yes: tflite int8 accuracy 90.00 must be at least 0.94 of the teacher's 95.00",
+        ),
+        (
+            {"min_share_of_teacher": 0.95},
+            False,
+            "NO: tflite int8 accuracy 90.00 must be at least 0.95 of the teacher's 95.00",
+        ),
+        ({"max_megabytes": 2}, True, "yes: tflite int8 megabytes 2.00 must be at most 2"),
+        ({"max_megabytes": 1.9}, False, "NO: tflite int8 megabytes 2.00 must be at most 1.9"),
+        ({"max_milliseconds": 0.75}, True, "yes: tflite int8 milliseconds 0.75 must be at most 0.75"),
+        ({"max_milliseconds": 0.7}, False, "NO: tflite int8 milliseconds 0.75 must be at most 0.7"),
+    ],
+)
+def test_budgets_decide(thresholds: dict[str, float], blessed: bool, reason: str) -> None:
+    rows = table(0.90)
+    rows[SHIPPED] |= {"megabytes": 2.0, "milliseconds": 0.75}
+    decision = ask(rows, **thresholds)
+    assert decision["blessed"] is blessed
+    assert reason in decision["reasons"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "rule"),
+    [
+        ("min_share_of_teacher", 1.5, "between 0 and 1"),
+        ("max_megabytes", 0, "above 0"),
+        ("max_milliseconds", -1.0, "above 0"),
+        ("max_megabytes", float("nan"), "above 0"),
+    ],
+)
+def test_budgets_can_be_kept(field: str, value: float, rule: str) -> None:
+    with pytest.raises(ValueError, match=rf"Thresholds.{field} must be {rule}, got {value}"):
+        Thresholds(**{field: value})
+
+
 def test_reasons_say_what_was_compared() -> None:
     assert ask(table(0.80, before=0.92))["reasons"] == [
         "yes: tflite int8 accuracy 80.00 must be at least evaluation.min_score 0.00",
