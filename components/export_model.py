@@ -15,8 +15,18 @@ from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.training.model_folder import read_model
 from keras_bert.checks import check
-from keras_bert.folders import LABELS_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
+from keras_bert.folders import (
+    LABELS_FILE,
+    LOGITS,
+    MEDIAPIPE_FILE,
+    ONNX_FILE,
+    TASK_FILE,
+    TFLITE_FILE,
+    TFLITE_FLOAT_FILE,
+    TOKENIZER_FILES,
+)
 from keras_bert.options.export import Export
+from keras_bert.options.quantization import RECIPES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,8 +73,9 @@ def export_model(
     rows: int = 500,
     int8_agreement: float = 0.98,
 ) -> None:
-    """Writes `model.tflite`, `model_float32.tflite` and `model.onnx`, and compares them with the model.
+    """Writes a model's files for other runtimes, and compares each with the model.
 
+    `model.onnx` is for ONNX Runtime, `model_mediapipe.tflite` for MediaPipe Tasks, the others are for LiteRT.
     A model that was rounded gives a `model.tflite` by its recipe; of one that was not there is `model_float32.tflite`
     alone.
 
@@ -88,15 +99,16 @@ def export_model(
     check("export_model", "rows", rows >= 1, "be at least 1", rows)
     check("export_model", "int8_agreement", 0 < int8_agreement <= 1, "be above 0 and at most 1", int8_agreement)
     from keras_bert.compress.rounding import find_rounding
-    from keras_bert.export.attachments import attach
+    from keras_bert.export.attachments import attach, attached
 
     task, rounding = read_model(model), find_rounding(model.path)
     recipe = _write(task, rounding, edge, export, lambda: _read_rows(examples, "train", rows))
     task.save_settings(edge.path)
     if examples.file(LABELS_FILE).is_file():
         shutil.copyfile(examples.file(LABELS_FILE), edge.file(LABELS_FILE))
-    for name in recipe:
-        attach(edge.file(name), {file.name: file.read_bytes() for file in _companions(edge)})
+    for file in map(edge.file, recipe):
+        held = attached(file)
+        attach(file, {each.name: each.read_bytes() for each in _companions(edge) if each.name not in held})
     compared = _read_rows(examples, "validation", rows)
     measured = _compare(task, rounding, compared, edge, list(recipe), int8_agreement)
     content = {name: {**recipe[name], **measured[name]} for name in recipe}
@@ -126,26 +138,31 @@ def _write(
         report_progress(len(recipe), 2 * total, f"writing {name}")
         return edge.file(name)
 
-    with_tflite, with_onnx = "tflite" in export.runtimes, "onnx" in export.runtimes
-    total = with_tflite * (1 if rounding is None else 2) + with_onnx
-    if with_tflite:
+    total = len(export.runtimes) + ("tflite" in export.runtimes and rounding is not None)
+    # Training rows, where a recipe has no ranges without them.
+    rows = None if rounding is None or RECIPES[rounding.recipe].activations != "all" else read_rows()
+    rounded = _FLOAT if rounding is None else {"recipe": rounding.recipe, **_ROUNDED[rounding.recipe]}
+    if "tflite" in export.runtimes:
         from keras_bert.export.quantized import export_quantized
         from keras_bert.export.tflite import export_tflite
-        from keras_bert.options.quantization import RECIPES
 
         if rounding is not None:
-            rows = read_rows() if RECIPES[rounding.recipe].activations == "all" else None
             export_quantized(network, tell(TFLITE_FILE), lengths, rounding, rows, output=task.output_name)
-            recipe[TFLITE_FILE] = {"recipe": rounding.recipe, **_ROUNDED[rounding.recipe], "lengths": lengths}
-            recipe[TFLITE_FILE]["libraries"] = _versions(_TFLITE_WRITERS)
+            recipe[TFLITE_FILE] = {**rounded, "lengths": lengths, "libraries": _versions(_TFLITE_WRITERS)}
         export_tflite(network, tell(TFLITE_FLOAT_FILE), lengths, output=task.output_name)
         recipe[TFLITE_FLOAT_FILE] = {**_FLOAT, "lengths": lengths, "libraries": _versions(_TFLITE_WRITERS)}
-    if with_onnx:
+    if "onnx" in export.runtimes:
         from keras_bert.export.onnx import export_onnx
 
         export_onnx(network, tell(ONNX_FILE), output=task.output_name, opset=export.opset)
         recipe[ONNX_FILE] = {**_FLOAT, "opset": export.opset, "lengths": [task.max_length]}
         recipe[ONNX_FILE]["libraries"] = _versions(_ONNX_WRITERS)
+    if "mediapipe" in export.runtimes:
+        from keras_bert.export.mediapipe import export_mediapipe
+
+        export_mediapipe(task, tell(MEDIAPIPE_FILE), rounding, rows)
+        longest = [task.max_length]
+        recipe[MEDIAPIPE_FILE] = {**rounded, "lengths": longest, "libraries": _versions(_TFLITE_WRITERS)}
     return recipe
 
 
@@ -175,6 +192,9 @@ def _compare(
     Raises:
         ParityError: a file does not say what the model says.
     """
+    import numpy as np
+    from scipy.special import softmax
+
     from keras_bert.compress.rounding import rounded
     from keras_bert.export.bundle import open_file
     from keras_bert.export.check import FLOAT32_TOLERANCE, check_agreement, check_parity, lint_tflite
@@ -188,8 +208,13 @@ def _compare(
         lengths = getattr(runtime, "lengths", mask.shape[1:])
         reference = predict_as_padded(network, features, lengths)
         answers = runtime.predict_on_batch(features)
-        outputs = answers[task.output_name] if isinstance(answers, dict) else answers
-        if name == TFLITE_FILE and rounding is not None:
+        outputs = next(iter(answers.values())) if isinstance(answers, dict) else answers
+        if name == MEDIAPIPE_FILE and task.output_name == LOGITS:
+            # What it answers are shares.
+            reference, outputs = (
+                np.log(np.maximum(shares, 1e-30)) for shares in (softmax(reference, axis=-1), outputs)
+            )
+        if name in (TFLITE_FILE, MEDIAPIPE_FILE) and rounding is not None:
             with rounded(network, rounding):
                 wanted = predict_as_padded(network, features, lengths)
             kept = float(task.agreement(reference, wanted, mask).mean())

@@ -21,9 +21,17 @@ from components.dsl.errors import Refusal
 from components.dsl.signature import Input, Output
 from components.scoring.model_card import write_model_card
 from keras_bert.export.attachments import attach
-from keras_bert.folders import LABELS_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
+from keras_bert.folders import (
+    LABELS_FILE,
+    MEDIAPIPE_FILE,
+    ONNX_FILE,
+    TASK_FILE,
+    TFLITE_FILE,
+    TFLITE_FLOAT_FILE,
+    TOKENIZER_FILES,
+)
 
-MODEL_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE)
+MODEL_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE, MEDIAPIPE_FILE)
 # What goes along where it is there; of the two files for LiteRT the float one only where there is no other.
 OPTIONAL_FILES = (*MODEL_FILES, LABELS_FILE)
 ALWAYS_FILES = ("recipe.json", TASK_FILE, *TOKENIZER_FILES)

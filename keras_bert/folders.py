@@ -18,10 +18,12 @@ TOKENIZER_FILE = "tokenizer.json"
 TOKENIZER_FILES = (VOCABULARY_FILE, TOKENIZER_FILE)
 LABELS_FILE = "labels.json"
 FEATURES_FILE = "features.json"
-# Exported: the smallest grids that training left, floats for LiteRT, floats for ONNX Runtime.
+# Exported: the smallest grids that training left, floats for LiteRT, floats for ONNX Runtime; for MediaPipe Tasks the
+# numbers of the first, or of the second where there is no first.
 TFLITE_FILE = "model.tflite"
 TFLITE_FLOAT_FILE = "model_float32.tflite"
 ONNX_FILE = "model.onnx"
+MEDIAPIPE_FILE = "model_mediapipe.tflite"
 
 
 @contextmanager

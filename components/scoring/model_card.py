@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_bert.folders import ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.folders import MEDIAPIPE_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
 
 _ANSWERS = {
     "classification": ("BERT classifier of texts", "`logits`: float32 (batch, {labels}), one for each label"),
@@ -24,6 +24,7 @@ _FILES = {
     TFLITE_FILE: "weights {weights}; activations {activations}; for LiteRT; signatures for {lengths} tokens",
     TFLITE_FLOAT_FILE: "float32, for LiteRT; signatures for {lengths} tokens",
     ONNX_FILE: "float32, for ONNX Runtime; any batch and any length up to {lengths} tokens",
+    MEDIAPIPE_FILE: "weights {weights}; for MediaPipe Tasks, which makes ids of text by itself; {lengths} tokens",
 }
 
 

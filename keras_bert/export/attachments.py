@@ -14,12 +14,13 @@ from pathlib import Path
 _DAY = (1980, 1, 1, 0, 0, 0)
 
 
-def attach(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
+def attach(path: str | os.PathLike[str], files: Mapping[str, bytes], *, stored: bool = False) -> None:
     """Adds files to those that a model's file holds; what the model answers does not change.
 
     Args:
         path: a `.tflite` or `.onnx` file.
         files: name -> content; of an `.onnx` file UTF-8.
+        stored: of a `.tflite` file, whether they are left as they are, in place of being compressed.
 
     Raises:
         ValueError: it holds a file of such a name, or is no such file.
@@ -39,7 +40,7 @@ def attach(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name, _DAY)
-            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
 
 

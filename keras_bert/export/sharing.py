@@ -20,8 +20,13 @@ def share_vectors(content: bytes) -> bytes:
     Args:
         content: of a `.tflite` file.
     """
-    builder = _SharingBuilder(len(content))
-    builder.Finish(schema.ModelT.InitFromPackedBuf(content).Pack(builder), file_identifier=_IDENTIFIER)
+    return write_model(schema.ModelT.InitFromPackedBuf(content))
+
+
+def write_model(model: schema.ModelT) -> bytes:
+    """The content of the `.tflite` file of a model, equal vectors of numbers once."""
+    builder = _SharingBuilder(1 << 20)
+    builder.Finish(model.Pack(builder), file_identifier=_IDENTIFIER)
     return bytes(builder.Output())
 
 

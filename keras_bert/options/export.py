@@ -5,7 +5,9 @@ from typing import Literal, get_args
 
 from keras_bert.checks import check
 
-RuntimeName = Literal["tflite", "onnx"]
+RuntimeName = Literal["tflite", "onnx", "mediapipe"]
+# Tasks that MediaPipe knows, of single texts.
+MEDIAPIPE_TASKS = ("classification", "embedding")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -15,7 +17,7 @@ class Export:
     Attributes:
         lengths: tokens of the signatures of a `.tflite` file; a text runs in the shortest that holds it. The longest
             input of the model is added, a length above it left out.
-        runtimes: `tflite` for LiteRT, `onnx` for ONNX Runtime.
+        runtimes: `tflite` for LiteRT, `onnx` for ONNX Runtime, `mediapipe` for MediaPipe Tasks.
         opset: the version of ONNX' operator set.
     """
 
@@ -34,6 +36,10 @@ class Export:
             fit and len(set(self.runtimes)) == len(self.runtimes),
             f"be of {known}",
             list(self.runtimes),
+        )
+        measured = "mediapipe" not in self.runtimes or "tflite" in self.runtimes
+        check(
+            "Export", "runtimes", measured, "hold 'tflite', which is measured, beside 'mediapipe'", list(self.runtimes)
         )
         # tf2onnx 1.17 writes 14 to 18; older ones lack operations that the model needs.
         check("Export", "opset", 14 <= self.opset <= 18, "be between 14 and 18", self.opset)

@@ -8,6 +8,7 @@ from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
 from components.scoring.base import choose_metric
 from components.scoring.registry import TASK_SCORING
+from keras_bert.options.export import MEDIAPIPE_TASKS
 from keras_bert.options.generator import AT_MOST
 from keras_bert.options.imitation import OF_EMBEDDINGS
 from keras_bert.options.transfer import OF_SINGLE_TEXTS
@@ -42,6 +43,7 @@ _NEEDS = {
     "seeds": "examples",
 }
 _NOT_BESIDE_A_CHECKPOINT = ("vocabulary", "encoder")
+_MEDIAPIPE = "classification of single texts and embedding"
 _OF_QUESTIONS = ("stride", "max_query_length")
 
 
@@ -71,6 +73,7 @@ def check_tables(settings: Settings) -> None:
     if settings.quantization is not None and "tflite" not in settings.export.runtimes:
         rule = "be left out where export.runtimes has no 'tflite', as no other runtime runs its files"
         raise InputError(f"quantization must {rule}, got {list(settings.export.runtimes)}")
+    _check_mediapipe(settings)
     _check_objective(settings)
     _check_short_length(settings)
     _check_student_shape(settings)
@@ -81,6 +84,16 @@ def check_tables(settings: Settings) -> None:
         weight = getattr(settings.distillation, name)
         if weight and task != "embedding":
             raise InputError(f"distillation.{name} must be 0 but for the task 'embedding', got {weight}")
+
+
+def _check_mediapipe(settings: Settings) -> None:
+    examples = settings.examples
+    if examples is None or "mediapipe" not in settings.export.runtimes:
+        return
+    pairs = examples.task == "classification" and getattr(examples, "second_text", None) is not None
+    if examples.task not in MEDIAPIPE_TASKS or pairs:
+        got = f"{examples.task} of pairs" if pairs else examples.task
+        raise InputError(f"export.runtimes must leave out 'mediapipe', which knows {_MEDIAPIPE}, for {got}")
 
 
 def check_data(settings: Settings) -> None:

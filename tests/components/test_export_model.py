@@ -12,6 +12,7 @@ from components.artifacts.model import Model
 from components.artifacts.task_examples import TaskExamples
 from components.export_model import _compare, _read_rows, export_model
 from components.training.model_folder import read_model
+from keras_bert.export.attachments import attached
 from keras_bert.options.export import Export
 from tests.keras_bert.compress import tiny
 
@@ -68,13 +69,19 @@ def examples(tmp_path_factory):
 @pytest.fixture(scope="module")
 def edge(student, examples, tmp_path_factory):
     edge = EdgeModel(tmp_path_factory.mktemp("edge"))
-    export_model(model=student, examples=examples, edge=edge, export=Export(lengths=(8, 64)))
+    runtimes = ("tflite", "onnx", "mediapipe")
+    export_model(model=student, examples=examples, edge=edge, export=Export(lengths=(8, 64), runtimes=runtimes))
     return edge
 
 
 def test_the_artifact_holds_all_that_a_device_needs(edge, student):
-    wanted = {"model.tflite", "model_float32.tflite", "model.onnx", "vocab.txt", "tokenizer.json", "labels.json"}
-    assert {file.name for file in edge.path.iterdir()} == wanted | {"recipe.json", "task.json", "manifest.json"}
+    models = {"model.tflite", "model_float32.tflite", "model.onnx", "model_mediapipe.tflite"}
+    wanted = {*models, "vocab.txt", "tokenizer.json", "labels.json", "task.json"}
+    assert {file.name for file in edge.path.iterdir()} == wanted | {"recipe.json", "manifest.json"}
+    for name in models:
+        held = attached(edge.file(name))
+        for companion in wanted - models:
+            assert held[companion] == edge.file(companion).read_bytes()
     assert json.loads(edge.file("labels.json").read_text()) == ["no", "yes"]
     assert edge.file("vocab.txt").read_bytes() == student.file("vocab.txt").read_bytes()
 
@@ -85,6 +92,9 @@ def test_the_recipe_says_what_was_done_and_measured(edge):
     assert recipe["model.tflite"]["operations"]["FULLY_CONNECTED int8"] == 7
     assert recipe["model.tflite"]["agreement_with_rounded_model"] >= 0.98
     assert recipe["model.onnx"]["largest_difference"] <= 1e-4
+    assert recipe["model_mediapipe.tflite"]["agreement_with_rounded_model"] >= 0.98
+    assert recipe["model_mediapipe.tflite"]["lengths"] == [16]
+    assert recipe["model.onnx"]["libraries"].keys() == {"keras", "tensorflow", "tf2onnx", "onnx"}
     assert recipe["model_float32.tflite"]["rows_compared"] == 64
     assert recipe["model.onnx"]["bytes"] == edge.file("model.onnx").stat().st_size
 

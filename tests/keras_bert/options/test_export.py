@@ -9,9 +9,16 @@ from tests.keras_bert.options.refusals import check_refusal
     [
         ({"lengths": (32, 2)}, "lengths must differ and be at least 3, got [32, 2]"),
         ({"lengths": (32, 32)}, "lengths must differ and be at least 3, got [32, 32]"),
-        ({"runtimes": ()}, "runtimes must be of ('tflite', 'onnx'), got []"),
-        ({"runtimes": ("tflite", "torch")}, "runtimes must be of ('tflite', 'onnx'), got ['tflite', 'torch']"),
-        ({"runtimes": ("onnx", "onnx")}, "runtimes must be of ('tflite', 'onnx'), got ['onnx', 'onnx']"),
+        ({"runtimes": ()}, "runtimes must be of ('tflite', 'onnx', 'mediapipe'), got []"),
+        (
+            {"runtimes": ("tflite", "torch")},
+            "runtimes must be of ('tflite', 'onnx', 'mediapipe'), got ['tflite', 'torch']",
+        ),
+        ({"runtimes": ("onnx", "onnx")}, "runtimes must be of ('tflite', 'onnx', 'mediapipe'), got ['onnx', 'onnx']"),
+        (
+            {"runtimes": ("mediapipe",)},
+            "runtimes must hold 'tflite' beside 'mediapipe', got ['mediapipe']",
+        ),
         ({"opset": 13}, "opset must be between 14 and 18, got 13"),
         ({"opset": 19}, "opset must be between 14 and 18, got 19"),
     ],

@@ -1,0 +1,172 @@
+"""Keras model -> `.tflite` file for MediaPipe Tasks: one graph, and metadata that says what its tensors are.
+
+MediaPipe's text tasks make ids of text by themselves. They find out how, and what an answer means, from LiteRT's model
+metadata (its schema `metadata_schema.fbs`, identifier M001) and from the vocabulary and the labels behind the model.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import flatbuffers
+import keras
+from ai_edge_litert import schema_py_generated as schema
+
+from keras_bert.compress.rounding import Rounding
+from keras_bert.export.attachments import attach
+from keras_bert.export.quantized import export_quantized
+from keras_bert.export.runtimes import Array
+from keras_bert.export.sharing import write_model
+from keras_bert.export.tflite import export_tflite
+from keras_bert.folders import VOCABULARY_FILE
+from keras_bert.models.encoder import input_names
+from keras_bert.options.export import MEDIAPIPE_TASKS
+from keras_bert.tasks.base import Task
+from keras_bert.tokenizers.tokenizer import Tokenizer
+
+LABELS_TEXT = "labels.txt"
+PROBABILITIES = "probabilities"
+
+# The name that MediaPipe looks for, and its names of our inputs.
+_METADATA_NAME, _IDENTIFIER = "TFLITE_METADATA", b"M001"
+_INPUTS = {"token_ids": "ids", "segment_ids": "segment_ids", "padding_mask": "mask"}
+# Of the schema: kinds of files, of the contents of a tensor, and of steps before the first tensor.
+_AXIS_LABELS, _VOCABULARY, _FEATURE, _BERT_TOKENIZER = 2, 5, 1, 4
+
+# A table of the schema: number of a field -> what writes its value, given the builder.
+Table = Mapping[int, Callable[[flatbuffers.Builder], Any]]
+
+
+def export_mediapipe(
+    task: Task, path: str | os.PathLike[str], rounding: Rounding | None = None, rows: Mapping[str, Array] | None = None
+) -> None:
+    """Writes a task that MediaPipe knows, for its longest texts; classes answer with probabilities.
+
+    Args:
+        task: of a Keras model; a classifier of single texts, or an embedding.
+        path: the file to write.
+        rounding: what `QuantizationAware` left of it; None writes a float file.
+        rows: see `export_quantized`.
+
+    Raises:
+        ValueError: MediaPipe knows no such task, or cannot make its ids.
+    """
+    check_task(task)
+    network, labels, output = task.network(), list(getattr(task, "labels", ())), task.output_name
+    if labels:
+        network, output = (
+            keras.Model(network.inputs, keras.layers.Softmax(name="softmax")(network.output)),
+            PROBABILITIES,
+        )
+    if rounding is None:
+        export_tflite(network, path, (task.max_length,), output=output)
+    else:
+        export_quantized(network, path, (task.max_length,), rounding, rows, output=output)
+    add_metadata(path, task.tokenizer.vocabulary, labels, output)
+
+
+def check_task(task: Task) -> None:
+    """Asks whether MediaPipe knows a task.
+
+    Raises:
+        ValueError: it does not, or cannot make its ids of text.
+    """
+    if task.name not in MEDIAPIPE_TASKS:
+        raise ValueError(f"MediaPipe must be given one of {MEDIAPIPE_TASKS}, got {task.name}")
+    if not isinstance(task.tokenizer, Tokenizer) or not task.tokenizer.lowercase:
+        raise ValueError("MediaPipe must be given a model of lowercased word pieces: it makes no other ids")
+    missing = sorted(_INPUTS.keys() - set(input_names(task.network())))
+    if missing:
+        raise ValueError(f"MediaPipe must be given a model with the inputs of BERT, got one without {missing[0]}")
+
+
+def add_metadata(path: str | os.PathLike[str], pieces: Sequence[str], labels: Sequence[str], output: str) -> None:
+    """Makes a `.tflite` file of one signature one that MediaPipe opens.
+
+    Args:
+        path: the file, of a model with BERT's three inputs; it is written anew.
+        pieces: of its vocabulary, by id.
+        labels: what the values of its output mean; none for a vector.
+        output: the name of its output, for people.
+
+    Raises:
+        ValueError: the file has several signatures.
+    """
+    path = Path(path)
+    model = schema.ModelT.InitFromPackedBuf(path.read_bytes())
+    if len(model.signatureDefs) != 1:
+        raise ValueError(f"{path} must have one signature for MediaPipe, got {len(model.signatureDefs)}")
+    names = {entry.tensorIndex: entry.name.decode() for entry in model.signatureDefs[0].inputs}
+    inputs = [_INPUTS[names[index]] for index in model.subgraphs[0].inputs]
+    content = schema.BufferT()
+    content.data = bytearray(_metadata(inputs, output, bool(labels)))
+    entry = schema.MetadataT()
+    entry.name, entry.buffer = _METADATA_NAME, len(model.buffers)
+    model.buffers.append(content)
+    model.metadata = [*(model.metadata or ()), entry]
+    path.write_bytes(write_model(model))
+    files = {VOCABULARY_FILE: pieces, **({LABELS_TEXT: labels} if labels else {})}
+    # MediaPipe reads them where they lie.
+    attach(path, {name: "".join(f"{line}\n" for line in lines).encode() for name, lines in files.items()}, stored=True)
+
+
+def _metadata(inputs: Sequence[str], output: str, has_labels: bool) -> bytes:
+    builder = flatbuffers.Builder(1024)
+    tokenizer = {0: _union(_BERT_TOKENIZER), 1: _table({0: _list([_file(VOCABULARY_FILE, _VOCABULARY)])})}
+    files = {6: _list([_file(LABELS_TEXT, _AXIS_LABELS)])} if has_labels else {}
+    graph = {
+        2: _list([_tensor(name, {}) for name in inputs]),
+        3: _list([_tensor(output, files)]),
+        5: _list([_table(tokenizer)]),
+    }
+    whole = _table({0: _text("BERT"), 3: _list([_table(graph)]), 7: _text("1.0.0")})
+    builder.Finish(whole(builder), file_identifier=_IDENTIFIER)
+    return bytes(builder.Output())
+
+
+def _tensor(name: str, fields: Table) -> Callable[[flatbuffers.Builder], Any]:
+    feature = _table({0: _union(_FEATURE), 1: _table({})})
+    return _table({0: _text(name), 3: feature, **fields})
+
+
+def _file(name: str, kind: int) -> Callable[[flatbuffers.Builder], Any]:
+    return _table({0: _text(name), 2: _union(kind)})
+
+
+class _Byte(int):
+    """A number that a table holds itself, where other fields point to a place."""
+
+
+def _union(kind: int) -> Callable[[flatbuffers.Builder], Any]:
+    return lambda _: _Byte(kind)
+
+
+def _text(text: str) -> Callable[[flatbuffers.Builder], Any]:
+    return lambda builder: builder.CreateString(text)
+
+
+def _list(members: Sequence[Callable[[flatbuffers.Builder], Any]]) -> Callable[[flatbuffers.Builder], Any]:
+    def write(builder: flatbuffers.Builder) -> Any:
+        places = [member(builder) for member in members]
+        builder.StartVector(4, len(places), 4)
+        for place in reversed(places):
+            builder.PrependUOffsetTRelative(place)
+        return builder.EndVector()
+
+    return write
+
+
+def _table(fields: Table) -> Callable[[flatbuffers.Builder], Any]:
+    def write(builder: flatbuffers.Builder) -> Any:
+        # Nothing else may be written while a table is.
+        values = {number: field(builder) for number, field in fields.items()}
+        builder.StartObject(max(values, default=-1) + 1)
+        for number, value in values.items():
+            if isinstance(value, _Byte):
+                builder.PrependInt8Slot(number, int(value), 0)
+            else:
+                builder.PrependUOffsetTRelativeSlot(number, value, 0)
+        return builder.EndObject()
+
+    return write

@@ -1,0 +1,127 @@
+"""Files for MediaPipe: what its readers look for is there, and answers are those of the model."""
+
+import zipfile
+
+import flatbuffers
+import keras
+import numpy as np
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+from flatbuffers import encode, number_types, table
+
+from keras_bert.compress.quantize import QuantizationAware
+from keras_bert.compress.rounding import Rounding, rounded
+from keras_bert.export.mediapipe import add_metadata, export_mediapipe
+from keras_bert.export.runtimes import TFLiteModel
+from keras_bert.export.tflite import export_tflite
+from keras_bert.tasks.classification import Classification
+from keras_bert.tasks.regression import Regression
+from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from tests.keras_bert.compress import tiny
+
+
+def make_tokenizer(*, lowercase: bool = True) -> Tokenizer:
+    return Tokenizer([*SPECIAL_TOKENS, *(f"piece{number}" for number in range(45))], lowercase)
+
+
+@pytest.fixture(scope="module")
+def task():
+    model = tiny.build()
+    tiny.train(model, epochs=2)
+    return Classification(model, make_tokenizer(), labels=["no", "yes"], max_length=tiny.LENGTH)
+
+
+@pytest.fixture(scope="module")
+def file(task, tmp_path_factory):
+    path = tmp_path_factory.mktemp("mediapipe") / "model.tflite"
+    export_mediapipe(task, path)
+    return path
+
+
+class Place(table.Table):
+    """A table of a flatbuffer, read by the numbers of its fields."""
+
+    def field(self, number: int) -> int:
+        return self.Offset(4 + 2 * number)
+
+    def byte(self, number: int) -> int:
+        return self.Get(number_types.Int8Flags, self.field(number) + self.Pos)
+
+    def text(self, number: int) -> str:
+        return self.String(self.field(number) + self.Pos).decode()
+
+    def inner(self, number: int) -> "Place":
+        return Place(self.Bytes, self.Indirect(self.field(number) + self.Pos))
+
+    def members(self, number: int) -> list["Place"]:
+        offset = self.field(number)
+        start = self.Vector(offset)
+        return [Place(self.Bytes, self.Indirect(start + 4 * index)) for index in range(self.VectorLen(offset))]
+
+
+def read_metadata(path) -> Place:
+    model = schema.ModelT.InitFromPackedBuf(path.read_bytes())
+    (entry,) = [each for each in model.metadata if each.name == b"TFLITE_METADATA"]
+    content = bytearray(model.buffers[entry.buffer].data)
+    assert flatbuffers.util.GetBufferIdentifier(content, 0) == b"M001"
+    return Place(content, encode.Get(number_types.UOffsetTFlags.packer_type, content, 0))
+
+
+def test_there_is_one_graph_whose_inputs_are_named_in_their_order(file):
+    model = schema.ModelT.InitFromPackedBuf(file.read_bytes())
+    assert len(model.subgraphs) == len(model.signatureDefs) == 1
+    ours = {"token_ids": "ids", "segment_ids": "segment_ids", "padding_mask": "mask"}
+    by_index = {entry.tensorIndex: ours[entry.name.decode()] for entry in model.signatureDefs[0].inputs}
+    (graph,) = read_metadata(file).members(3)
+    assert [place.text(0) for place in graph.members(2)] == [by_index[index] for index in model.subgraphs[0].inputs]
+
+
+def test_the_tokenizer_and_the_labels_are_found(file, task):
+    (graph,) = read_metadata(file).members(3)
+    (unit,) = graph.members(5)
+    assert unit.byte(0) == 4, "BertTokenizerOptions"
+    (vocabulary,) = unit.inner(1).members(0)
+    assert (vocabulary.text(0), vocabulary.byte(2)) == ("vocab.txt", 5)
+    (output,) = graph.members(3)
+    (labels,) = output.members(6)
+    assert (labels.text(0), labels.byte(2)) == ("labels.txt", 2)
+    with zipfile.ZipFile(file) as archive:
+        assert archive.read("vocab.txt").decode().splitlines() == list(task.tokenizer.vocabulary)
+        assert archive.read("labels.txt") == b"no\nyes\n"
+        assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_STORED}, "read where they lie"
+
+
+def test_answers_are_the_models_probabilities(file, task):
+    rows, _ = tiny.make_rows(32, seed=4)
+    logits = task.network().predict(rows, verbose=0)
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(TFLiteModel(file)(**rows)["probabilities"], shares, atol=1e-5)
+
+
+def test_a_rounded_model_keeps_its_integers(tmp_path):
+    model = tiny.build()
+    tiny.train(model, epochs=2)
+    rounding = Rounding("mixed_wi8_ai8", QuantizationAware(model, tiny.batches()).finish())
+    task = Classification(model, make_tokenizer(), labels=["no", "yes"], max_length=tiny.LENGTH)
+    export_mediapipe(task, tmp_path / "model.tflite", rounding)
+    rows, _ = tiny.make_rows(64, seed=4)
+    with rounded(model, rounding):
+        wanted = model.predict(rows, verbose=0)
+    found = TFLiteModel(tmp_path / "model.tflite")(**rows)["probabilities"]
+    assert (found.argmax(axis=1) == wanted.argmax(axis=1)).mean() > 0.95
+
+
+def test_what_mediapipe_does_not_know_is_refused(task, tmp_path):
+    number = keras.Model(task.model.inputs, task.model.output[:, :1])
+    with pytest.raises(ValueError, match=r"MediaPipe must be given one of \('classification', 'embedding'\), got regr"):
+        export_mediapipe(Regression(number, task.tokenizer, max_length=8), tmp_path / "model.tflite")
+    cased = Classification(task.model, make_tokenizer(lowercase=False), labels=["no", "yes"], max_length=8)
+    with pytest.raises(ValueError, match="must be given a model of lowercased word pieces"):
+        export_mediapipe(cased, tmp_path / "model.tflite")
+    assert not list(tmp_path.iterdir())
+
+
+def test_several_signatures_are_refused(task, tmp_path):
+    export_tflite(task.network(), tmp_path / "model.tflite", (8, 16))
+    with pytest.raises(ValueError, match="must have one signature for MediaPipe, got 2"):
+        add_metadata(tmp_path / "model.tflite", task.tokenizer.vocabulary, [], "logits")
