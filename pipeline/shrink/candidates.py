@@ -117,9 +117,14 @@ class Grid(NamedTuple):
         return [recipe for recipe in self.levels[5] if any(each.recipe == recipe for each in self.members)]
 
     def ends(self, recipe: RecipeName) -> list[Candidate]:
-        """The smallest candidate with a recipe and all pieces, and the largest one; one where these are the same."""
+        """Two candidates with a recipe and all pieces, of which lines can be drawn: the smallest, and one that is wide.
+
+        To weigh the deepest, too, takes long, and few limits leave room for it. One where these are the same.
+        """
         with_all = [each for each in self.members if each.recipe == recipe and each.pieces == self.levels[4][0]]
-        return sorted({min(with_all), max(with_all)})
+        depths = sorted({each.layers for each in with_all})
+        wide = max(each for each in with_all if each.layers <= depths[len(depths) // 2])
+        return sorted({min(with_all), wide})
 
 
 def settings_of(candidate: Candidate, grid: Grid, settings: Settings, share: float | None) -> Settings:

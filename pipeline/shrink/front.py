@@ -15,7 +15,7 @@ def widest(grid: Grid, weights: Mapping[Candidate, Weight], limits: Limits) -> l
     """
     fit = {each for each, weight in weights.items() if limits.allow(weight._asdict())}
     found = [each for each in fit if not any(larger in fit for larger in grid.larger(each))]
-    return sorted(found, key=lambda each: (-capacity(each), each))
+    return sorted(found, key=lambda each: (capacity(each), each.values()), reverse=True)
 
 
 def containers(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -25,7 +25,7 @@ def containers(candidates: Sequence[Candidate]) -> list[Candidate]:
         return one != other and all(a >= b for a, b in zip(one.values(), other.values(), strict=True))
 
     found = [each for each in candidates if not any(contains(other, each) for other in candidates)]
-    return sorted(found, key=lambda each: (-capacity(each), each))
+    return sorted(found, key=lambda each: (capacity(each), each.values()), reverse=True)
 
 
 def spread(candidates: Sequence[Candidate], count: int, chosen: Sequence[Candidate] = ()) -> list[Candidate]:
