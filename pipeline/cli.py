@@ -62,8 +62,8 @@ def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="From text, or a checkpoint, to a small, fast, measured BERT on a device.",
-        epilog="exit status: 0 done, 1 a step failed, 2 bad input, 3 the model was not blessed or a limit cannot be met, "
-        "130 interrupted",
+        epilog="exit status: 0 done, 1 a step failed, 2 bad input, 3 the model was not blessed, or a limit cannot be "
+        "met, 130 interrupted",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

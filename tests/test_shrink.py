@@ -27,8 +27,8 @@ validations = 1
 [student]
 num_layers = 1
 [distillation]
-steps = 30
-learning_rate = 1e-2
+steps = 9
+learning_rate = 5e-3
 batch_size = 8
 xla = "off"
 [quantization]
