@@ -91,6 +91,6 @@ def _times(trainer: "Trainer", examples: TaskExamples, training: Training) -> "S
 
 def _steady(times: "Sequence[float]") -> tuple[float, int]:
     """The mean seconds of the steps that compiled nothing, and how many all steps are."""
-    median = sorted(times)[len(times) // 2]
+    median = sorted(times)[(len(times) - 1) // 2]
     steady = [seconds for seconds in times if seconds <= _COMPILES * median]
     return sum(steady) / len(steady), len(times)

@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
+from components.artifacts.edge_model import EdgeModel
 from components.artifacts.latency import LATENCY_FILE, Latency
+from components.artifacts.model import Model
 from components.dsl.errors import InputError
+from components.export_model import export_model
+from components.quantize import quantize
 from components.weigh import weigh
 from keras_bert.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.options.export import Export
 from keras_bert.options.student import Student
 from tests.components.tuning_job import LENGTH, QUANTIZATION, Line
 
@@ -28,12 +33,16 @@ def weighed(line: Line, folder: Path, **given: Any) -> dict[str, Any]:
 
 def test_as_many_bytes_as_the_trained_file(line: Lines, tmp_path: Path) -> None:
     own = line("classification")
+    quantized, edge = Model(tmp_path / "quantized"), EdgeModel(tmp_path / "edge")
+    given = {"examples": own.examples, "quantization": QUANTIZATION}
+    quantize(student=own.teacher, quantized=quantized, training=None, **given)
+    export_model(model=quantized, examples=own.examples, edge=edge, export=Export(lengths=(8,), runtimes=("tflite",)))
     found = weighed(own, tmp_path, shape=Student(num_layers=1), quantization=QUANTIZATION)
-    assert found[TFLITE_FILE]["bytes"] == own.edge.file(TFLITE_FILE).stat().st_size
+    assert found[TFLITE_FILE]["bytes"] == edge.file(TFLITE_FILE).stat().st_size
     assert found[TFLITE_FILE]["milliseconds"][str(LENGTH)] > 0
     (tmp_path / "float").mkdir()
     plain = weighed(own, tmp_path / "float")
-    assert plain[TFLITE_FLOAT_FILE]["bytes"] == own.edge.file(TFLITE_FLOAT_FILE).stat().st_size
+    assert plain[TFLITE_FLOAT_FILE]["bytes"] == edge.file(TFLITE_FLOAT_FILE).stat().st_size
 
 
 def test_a_shape_that_is_none(line: Lines, tmp_path: Path) -> None:
