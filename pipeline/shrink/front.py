@@ -3,9 +3,15 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from keras_bert.options.quantization import RECIPES
 from pipeline.shrink.candidates import Candidate, Grid
 from pipeline.shrink.limits import Limits
 from pipeline.shrink.sizes import Weight
+
+# What a doubling of each field is worth beside one of layers, which doubles heads and units. Of pieces those that stay
+# are the frequent ones, so that the others are worth least.
+_SHARES = (1.0, 0.5, 0.5, 0.5, 0.25, 0.5)
+_SCALE_BITS = 16
 
 
 def widest(grid: Grid, weights: Mapping[Candidate, Weight], limits: Limits) -> list[Candidate]:
@@ -57,5 +63,6 @@ def distance(one: Candidate, other: Candidate) -> float:
 
 
 def _doublings(candidate: Candidate) -> list[float]:
-    *sizes, fineness = candidate.values()
-    return [*map(math.log2, sizes), 0.25 * fineness]
+    recipe = RECIPES[candidate.recipe]
+    bits = recipe.weight_bits + (_SCALE_BITS / recipe.block if recipe.block else 0)
+    return [share * math.log2(value) for share, value in zip(_SHARES, (*candidate[:5], bits), strict=True)]

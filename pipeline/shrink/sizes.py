@@ -1,9 +1,8 @@
 """What candidates weigh and take: by arithmetic where nobody has measured, corrected by what was measured."""
 
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
-
-import numpy as np
 
 from keras_bert.config import EncoderConfig
 from keras_bert.options.quantization import RECIPES, RecipeName
@@ -103,9 +102,9 @@ def with_pieces(weight: Weight, candidate: Candidate, whole: int) -> Weight:
     return weight._replace(megabytes=weight.megabytes - (whole - candidate.pieces) * table_bytes(candidate) / 1e6)
 
 
-def _line(places: list[int] | list[float], values: list[float]) -> tuple[float, float]:
+def _line(places: Sequence[float], values: list[float]) -> tuple[float, float]:
     """Where a line begins and how it rises; through one place, or where it would fall, it is flat."""
     if len({*places}) < 2:
-        return float(np.mean(values)), 0.0
-    rise, begin = np.polyfit(places, values, 1)
-    return (float(begin), float(rise)) if rise > 0 else (float(max(values)), 0.0)
+        return statistics.fmean(values), 0.0
+    line = statistics.linear_regression(places, values)
+    return (line.intercept, line.slope) if line.slope > 0 else (max(values), 0.0)

@@ -25,14 +25,15 @@ def test_a_candidate_within_another_is_left_out() -> None:
     coarse = WHOLE._replace(recipe="weights_wi4")
     few, narrow = WHOLE._replace(layers=3), WHOLE._replace(heads=6, pieces=8000)
     assert containers([few, coarse, narrow, WHOLE]) == [WHOLE]
-    assert containers([few, narrow, coarse]) == [coarse, few, narrow]
+    assert containers([few, narrow, coarse]) == [coarse, narrow, few]
 
 
 def test_those_chosen_are_far_from_one_another() -> None:
     half, quarter = WHOLE._replace(units=768), WHOLE._replace(units=384)
     few = WHOLE._replace(layers=3, heads=3)
-    assert capacity(WHOLE) - capacity(few) == distance(WHOLE, few) == 3
-    assert distance(half, quarter) == 1
+    assert capacity(WHOLE) - capacity(few) == distance(WHOLE, few) == 2
+    assert distance(half, quarter) == 0.5
+    assert distance(WHOLE, WHOLE._replace(recipe="weights_wi4")) == 0.5
     assert spread([half, quarter, few], 2) == [half, few]
     assert spread([half, quarter, few], 2, chosen=[few]) == [quarter, half]
     assert spread([half, quarter], 5) == [half, quarter]
