@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
 
 
-# Of the pieces that stand in training rows, how many may stay.
-_SHARES = (1.0, 0.5, 0.25, 0.125)
+# Shares of all pieces, and of those that stand in training rows.
+_OF_ALL, _OF_SEEN = (1 / 2, 1 / 4, 1 / 8, 1 / 16), (1.0, 1 / 2)
 
 
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text", "tokenizers"))
@@ -46,7 +46,7 @@ def survey(teacher: Input[Model], examples: Input[TaskExamples], survey: Output[
 
 
 def _sizes(task: "Task", examples: TaskExamples) -> list[dict[str, Any]]:
-    """The whole vocabulary, then the pieces of training rows, all or the most frequent of them."""
+    """The whole vocabulary, then fewer pieces: those of training rows first, as many more as there is room for."""
     import numpy as np
 
     from keras_bert.tokenizers.fitting import choose_pieces
@@ -55,11 +55,11 @@ def _sizes(task: "Task", examples: TaskExamples) -> list[dict[str, Any]]:
     train, validation = (count_examples(examples, split, tokenizer) for split in ("train", "validation"))
     seen = len(choose_pieces(tokenizer, train))
     least = len(choose_pieces(tokenizer, train, min_count=int(train.max()) + 1))
-    found = [{"size": tokenizer.vocabulary_size, "kept_share": 1.0}]
-    for share in _SHARES:
-        size = round(share * seen)
-        if least <= size < found[-1]["size"]:
-            kept = choose_pieces(tokenizer, train, size=size)
-            share_kept = float(validation[np.asarray(kept)].sum() / max(1, validation.sum()))
-            found.append({"size": len(kept), "kept_share": share_kept})
-    return found
+    whole = tokenizer.vocabulary_size
+    sizes = {round(share * whole) for share in _OF_ALL} | {round(share * seen) for share in _OF_SEEN}
+    found = {whole: 1.0}
+    for size in sorted(sizes, reverse=True):
+        if least <= size < whole:
+            kept = np.asarray(choose_pieces(tokenizer, train, size=size))
+            found[len(kept)] = float(validation[kept].sum() / max(1, validation.sum()))
+    return [{"size": size, "kept_share": share} for size, share in found.items()]

@@ -24,7 +24,7 @@ from pipeline.shrink.candidates import Candidate, Grid
 from pipeline.shrink.front import containers, spread, widest
 from pipeline.shrink.limits import Limits
 from pipeline.shrink.misses import Record, tell, unkept, unmet
-from pipeline.shrink.plan import Costs, Round, affordable, keep_best, plan_count, rounds_of, seconds_of
+from pipeline.shrink.plan import FACTOR, Costs, Round, affordable, keep_best, plan_count, rounds_of, seconds_of
 from pipeline.shrink.sizes import Weight, count_operations, predict_all, with_pieces
 from pipeline.shrink.steps import TEACHER, Wiring
 
@@ -65,6 +65,11 @@ class Search:
     def spent(self) -> float:
         """Seconds of the search so far, of earlier runs, too."""
         return sum(self._spent.values())
+
+    @property
+    def left(self) -> float:
+        """Seconds that the search may still take."""
+        return self._limits.seconds - self.spent
 
     def run(self) -> dict[str, Any]:
         """All of it; gives the content of `shrink.json`.
@@ -161,30 +166,38 @@ class Search:
         planned = rounds_of(len(candidates))
         self._tell_plan(planned, costs)
         for number, each in enumerate(planned, start=1):
-            left = self._limits.seconds - self.spent
-            count = affordable(min(each.candidates, len(candidates)), number - 1, planned, costs, left)
-            candidates = candidates[:count]
+            count = affordable(min(each.candidates, len(candidates)), number - 1, planned, costs, self.left)
             if count == 1:
                 break
-            before = self.spent
-            scores = self._try(candidates, each.share, number, grid)
-            ratio = (self.spent - before) / (count * costs.trial(each.share))
-            # What was cheaper than planned may have been found done; what was dearer stays so.
-            costs = costs.times(max(1.0, ratio))
-            candidates = keep_best(scores, math.ceil(count / 3))
+            scores, costs = self._play(candidates[:count], each.share, number, costs, grid)
+            candidates = keep_best(scores, math.ceil(count / FACTOR))
         return candidates[0]
 
-    def _try(self, candidates: Sequence[Candidate], share: float, number: int, grid: Grid) -> dict[Candidate, float]:
-        result = self._run([self._wiring.trying(each, grid, share, str(number)) for each in candidates])
-        scores = {}
+    def _play(
+        self, candidates: Sequence[Candidate], share: float, number: int, costs: Costs, grid: Grid
+    ) -> tuple[dict[Candidate, float], Costs]:
+        """One round, which ends early if time runs out: the scores, and the costs as they turned out."""
+        scores: dict[Candidate, float] = {}
+        before, turned_out = self.spent, costs
         for each in candidates:
-            name = grid.name(each)
-            found = _read(result.step(f"validate-{name}-{number}").outputs["validation"], VALIDATION_FILE)
-            scores[each] = found["score"]
-            self._record(name, self._weight(each, grid), [found["score"]], share)
-        told = {grid.name(each): scores[each] for each in candidates}
+            if scores and turned_out.trial(share) + turned_out.winner() > self.left:
+                self._observer.say(f"round {number} ends after {len(scores)} of {len(candidates)}: time is short")
+                break
+            scores[each] = self._try(each, share, number, grid)
+            # What was cheaper than planned may have been found done; what was dearer stays so.
+            ratio = (self.spent - before) / (len(scores) * costs.trial(share))
+            turned_out = costs.times(max(1.0, ratio))
+        told = {grid.name(each): score for each, score in scores.items()}
         self.content["rounds"].append({"share": share, "scores": told})
-        return scores
+        return scores, turned_out
+
+    def _try(self, candidate: Candidate, share: float, number: int, grid: Grid) -> float:
+        name = grid.name(candidate)
+        result = self._run([self._wiring.trying(candidate, grid, share, str(number))])
+        found = _read(result.step(f"validate-{name}-{number}").outputs["validation"], VALIDATION_FILE)
+        score: float = found["score"]
+        self._record(name, self._weight(candidate, grid), [score], share)
+        return score
 
     def _finish(self, winner: Candidate, grid: Grid) -> None:
         """The winner's own training; what keeps to the limits is pushed."""

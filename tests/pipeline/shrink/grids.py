@@ -12,7 +12,7 @@ CONFIG = EncoderConfig(
     vocabulary_size=30000, hidden_size=384, num_layers=6, num_heads=12, intermediate_size=1536, max_length=128
 )
 WHOLE = Candidate(6, 12, 1536, 384, 30000, "mixed_wi8_ai8")
-PIECES = [(30000, 1.0), (8000, 0.999), (4000, 0.97), (2000, 0.9)]
+PIECES = [(30000, 1.0), (8000, 0.999), (4000, 0.97), (2000, 0.8)]
 
 
 def job(folder: Path, text: str = "") -> Settings:

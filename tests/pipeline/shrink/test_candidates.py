@@ -17,7 +17,7 @@ def test_levels_are_shares_of_the_teachers_from_the_most_down(tmp_path: Path) ->
     assert heads == (12, 6, 3)
     assert units == (1536, 768, 384)
     assert ranks == (384, 128, 64)
-    assert pieces == (30000, 8000, 4000), "with fewer, one piece in ten of validation rows would be spelt"
+    assert pieces == (30000, 8000, 4000), "with fewer, one piece in five of validation rows would be spelt"
     assert recipes == ("mixed_wi8_ai8", "weights_wi4_block32", "weights_wi4")
     assert len(found.members) == 5 * 3 * 3 * 3 * 3 * 3
     assert WHOLE in found.members
