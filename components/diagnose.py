@@ -1,8 +1,6 @@
 """Model and TaskExamples -> Diagnosis: which layers rounding hurts."""
 
 import json
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.diagnosis import DIAGNOSIS_FILE, Diagnosis
@@ -15,6 +13,7 @@ from components.dsl.workplace import report_progress
 from components.examples.registry import read_rows
 from components.scoring.base import choose_metric
 from components.scoring.registry import TASK_SCORING
+from components.scoring.weighing import weigh_file
 from components.training.model_folder import read_model
 from components.training.on_rows import training_rows
 from keras_bert.checks import check
@@ -74,16 +73,15 @@ def diagnose(
     features = {name: batch[name].numpy() for name in names}
     score = _Score(task, examples, rows)
     before = score()
-    with tempfile.TemporaryDirectory() as folder:
-        report_progress(0, 1, "timing the float file")
-        times = [_time(task, Path(folder) / "float.tflite", None, features)]
-        patient = Patient(network, batches, features, quantization.recipe)
-        findings = patient.find(lambda done, total: report_progress(done, total, "layers left float, one by one"))
-        after, fixed = score(), None
-        if allowed_loss is not None:
-            fixed = _fix(patient, [finding.layer for finding in findings], score, before - allowed_loss / 100)
-        rounding = Rounding(quantization.recipe, patient.aware.finish())
-        times.append(_time(task, Path(folder) / "rounded.tflite", rounding, features))
+    report_progress(0, 1, "timing the float file")
+    times = [_time(task, None, features)]
+    patient = Patient(network, batches, features, quantization.recipe)
+    findings = patient.find(lambda done, total: report_progress(done, total, "layers left float, one by one"))
+    after, fixed = score(), None
+    if allowed_loss is not None:
+        fixed = _fix(patient, [finding.layer for finding in findings], score, before - allowed_loss / 100)
+    rounding = Rounding(quantization.recipe, patient.aware.finish())
+    times.append(_time(task, rounding, features))
     whole = sum(finding.weights for finding in findings)
     slower = max(0.0, times[0] - times[1])
     content: dict[str, Any] = {
@@ -131,19 +129,8 @@ def _fix(patient: "Patient", order: "Sequence[str]", score: _Score, wanted: floa
     return {"wanted": wanted, "score": value, "reached": value >= wanted - 1e-9, "float_layers": layers}
 
 
-def _time(task: "Task", file: Path, rounding: Any, features: dict[str, Any]) -> float:
+def _time(task: "Task", rounding: Any, features: dict[str, Any]) -> float:
     """Milliseconds for one full row on one thread, of the file that the model becomes."""
-    import numpy as np
-
-    from components.scoring.latency import TIMED_ROWS, time_rows
-    from keras_bert.export.quantized import export_quantized
-    from keras_bert.export.runtimes import TFLiteModel
-    from keras_bert.export.tflite import export_tflite
-
-    network, length = task.network(), min(_TIMED_LENGTH, task.max_length)
-    if rounding is None:
-        export_tflite(network, file, [length], output=task.output_name)
-    else:
-        export_quantized(network, file, [length], rounding, features, output=task.output_name)
-    row = {name: np.ones((1, length), np.int32) for name in features}
-    return time_rows(TFLiteModel(file).predict_on_batch, [row] * TIMED_ROWS)
+    length = min(_TIMED_LENGTH, task.max_length)
+    found: float = weigh_file(task, rounding, [length], [length], features)["milliseconds"][str(length)]
+    return found

@@ -1,7 +1,5 @@
 """Model, Vocabulary and TaskExamples -> both without the pieces that the examples do not need."""
 
-from typing import TYPE_CHECKING
-
 from components.artifacts.model import Model
 from components.artifacts.task_examples import TaskExamples
 from components.artifacts.vocabulary import Vocabulary
@@ -10,12 +8,7 @@ from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.training.model_folder import read_model
-
-if TYPE_CHECKING:
-    import numpy as np
-
-# Rows that are counted at once.
-_ROWS = 256
+from components.training.vocabulary import count_examples
 
 
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text", "tokenizers"))
@@ -50,9 +43,7 @@ def fit_vocabulary(
     report_progress(0, 3, "counting pieces")
     task = read_model(pretrained)
     pieces = task.tokenizer.vocabulary_size
-    counts = {split: _count(examples, split, pieces) for split in ("train", "validation")}
-    for found in counts.values():
-        found[list(task.tokenizer.special_ids)] = 0
+    counts = {split: count_examples(examples, split, task.tokenizer) for split in ("train", "validation")}
     try:
         kept = choose_pieces(task.tokenizer, counts["train"], size=size, min_count=min_count)
     except ValueError as error:
@@ -65,10 +56,3 @@ def fit_vocabulary(
     model.counts = {"parameters": smaller.model.count_params()}
     shares = {f"kept_share_{split}": round(float(n[kept].sum() / max(1, n.sum())), 4) for split, n in counts.items()}
     vocabulary.counts = {"pieces": len(kept), **shares}
-
-
-def _count(examples: TaskExamples, split: str, pieces: int) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    from keras_bert.compress.vocabulary import count_pieces
-    from keras_bert.data.task_batches import task_batches
-
-    return count_pieces(task_batches(examples.path, split, _ROWS).epoch(), pieces)

@@ -1,7 +1,7 @@
 """How large the files of an EdgeModel are, and how long they take to answer."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from components.artifacts.edge_model import EdgeModel
 from components.artifacts.latency import LATENCY_FILE, Latency
@@ -9,10 +9,7 @@ from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from keras_bert.checks import check
-from keras_bert.folders import INPUT_NAMES, ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
-
-if TYPE_CHECKING:
-    import numpy as np
+from keras_bert.folders import ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
 
 FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE)
 
@@ -30,7 +27,7 @@ def measure_latency(edge: Input[EdgeModel], latency: Output[Latency], lengths: t
         lengths: tokens of a row.
     """
     check("measure_latency", "lengths", bool(lengths) and min(lengths) >= 3, "be at least 3 each", list(lengths))
-    from components.scoring.latency import TIMED_ROWS, time_rows
+    from components.scoring.latency import TIMED_ROWS, full_row, time_rows
     from keras_bert.export.bundle import open_file
 
     settings = json.loads(edge.file(TASK_FILE).read_text())
@@ -41,19 +38,9 @@ def measure_latency(edge: Input[EdgeModel], latency: Output[Latency], lengths: t
         report_progress(number, len(held), name)
         runtime = open_file(edge.file(name), settings["max_length"])
         milliseconds = {
-            str(length): time_rows(runtime.predict_on_batch, [_full_row(length, pieces)] * TIMED_ROWS)
+            str(length): time_rows(runtime.predict_on_batch, [full_row(length, pieces)] * TIMED_ROWS)
             for length in lengths
         }
         found[name] = {"bytes": edge.file(name).stat().st_size, "milliseconds": milliseconds}
     latency.file(LATENCY_FILE).write_text(json.dumps(found, indent=1) + "\n")
     latency.counts = {name: entry["bytes"] for name, entry in found.items()}
-
-
-def _full_row(length: int, pieces: int) -> "dict[str, np.ndarray[Any, Any]]":
-    """A row without padding, of ever other pieces."""
-    import numpy as np
-
-    row = {name: np.zeros((1, length), np.int32) for name in INPUT_NAMES}
-    row["token_ids"][0] = np.arange(length) % pieces
-    row["padding_mask"][:] = 1
-    return row

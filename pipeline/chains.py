@@ -41,11 +41,30 @@ class Chain:
         rows: of the examples.
         seed: its number, from 0.
         told: whether nodes are named after the parts below them, as one chain has several of a kind.
+        label: what nodes are named after, as one pipeline has several chains of a seed.
+        teacher: made already; None for one of the settings.
     """
 
-    def __init__(self, settings: Settings, start: Start, rows: Handle, seed: int, *, told: bool = False) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        start: Start,
+        rows: Handle,
+        seed: int,
+        *,
+        told: bool = False,
+        label: str = "",
+        teacher: Handle | None = None,
+    ) -> None:
         self._settings, self._start, self._rows, self._seed, self._told = settings, start, rows, seed, told
-        self._made: dict[tuple[Part, ...], Handle] = {}
+        self._label, self._made = label, dict[tuple[Part, ...], Handle]()
+        if teacher is not None:
+            self._made[()] = teacher
+
+    @property
+    def corpus(self) -> Handle | None:
+        """The text behind all, where there is some."""
+        return self._start.corpus
 
     def model(self, parts: Sequence[Part] = ()) -> Handle:
         """The model that some parts make of the teacher, one after the other; the teacher without any."""
@@ -59,6 +78,20 @@ class Chain:
         node = export_model(model=self.model(parts), examples=self._rows, export=self._settings.export)
         return self._named(node, parts).edge
 
+    def answered(self) -> Handle:
+        """The rows that a student learns from: the labelled ones, or more of them with the teacher's answers."""
+        own = self._settings
+        if own.transfer is None and own.unlabelled is None:
+            return self._rows
+        node = answer_rows(
+            teacher=self.model(),
+            pretrained=self._start.model,
+            examples=self._rows,
+            transfer=own.transfer or Transfer(),
+            unlabelled=own.unlabelled,
+        )
+        return self._named(node, ()).answered
+
     def _make(self, parts: tuple[Part, ...]) -> Handle:
         if not parts:
             return self._named(fine_tuned(self._settings, self._start, self._rows, self._seed), ()).model
@@ -67,7 +100,7 @@ class Chain:
         if last == "student":
             node = distill(
                 teacher=before,
-                examples=self._answered(),
+                examples=self.answered(),
                 shape=own.student,
                 distillation=part(own.distillation, Distillation),
                 imitation=part(own.distillation, Imitation),
@@ -95,22 +128,8 @@ class Chain:
         )
         return self._named(node, below).quantized
 
-    def _answered(self) -> Handle:
-        """The rows that a student learns from: the labelled ones, or more of them with the teacher's answers."""
-        own = self._settings
-        if own.transfer is None and own.unlabelled is None:
-            return self._rows
-        node = answer_rows(
-            teacher=self.model(),
-            pretrained=self._start.model,
-            examples=self._rows,
-            transfer=own.transfer or Transfer(),
-            unlabelled=own.unlabelled,
-        )
-        return self._named(node, ()).answered
-
     def _named(self, node: Node, below: Sequence[Part]) -> Node:
-        named_after(node, *(below if self._told else ()))
+        named_after(node, *(below if self._told else ()), self._label)
         return of_seed(self._settings, self._seed, node)
 
 

@@ -1,4 +1,4 @@
-"""The command line: `run`, `compare`, `ladder`, `doctor`, `status`, `inspect`, `describe` and `predict`."""
+"""The command line: `run`, `compare`, `ladder`, `doctor`, `shrink`, `status`, `inspect`, `describe` and `predict`."""
 
 import argparse
 import contextlib
@@ -28,12 +28,16 @@ from pipeline.orchestrator.store import Store
 from pipeline.pipelines import whole
 from pipeline.settings.files import load_settings
 from pipeline.settings.rules import check_data
+from pipeline.shrink.files import write_search
+from pipeline.shrink.limits import Limits, check_job
+from pipeline.shrink.search import reasons_of, shrink
 from pipeline.views.answers import answer_lines, cut_lines
 from pipeline.views.comparison import show_comparison
 from pipeline.views.description import read_description, show_description
 from pipeline.views.diagnosis import show_diagnosis
 from pipeline.views.ladder import show_ladder
 from pipeline.views.models import show_models
+from pipeline.views.shrink import show_search
 from pipeline.views.statistics import read_statistics, show_statistics
 from pipeline.views.terminal import Terminal, cells, format_seconds, open_console, write
 
@@ -59,7 +63,8 @@ def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="From text, or a checkpoint, to a small, fast, measured BERT on a device.",
-        epilog="exit status: 0 done, 1 a step failed, 2 bad input, 3 the model was not blessed, 130 interrupted",
+        epilog="exit status: 0 done, 1 a step failed, 2 bad input, 3 the model was not blessed, or a limit cannot be "
+        "met, 130 interrupted",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -106,12 +111,41 @@ def _make_parser() -> argparse.ArgumentParser:
         "--fix", type=float, metavar="POINTS", help="find the fewest layers to leave float, so that it costs no more"
     )
     doctor.set_defaults(command=_doctor)
-    for command in (run, compare, ladder, doctor):
+    small = add(
+        "shrink",
+        "find the best small model of a job within limits of size and time, and push it; a search that was stopped "
+        "goes on when the same command is typed again",
+        "shrink reviews.toml --max-megabytes 3 --max-milliseconds 2 --min-share 0.96 --minutes 60",
+    )
+    small.add_argument("settings", type=_path, help="a TOML file with [examples]")
+    small.add_argument("--max-megabytes", type=float, metavar="N", help="of model.tflite, 10^6 bytes each")
+    small.add_argument(
+        "--max-milliseconds",
+        type=float,
+        metavar="N",
+        help="for a text of max_length tokens, on one thread of this machine",
+    )
+    small.add_argument(
+        "--min-share",
+        type=float,
+        default=0.95,
+        metavar="N",
+        help="share of the teacher's validation score to keep (default: 0.95)",
+    )
+    small.add_argument(
+        "--minutes",
+        type=float,
+        default=60.0,
+        metavar="N",
+        help="for the search (default: 60); the teacher's own training, which a run shares, is not counted",
+    )
+    small.set_defaults(command=_shrink)
+    for command in (run, compare, ladder, doctor, small):
         command.add_argument("--seeds", type=int, metavar="N", help="how many seeds (short for --set seeds=N)")
         command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override one setting")
     status = add("status", "show runs and artifacts", "status --root runs")
     status.set_defaults(command=_status)
-    for command in (run, compare, ladder, doctor, status):
+    for command in (run, compare, ladder, doctor, small, status):
         command.add_argument("--root", type=_path, default="runs", help="where artifacts live (default: runs)")
     inspect = add(
         "inspect", "show the statistics of an artifact", "inspect runs/artifacts/ingest_corpus/corpus-0123456789ab"
@@ -212,6 +246,27 @@ def _doctor(options: argparse.Namespace, console: Console) -> int:
     show_diagnosis(content, console)
     for file in write_diagnosis(content, options.root / "diagnosed" / settings.name):
         write(console, f"written: {file}")
+    return DONE
+
+
+def _shrink(options: argparse.Namespace, console: Console) -> int:
+    limits = Limits.of(options.max_megabytes, options.max_milliseconds, options.min_share, options.minutes)
+    settings = load_settings(options.settings, _overrides(options))
+    check_job(settings)
+    check_data(settings)
+    try:
+        content = shrink(settings, limits, options.root, Terminal(console))
+    except BrokenError as error:
+        write(Console(stderr=True), f"error: {error}")
+        return FAILED
+    show_search(content, console)
+    for file in write_search(content, options.root / "shrunk" / settings.name):
+        write(console, f"written: {file}")
+    for reason in reasons_of(content):
+        write(Console(stderr=True), f"error: {reason}")
+    if not content["pushed"]:
+        return REFUSED
+    write(console, f"pushed: {content['pushed']}")
     return DONE
 
 

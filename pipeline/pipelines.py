@@ -44,15 +44,30 @@ def whole(settings: Settings, root: Path) -> Pipeline:
         settings: checked.
         root: `pushed` in it is where models go, unless the settings say where.
     """
-    start = _start(settings)
     if settings.examples is None:
-        return Pipeline(settings.name, [start.model.node])
-    start, rows = _start_and_rows(settings, start)
-    chains, parts = [Chain(settings, start, rows, seed) for seed in range(settings.seeds)], asked_parts(settings)
+        return Pipeline(settings.name, [_start(settings).model.node])
+    start, rows = begun(settings)
+    chains = [Chain(settings, start, rows, seed) for seed in range(settings.seeds)]
+    return pushing(settings, root, rows, [chain.model() for chain in chains], chains)
+
+
+def pushing(
+    settings: Settings, root: Path, rows: Handle, teachers: Sequence[Handle], chains: Sequence[Chain]
+) -> Pipeline:
+    """What some chains make of their teachers, measured on test rows and pushed.
+
+    Args:
+        settings: checked.
+        root: see `whole`.
+        rows: what is measured on.
+        teachers: to measure beside the rest, one a seed.
+        chains: one a seed; the parts are those that the settings ask for.
+    """
+    parts = asked_parts(settings)
     edges = [chain.edge(parts) for chain in chains]
     measured = evaluate(
         examples=rows,
-        teachers=[chain.model() for chain in chains],
+        teachers=[*teachers],
         students=[chain.model(("student",)) for chain in chains if "student" in parts],
         edges=edges,
         previous=Latest(Pushed, besides=edges[0]),
@@ -63,7 +78,7 @@ def whole(settings: Settings, root: Path) -> Pipeline:
         evaluation=measured.evaluation,
         blessing=measured.blessing,
         examples=rows,
-        corpus=start.corpus,
+        corpus=chains[0].corpus,
         folder=settings.push.folder or str(root / "pushed" / settings.name),
         name=settings.name,
     )
@@ -124,7 +139,7 @@ def climbing(settings: Settings, rungs: Mapping[str, Sequence[Part]], lengths: S
         rungs: name -> the parts that make it of the teacher.
         lengths: tokens of the texts that answers are timed with.
     """
-    start, rows = _start_and_rows(settings, _start(settings))
+    start, rows = begun(settings)
     chains = [Chain(settings, start, rows, seed, told=True) for seed in range(settings.seeds)]
     outputs = []
     for name, parts in rungs.items():
@@ -149,7 +164,7 @@ def examining(settings: Settings, allowed_loss: float | None) -> Pipeline:
         settings: of a job with a quantization.
         allowed_loss: see `diagnose`.
     """
-    start, rows = _start_and_rows(settings, _start(settings))
+    start, rows = begun(settings)
     parts = [name for name in asked_parts(settings) if name != "quantization"]
     model = Chain(settings.model_copy(update={"seeds": 1}), start, rows, 0).model(parts)
     quantization = part(settings.quantization, Quantization)
@@ -157,9 +172,26 @@ def examining(settings: Settings, allowed_loss: float | None) -> Pipeline:
     return Pipeline(settings.name, [node])
 
 
+def begun(settings: Settings) -> tuple[Start, Handle]:
+    """What fine-tuning begins with, and the rows."""
+    return _start_and_rows(settings, _start(settings))
+
+
+def rows_in_pieces(settings: Settings, vocabulary: Handle) -> Node:
+    """The step that makes a task's rows, in the pieces of a vocabulary."""
+    node: Node = ingest_examples(
+        vocabulary=vocabulary,
+        source=settings.examples,
+        max_length=settings.max_length,
+        stride=settings.stride,
+        max_query_length=settings.max_query_length,
+    )
+    return node
+
+
 def _rows_of_tasks(start: Start | Text, tasks: Mapping[str, Settings]) -> list[Node]:
     """In the pieces of the start, all of them."""
-    return [named_after(_rows(own, start.vocabulary), _whole(own), name) for name, own in tasks.items()]
+    return [named_after(rows_in_pieces(own, start.vocabulary), _whole(own), name) for name, own in tasks.items()]
 
 
 def _whole(settings: Settings) -> str:
@@ -222,24 +254,13 @@ def _shape(settings: Settings) -> EncoderShape | None:
     return None if settings.checkpoint is not None else part(settings.encoder, EncoderShape)
 
 
-def _rows(settings: Settings, vocabulary: Handle) -> Node:
-    node: Node = ingest_examples(
-        vocabulary=vocabulary,
-        source=settings.examples,
-        max_length=settings.max_length,
-        stride=settings.stride,
-        max_query_length=settings.max_query_length,
-    )
-    return node
-
-
 def _start_and_rows(settings: Settings, start: Start, task: str = "") -> tuple[Start, Handle]:
     """The start, with fewer pieces where the settings say so, and the rows in its pieces."""
-    rows = named_after(_rows(settings, start.vocabulary), _whole(settings), task).examples
+    rows = named_after(rows_in_pieces(settings, start.vocabulary), _whole(settings), task).examples
     own = settings.fitted_vocabulary
     if own is None:
         return start, rows
     node = fit_vocabulary(pretrained=start.model, examples=rows, size=own.size, min_count=own.min_count)
     fitted = named_after(node, task)
     fewer = Start(fitted.model, fitted.vocabulary, start.corpus)
-    return fewer, named_after(_rows(settings, fewer.vocabulary), task).examples
+    return fewer, named_after(rows_in_pieces(settings, fewer.vocabulary), task).examples

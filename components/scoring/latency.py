@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from keras_bert.folders import INPUT_NAMES
+
 if TYPE_CHECKING:
     import keras
     import numpy as np
@@ -34,6 +36,16 @@ def time_rows(answer: "Callable[[Features], Any]", rows: "Sequence[Features]") -
             answer(row)
             seconds.append(time.perf_counter() - start)
     return 1000 * statistics.median(seconds)
+
+
+def full_row(length: int, pieces: int) -> "Features":
+    """A row (1, length) without padding, of ever other pieces, as a model's inputs."""
+    import numpy as np
+
+    row = {name: np.zeros((1, length), np.int32) for name in INPUT_NAMES}
+    row["token_ids"][0] = np.arange(length) % pieces
+    row["padding_mask"][:] = 1
+    return row
 
 
 def traced(network: "keras.Model") -> "Callable[[Features], Any]":

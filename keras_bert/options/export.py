@@ -38,9 +38,7 @@ class Export:
             list(self.runtimes),
         )
         measured = "mediapipe" not in self.runtimes or "tflite" in self.runtimes
-        check(
-            "Export", "runtimes", measured, "hold 'tflite', which is measured, beside 'mediapipe'", list(self.runtimes)
-        )
+        check("Export", "runtimes", measured, "hold 'tflite' beside 'mediapipe'", list(self.runtimes))
         # tf2onnx 1.17 writes 14 to 18; older ones lack operations that the model needs.
         check("Export", "opset", 14 <= self.opset <= 18, "be between 14 and 18", self.opset)
 

@@ -13,7 +13,9 @@ from components.fit_vocabulary import fit_vocabulary
 from components.ingest_examples import ingest_examples
 from components.sources.table import TableSource
 from components.training.model_folder import read_model
+from keras_bert.compress.vocabulary import with_pieces
 from keras_bert.data.records import read_features
+from keras_bert.tasks.classification import Classification
 from keras_bert.tokenizers.loading import load_tokenizer
 from tests.components import tuning_job
 
@@ -54,6 +56,19 @@ def test_pieces_of_training_rows_stay(start: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(fitted.predict(texts), whole.predict(texts), atol=1e-6)
     assert model.counts["parameters"] == whole.model.count_params() - 8 * 16
     assert fitted.tokenizer.vocabulary == tokenizer.vocabulary
+
+
+def test_a_trained_task_keeps_its_head(start: Path, tmp_path: Path) -> None:
+    plain = read_model(Model(start / "model"))
+    whole = Classification.build(plain.encoder, plain.tokenizer, labels=["a", "b"], max_length=8)
+    fewer = with_pieces(whole, [*range(8), whole.tokenizer.vocabulary_size - 1])
+    texts = ["cow hen", "owl"]
+    np.testing.assert_allclose(
+        [each.probability for each in fewer.predict(texts)],
+        [each.probability for each in whole.predict(texts)],
+        atol=1e-6,
+    )
+    assert fewer.settings() == whole.settings()
 
 
 def test_a_size_and_a_least_count(start: Path, tmp_path: Path) -> None:

@@ -1,0 +1,44 @@
+"""How large a model's file is, and how long it takes to answer, before anything is known of its answers."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from components.scoring.latency import TIMED_ROWS, full_row, time_rows
+
+if TYPE_CHECKING:
+    from keras_bert.compress.rounding import Rounding
+    from keras_bert.tasks.base import Task
+
+
+def weigh_file(
+    task: "Task",
+    rounding: "Rounding | None",
+    lengths: Sequence[int],
+    timed: Sequence[int],
+    rows: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Bytes of the `.tflite` file that a model becomes, and milliseconds for a full row on one thread, by tokens.
+
+    Args:
+        task: its model; where it was rounded, as `QuantizationAware.finish` left it.
+        rounding: the recipe and the ranges; None for a float file.
+        lengths: of the file's signatures.
+        timed: tokens of the rows that it is timed with.
+        rows: inputs of the model (rows, width), where the recipe rounds all activations.
+    """
+    from keras_bert.export.quantized import export_quantized
+    from keras_bert.export.runtimes import TFLiteModel
+    from keras_bert.export.tflite import export_tflite
+
+    network, pieces = task.network(), task.tokenizer.vocabulary_size
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "weighed.tflite"
+        if rounding is None:
+            export_tflite(network, file, lengths, output=task.output_name)
+        else:
+            export_quantized(network, file, lengths, rounding, rows, output=task.output_name)
+        answer = TFLiteModel(file).predict_on_batch
+        milliseconds = {str(length): time_rows(answer, [full_row(length, pieces)] * TIMED_ROWS) for length in timed}
+        return {"bytes": file.stat().st_size, "milliseconds": milliseconds}

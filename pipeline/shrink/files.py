@@ -1,0 +1,14 @@
+"""The files of a search: its values, its table, and a picture of what is worth its size."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.views.pareto_plot import draw_front
+from pipeline.views.reports import write_report
+from pipeline.views.shrink import render_search
+
+
+def write_search(content: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Writes `shrink.json`, `shrink.md` and the plot; gives the files."""
+    return write_report("shrink", content, folder, render_search, draw_front)

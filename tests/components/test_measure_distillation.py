@@ -1,0 +1,36 @@
+"""What steady steps take, whatever was compiled between them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from components.artifacts.training_cost import TRAINING_COST_FILE, TrainingCost
+from components.measure_distillation import _steady, measure_distillation
+from keras_bert.data.records import read_features
+from keras_bert.options.student import Student
+from keras_bert.options.training import Training
+from tests.components.tuning_job import Line
+
+
+def test_a_step_that_compiles_is_not_steady() -> None:
+    assert _steady([9.0, 1.0, 2.0, 8.0, 3.0, 2.0]) == (pytest.approx(2.0), 6)
+    assert _steady([5.0, 1.0]) == (1.0, 2)
+
+
+def test_steps_are_made_and_nothing_is_kept(
+    line: Callable[[str], Line], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, output = line("classification"), TrainingCost(tmp_path / "cost")
+    monkeypatch.setattr("components.measure_distillation._STEPS", 3)
+    output.path.mkdir()
+    training = Training(batch_size=8, xla="off")
+    shape = Student(num_layers=1, intermediate_size=8)
+    measure_distillation(teacher=own.teacher, examples=own.examples, cost=output, shape=shape, training=training)
+    found = json.loads(output.file(TRAINING_COST_FILE).read_text())
+    assert found["steps"] == 3
+    assert found["step"] > 0
+    assert found["begin"] > 0
+    assert found["rows"] == read_features(own.examples.path)["counts"]
+    assert [file.name for file in output.path.iterdir() if file.name != "manifest.json"] == [TRAINING_COST_FILE]

@@ -1,0 +1,43 @@
+"""The score on validation rows, of a model as it is, as it was rounded, and of its file."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.artifacts.validation import VALIDATION_FILE, Validation
+from components.dsl.errors import InputError
+from components.examples.registry import read_rows
+from components.validate import validate
+from tests.components.tuning_job import Line
+
+Lines = Callable[[str], Line]
+
+
+def validated(line: Line, folder: Path, **given: Any) -> dict[str, Any]:
+    """What the step writes."""
+    output = Validation(folder / "validation")
+    output.path.mkdir()
+    validate(examples=line.examples, validation=output, **given)
+    found: dict[str, Any] = json.loads(output.file(VALIDATION_FILE).read_text())
+    return found
+
+
+def test_a_model_is_scored_as_a_user_asks_it(line: Lines, tmp_path: Path) -> None:
+    own = line("classification")
+    rows = len(read_rows(own.examples, "validation"))
+    found = validated(own, tmp_path, model=own.teacher)
+    assert found == {"metric": "accuracy", "score": own.score("teacher", "validation"), "rows": rows}
+    (tmp_path / "other").mkdir()
+    assert validated(own, tmp_path / "other", model=own.teacher, metric="macro_f1")["metric"] == "macro_f1"
+
+
+def test_what_cannot_be_scored(line: Lines, tmp_path: Path) -> None:
+    own = line("classification")
+    with pytest.raises(InputError, match=r"^metric must be one of \['accuracy', .*got 'f2'$"):
+        validated(own, tmp_path, model=own.teacher, metric="f2")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(ValueError, match=r"^validate.model must be given, or edge, got None$"):
+        validated(own, tmp_path / "other")

@@ -1,0 +1,50 @@
+"""A file that nobody trained weighs what the trained one does."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.artifacts.edge_model import EdgeModel
+from components.artifacts.latency import LATENCY_FILE, Latency
+from components.artifacts.model import Model
+from components.dsl.errors import InputError
+from components.export_model import export_model
+from components.quantize import quantize
+from components.weigh import weigh
+from keras_bert.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.options.export import Export
+from keras_bert.options.student import Student
+from tests.components.tuning_job import LENGTH, QUANTIZATION, Line
+
+Lines = Callable[[str], Line]
+
+
+def weighed(line: Line, folder: Path, **given: Any) -> dict[str, Any]:
+    """What the step writes."""
+    output = Latency(folder / "latency")
+    output.path.mkdir()
+    weigh(teacher=line.teacher, examples=line.examples, latency=output, lengths=(8, LENGTH), timed=(LENGTH,), **given)
+    found: dict[str, Any] = json.loads(output.file(LATENCY_FILE).read_text())
+    return found
+
+
+def test_as_many_bytes_as_the_trained_file(line: Lines, tmp_path: Path) -> None:
+    own = line("classification")
+    quantized, edge = Model(tmp_path / "quantized"), EdgeModel(tmp_path / "edge")
+    given = {"examples": own.examples, "quantization": QUANTIZATION}
+    quantize(student=own.teacher, quantized=quantized, training=None, **given)
+    export_model(model=quantized, examples=own.examples, edge=edge, export=Export(lengths=(8,), runtimes=("tflite",)))
+    found = weighed(own, tmp_path, shape=Student(num_layers=1), quantization=QUANTIZATION)
+    assert found[TFLITE_FILE]["bytes"] == edge.file(TFLITE_FILE).stat().st_size
+    assert found[TFLITE_FILE]["milliseconds"][str(LENGTH)] > 0
+    (tmp_path / "float").mkdir()
+    plain = weighed(own, tmp_path / "float")
+    assert plain[TFLITE_FLOAT_FILE]["bytes"] == edge.file(TFLITE_FLOAT_FILE).stat().st_size
+
+
+def test_a_shape_that_is_none(line: Lines, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^student: EncoderConfig.embedding_rank must be below 16"):
+        weighed(line("classification"), tmp_path, shape=Student(embedding_rank=16))

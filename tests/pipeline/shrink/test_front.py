@@ -1,0 +1,40 @@
+"""Which of the candidates that fit are trained."""
+
+from pathlib import Path
+
+from pipeline.shrink.front import capacity, containers, distance, spread, widest
+from pipeline.shrink.limits import Limits
+from pipeline.shrink.sizes import Weight
+from tests.pipeline.shrink.grids import WHOLE, grid
+
+LIMITS = Limits(megabytes=10.0, milliseconds=None, min_share=0.9, seconds=60.0)
+
+
+def test_only_what_cannot_grow_within_the_limits(tmp_path: Path) -> None:
+    found = grid(tmp_path)
+    # Each layer is a megabyte, each head a third of one; all else weighs nothing.
+    weights = {each: Weight(each.layers + each.heads / 3 + 3.5, 1.0) for each in found.members}
+    best = widest(found, weights, LIMITS)
+    shapes = [(each.layers, each.heads) for each in best]
+    assert shapes == [(4, 6), (2, 12)]
+    assert {each._replace(layers=6, heads=12) for each in best} == {WHOLE}
+    assert widest(found, weights, LIMITS._replace(megabytes=4.0)) == []
+
+
+def test_a_candidate_within_another_is_left_out() -> None:
+    coarse = WHOLE._replace(recipe="weights_wi4")
+    few, narrow = WHOLE._replace(layers=3), WHOLE._replace(heads=6, pieces=8000)
+    assert containers([few, coarse, narrow, WHOLE]) == [WHOLE]
+    assert containers([few, narrow, coarse]) == [coarse, narrow, few]
+
+
+def test_those_chosen_are_far_from_one_another() -> None:
+    half, quarter = WHOLE._replace(units=768), WHOLE._replace(units=384)
+    few = WHOLE._replace(layers=3, heads=3)
+    assert capacity(WHOLE) - capacity(few) == distance(WHOLE, few) == 2
+    assert distance(half, quarter) == 0.5
+    assert distance(WHOLE, WHOLE._replace(recipe="weights_wi4")) == 0.5
+    assert spread([half, quarter, few], 2) == [half, few]
+    assert spread([half, quarter, few], 2, chosen=[few]) == [quarter, half]
+    assert spread([half, quarter], 5) == [half, quarter]
+    assert spread([half], 0) == []

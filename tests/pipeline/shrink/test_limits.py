@@ -1,0 +1,81 @@
+"""What limits may be, what they allow, and how a search says that one cannot be met."""
+
+from pathlib import Path
+
+import pytest
+
+from components.dsl.errors import InputError
+from pipeline.shrink.limits import Limits, check_job
+from pipeline.shrink.misses import tell, unkept, unmet
+from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
+
+LIMITS = Limits(megabytes=3.0, milliseconds=2.0, min_share=0.96, seconds=60.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((None, None, 0.9, 60), "--max-megabytes or --max-milliseconds must be given, got neither"),
+        ((0.0, None, 0.9, 60), "--max-megabytes must be positive and finite, got 0"),
+        ((None, -2.0, 0.9, 60), "--max-milliseconds must be positive and finite, got -2"),
+        ((3.0, float("nan"), 0.9, 60), "--max-milliseconds must be positive and finite, got nan"),
+        ((3.0, None, 1.5, 60), "--min-share must be from 0 to 1, got 1.5"),
+        ((3.0, None, 0.9, 0), "--minutes must be positive and finite, got 0"),
+    ],
+)
+def test_what_is_no_limit(given: tuple[float, ...], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Limits.of(*given)
+    assert str(caught.value) == message
+
+
+def test_what_is_not_limited_is_allowed() -> None:
+    limits = Limits.of(None, 2.0, 1.0, 30)
+    assert limits.seconds == 1800
+    assert limits.bounds() == {"milliseconds": 2.0}
+    assert limits.allow({"megabytes": 1e9, "milliseconds": 2.0})
+    assert not limits.allow({"megabytes": 0.0, "milliseconds": 2.1})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CORPUS, r"^there must be \[examples\] to shrink a model for$"),
+        (
+            CHECKPOINT + EXAMPLES + "[export]\nruntimes = ['onnx']\n",
+            r"^export.runtimes must hold 'tflite' to shrink a model, got \['onnx'\]$",
+        ),
+        (
+            CHECKPOINT + EXAMPLES + "[student]\nhidden_size = 64\n",
+            r"^student.hidden_size must be left out: candidates keep the teacher's width, got 64$",
+        ),
+    ],
+)
+def test_what_cannot_be_shrunk(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check_job(load(tmp_path, text))
+
+
+def test_by_how_much_the_smallest_and_the_fastest_miss() -> None:
+    small = {"megabytes": 3.5, "milliseconds": 1.0}
+    assert unmet({"small": small, "fits": {"megabytes": 3.0, "milliseconds": 2.0}}, LIMITS) == []
+    (miss,) = unmet({"small": small, "large": {"megabytes": 9.0, "milliseconds": 1.5}}, LIMITS)
+    assert tell(miss) == "--max-megabytes 3 cannot be met: the smallest file, small, has 3.5 MB, 0.5 too many"
+    two = unmet({"slow": {"megabytes": 3.25, "milliseconds": 4.0}}, LIMITS)
+    assert [each["over"] for each in two] == [0.25, 2.0]
+    assert tell(two[1]).endswith("the fastest file, slow, takes 4 ms, 2 too many")
+
+
+def test_limits_that_no_one_keeps_to_together() -> None:
+    weights = {
+        "slow": {"megabytes": 2.0, "milliseconds": 2.5},
+        "large": {"megabytes": 9.0, "milliseconds": 1.0},
+    }
+    (miss,) = unmet(weights, LIMITS)
+    assert tell(miss) == "--max-milliseconds 2 cannot be met: slow, the nearest, has 2.5 of them, 0.5 too many"
+
+
+def test_what_a_trained_model_breaks() -> None:
+    assert unkept("best", {"megabytes": 3.0, "milliseconds": 2.0, "share": 0.96}, LIMITS) == []
+    (miss,) = unkept("best", {"megabytes": 3.0, "milliseconds": 2.0, "share": 0.92}, LIMITS)
+    assert tell(miss) == "--min-share 0.96 cannot be met: the best model, best, keeps 0.920, 0.04 too little"
