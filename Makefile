@@ -9,6 +9,9 @@ READY := $(VENV)/.ready
 CHECKPOINT := $(VENV)/.checkpoint
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
+CLIENTS_VENV := .venv-clients
+CLIENTS_READY := $(CLIENTS_VENV)/.ready
+
 JAX_VENV := .venv-jax
 JAX_READY := $(JAX_VENV)/.ready
 
@@ -18,7 +21,7 @@ BACKEND_TESTS := $(addprefix tests/keras_bert/, \
 	compress/test_imitations.py compress/test_students.py interop/test_families.py \
 	interop/test_hugging_face.py test_config.py test_losses.py test_optimizer.py test_presets.py)
 
-.PHONY: help setup run test test-backends check bench lock clean
+.PHONY: help setup run test test-backends test-clients check bench lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -43,8 +46,16 @@ $(CHECKPOINT): $(LIBRARIES) requirements-checkpoint.lock
 run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to blessed .tflite and .onnx
 	$(BIN)/keras-bert-edge run
 
-test: $(READY) ## the whole test suite but what is marked slow
-	$(BIN)/python -m pytest -m "not slow" --numprocesses $(WORKERS)
+test: $(READY) ## the whole test suite but what is marked slow, or needs the runtimes of others
+	$(BIN)/python -m pytest -m "not slow and not clients" --numprocesses $(WORKERS)
+
+test-clients: $(READY) $(CLIENTS_READY) ## the files in the runtimes of others, in an environment of their own
+	CLIENTS_PYTHON=$(CLIENTS_VENV)/bin/python $(BIN)/python -m pytest -m clients tests/clients
+
+$(CLIENTS_READY): requirements-clients.lock
+	$(PYTHON) -m venv --clear $(CLIENTS_VENV)
+	$(CLIENTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
+	touch $@
 
 test-backends: $(JAX_READY) ## the tests of all that needs no TensorFlow, on JAX, where TensorFlow is not installed
 	KERAS_BACKEND=jax $(JAX_VENV)/bin/python -m pytest -m "not slow" $(BACKEND_TESTS)
@@ -71,7 +82,8 @@ lock: ## resolve the dependencies anew
 	build/lock/bin/python -m pip install --quiet pip-tools
 	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
 	$(COMPILE) --output-file requirements-jax.lock requirements-jax.in
+	$(COMPILE) --output-file requirements-clients.lock requirements-clients.in
 
 clean: ## remove the environment and caches, but no artifacts
-	rm -rf $(VENV) $(JAX_VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(JAX_VENV) $(CLIENTS_VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,110 @@
+"""The file for MediaPipe in MediaPipe itself: 500 texts get the labels, scores and vectors that they get here."""
+
+import json
+import os
+import random
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_bert.compress.quantize import QuantizationAware
+from keras_bert.compress.rounding import Rounding
+from keras_bert.config import EncoderConfig
+from keras_bert.export.mediapipe import export_mediapipe
+from keras_bert.export.runtimes import TFLiteModel
+from keras_bert.models.encoder import build_encoder, input_names
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.classification import Classification
+from keras_bert.tasks.embedding import Embedding
+from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+
+pytestmark = pytest.mark.clients
+
+WORDS = ("film", "great", "dull", "plot", "the", "a", "un", "##believ", "##able", "s", "don", "t", "2", "##0", "0")
+PIECES = (*SPECIAL_TOKENS, *WORDS, *".,!?'-()$%")
+LENGTH = 32
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    """What people type, and more than is ever seen."""
+    chance = random.Random(5)
+    words = ["The", "film", "GREAT", "dull", "plot", "unbelievable", "don't", "2000", "200%", "a-film", "xyzzy", "(s)"]
+    ends = [".", "!", "?", " ...", ", ", "  ", ""]
+    made = [
+        "".join(chance.choice(words) + chance.choice(["", *ends]) + " " for _ in range(chance.randint(0, 40)))
+        for _ in range(497)
+    ]
+    return [*made, "", "   ", "!!!"]
+
+
+def make_encoder(tokenizer: Tokenizer):
+    config = EncoderConfig(
+        vocabulary_size=tokenizer.vocabulary_size,
+        max_length=LENGTH,
+        num_layers=2,
+        hidden_size=32,
+        num_heads=2,
+        intermediate_size=64,
+        initializer_range=0.5,
+    )
+    return build_encoder(config, pooler=False)
+
+
+@pytest.fixture(scope="module")
+def classifier() -> Classification:
+    tokenizer = Tokenizer(PIECES, lowercase=True)
+    labels = ["good", "bad", "neither"]
+    return Classification.build(make_encoder(tokenizer), tokenizer, labels=labels, max_length=LENGTH, pooling="mean")
+
+
+def ask(kind: str, file: Path, texts: list[str]) -> list:
+    """What MediaPipe answers."""
+    python = os.environ.get("CLIENTS_PYTHON")
+    assert python, "CLIENTS_PYTHON must name an interpreter with mediapipe; `make test-clients` makes one"
+    script = Path(__file__).with_name("ask_mediapipe.py")
+    done = subprocess.run(
+        [python, str(script), kind, str(file)], input=json.dumps(texts), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def rows_of(task: Task, texts: list[str]) -> dict[str, np.ndarray]:
+    rows = task.tokenizer.encode(texts, max_length=LENGTH)
+    return {name: np.asarray(rows[name]) for name in input_names(task.network())}
+
+
+def test_a_classifier_answers_as_keras_does(classifier, texts, tmp_path):
+    export_mediapipe(classifier, tmp_path / "model.tflite")
+    logits = classifier.network().predict(rows_of(classifier, texts), verbose=0)
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    answers = ask("classifier", tmp_path / "model.tflite", texts)
+    found = np.array([[answer[label] for label in classifier.labels] for answer in answers])
+    np.testing.assert_allclose(found, shares, atol=1e-4)
+    assert len({tuple(row.argsort()) for row in shares}) > 1, "not one answer to all"
+
+
+def test_an_int8_classifier_has_the_integers_of_litert(classifier, texts, tmp_path):
+    rows = rows_of(classifier, texts)
+    batches = [{name: values[:64] for name, values in rows.items()}]
+    network = classifier.network()
+    weights = network.get_weights()
+    rounding = Rounding("mixed_wi8_ai8", QuantizationAware(network, batches).finish())
+    export_mediapipe(classifier, tmp_path / "model.tflite", rounding)
+    network.set_weights(weights)
+    wanted = TFLiteModel(tmp_path / "model.tflite")(**rows)["probabilities"]
+    answers = ask("classifier", tmp_path / "model.tflite", texts)
+    found = np.array([[answer[label] for label in classifier.labels] for answer in answers])
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_an_embedding_gives_the_vectors_of_keras(texts, tmp_path):
+    tokenizer = Tokenizer(PIECES, lowercase=True)
+    task = Embedding.build(make_encoder(tokenizer), tokenizer, max_length=LENGTH, pooling="mean")
+    export_mediapipe(task, tmp_path / "model.tflite")
+    wanted = task.network().predict(rows_of(task, texts), verbose=0)
+    wanted = wanted[task.output_name] if isinstance(wanted, dict) else wanted
+    np.testing.assert_allclose(ask("embedder", tmp_path / "model.tflite", texts), wanted, atol=1e-4)
