@@ -14,6 +14,7 @@ from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress, workplace
+from components.sources.lines import read_lines
 from components.sources.text import TextSource
 from components.training.model_folder import read_model
 from components.training.on_rows import LENGTH_BUCKETS
@@ -128,7 +129,7 @@ def _kinds(
     found = [labelled("labelled", "train"), labelled("validation", "validation")]
     found += [labelled("copies", "train", copy) for copy in range(1, transfer.copies + 1)]
     if unlabelled is not None:
-        texts = _read_texts(unlabelled)
+        texts = list(read_lines(unlabelled))
         batches = -(-len(texts) // _ROWS)
         found.append(_Kind("unlabelled", "train", batches, False, lambda start: _encode(texts, task, start)))
     return found
@@ -141,18 +142,6 @@ def _replace(batch: "Batch", replacer: "WordReplacer", number: int, copy: int) -
     for side, prefix in enumerate(("", "second_")):
         if f"{prefix}token_ids" in batch:
             batch[f"{prefix}token_ids"] = replacer(batch, rows, 2 * copy + side, prefix)
-
-
-def _read_texts(source: TextSource) -> list[str]:
-    """Each line of each document, once."""
-    lines = (
-        line.strip()
-        for file in source.files()
-        for document in source.documents(file)
-        if document.problem is None
-        for line in document.text.split("\n")
-    )
-    return list(dict.fromkeys(line for line in lines if line))
 
 
 def _encode(texts: list[str], task: "Task", start: int) -> "Iterator[Batch]":

@@ -8,8 +8,9 @@ from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
 from components.scoring.base import choose_metric
 from components.scoring.registry import TASK_SCORING
+from components.sources.text import TextSource
 from keras_bert.options.generator import AT_MOST
-from keras_bert.options.imitation import OF_EMBEDDINGS
+from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
 from keras_bert.options.transfer import OF_SINGLE_TEXTS
 from keras_bert.variants.disentangled import Disentangled
 from pipeline.settings.schema import Settings
@@ -31,6 +32,7 @@ _NEEDS = {
     "adaptation": "examples",
     "fitted_vocabulary": "examples",
     "student": "examples",
+    "general_distillation": "student",
     "distillation": "student",
     "transfer": "student",
     "unlabelled": "student",
@@ -96,11 +98,22 @@ def check_data(settings: Settings) -> None:
     _check_layers(settings)
     _check_imitation(settings)
     _check_generator_size(settings)
-    for source in (settings.corpus, settings.examples, settings.unlabelled):
+    for source in (settings.corpus, settings.examples):
         if source is not None:
             source.check()
+    for name in ("general_distillation", "unlabelled"):
+        _check_texts(name, getattr(settings, name))
     _check_metric(settings)
     _check_push_folder(settings.push.folder)
+
+
+def _check_texts(name: str, source: TextSource | None) -> None:
+    """Of texts beside the corpus, which say of themselves that they are one."""
+    try:
+        if source is not None:
+            source.check()
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
 
 
 def _check_positions(settings: Settings) -> None:
@@ -123,18 +136,20 @@ def _check_layers(settings: Settings) -> None:
 
 def _check_imitation(settings: Settings) -> None:
     """As far as layers and heads of teacher and student can be told without reading weights."""
-    student, own = settings.student, settings.distillation
+    student = settings.student
     if student is None:
         return
     size = settings.checkpoint.size if settings.checkpoint else lambda name: getattr(settings.encoder, name)
     layers, heads = size("num_layers"), size("num_heads")
-    try:
-        if layers is not None:
-            own.check_layers(len(student.layers or ()) or student.num_layers or layers, layers)
-        if heads is not None:
-            own.check_heads(student.num_heads or heads, heads)
-    except ValueError as error:
-        raise InputError(f"distillation.{str(error).partition('.')[2]}") from None
+    for name in ("general_distillation", "distillation"):
+        own: StateImitation | None = getattr(settings, name)
+        try:
+            if own is not None and layers is not None:
+                own.check_layers(len(student.layers or ()) or student.num_layers or layers, layers)
+            if own is not None and heads is not None:
+                own.check_heads(student.num_heads or heads, heads)
+        except ValueError as error:
+            raise InputError(f"{name}.{str(error).partition('.')[2]}") from None
 
 
 def _check_metric(settings: Settings) -> None:

@@ -11,12 +11,13 @@ import pytest
 import tensorflow as tf
 
 from components.artifacts.model import Model
-from components.distill import distill, make_student
+from components.distill import distill
 from components.dsl.errors import InputError
 from components.dsl.workplace import set_progress_sink
 from components.examples.registry import read_rows
 from components.training.model_folder import read_model
 from components.training.null_thresholds import tune_threshold
+from components.training.students import make_student
 from keras_bert.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, config_of
 from keras_bert.options.imitation import Imitation

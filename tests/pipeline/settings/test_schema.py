@@ -202,6 +202,7 @@ def test_every_number_is_finite(tmp_path: Path, value: str) -> None:
     assert {"corpus.megabytes", "distillation.clip_norm", "pretraining.epochs", "encoder.dropout"} <= keys
     shape = "num_layers = 1\nhidden_size = 8\nnum_heads = 1\nintermediate_size = 8\n"
     kinds = {"adaptation": "[adaptation]\nkind = 'lora'\n", "examples": EXAMPLES}
+    kinds["general_distillation"] = "[general_distillation]\npath = 'texts'\n"
     for key in sorted(keys):
         with pytest.raises(InputError, match=rf"^{key} must be a finite number, got {value}$"):
             load(tmp_path, f"[encoder]\n{shape}" + kinds.get(key.split(".")[0], ""), f"{key}={value}")
