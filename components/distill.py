@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from components.artifacts.model import Model
 from components.artifacts.task_examples import TaskExamples
 from components.dsl.component import component
-from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.training.model_folder import read_model, write_model
-from components.training.on_rows import VALIDATIONS, Stage, train_on_rows, training_rows
+from components.training.on_rows import VALIDATIONS, Stage, train_on_rows
 from components.training.progress import training_work
-from components.training.students import STARTING_BATCHES, go_on, make_student
+from components.training.students import begin_student, find_objective
+from components.training.text_students import go_on
 from components.training.tuning import finish, rows_to_finish
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.imitation import Imitation
@@ -62,8 +62,7 @@ def distill(
     with find_strategy().scope():
         master = read_model(teacher)
         if begun is None:
-            seen = training_rows(examples, training).after(0, stop=STARTING_BATCHES)
-            pupil, copied = make_student(master, shape, seen)
+            pupil, copied = begin_student(master, shape, examples, training)
         else:
             pupil, copied = go_on(master, shape, read_model(begun)), 0
         history = _train(master, pupil, examples, distillation, imitation, training)
@@ -85,27 +84,20 @@ def _train(
     """Trains the student, in two stages where the settings say so; the history counts the steps of both."""
     from keras_bert.compress.imitation import ImitationObjective
     from keras_bert.data.records import read_features
-    from keras_bert.data.schemas import TEACHER_ANSWERS
-    from keras_bert.objectives.distillation import DistillationObjective
 
-    networks, scored = (student.network(), teacher.network()), rows_to_finish(student, examples)
-    if not imitation.is_on:
-        known = TEACHER_ANSWERS in read_features(examples.path)
-        plain = DistillationObjective(student.objective(), None if known else networks[1], distillation)
-        return train_on_rows(networks[0], plain, examples, training, scored_after=scored)
-    try:
-        objective = ImitationObjective(student.objective(), *networks, distillation, imitation)
-    except ValueError as error:
-        raise InputError(f"distillation.{str(error).partition('.')[2]}") from None
-    joint, counts = objective.joint, read_features(examples.path)["counts"]
+    scored = rows_to_finish(student, examples)
+    trained, objective = find_objective(teacher, student, examples, distillation, imitation)
+    if not isinstance(objective, ImitationObjective):
+        return train_on_rows(trained, objective, examples, training, scored_after=scored)
+    counts = read_features(examples.path)["counts"]
     steps = training.count_steps(counts["train"])
     first = min(max(1, round(imitation.intermediate_steps * steps)), steps - 1) if imitation.intermediate_steps else 0
     rest = dataclasses.replace(training, steps=steps - first)
     if not first:
-        return train_on_rows(joint, objective, examples, rest, scored_after=scored)
+        return train_on_rows(trained, objective, examples, rest, scored_after=scored)
     begun = dataclasses.replace(training, steps=first)
     done, to_come = (training_work(counts, each, VALIDATIONS) for each in (begun, rest))
     alone, stage = objective.without_answers(), Stage(name="intermediate", later=to_come)
-    history = train_on_rows(joint, alone, examples, begun, scored_after=scored, stage=stage)
-    last = train_on_rows(joint, objective, examples, rest, scored_after=scored, stage=Stage(earlier=done))
+    history = train_on_rows(trained, alone, examples, begun, scored_after=scored, stage=stage)
+    last = train_on_rows(trained, objective, examples, rest, scored_after=scored, stage=Stage(earlier=done))
     return [*history, *({**entry, "step": entry["step"] + first} for entry in last)]

@@ -7,9 +7,10 @@ from components.artifacts.text_examples import TextExamples
 from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
+from components.training.importance import by_states
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import train_on_rows, training_rows
-from components.training.students import STARTING_BATCHES, for_states, make_student
+from components.training.students import STARTING_BATCHES, make_student
 from keras_bert.options.imitation import StateImitation
 from keras_bert.options.student import Student
 from keras_bert.options.training import Training
@@ -53,7 +54,7 @@ def distill_start(
     with find_strategy().scope():
         master = _headless(read_model(start), texts)
         pupil, copied = make_student(
-            master, shape, training_rows(texts, training).after(0, stop=STARTING_BATCHES), for_states
+            master, shape, training_rows(texts, training).after(0, stop=STARTING_BATCHES), by_states
         )
         try:
             objective = StatesObjective(pupil.network(), master.network(), imitation)

@@ -1,19 +1,25 @@
-"""Students before their training on a task: what they start from."""
+"""What a student begins with, and what it then listens to."""
 
 import dataclasses
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from components.artifacts.task_examples import TaskExamples
 from components.dsl.errors import InputError
+from components.training.importance import Measure, by_task
+from components.training.on_rows import training_rows
+from keras_bert.options.distillation import Distillation
+from keras_bert.options.imitation import Imitation
 from keras_bert.options.student import Student, may_lose_parts
+from keras_bert.options.training import Training
 
 if TYPE_CHECKING:
-    from keras_bert.compress.students import Importance
-    from keras_bert.objectives.base import Batch
-    from keras_bert.tasks.base import Task
+    import keras
 
-    Measure = Callable[["Task", list[Batch]], list[Importance]]
+    from keras_bert.config import EncoderConfig
+    from keras_bert.objectives.base import Batch, Objective
+    from keras_bert.tasks.base import Task
 
 logger = logging.getLogger(__name__)
 
@@ -21,24 +27,13 @@ logger = logging.getLogger(__name__)
 STARTING_BATCHES = 32
 
 
-def for_task(teacher: "Task", rows: "list[Batch]") -> "list[Importance]":
-    """What the loss of a task says of the teacher's parts."""
-    from keras_bert.compress.importance import measure_importance
-
-    return measure_importance(teacher.network(), teacher.objective(), rows)
-
-
-def for_states(teacher: "Task", rows: "list[Batch]") -> "list[Importance]":
-    """What its final states say, before there is a task."""
-    from keras_bert.compress.importance import measure_importance
-    from keras_bert.compress.probes import RandomProbes
-
-    probes = RandomProbes(teacher.encoder)
-    return measure_importance(probes.network, probes, rows)
+def begin_student(teacher: "Task", shape: Student, examples: TaskExamples, training: Training) -> tuple["Task", int]:
+    """A student before its training, as the first training rows show it; see `make_student`."""
+    return make_student(teacher, shape, training_rows(examples, training).after(0, stop=STARTING_BATCHES))
 
 
 def make_student(
-    teacher: "Task", shape: Student, rows: "Iterable[Batch]" = (), measure: "Measure" = for_task
+    teacher: "Task", shape: Student, rows: "Iterable[Batch]" = (), measure: "Measure" = by_task
 ) -> tuple["Task", int]:
     """A student before its training, and how many of its encoder blocks are the teacher's.
 
@@ -46,7 +41,7 @@ def make_student(
         teacher: of any task.
         shape: how the student differs.
         rows: batches, where parts of the teacher must be chosen, or its table of pieces gets a rank.
-        measure: says which of the teacher's parts count.
+        measure: says which parts count.
 
     Raises:
         InputError: the teacher has no such layers, or the shape is none.
@@ -57,8 +52,7 @@ def make_student(
 
     config = config_of(teacher.model)
     try:
-        student = _blank(teacher, shape)
-        small = config_of(student.model)
+        student, small = build_student(teacher, shape)
         wider = small.num_heads > config.num_heads or small.intermediate_size > config.intermediate_size
         same = small.num_heads == config.num_heads and small.intermediate_size == config.intermediate_size
         if small.hidden_size != config.hidden_size or wider or not (same or may_lose_parts(config)):
@@ -80,33 +74,12 @@ def make_student(
     return student, len(layers)
 
 
-def go_on(teacher: "Task", shape: Student, begun: "Task") -> "Task":
-    """A student that has begun on text, with what of the head of its teacher fits.
-
-    Args:
-        teacher: of any task.
-        shape: how the student differs from it.
-        begun: has its encoder.
+def build_student(teacher: "Task", shape: Student) -> tuple["Task", "EncoderConfig"]:
+    """A student of random weights, and what its encoder is.
 
     Raises:
-        InputError: the shape is none, or another than that which has begun.
+        ValueError: the shape is none.
     """
-    from keras_bert.compress.students import initialize_from_teacher, take_head
-    from keras_bert.models.encoder import config_of
-
-    try:
-        student = _blank(teacher, shape)
-        layers = range(config_of(student.model).num_layers)
-        copied = initialize_from_teacher(student.network(), begun.network(), layers)
-    except ValueError as error:
-        raise InputError(f"student: {error}") from None
-    head = take_head(student.network(), teacher.network())
-    logger.info("the student goes on from %s and starts from the teacher's %s", list(copied), head)
-    return student
-
-
-def _blank(teacher: "Task", shape: Student) -> "Task":
-    """The teacher's task on an encoder of random weights."""
     from keras_bert.compress.students import spread_layers
     from keras_bert.models.encoder import build_encoder, config_of, has_layer
 
@@ -115,4 +88,32 @@ def _blank(teacher: "Task", shape: Student) -> "Task":
     if small.variant is not None and small.num_layers <= config.num_layers:
         layers = shape.layers or spread_layers(config.num_layers, small.num_layers)
         small = dataclasses.replace(small, variant=small.variant.of_layers(layers))
-    return teacher.rebuilt(build_encoder(small, pooler=has_layer(teacher.network(), "pooler")))
+    return teacher.rebuilt(build_encoder(small, pooler=has_layer(teacher.network(), "pooler"))), small
+
+
+def find_objective(
+    teacher: "Task",
+    student: "Task",
+    examples: TaskExamples,
+    distillation: Distillation,
+    imitation: Imitation,
+) -> tuple["keras.Model", "Objective"]:
+    """The model that is trained, and what is minimized; with an imitation, both models in one.
+
+    Raises:
+        InputError: what is to be imitated does not go with the models.
+    """
+    from keras_bert.compress.imitation import ImitationObjective
+    from keras_bert.data.records import read_features
+    from keras_bert.data.schemas import TEACHER_ANSWERS
+    from keras_bert.objectives.distillation import DistillationObjective
+
+    networks = (student.network(), teacher.network())
+    if not imitation.is_on:
+        known = TEACHER_ANSWERS in read_features(examples.path)
+        return networks[0], DistillationObjective(student.objective(), None if known else networks[1], distillation)
+    try:
+        objective = ImitationObjective(student.objective(), *networks, distillation, imitation)
+    except ValueError as error:
+        raise InputError(f"distillation.{str(error).partition('.')[2]}") from None
+    return objective.joint, objective

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from components.dsl.errors import InputError
-from components.training.students import for_states, go_on, make_student
+from components.training.importance import by_states
+from components.training.students import make_student
+from components.training.text_students import go_on
 from keras_bert.options.student import Student
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.embedding import Embedding
@@ -54,9 +56,9 @@ def test_without_a_task_parts_are_chosen_by_the_states_alone() -> None:
     kernel = start.model.get_layer("block_1").attention.output_projection.kernel
     kernel.assign(np.where(np.arange(8)[:, None] < 4, 0.0, 0.5 + np.asarray(kernel)))
     rows = [{name: value for name, value in batch.items() if name != "label"} for batch in rows_of(teacher)]
-    found = for_states(teacher, rows)
+    found = by_states(teacher, rows)
     assert found[1].heads[0] == 0 < found[1].heads[1]
-    student, copied = make_student(teacher, Student(num_heads=1, intermediate_size=8), rows, for_states)
+    student, copied = make_student(teacher, Student(num_heads=1, intermediate_size=8), rows, by_states)
     assert copied == 2
     ours = student.model.get_layer("block_1").attention.query.kernel
     np.testing.assert_array_equal(ours, start.model.get_layer("block_1").attention.query.kernel[:, 4:])
