@@ -1,5 +1,6 @@
 """What tables of the settings need of one another, and of the data: checked before anything starts."""
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,8 @@ from keras_bert.options.generator import AT_MOST
 from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
 from keras_bert.options.transfer import OF_SINGLE_TEXTS
 from keras_bert.variants.disentangled import Disentangled
-from pipeline.settings.schema import Settings
+from pipeline.settings.graphs import check_float_layers, graph_of
+from pipeline.settings.schema import AnswersSettings, QuantizationSettings, Settings
 
 # Table or key -> the table without which it would be read by no step.
 _NEEDS = {
@@ -73,6 +75,7 @@ def check_tables(settings: Settings) -> None:
     if settings.quantization is not None and "tflite" not in settings.export.runtimes:
         rule = "be left out where export.runtimes has no 'tflite', as no other runtime runs its files"
         raise InputError(f"quantization must {rule}, got {list(settings.export.runtimes)}")
+    _check_post_training(settings)
     _check_objective(settings)
     _check_short_length(settings)
     _check_student_shape(settings)
@@ -97,6 +100,7 @@ def check_data(settings: Settings) -> None:
     _check_positions(settings)
     _check_layers(settings)
     _check_imitation(settings)
+    check_float_layers(settings)
     _check_generator_size(settings)
     for source in (settings.corpus, settings.examples):
         if source is not None:
@@ -135,12 +139,11 @@ def _check_layers(settings: Settings) -> None:
 
 
 def _check_imitation(settings: Settings) -> None:
-    """As far as layers and heads of teacher and student can be told without reading weights."""
+    """As far as layers, heads and widths of teacher and student can be told without reading weights."""
     student = settings.student
     if student is None:
         return
-    size = settings.checkpoint.size if settings.checkpoint else lambda name: getattr(settings.encoder, name)
-    layers, heads = size("num_layers"), size("num_heads")
+    layers, heads, width, _ = graph_of(settings)
     for name in ("general_distillation", "distillation"):
         own: StateImitation | None = getattr(settings, name)
         try:
@@ -148,8 +151,20 @@ def _check_imitation(settings: Settings) -> None:
                 own.check_layers(len(student.layers or ()) or student.num_layers or layers, layers)
             if own is not None and heads is not None:
                 own.check_heads(student.num_heads or heads, heads)
+            if own is not None and heads is not None and width is not None and student.hidden_size is not None:
+                own.check_widths(student.hidden_size, width, heads)
         except ValueError as error:
             raise InputError(f"{name}.{str(error).partition('.')[2]}") from None
+
+
+def _check_post_training(settings: Settings) -> None:
+    """A key with its usual value cannot be told from one that is left out."""
+    own, usual = settings.quantization, QuantizationSettings()
+    for field in dataclasses.fields(AnswersSettings) if own is not None and own.post_training else ():
+        value = getattr(own, field.name)
+        if value != getattr(usual, field.name):
+            rule = "be left out where post_training is true, as nothing trains"
+            raise InputError(f"quantization.{field.name} must {rule}, got {value!r}")
 
 
 def _check_metric(settings: Settings) -> None:

@@ -194,7 +194,7 @@ class QuantizationSettings(AnswersSettings, Quantization):
     """How a model is rounded, and trains on meanwhile; its teacher is its float self.
 
     Attributes:
-        post_training: whether it is rounded as it is, without a training.
+        post_training: whether it is rounded as it is, without a training, whose keys say nothing then.
     """
 
     epochs: float = 1.0

@@ -88,6 +88,16 @@ def test_what_is_imitated_is_there(
     assert str(caught.value) == "general_distillation." + message.format(layers=layers, last=layers - 1)
 
 
+def test_widths_that_relations_cannot_be_cut_into(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    text = CORPUS + EXAMPLES + STUDENT + "hidden_size = 20\n" + RELATIONS
+    check_data(load(tmp_path, text))
+    with pytest.raises(InputError) as caught:
+        check_data(load(tmp_path, text, "general_distillation.relation_heads=8"))
+    rule = "divide the widths of queries, 20 in the student and 32 in the teacher"
+    assert str(caught.value) == f"general_distillation.relation_heads must {rule}, got 8"
+
+
 def test_texts_that_are_missing(tmp_path: Path) -> None:
     write_data(tmp_path)
     (tmp_path / "texts" / "some.txt").unlink()
