@@ -14,7 +14,9 @@ from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress, workplace
+from components.sources.lines import read_lines
 from components.sources.text import TextSource
+from components.training.asked_teacher import AskedTeacher
 from components.training.model_folder import read_model
 from components.training.on_rows import LENGTH_BUCKETS
 from keras_bert.folders import LABELS_FILE
@@ -67,7 +69,7 @@ def answer_rows(
     if unlabelled is not None and content["task"] not in OF_SINGLE_TEXTS:
         raise InputError(f"unlabelled must be left out but for {' and '.join(OF_SINGLE_TEXTS)}, got {content['task']}")
     task = read_model(teacher)
-    asked = _Asked(task, content["task"])
+    asked = AskedTeacher(task, content["task"])
     replacer = _make_replacer(read_model(pretrained), task, transfer) if transfer.copies else None
     kinds = _kinds(examples, task, transfer, replacer, unlabelled)
     counts: dict[str, int] = {}
@@ -128,7 +130,7 @@ def _kinds(
     found = [labelled("labelled", "train"), labelled("validation", "validation")]
     found += [labelled("copies", "train", copy) for copy in range(1, transfer.copies + 1)]
     if unlabelled is not None:
-        texts = _read_texts(unlabelled)
+        texts = list(read_lines(unlabelled))
         batches = -(-len(texts) // _ROWS)
         found.append(_Kind("unlabelled", "train", batches, False, lambda start: _encode(texts, task, start)))
     return found
@@ -141,18 +143,6 @@ def _replace(batch: "Batch", replacer: "WordReplacer", number: int, copy: int) -
     for side, prefix in enumerate(("", "second_")):
         if f"{prefix}token_ids" in batch:
             batch[f"{prefix}token_ids"] = replacer(batch, rows, 2 * copy + side, prefix)
-
-
-def _read_texts(source: TextSource) -> list[str]:
-    """Each line of each document, once."""
-    lines = (
-        line.strip()
-        for file in source.files()
-        for document in source.documents(file)
-        if document.problem is None
-        for line in document.text.split("\n")
-    )
-    return list(dict.fromkeys(line for line in lines if line))
 
 
 def _encode(texts: list[str], task: "Task", start: int) -> "Iterator[Batch]":
@@ -192,85 +182,6 @@ def _guess(pretrained: "Task") -> "Guess":
     return guess
 
 
-class _Asked:
-    """A teacher that is asked, and what its answers are as records.
-
-    Args:
-        task: of the teacher.
-        name: a key of `SCHEMAS`.
-    """
-
-    def __init__(self, task: "Task", name: str) -> None:
-        import tensorflow as tf
-
-        from keras_bert.data.schemas import SCHEMAS
-
-        objective, network = task.objective(), task.network()
-        # Compiled for each length; called as it is, the model takes two and a half times as long.
-        self._run = tf.function(lambda batch: objective.run(network, batch, training=False), autograph=False)
-        self._task = name
-        self._schema = {key: feature for key, feature in SCHEMAS[name].items() if feature.is_read}
-        self._along = name in ("token_classification", "question_answering")
-        self._shape: tuple[int, ...] | None = None
-
-    def described(self) -> dict[str, Any]:
-        """What `features.json` says of the answers."""
-        from keras_bert.layers.attention import MASK_BIAS
-
-        if self._shape is None:
-            raise RuntimeError("the teacher must have been asked before its answers are described")
-        # An answer never begins or ends at padding.
-        filling = MASK_BIAS if self._task == "question_answering" else 0.0
-        return {"shape": list(self._shape), "along": self._along, "filling": filling}
-
-    def answer(self, batch: "Batch") -> "Array":
-        """What `TaskObjective.run` gives for the teacher (rows, ...)."""
-        import numpy as np
-        import tensorflow as tf
-
-        tensors = {name: tf.constant(values) for name, values in batch.items()}
-        answers = np.asarray(self._run(tensors), np.float32)
-        self._shape = answers.shape[2 if self._along else 1 :]
-        return answers
-
-    def records(self, batch: "Batch", *, has_labels: bool) -> "Iterator[bytes]":
-        """A record a row."""
-        import numpy as np
-
-        from keras_bert.data.records import serialize
-
-        answers = self.answer(batch)
-        labels = batch if has_labels else self._labels(answers, batch)
-        lengths = batch["padding_mask"].sum(axis=1)
-        others = batch["second_padding_mask"].sum(axis=1) if "second_padding_mask" in batch else lengths
-        for row, length in enumerate(lengths):
-            features: dict[str, Any] = {}
-            for name, feature in self._schema.items():
-                size = others[row] if name.startswith("second_") else length
-                values = batch[name] if feature.kind == "tokens" else labels[name]
-                if feature.kind == "number":
-                    features[name] = float(values[row])
-                else:
-                    of_row = values[row, :size] if feature.kind in ("tokens", "labels") else values[row]
-                    features[name] = np.reshape(of_row, -1).tolist()
-            features["teacher_answers"] = answers[row, :length] if self._along else answers[row : row + 1]
-            yield serialize(features)
-
-    def _labels(self, answers: "Array", batch: "Batch") -> "Batch":
-        """What the teacher says, in the place of labels."""
-        import numpy as np
-
-        if self._task == "classification":
-            return {"label": answers.argmax(axis=1)}
-        if self._task == "token_classification":
-            # Words are where they were.
-            return {"label": np.where(batch["label"] < 0, batch["label"], answers.argmax(axis=2))}
-        if self._task == "question_answering":
-            inside = np.where(batch["padding_mask"][..., None] == 1, answers, -np.inf)
-            return {"positions": inside.argmax(axis=1)}
-        return {"value": answers.reshape(len(answers))}
-
-
 @contextlib.contextmanager
 def _folder_of_parts() -> Iterator[Path]:
     """One that outlives an interrupted step, where there is somebody to keep it."""
@@ -283,7 +194,9 @@ def _folder_of_parts() -> Iterator[Path]:
             yield Path(folder)
 
 
-def _write_parts(kinds: list[_Kind], split: str, asked: _Asked, place: Path, counts: dict[str, int]) -> Iterator[Path]:
+def _write_parts(
+    kinds: list[_Kind], split: str, asked: AskedTeacher, place: Path, counts: dict[str, int]
+) -> Iterator[Path]:
     """The files of a split, in order; those that an interrupted step left are not made again.
 
     `counts` gets how many rows of each kind they hold.
@@ -306,6 +219,6 @@ def _write_parts(kinds: list[_Kind], split: str, asked: _Asked, place: Path, cou
             yield file
 
 
-def _part(batches: "Iterator[Batch]", asked: _Asked, *, has_labels: bool) -> Iterator[bytes]:
+def _part(batches: "Iterator[Batch]", asked: AskedTeacher, *, has_labels: bool) -> Iterator[bytes]:
     for batch in itertools.islice(batches, _BATCHES):
         yield from asked.records(batch, has_labels=has_labels)

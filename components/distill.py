@@ -11,6 +11,7 @@ from components.training.model_folder import read_model, write_model
 from components.training.on_rows import VALIDATIONS, Stage, train_on_rows
 from components.training.progress import training_work
 from components.training.students import begin_student, find_objective
+from components.training.text_students import go_on
 from components.training.tuning import finish, rows_to_finish
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.imitation import Imitation
@@ -27,40 +28,49 @@ def distill(
     examples: Input[TaskExamples],
     student: Output[Model],
     shape: Student,
+    begun: Input[Model] | None = None,
     distillation: Distillation = Distillation(),
     imitation: Imitation = Imitation(),
     training: Training = Training(),
 ) -> None:
     """Trains a student on the labels, on what the teacher thinks of every row, and on how it comes to think so.
 
-    A student as wide as its teacher starts from the teacher's layers, and where it has fewer heads or a narrower
-    feed-forward layer from the parts of them that count most for the first rows; another one from random weights. The
-    artifact's count `layers_from_teacher` says which: of its blocks all, or none.
+    A student that has begun on text goes on from there, with those layers of the teacher's head that fit. Else one as
+    wide as its teacher starts from the teacher's layers, and where it has fewer heads or a narrower feed-forward layer
+    from the parts of them that count most for the first rows; another one from random weights. The artifact's counts
+    `layers_from_text` and `layers_from_teacher` say which: of its blocks all, or none.
 
     Args:
         teacher: of any task.
         examples: the labelled rows, or what `answer_rows` made of them.
         student: the smaller model.
         shape: how the student differs from the teacher.
+        begun: a student of this shape that `distill_start` made, of what the teacher was fine-tuned from.
         distillation: temperature and weights of the two losses.
         imitation: weights of further losses between the two models; without any, there are these two.
         training: how long and how to train.
 
     Raises:
-        InputError: the teacher has no such layers, the shape is none, or what is to be imitated does not go with the
-            models.
+        InputError: the teacher has no such layers, the shape is none or not that of `begun`, or what is to be imitated
+            does not go with the models.
     """
+    from keras_bert.models.encoder import config_of
     from keras_bert.training.strategies import find_strategy
     from keras_bert.training.trainer import make_deterministic
 
     make_deterministic(training.seed)
     with find_strategy().scope():
         master = read_model(teacher)
-        pupil, copied = begin_student(master, shape, examples, training)
+        if begun is None:
+            pupil, copied = begin_student(master, shape, examples, training)
+        else:
+            pupil, copied = go_on(master, shape, read_model(begun)), 0
         history = _train(master, pupil, examples, distillation, imitation, training)
     finish(pupil, examples)
     write_model(student, pupil, history, training.precision)
     student.counts["layers_from_teacher"] = copied
+    if begun is not None:
+        student.counts["layers_from_text"] = config_of(pupil.model).num_layers
 
 
 def _train(

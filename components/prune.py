@@ -6,9 +6,9 @@ from components.artifacts.model import Model
 from components.artifacts.task_examples import TaskExamples
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
-from components.training.model_folder import read_model, write_model
-from components.training.on_rows import train_on_rows
-from components.training.tuning import finish, rows_to_finish
+from components.training.model_folder import write_model
+from components.training.own_teacher import read_to_change, train_beside_itself
+from components.training.tuning import finish
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.pruning import Pruning
 from keras_bert.options.training import Training
@@ -35,25 +35,22 @@ def prune(
     """
     from keras_bert.compress.prune import MagnitudePruning, save_sparsity
     from keras_bert.data.records import read_features
-    from keras_bert.objectives.distillation import DistillationObjective
     from keras_bert.training.strategies import find_strategy
     from keras_bert.training.trainer import make_deterministic
 
     make_deterministic(training.seed)
     with find_strategy().scope():
-        task = read_model(student)
-        if task.adapter is not None:
-            task.adapter.thaw()
+        task = read_to_change(student)
         network = task.network()
         steps = training.count_steps(read_features(examples.path)["counts"]["train"])
         masks = MagnitudePruning(network, pruning, steps)
-        objective = DistillationObjective(task.objective(), read_model(student).network(), distillation)
-        history = train_on_rows(
+        history = train_beside_itself(
+            student,
+            task,
             network,
-            objective,
             examples,
+            distillation,
             training,
-            scored_after=rows_to_finish(task, examples),
             variables=masks.variables(),
             after_step=masks.after_step,
         )

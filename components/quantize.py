@@ -5,9 +5,10 @@ from components.artifacts.task_examples import TaskExamples
 from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
-from components.training.model_folder import read_model, write_model
-from components.training.on_rows import train_on_rows, training_rows
-from components.training.tuning import finish, rows_to_finish
+from components.training.model_folder import write_model
+from components.training.on_rows import training_rows
+from components.training.own_teacher import read_to_change, train_beside_itself
+from components.training.tuning import finish
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
@@ -39,16 +40,13 @@ def quantize(
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.compress.rounding import Rounding, rounded, save_rounding
     from keras_bert.models.encoder import input_names
-    from keras_bert.objectives.distillation import DistillationObjective
     from keras_bert.training.strategies import find_strategy
     from keras_bert.training.trainer import make_deterministic
 
     plan = training or Training()
     make_deterministic(plan.seed)
     with find_strategy().scope():
-        task = read_model(student)
-        if task.adapter is not None:
-            task.adapter.thaw()
+        task = read_to_change(student)
         network = task.network()
         batches = training_rows(examples, plan).after(0, stop=quantization.calibration_batches)
         names = input_names(network)
@@ -64,13 +62,13 @@ def quantize(
             raise InputError(f"quantization, recipe {quantization.recipe}: {error}") from None
         history: list[dict[str, float]] = [{"step": 0}]
         if training is not None:
-            objective = DistillationObjective(task.objective(), read_model(student).network(), distillation)
-            history = train_on_rows(
+            history = train_beside_itself(
+                student,
+                task,
                 network,
-                objective,
                 examples,
+                distillation,
                 training,
-                scored_after=rows_to_finish(task, examples),
                 variables=aware.variables(),
                 after_step=Masks(network).after_step if sparsity else None,
             )

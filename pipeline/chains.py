@@ -5,13 +5,16 @@ from typing import Literal, NamedTuple
 
 from components.answer_rows import answer_rows
 from components.distill import distill
+from components.distill_start import distill_start
 from components.dsl.component import Handle, Node
 from components.export_model import export_model
 from components.fine_tune import fine_tune
+from components.ingest_texts import ingest_texts
 from components.prune import prune
 from components.quantize import quantize
+from components.sources.text import TextSource
 from keras_bert.options.distillation import Distillation
-from keras_bert.options.imitation import Imitation
+from keras_bert.options.imitation import Imitation, StateImitation
 from keras_bert.options.pruning import Pruning
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.selection import Selection
@@ -25,11 +28,19 @@ PARTS: tuple[Part, ...] = ("student", "pruning", "quantization")
 
 
 class Start(NamedTuple):
-    """What fine-tuning begins with: a model, the vocabulary that rows are tokenized with, and the text behind both."""
+    """What fine-tuning begins with.
+
+    Attributes:
+        model: pre-trained.
+        vocabulary: that rows are tokenized with.
+        corpus: the text behind both, where there is some.
+        student: of the model, made of text before there is a task; None where students begin with the task.
+    """
 
     model: Handle
     vocabulary: Handle
     corpus: Handle | None = None
+    student: Handle | None = None
 
 
 class Chain:
@@ -102,6 +113,7 @@ class Chain:
                 teacher=before,
                 examples=self.answered(),
                 shape=own.student,
+                begun=self._start.student,
                 distillation=part(own.distillation, Distillation),
                 imitation=part(own.distillation, Imitation),
                 training=seeded(own.distillation, self._seed),
@@ -146,6 +158,28 @@ def fine_tuned(settings: Settings, start: Start, rows: Handle, seed: int) -> Nod
         selection=part(own, Selection),
     )
     return node
+
+
+def with_student(settings: Settings, start: Start, task: str = "") -> Start:
+    """The start, with a student of it where the settings say so: one for all seeds, as it knows nothing of the task.
+
+    Args:
+        settings: of the job.
+        start: what the teacher begins with.
+        task: what the nodes are named after, where there are several.
+    """
+    own = settings.general_distillation
+    if own is None:
+        return start
+    ingested = ingest_texts(vocabulary=start.vocabulary, source=part(own, TextSource), max_length=settings.max_length)
+    node = distill_start(
+        start=start.model,
+        texts=named_after(ingested, task).texts,
+        shape=settings.student,
+        imitation=part(own, StateImitation),
+        training=seeded(own, 0),
+    )
+    return start._replace(student=named_after(node, task).student)
 
 
 def seeded(settings: Training | DistillationSettings | PretrainingSettings, seed: int) -> Training:

@@ -23,7 +23,7 @@ from keras_bert.config import EncoderShape
 from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
-from pipeline.chains import Chain, Part, Start, asked_parts, fine_tuned, named_after, of_seed, seeded
+from pipeline.chains import Chain, Part, Start, asked_parts, fine_tuned, named_after, of_seed, seeded, with_student
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.settings.schema import Settings, part
 
@@ -255,12 +255,12 @@ def _shape(settings: Settings) -> EncoderShape | None:
 
 
 def _start_and_rows(settings: Settings, start: Start, task: str = "") -> tuple[Start, Handle]:
-    """The start, with fewer pieces where the settings say so, and the rows in its pieces."""
+    """The start, with fewer pieces and a student where the settings say so, and the rows in its pieces."""
     rows = named_after(rows_in_pieces(settings, start.vocabulary), _whole(settings), task).examples
     own = settings.fitted_vocabulary
     if own is None:
-        return start, rows
+        return with_student(settings, start, task), rows
     node = fit_vocabulary(pretrained=start.model, examples=rows, size=own.size, min_count=own.min_count)
     fitted = named_after(node, task)
     fewer = Start(fitted.model, fitted.vocabulary, start.corpus)
-    return fewer, named_after(rows_in_pieces(settings, fewer.vocabulary), task).examples
+    return with_student(settings, fewer, task), named_after(rows_in_pieces(settings, fewer.vocabulary), task).examples

@@ -67,6 +67,12 @@ class Checkpoint:
         """How many layers the encoder has, where that can be told without reading the weights."""
         return self.size("num_layers")
 
+    def has_berts_graph(self) -> bool:
+        """Whether that can be told without reading the weights, and is so."""
+        content = {} if self.is_own else _read_config(self.folder() / CONFIG_FILE)
+        family = FAMILIES.get(str(content.get("model_type")))
+        return family is not None and family.variant is None and not family.fixed.get("shared_layers")
+
     def size(self, field: str) -> int | None:
         """The same for any size of the encoder, a field of `EncoderConfig`."""
         if self.is_own:

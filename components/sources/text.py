@@ -67,7 +67,7 @@ class TextSource:
         for field in ("path", "text"):
             require(f"TextSource.{field}", getattr(self, field))
         for field in ("document_end", "undecodable"):
-            known = get_args(self.__annotations__[field])
+            known = get_args(TextSource.__annotations__[field])
             check("TextSource", field, getattr(self, field) in known, f"be one of {known}", getattr(self, field))
         check("TextSource", "id", self.id != self.text, "be another field than text", self.id)
 

@@ -1,10 +1,11 @@
-"""Training on the labelled rows: what fine-tuning, distillation and quantization share."""
+"""Training on rows of a task or of plain text: what fine-tuning, distillation and quantization share."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.task_examples import TaskExamples
+from components.artifacts.text_examples import TextExamples
 from components.dsl.workplace import Stages, workplace
 from components.training.progress import TrainingProgress, forward_work, training_work
 from keras_bert.options.training import Training
@@ -43,7 +44,7 @@ class Stage:
 def train_on_rows(
     network: "keras.Model",
     objective: "Objective",
-    examples: TaskExamples,
+    examples: TaskExamples | TextExamples,
     training: Training,
     *,
     select: str | None = None,
@@ -61,7 +62,7 @@ def train_on_rows(
     Args:
         network: the model to train.
         objective: what is minimized.
-        examples: labelled rows of any task.
+        examples: labelled rows of any task, or rows of text.
         training: how long and how to train.
         select: see `Trainer.fit`, as are the next two.
         patience: see there.
@@ -95,7 +96,7 @@ def train_on_rows(
     )
 
 
-def training_rows(examples: TaskExamples, training: Training) -> "Batches":
+def training_rows(examples: TaskExamples | TextExamples, training: Training) -> "Batches":
     """Shuffled batches of training rows."""
     from keras_bert.data.task_batches import task_batches
 

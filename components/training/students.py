@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from components.artifacts.task_examples import TaskExamples
 from components.dsl.errors import InputError
+from components.training.importance import Measure, by_task
 from components.training.on_rows import training_rows
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.imitation import Imitation
@@ -31,18 +32,20 @@ def begin_student(teacher: "Task", shape: Student, examples: TaskExamples, train
     return make_student(teacher, shape, training_rows(examples, training).after(0, stop=STARTING_BATCHES))
 
 
-def make_student(teacher: "Task", shape: Student, rows: "Iterable[Batch]" = ()) -> tuple["Task", int]:
+def make_student(
+    teacher: "Task", shape: Student, rows: "Iterable[Batch]" = (), measure: "Measure" = by_task
+) -> tuple["Task", int]:
     """A student before its training, and how many of its encoder blocks are the teacher's.
 
     Args:
         teacher: of any task.
         shape: how the student differs.
-        rows: batches of the task, where parts of the teacher must be chosen, or its table of pieces gets a rank.
+        rows: batches, where parts of the teacher must be chosen, or its table of pieces gets a rank.
+        measure: says which parts count.
 
     Raises:
         InputError: the teacher has no such layers, or the shape is none.
     """
-    from keras_bert.compress.importance import measure_importance
     from keras_bert.compress.students import initialize_from_teacher, spread_layers
     from keras_bert.compress.vocabulary import count_pieces
     from keras_bert.models.encoder import config_of
@@ -56,13 +59,13 @@ def make_student(teacher: "Task", shape: Student, rows: "Iterable[Batch]" = ()) 
             logger.info("the student starts from random weights: its layers are no parts of the teacher's")
             return student, 0
         layers = shape.layers or spread_layers(config.num_layers, small.num_layers)
-        seen, network = list(rows), teacher.network()
         factorized = small.embedding_rank != config.embedding_rank
+        seen = list(rows) if factorized or not same else []
         copied = initialize_from_teacher(
             student.network(),
-            network,
+            teacher.network(),
             layers,
-            importance=None if same else measure_importance(network, teacher.objective(), seen),
+            importance=None if same else measure(teacher, seen),
             piece_counts=count_pieces(seen, config.vocabulary_size) if factorized else None,
         )
     except ValueError as error:

@@ -13,10 +13,10 @@ from keras_bert.objectives.imitation.hidden_states import HiddenStates
 from keras_bert.objectives.imitation.relations import Relations
 from keras_bert.objectives.imitation.similarities import Similarities
 from keras_bert.objectives.imitation.vectors import Vectors
-from keras_bert.options.imitation import OF_EMBEDDINGS, WEIGHTS, Imitation
+from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
 
 
-def make_losses(settings: Imitation, student: Anatomy, teacher: Anatomy, *, embeds: bool) -> list[ImitationLoss]:
+def make_losses(settings: StateImitation, student: Anatomy, teacher: Anatomy, *, embeds: bool) -> list[ImitationLoss]:
     """The losses whose weight is not 0, in the order of the settings.
 
     Args:
@@ -31,10 +31,10 @@ def make_losses(settings: Imitation, student: Anatomy, teacher: Anatomy, *, embe
     settings.check_layers(student.layers, teacher.layers)
     settings.check_heads(student.heads, teacher.heads)
     settings.check_widths(student.attention_width, teacher.attention_width, teacher.heads)
-    for name in OF_EMBEDDINGS:
-        weight = getattr(settings, name)
-        check("Imitation", name, embeds or not weight, "be 0 but for embeddings of texts", weight)
-    losses = [_LOSSES[name](settings, student, teacher) for name in WEIGHTS if getattr(settings, name)]
+    for name, weight in settings.weights.items():
+        known = embeds or name not in OF_EMBEDDINGS
+        check("Imitation", name, known, "be 0 but for embeddings of texts", weight)
+    losses = [_LOSSES[name](settings, student, teacher) for name in settings.weights]
     for loss in losses:
         for whose, needs, found in (("student", loss.student, student), ("teacher", loss.teacher, teacher)):
             missing = sorted(needs.attended.keys() & found.unreadable)
@@ -43,24 +43,24 @@ def make_losses(settings: Imitation, student: Anatomy, teacher: Anatomy, *, embe
     return losses
 
 
-def map_layers(settings: Imitation, student: int, teacher: int) -> tuple[int, ...]:
+def map_layers(settings: StateImitation, student: int, teacher: int) -> tuple[int, ...]:
     """The teacher's block for each of the student's, from 0."""
     return spread_layers(teacher, student) if settings.layer_map is None else tuple(settings.layer_map)
 
 
-def _hidden_states(settings: Imitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
+def _hidden_states(settings: StateImitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
     layers = map_layers(settings, student.layers, teacher.layers)
     return HiddenStates(
         Needs(states=tuple(range(student.layers + 1))), Needs(states=(0, *(layer + 1 for layer in layers)))
     )
 
 
-def _attentions(settings: Imitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
+def _attentions(settings: StateImitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
     layers = map_layers(settings, student.layers, teacher.layers)
     return Attentions(Needs(attended={"scores": tuple(range(student.layers))}), Needs(attended={"scores": layers}))
 
 
-def _relations(settings: Imitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
+def _relations(settings: StateImitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
     kinds = ("query", "key", "value") if settings.relation_kind == "query_key_value" else ("scores", "value")
     last, chosen = student.layers - 1, settings.teacher_layer % teacher.layers
     return Relations(
@@ -70,15 +70,15 @@ def _relations(settings: Imitation, student: Anatomy, teacher: Anatomy) -> Imita
     )
 
 
-def _cosine(settings: Imitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
+def _cosine(settings: StateImitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
     return Cosine(Needs(states=(student.layers,)), Needs(states=(teacher.layers,)))
 
 
-def _of_output(kind: Any) -> Callable[[Imitation, Anatomy, Anatomy], ImitationLoss]:
+def _of_output(kind: Any) -> Callable[[StateImitation, Anatomy, Anatomy], ImitationLoss]:
     return lambda *_: kind(Needs(states=(OUTPUT,)), Needs(states=(OUTPUT,)))
 
 
-_LOSSES: dict[str, Callable[[Imitation, Anatomy, Anatomy], ImitationLoss]] = {
+_LOSSES: dict[str, Callable[[StateImitation, Anatomy, Anatomy], ImitationLoss]] = {
     "hidden_states": _hidden_states,
     "attentions": _attentions,
     "relations": _relations,

@@ -1,7 +1,7 @@
 """How much of what a model answers well hangs on each attention head and each unit of its feed-forward layers."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import keras
 import numpy as np
@@ -12,11 +12,21 @@ from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.tap import Tap
 from keras_bert.models.encoder import blocks_of, config_of
 from keras_bert.models.traces import forget_traces
-from keras_bert.objectives.base import Batch, TaskObjective
+from keras_bert.objectives.base import Batch, Sums
 from keras_bert.options.student import may_lose_parts
 
 
-def measure_importance(network: keras.Model, objective: TaskObjective, batches: Iterable[Batch]) -> list[Importance]:
+class RowLoss(Protocol):
+    """What `measure_importance` asks of an objective, as that of a task or `RandomProbes`."""
+
+    def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
+        """What of a batch the model is called with, by name."""
+
+    def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
+        """Sums over a batch, `loss` among them."""
+
+
+def measure_importance(network: keras.Model, objective: RowLoss, batches: Iterable[Batch]) -> list[Importance]:
     """The expected change of the loss, to first order, if a head or a unit were taken out of a model.
 
     That is the mean over rows of |sum over tokens of a x dL/da|, where a is what a head or unit gives (Michel et al.
@@ -24,7 +34,7 @@ def measure_importance(network: keras.Model, objective: TaskObjective, batches: 
 
     Args:
         network: with one output, an encoder of BERT's graph in it whose layers are not shared.
-        objective: of the task; its loss is L, a row at a time.
+        objective: of the task, or probes where there is none; its loss is L, a row at a time.
         batches: inputs and labels; the more rows, the surer.
 
     Returns:
@@ -57,9 +67,7 @@ def prunable_blocks(network: keras.Model) -> list[EncoderBlock]:
     return [block for block in blocks_of(network) if isinstance(block, EncoderBlock)]
 
 
-def _measure(
-    network: keras.Model, objective: TaskObjective, batch: Batch, blocks: list[EncoderBlock]
-) -> list[Importance]:
+def _measure(network: keras.Model, objective: RowLoss, batch: Batch, blocks: list[EncoderBlock]) -> list[Importance]:
     """Sums over the rows of a batch."""
     gates: dict[Tap, _Gates] = {}
     for block in blocks:

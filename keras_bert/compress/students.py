@@ -12,12 +12,14 @@ from keras_bert.models.encoder import config_of, has_layer
 
 _DENSE = ("kernel", "bias")
 
+# What stands on an encoder.
+_HEADS = ("pooler", "prediction_head", "classifier", "regressor", "span_classifier", "span_transform")
+
 # Layers outside the blocks that a student of the same width takes over as they are.
 _SHARED = (
     *("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "embedding_projection"),
     *("final_norm", "relative_embedding", "convolution"),
-    *("pooler", "prediction_head"),
-    *("classifier", "regressor", "span_classifier", "span_transform"),
+    *_HEADS,
 )
 
 
@@ -98,6 +100,21 @@ def initialize_from_teacher(
     }
     for name, values in weights.items():
         student.get_layer(name).set_weights(values)
+    return copied
+
+
+def take_head(student: keras.Model, teacher: keras.Model) -> list[str]:
+    """Copies what of a teacher's head and pooler fits: the rest of a narrower student's head begins anew.
+
+    Returns:
+        The names of the layers that were copied.
+    """
+    copied = []
+    for name in (name for name in _HEADS if has_layer(student, name) and has_layer(teacher, name)):
+        own, held = by_place(student.get_layer(name)), by_place(teacher.get_layer(name))
+        if all(place in held and held[place].shape == weight.shape for place, weight in own.items()):
+            student.get_layer(name).set_weights([held[place].numpy() for place in own])
+            copied.append(name)
     return copied
 
 

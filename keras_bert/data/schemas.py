@@ -29,7 +29,14 @@ _ROW = "int64: the row, from 0, in the split's .jsonl.gz; a long one has several
 # each token, and what stands for padding then: {"shape": [2], "along": true, "filling": -120.0}.
 TEACHER_ANSWERS = "teacher_answers"
 
+# In the place of a task: rows that have none.
+TEXT = "text"
+
 SCHEMAS: dict[str, dict[str, Feature]] = {
+    TEXT: {
+        "token_ids": Feature("tokens", "int64, (length,): [CLS] text [SEP]; not padded"),
+        "segment_ids": Feature("tokens", "int64, (length,): 0"),
+    },
     "classification": {
         "token_ids": _TOKENS,
         "segment_ids": _SEGMENTS,

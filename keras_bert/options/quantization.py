@@ -43,6 +43,13 @@ RECIPES: dict[RecipeName, Recipe] = {
 }
 
 
+# Within each block of BERT's graph, the places of the products with weights.
+BLOCK_PRODUCTS = (
+    *(f"attention/{name}" for name in ("query", "key", "value", "output_projection")),
+    *(f"feed_forward/{name}" for name in ("intermediate", "output_projection")),
+)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Quantization:
     """How a model is rounded.

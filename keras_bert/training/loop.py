@@ -102,10 +102,12 @@ class Loop:
         trainer, progress = self._trainer, self._progress
         parts = trainer.training.accumulation
         done = progress.step * parts
-        source = iter(trainer.devices.spread(lambda **shares: self._batches.after(done, **shares)))
+        batches = trainer.devices.spread(lambda **shares: self._batches.after(done, **shares))
+        source = iter(batches)
         saved, pause, self._clock = time.monotonic(), seconds, Clock()
         if progress.ended:
             return
+        trainer.trace(batches)
         while not progress.ended:
             self._step(source)
             is_entry = self._is_entry(progress.step)

@@ -194,6 +194,29 @@ class TrainingStep:
         """The weights that have a gradient."""
         return [self._trained()[place] for place in self._used]
 
+    def trace(self, batches: Any) -> None:
+        """Traces a step for batches of any length, where they come in several, before the first of them is there.
+
+        A trace for the length of the first batch would round otherwise than one for all lengths. Which batch is the
+        first depends on where a training was interrupted, and its bits must not.
+
+        Args:
+            batches: a `tf.data.Dataset` of a single device's batches; of others nothing is known.
+        """
+        spec = getattr(batches, "element_spec", None)
+        if spec is None or self.devices.count > 1 or self.training.xla == "whole" or tf.config.functions_run_eagerly():
+            return
+        if all(None not in each.shape[1:] for each in tf.nest.flatten(spec)):
+            return
+        whole: Any = self._run_whole
+        weigh: Any = self._run_weights
+        part: Any = self._run_part
+        if not self._in_parts:
+            whole.get_concrete_function(spec)
+            return
+        (weights,) = weigh.get_concrete_function(spec).structured_outputs
+        part.get_concrete_function(spec, weights, tf.TensorSpec([]))
+
     def step(self, parts: Sequence[Batch], number: int) -> tuple[list[Sums], Any]:
         """Makes one optimizer step.
 

@@ -24,7 +24,8 @@ DEFAULT_JOB = Path(__file__).with_name("default_job.toml")
 
 # Values of a settings file that are paths, relative to the folder of the file.
 _SPLITS = (("examples", "train"), ("examples", "validation"), ("examples", "test"))
-PATHS = (("checkpoint", "path"), ("corpus", "path"), *_SPLITS, ("push", "folder"))
+_TEXTS = (("corpus", "path"), ("general_distillation", "path"), ("unlabelled", "path"))
+PATHS = (("checkpoint", "path"), *_TEXTS, *_SPLITS, ("push", "folder"))
 
 
 # Tables that are one of several kinds, as their keys tell: another one is laid over the whole.

@@ -1,5 +1,6 @@
 """What tables of the settings need of one another, and of the data: checked before anything starts."""
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,12 +9,14 @@ from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
 from components.scoring.base import choose_metric
 from components.scoring.registry import TASK_SCORING
+from components.sources.text import TextSource
 from keras_bert.options.export import MEDIAPIPE_TASKS
 from keras_bert.options.generator import AT_MOST
-from keras_bert.options.imitation import OF_EMBEDDINGS
+from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
 from keras_bert.options.transfer import OF_SINGLE_TEXTS
 from keras_bert.variants.disentangled import Disentangled
-from pipeline.settings.schema import Settings
+from pipeline.settings.graphs import check_float_layers, graph_of
+from pipeline.settings.schema import AnswersSettings, QuantizationSettings, Settings
 
 # Table or key -> the table without which it would be read by no step.
 _NEEDS = {
@@ -32,6 +35,7 @@ _NEEDS = {
     "adaptation": "examples",
     "fitted_vocabulary": "examples",
     "student": "examples",
+    "general_distillation": "student",
     "distillation": "student",
     "transfer": "student",
     "unlabelled": "student",
@@ -74,6 +78,7 @@ def check_tables(settings: Settings) -> None:
         rule = "be left out where export.runtimes has no 'tflite', as no other runtime runs its files"
         raise InputError(f"quantization must {rule}, got {list(settings.export.runtimes)}")
     _check_mediapipe(settings)
+    _check_post_training(settings)
     _check_objective(settings)
     _check_short_length(settings)
     _check_student_shape(settings)
@@ -108,12 +113,24 @@ def check_data(settings: Settings) -> None:
     _check_positions(settings)
     _check_layers(settings)
     _check_imitation(settings)
+    check_float_layers(settings)
     _check_generator_size(settings)
-    for source in (settings.corpus, settings.examples, settings.unlabelled):
+    for source in (settings.corpus, settings.examples):
         if source is not None:
             source.check()
+    for name in ("general_distillation", "unlabelled"):
+        _check_texts(name, getattr(settings, name))
     _check_metric(settings)
     _check_push_folder(settings.push.folder)
+
+
+def _check_texts(name: str, source: TextSource | None) -> None:
+    """Of texts beside the corpus, which say of themselves that they are one."""
+    try:
+        if source is not None:
+            source.check()
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
 
 
 def _check_positions(settings: Settings) -> None:
@@ -135,19 +152,32 @@ def _check_layers(settings: Settings) -> None:
 
 
 def _check_imitation(settings: Settings) -> None:
-    """As far as layers and heads of teacher and student can be told without reading weights."""
-    student, own = settings.student, settings.distillation
+    """As far as layers, heads and widths of teacher and student can be told without reading weights."""
+    student = settings.student
     if student is None:
         return
-    size = settings.checkpoint.size if settings.checkpoint else lambda name: getattr(settings.encoder, name)
-    layers, heads = size("num_layers"), size("num_heads")
-    try:
-        if layers is not None:
-            own.check_layers(len(student.layers or ()) or student.num_layers or layers, layers)
-        if heads is not None:
-            own.check_heads(student.num_heads or heads, heads)
-    except ValueError as error:
-        raise InputError(f"distillation.{str(error).partition('.')[2]}") from None
+    layers, heads, width, _ = graph_of(settings)
+    for name in ("general_distillation", "distillation"):
+        own: StateImitation | None = getattr(settings, name)
+        try:
+            if own is not None and layers is not None:
+                own.check_layers(len(student.layers or ()) or student.num_layers or layers, layers)
+            if own is not None and heads is not None:
+                own.check_heads(student.num_heads or heads, heads)
+            if own is not None and heads is not None and width is not None and student.hidden_size is not None:
+                own.check_widths(student.hidden_size, width, heads)
+        except ValueError as error:
+            raise InputError(f"{name}.{str(error).partition('.')[2]}") from None
+
+
+def _check_post_training(settings: Settings) -> None:
+    """A key with its usual value cannot be told from one that is left out."""
+    own, usual = settings.quantization, QuantizationSettings()
+    for field in dataclasses.fields(AnswersSettings) if own is not None and own.post_training else ():
+        value = getattr(own, field.name)
+        if value != getattr(usual, field.name):
+            rule = "be left out where post_training is true, as nothing trains"
+            raise InputError(f"quantization.{field.name} must {rule}, got {value!r}")
 
 
 def _check_metric(settings: Settings) -> None:

@@ -35,6 +35,7 @@ from keras_bert.options.transfer import Transfer
 from keras_bert.options.vocabulary import VocabularyKind
 from keras_bert.variants.base import Variant
 from keras_bert.variants.registry import VARIANTS
+from pipeline.settings.general_distillation import GeneralDistillationSettings
 from pipeline.settings.kinds import by_kind
 
 T = TypeVar("T")
@@ -193,7 +194,7 @@ class QuantizationSettings(AnswersSettings, Quantization):
     """How a model is rounded, and trains on meanwhile; its teacher is its float self.
 
     Attributes:
-        post_training: whether it is rounded as it is, without a training.
+        post_training: whether it is rounded as it is, without a training, whose keys say nothing then.
     """
 
     epochs: float = 1.0
@@ -280,6 +281,7 @@ class Settings(pydantic.BaseModel):
     fine_tuning: FineTuningSettings = FineTuningSettings()
     adaptation: Annotated[Adaptation | None, pydantic.PlainValidator(by_kind(ADAPTATIONS))] = None
     student: Student | None = None
+    general_distillation: GeneralDistillationSettings | None = None
     transfer: Transfer | None = None
     unlabelled: TextSource | None = None
     distillation: DistillationSettings = DistillationSettings()

@@ -61,3 +61,5 @@ def check_job(settings: Settings) -> None:
     if settings.student is not None and settings.student.hidden_size is not None:
         given = settings.student.hidden_size
         raise InputError(f"student.hidden_size must be left out: candidates keep the teacher's width, got {given}")
+    if settings.general_distillation is not None:
+        raise InputError("general_distillation must be left out: each candidate would need a student of text of its own")

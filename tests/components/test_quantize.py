@@ -105,9 +105,23 @@ def test_a_model_is_rounded_as_it_is_by_any_recipe(line: Lines, tmp_path: Path, 
     assert said["agreement_with_rounded_model"] > 0.9
 
 
-def test_a_recipe_that_does_not_go_with_the_model(line: Lines, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            Quantization(recipe="weights_wi4_block32"),
+            "quantization, recipe weights_wi4_block32: block must divide the 16 inputs of a kernel, got 32",
+        ),
+        (
+            Quantization(float_layers=("block_0/attention/key", "block_0/attention/keys")),
+            "quantization, recipe mixed_wi8_ai8: float_layers must be layers of the model, got "
+            "'block_0/attention/keys'; the nearest is 'block_0/attention/key'",
+        ),
+    ],
+)
+def test_what_does_not_go_with_the_model(line: Lines, tmp_path: Path, settings: Quantization, message: str) -> None:
     found = line("classification")
-    message = "^quantization, recipe weights_wi4_block32: block must divide the 16 inputs of a kernel, got 32$"
     given = {"student": found.student, "examples": found.examples, "quantized": Model(tmp_path / "quantized")}
-    with pytest.raises(InputError, match=message):
-        quantize(**given, quantization=Quantization(recipe="weights_wi4_block32"), training=None)
+    with pytest.raises(InputError) as caught:
+        quantize(**given, quantization=settings, training=None)
+    assert str(caught.value) == message

@@ -11,10 +11,12 @@ from keras_bert.config import EncoderConfig, EncoderShape
 from keras_bert.options.adaptation import Lora
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.generator import Generator
-from keras_bert.options.imitation import Imitation
+from keras_bert.options.imitation import Imitation, StateImitation
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.pruning import Pruning
 from keras_bert.options.training import Training
+from keras_bert.options.transfer import Transfer
 
 # What cannot be left out of a record of settings.
 NEEDED = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 9}
@@ -29,7 +31,8 @@ FLOATS = [(kind, field.name) for kind in KINDS for field in dataclasses.fields(k
 
 def test_the_kinds_are_found_that_have_floats():
     assert {kind for kind, _ in FLOATS} == {
-        Distillation, EncoderConfig, EncoderShape, Generator, Imitation, Lora, Masking, PretrainingRows, Training,
+        Distillation, EncoderConfig, EncoderShape, Generator, Imitation, Lora, Masking, PretrainingRows, Pruning,
+        StateImitation, Training, Transfer,
     }  # fmt: skip
 
 

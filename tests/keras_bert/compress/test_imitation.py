@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.compress.imitation import ImitationObjective
+from keras_bert.compress.imitation import ImitationObjective, StatesObjective
 from keras_bert.models.states import AttentionReader, hidden_states
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.objectives.imitation.base import cosines
 from keras_bert.objectives.imitation.similarities import similarity_matrix
 from keras_bert.options.distillation import Distillation
-from keras_bert.options.imitation import OF_EMBEDDINGS, WEIGHTS, Imitation
+from keras_bert.options.imitation import OF_EMBEDDINGS, OF_STATES, WEIGHTS, Imitation, StateImitation
 from tests.keras_bert.objectives.kinds import KINDS, build
 
 NARROW = {"num_layers": 1, "hidden_size": 4, "intermediate_size": 8}
@@ -171,3 +171,27 @@ def test_another_model_is_refused():
     objective, student, batch = make("classification", cosine=1.0)
     with pytest.raises(ValueError, match=r"^model must be the objective's own joint model, got 'classification'$"):
         objective(student, batch, training=False)
+
+
+def test_states_alone_are_compared_as_beside_answers():
+    weights = {name: 0.5 + place for place, name in enumerate(OF_STATES)}
+    beside, student, batch = make("classification", **weights, relation_heads=2)
+    alone = StatesObjective(student, build("classification", seed=1), StateImitation(**weights, relation_heads=2))
+    for name in PROJECTIONS:
+        alone.joint.get_layer(name).set_weights(beside.joint.get_layer(name).get_weights())
+    texts = {name: value for name, value in batch.items() if name in ("token_ids", "segment_ids", "padding_mask")}
+    found, whole = numbers(alone(alone.joint, texts, False)), numbers(beside(beside.joint, batch, False))
+    assert found == {f"{name}_loss": pytest.approx(whole[f"{name}_loss"]) for name in OF_STATES}
+    told, wanted = alone.weights(texts), beside.without_answers().weights(batch)
+    assert {name: float(value) for name, value in told.items()} == {
+        name: float(value) for name, value in wanted.items()
+    }
+    assert alone.identity()["imitation.cosine"] == 3.5
+    json.dumps(alone.identity())
+    with pytest.raises(ValueError, match=r"^model must be the objective's own joint model"):
+        alone(student, texts, False)
+
+
+def test_states_are_compared_by_something():
+    with pytest.raises(ValueError, match=r"^Imitation.relations must be above 0 where hidden_states, attentions and "):
+        StatesObjective(build("classification", **NARROW), build("classification"), StateImitation())

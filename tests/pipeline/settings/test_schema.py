@@ -161,6 +161,21 @@ def test_class_weights_are_a_word_or_a_table(tmp_path: Path) -> None:
         ),
         ("quantization.cosine=1", "there is no setting 'quantization.cosine'"),
         ("quantization.hard_weight=2", "quantization.hard_weight must be between 0 and 1, got 2.0"),
+        ("quantization.calibration_batches=0", "quantization.calibration_batches must be at least 1, got 0"),
+        ("pruning.sparsity=1.5", "pruning.sparsity must be in (0, 1), got 1.5"),
+        ("pruning={pattern='2:4', sparsity=0.6}", "pruning.sparsity must be 0.5 with the pattern '2:4', got 0.6"),
+        (
+            "quantization={post_training=true, epochs=3}",
+            "quantization.epochs must be left out where post_training is true, as nothing trains, got 3.0",
+        ),
+        (
+            "quantization={post_training=true, hard_weight=0.1}",
+            "quantization.hard_weight must be left out where post_training is true, as nothing trains, got 0.1",
+        ),
+        (
+            "quantization={post_training=true, seed=3}",
+            "quantization.seed must be left out where post_training is true, as nothing trains, got 3",
+        ),
         ("export.lengths=[2]", "export.lengths must differ and be at least 3, got [2]"),
         ("export.opset=3", "export.opset must be between 14 and 18, got 3"),
         ("evaluation.min_score=200", "evaluation.min_score must be between 0 and 100, got 200.0"),
@@ -202,6 +217,7 @@ def test_every_number_is_finite(tmp_path: Path, value: str) -> None:
     assert {"corpus.megabytes", "distillation.clip_norm", "pretraining.epochs", "encoder.dropout"} <= keys
     shape = "num_layers = 1\nhidden_size = 8\nnum_heads = 1\nintermediate_size = 8\n"
     kinds = {"adaptation": "[adaptation]\nkind = 'lora'\n", "examples": EXAMPLES}
+    kinds["general_distillation"] = "[general_distillation]\npath = 'texts'\n"
     for key in sorted(keys):
         with pytest.raises(InputError, match=rf"^{key} must be a finite number, got {value}$"):
             load(tmp_path, f"[encoder]\n{shape}" + kinds.get(key.split(".")[0], ""), f"{key}={value}")

@@ -1,0 +1,70 @@
+"""Text and Vocabulary -> TextExamples."""
+
+import itertools
+from collections.abc import Iterator
+
+from components.artifacts.text_examples import TextExamples
+from components.artifacts.vocabulary import Vocabulary
+from components.dsl.component import component
+from components.dsl.errors import InputError
+from components.dsl.signature import Input, Output
+from components.dsl.workplace import report_progress
+from components.examples.base import ROWS_AT_ONCE, Encoding
+from components.examples.texts import encode_texts
+from components.sources.lines import line_digest, read_lines
+from components.sources.table import TextRow
+from components.sources.text import TextSource
+
+# One text of so many is held out to validate on.
+_HELD_OUT = 20
+
+
+@component(libraries=("tensorflow-text",))
+def ingest_texts(
+    vocabulary: Input[Vocabulary], texts: Output[TextExamples], source: TextSource, max_length: int = 128
+) -> None:
+    """Tokenizes lines of text into `train.tfrecord` and `validation.tfrecord`; a twentieth, by their hash, is held out.
+
+    Lines that are too long for a row lose their end; `features.json` counts them.
+
+    Args:
+        vocabulary: of the model.
+        texts: what is written.
+        source: of the documents; each of their lines is a text.
+        max_length: the most tokens of a row.
+
+    Raises:
+        InputError: there are fewer than two different lines, or the source cannot be read.
+    """
+    report_progress(0, 3, "reading")
+    digests = sorted(map(line_digest, read_lines(source)))
+    if len(digests) < 2:
+        rule = "hold at least two different lines, one to train on and one to validate on"
+        raise InputError(f"the texts {source.path} must {rule}, got {len(digests)}")
+    held = max(1, len(digests) // _HELD_OUT)
+    last = digests[held - 1]
+    del digests
+    from keras_bert.data.records import write_features, write_records
+    from keras_bert.data.schemas import SCHEMAS, TEXT
+    from keras_bert.tokenizers.loading import load_tokenizer
+
+    tokenizer = load_tokenizer(vocabulary.path)
+    counts, cut = {}, {}
+    for number, split in enumerate(("train", "validation"), start=1):
+        report_progress(number, 3, f"tokenizing {split}")
+        lines = (line for line in read_lines(source) if (line_digest(line) <= last) == (split == "validation"))
+        encoding = Encoding(tokenizer, (), max_length, 0, 0)
+        counts[split] = write_records(texts.file(f"{split}.tfrecord"), _records(lines, encoding))
+        cut[split] = round(encoding.cut[True] / counts[split], 4)
+    features = {name: feature.meaning for name, feature in SCHEMAS[TEXT].items()}
+    content = {"task": TEXT, "features": features, "max_length": max_length, "counts": counts, "truncated_share": cut}
+    write_features(texts.path, content)
+    texts.counts = dict(counts)
+
+
+def _records(lines: Iterator[str], encoding: Encoding) -> Iterator[bytes]:
+    from keras_bert.data.records import serialize
+
+    while part := [TextRow(line, "") for line in itertools.islice(lines, ROWS_AT_ONCE)]:
+        for _, features in encode_texts(part, encoding):
+            yield serialize(features)

@@ -1,0 +1,136 @@
+"""A student beside its teacher: what is read of both, and how far the one is from the other."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.compress.imitations import make_losses
+from keras_bert.layers.dense import Dense
+from keras_bert.models.states import AttentionReader, anatomy, hidden_states
+from keras_bert.objectives.base import Sums
+from keras_bert.objectives.imitation.base import OUTPUT, ImitationLoss, Needs, Read, State
+from keras_bert.options.imitation import StateImitation
+
+# Of a joint model: what the student answers.
+_ANSWERS = "answers"
+
+
+class Comparison:
+    """The losses between the states of two models.
+
+    Args:
+        student: with one output.
+        teacher: likewise; it is not trained.
+        imitation: the weights of the losses.
+        embeds: whether the models' outputs are vectors of texts.
+
+    Attributes:
+        joint: the model to train: the student, and the learned matrices between its states and wider or narrower ones
+            of the teacher. These are trained and stand in checkpoints, and nothing of them is kept in the student.
+
+    Raises:
+        ValueError: the settings do not go with the models; names field, rule and value.
+    """
+
+    def __init__(
+        self, student: keras.Model, teacher: keras.Model, imitation: StateImitation, *, embeds: bool = False
+    ) -> None:
+        self._imitation = imitation
+        self._losses = make_losses(imitation, anatomy(student), anatomy(teacher), embeds=embeds)
+        theirs = {loss.name: _states(teacher, loss.teacher) for loss in self._losses}
+        self.joint = _with_states(student, {loss.name: _projected(loss, student, theirs) for loss in self._losses})
+        self._student = _Reader(self.joint, {loss.name: loss.student for loss in self._losses})
+        self._teacher = _Reader(_with_states(teacher, theirs), {loss.name: loss.teacher for loss in self._losses})
+
+    def weights(self, mask: Any) -> dict[str, Any]:
+        """What each loss is divided by in a step: what it counts for, over its weight."""
+        weights = self._imitation.weights
+        return {f"{loss.name}_loss": loss.weight(mask) / weights[loss.name] for loss in self._losses}
+
+    def identity(self) -> dict[str, Any]:
+        """The settings, and the layers that they mean."""
+        settings = {f"imitation.{name}": value for name, value in dataclasses.asdict(self._imitation).items()}
+        return settings | {f"{loss.name}.layers": dataclasses.asdict(loss) for loss in self._losses}
+
+    def check(self, model: keras.Model) -> None:
+        """Raises ValueError where a model that is to be trained is not the joint one."""
+        if model is not self.joint:
+            raise ValueError(f"model must be the objective's own joint model, got {model.name!r}")
+
+    def run(self, inputs: Callable[[keras.Model], dict[str, Any]], mask: Any, training: bool) -> tuple[Any, Any, Sums]:
+        """What the student answers, what the teacher does, and of each loss its sum and weight, as NAME_loss.
+
+        Args:
+            inputs: what of a batch a model is called with.
+            mask: 1 for a token, 0 for padding, float32 (batch, length).
+            training: whether the student's dropout is on.
+        """
+        outputs, ours = self._student.run(inputs(self._student.model), training)
+        wanted, theirs = self._teacher.run(inputs(self._teacher.model), training=False)
+        sums: Sums = {}
+        for loss in self._losses:
+            goal = keras.tree.map_structure(ops.stop_gradient, theirs[loss.name])
+            sums[f"{loss.name}_loss"] = loss.distance(ours[loss.name], goal, mask), loss.weight(mask)
+        return outputs, wanted, sums
+
+
+class _Reader:
+    """Runs a model of `_with_states` and sorts what is read by who asked for it."""
+
+    def __init__(self, model: keras.Model, needs: dict[str, Needs]) -> None:
+        self.model, self._needs = model, needs
+        attended: dict[str, list[int]] = {}
+        for need in needs.values():
+            for kind, layers in need.attended.items():
+                attended.setdefault(kind, []).extend(layer for layer in layers if layer not in attended[kind])
+        self._attended = attended
+        self._reader = AttentionReader(model, attended)
+
+    def run(self, inputs: dict[str, Any], training: bool) -> tuple[Any, dict[str, Read]]:
+        outputs, found = self._reader.run(inputs, training)
+        tensors = {
+            (kind, layer): found[kind][place]
+            for kind, layers in self._attended.items()
+            for place, layer in enumerate(layers)
+        }
+        return outputs[_ANSWERS], {
+            name: Read(
+                [outputs[_name(name, place)] for place in range(len(need.states))],
+                {kind: [tensors[kind, layer] for layer in layers] for kind, layers in need.attended.items()},
+            )
+            for name, need in self._needs.items()
+        }
+
+
+def _with_states(model: keras.Model, states: dict[str, list[Any]]) -> keras.Model:
+    """The same graph with further outputs."""
+    named = {_name(name, place): found for name, each in states.items() for place, found in enumerate(each)}
+    return keras.Model(model.input, {_ANSWERS: model.output, **named}, name=f"{model.name}_with_states")
+
+
+def _name(loss: str, place: int) -> str:
+    return f"{loss}_{place}"
+
+
+def _states(model: keras.Model, needs: Needs) -> list[Any]:
+    found = hidden_states(model) if needs.states else []
+    return [model.output if state == OUTPUT else found[int(state)] for state in needs.states]
+
+
+def _projected(loss: ImitationLoss, student: keras.Model, theirs: dict[str, list[Any]]) -> list[Any]:
+    """The student's states, through a matrix where the teacher's have another width and the loss wants equal ones."""
+    matrices: dict[str, Dense] = {}
+
+    def project(state: State, own: Any, wanted: Any) -> Any:
+        width = wanted.shape[-1]
+        if not loss.projected or own.shape[-1] == width:
+            return own
+        name = loss.projection(state)
+        matrices[name] = matrices.get(name) or Dense(width, use_bias=False, name=name)
+        return matrices[name](own)
+
+    trios: Sequence[Any] = [*zip(loss.student.states, _states(student, loss.student), theirs[loss.name], strict=True)]
+    return [project(*trio) for trio in trios]

@@ -1,0 +1,61 @@
+"""What can be told of the graph of a job's models before any of them is read or made, and rules that need it."""
+
+import re
+from typing import NamedTuple
+
+from components.dsl.errors import InputError, nearest
+from keras_bert.options.quantization import BLOCK_PRODUCTS
+from pipeline.settings.schema import Settings
+
+_IN_A_BLOCK = re.compile(r"block_(\d+)/(.*)")
+
+
+class Graph(NamedTuple):
+    """Of the start's encoder; None for what is known only when it is read.
+
+    Attributes:
+        layers: how many.
+        heads: of each attention.
+        width: of queries, keys and values, all heads together.
+        is_berts: whether its blocks are BERT's, each with weights of its own; False where that cannot be told.
+    """
+
+    layers: int | None
+    heads: int | None
+    width: int | None
+    is_berts: bool
+
+
+def graph_of(settings: Settings) -> Graph:
+    """The graph of what fine-tuning begins with."""
+    source, own = settings.checkpoint, settings.encoder
+    if source is not None:
+        width = source.size("hidden_size") if source.has_berts_graph() else None
+        return Graph(source.num_layers(), source.size("num_heads"), width, source.has_berts_graph())
+    assert own is not None
+    is_berts = own.variant is None and not own.shared_layers
+    return Graph(own.num_layers, own.num_heads, (own.attention_size or own.hidden_size) if is_berts else None, is_berts)
+
+
+def check_float_layers(settings: Settings) -> None:
+    """As far as layers can be told without a model; `quantize` looks at all of them before it trains.
+
+    Raises:
+        InputError: one is named in a block that there is not, or a place that no block has.
+    """
+    if settings.quantization is None:
+        return
+    graph, student = graph_of(settings), settings.student
+    layers = graph.layers
+    if student is not None:
+        layers = len(student.layers or ()) or student.num_layers or layers
+    for name in settings.quantization.float_layers:
+        found = _IN_A_BLOCK.fullmatch(name)
+        if found is None:
+            continue
+        if layers is not None and int(found[1]) >= layers:
+            rule = f"name blocks of the model that is rounded, 0 to {layers - 1}"
+            raise InputError(f"quantization.float_layers must {rule}, got {name!r}")
+        if graph.is_berts and found[2] not in BLOCK_PRODUCTS:
+            hint = nearest(found[2], BLOCK_PRODUCTS)
+            raise InputError(f"quantization.float_layers must name products with weights, got {name!r}{hint}")
