@@ -62,4 +62,4 @@ def check_job(settings: Settings) -> None:
         given = settings.student.hidden_size
         raise InputError(f"student.hidden_size must be left out: candidates keep the teacher's width, got {given}")
     if settings.general_distillation is not None:
-        raise InputError("general_distillation must be left out: each candidate would need a student of text of its own")
+        raise InputError("general_distillation must be left out: each candidate would need one of its own")

@@ -49,6 +49,12 @@ def test_what_is_not_limited_is_allowed() -> None:
             CHECKPOINT + EXAMPLES + "[student]\nhidden_size = 64\n",
             r"^student.hidden_size must be left out: candidates keep the teacher's width, got 64$",
         ),
+        (
+            CHECKPOINT
+            + EXAMPLES
+            + "[student]\nnum_layers = 1\n[general_distillation]\npath = 'texts'\nrelations = 1.0\n",
+            r"^general_distillation must be left out: each candidate would need one of its own$",
+        ),
     ],
 )
 def test_what_cannot_be_shrunk(tmp_path: Path, text: str, message: str) -> None:
