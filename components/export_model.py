@@ -20,10 +20,8 @@ from keras_bert.folders import (
     LOGITS,
     MEDIAPIPE_FILE,
     ONNX_FILE,
-    TASK_FILE,
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
-    TOKENIZER_FILES,
 )
 from keras_bert.options.export import Export
 from keras_bert.options.quantization import RECIPES
@@ -99,27 +97,20 @@ def export_model(
     check("export_model", "rows", rows >= 1, "be at least 1", rows)
     check("export_model", "int8_agreement", 0 < int8_agreement <= 1, "be above 0 and at most 1", int8_agreement)
     from keras_bert.compress.rounding import find_rounding
-    from keras_bert.export.attachments import attach, attached
+    from keras_bert.export.bundle import attach_companions
 
     task, rounding = read_model(model), find_rounding(model.path)
     recipe = _write(task, rounding, edge, export, lambda: _read_rows(examples, "train", rows))
     task.save_settings(edge.path)
     if examples.file(LABELS_FILE).is_file():
         shutil.copyfile(examples.file(LABELS_FILE), edge.file(LABELS_FILE))
-    for file in map(edge.file, recipe):
-        held = attached(file)
-        attach(file, {each.name: each.read_bytes() for each in _companions(edge) if each.name not in held})
+    for name in recipe:
+        attach_companions(task, edge.file(name))
     compared = _read_rows(examples, "validation", rows)
     measured = _compare(task, rounding, compared, edge, list(recipe), int8_agreement)
     content = {name: {**recipe[name], **measured[name]} for name in recipe}
     edge.file(RECIPE_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
     edge.counts = {name: entry["bytes"] for name, entry in content.items()}
-
-
-def _companions(edge: EdgeModel) -> list[Path]:
-    """What a model's file cannot do without, and carries in itself."""
-    files = (edge.file(name) for name in (TASK_FILE, *TOKENIZER_FILES, LABELS_FILE))
-    return [file for file in files if file.is_file()]
 
 
 def _write(

@@ -42,10 +42,12 @@ runtimes = ["tflite"]
 max_export_loss = 100.0
 """
 # There is no room for the teacher's shape with all pieces, but with those that stand in rows.
-MEGABYTES = 0.0237
+MEGABYTES = 0.0225
 PIECES, SEEN, WIDTH = 18, 14, 16
 # Of all runs of a pipeline, the one in the midst of which the search is stopped.
 STOPPED_AT = 5
+# Bytes of `recipe.json`, `metrics.json` and `origin.json` in a file.
+_TOLD = 4000
 
 
 def command(folder: Path, *more: str) -> list[str]:
@@ -113,12 +115,15 @@ def test_candidates_fit_and_the_best_of_a_short_training_wins(content: dict[str,
 def test_the_winner_is_measured_on_test_rows_and_pushed(job: Path, content: dict[str, Any]) -> None:
     winner, pushed = content["rungs"][content["winner"]], Path(content["pushed"])
     assert pushed == job / "root/pushed/small/1"
-    assert (pushed / "model.tflite").stat().st_size == 1e6 * winner["megabytes"]
+    # What was measured is told in the file, and not counted.
+    assert (pushed / "model.tflite").stat().st_size - _TOLD < 1e6 * winner["megabytes"] <= 1e6 * MEGABYTES
     # What was said of the file before anything was trained; it was weighed with all pieces.
     fewer = f"-v{SEEN}"
     (weighed,) = (job / "root/artifacts" / f"weigh-{content['winner'].replace(fewer, '')}").glob("*/latency.json")
     cut = (PIECES - SEEN) * WIDTH if fewer in content["winner"] else 0
-    assert json.loads(weighed.read_text())["model.tflite"]["bytes"] - cut == 1e6 * winner["megabytes"]
+    # Fewer pieces are fewer names, too.
+    spare = json.loads(weighed.read_text())["model.tflite"]["bytes"] - cut - 1e6 * winner["megabytes"]
+    assert 0 <= spare <= (PIECES - SEEN) * 20
     assert {"teacher", "student", "tflite int4"} <= content["test"]["models"].keys()
     assert content["tables"]["student"]["num_layers"] == 1
 
@@ -145,7 +150,7 @@ def test_a_search_that_was_stopped_goes_on(job: Path, content: dict[str, Any]) -
 def test_limits_that_cannot_be_met(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command(job, "--max-megabytes", "0.02")) == 3
     said = " ".join(capsys.readouterr().err.split())
-    assert "--max-megabytes 0.02 cannot be met: the smallest file, l1-h1-f8-r2-v14-wi4, has 0.0225 MB, 0.0025" in said
+    assert "--max-megabytes 0.02 cannot be met: the smallest file, l1-h1-f8-r2-v14-wi4, has 0.0214 MB, 0.0014" in said
     assert main(command(job, "--max-megabytes", str(MEGABYTES), "--minutes", "0.01")) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "--minutes must be at least" in said

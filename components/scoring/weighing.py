@@ -28,6 +28,7 @@ def weigh_file(
         timed: tokens of the rows that it is timed with.
         rows: inputs of the model (rows, width), where the recipe rounds all activations.
     """
+    from keras_bert.export.bundle import attach_companions
     from keras_bert.export.quantized import export_quantized
     from keras_bert.export.runtimes import TFLiteModel
     from keras_bert.export.tflite import export_tflite
@@ -39,6 +40,7 @@ def weigh_file(
             export_tflite(network, file, lengths, output=task.output_name)
         else:
             export_quantized(network, file, lengths, rounding, rows, output=task.output_name)
+        attach_companions(task, file)
         answer = TFLiteModel(file).predict_on_batch
         milliseconds = {str(length): time_rows(answer, [full_row(length, pieces)] * TIMED_ROWS) for length in timed}
         return {"bytes": file.stat().st_size, "milliseconds": milliseconds}

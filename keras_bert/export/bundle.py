@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
-from keras_bert.export.attachments import attached
+from keras_bert.export.attachments import attach, attached
 from keras_bert.export.runtimes import OnnxModel, TFLiteModel
 from keras_bert.folders import ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
 from keras_bert.tasks.base import Runtime, Task
@@ -56,6 +56,19 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
         raise FileNotFoundError(f"{place} is no pushed model: it has no {file}")
     _check_companions(place, [name for name in _COMPANIONS if (place / name).is_file()])
     return _load(place, place / file, num_threads)
+
+
+def attach_companions(task: Task, file: Path) -> None:
+    """Puts into a file of a task how text becomes its ids and its outputs become answers.
+
+    Args:
+        task: what the file was exported from.
+        file: a `.tflite` or `.onnx` file; what it holds already stays.
+    """
+    held = attached(file)
+    with tempfile.TemporaryDirectory() as folder:
+        task.save_settings(folder)
+        attach(file, {name: (Path(folder) / name).read_bytes() for name in _COMPANIONS if name not in held})
 
 
 def _check_companions(place: Path, found: Collection[str]) -> None:

@@ -12,7 +12,7 @@ from rich.text import Text
 from components.dsl.errors import InputError
 from components.scoring.model_card import format_score
 from keras_bert.export.attachments import attached
-from keras_bert.folders import LABELS_FILE, TASK_FILE, VOCABULARY_FILE
+from keras_bert.folders import TASK_FILE, VOCABULARY_FILE
 
 _READ = ("task", "recipe", "metrics", "origin")
 _MOST_LABELS = 12
@@ -29,12 +29,11 @@ def read_description(file: Path) -> dict[str, Any]:
     try:
         held = attached(file)
         found = {name: json.loads(held[f"{name}.json"]) for name in _READ if f"{name}.json" in held}
-        labels = json.loads(held[LABELS_FILE]) if LABELS_FILE in held else []
     except ValueError as error:
         raise InputError(f"{file} cannot be read: {error}") from None
     if TASK_FILE not in held:
         raise InputError(f"{file} must be a file that was pushed or exported here, found nothing in it that says so")
-    content = {"file": file.name, "bytes": file.stat().st_size, "labels": labels}
+    content: dict[str, Any] = {"file": file.name, "bytes": file.stat().st_size}
     if VOCABULARY_FILE in held:
         content["pieces"] = held[VOCABULARY_FILE].count(b"\n")
     found["recipe"] = found.get("recipe", {}).get(file.name, {})
@@ -55,7 +54,7 @@ def _lines(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     task, recipe, metrics = content["task"], content["recipe"], content.get("metrics")
     yield "file", f"{content['file']}, {content['bytes'] / 1e6:.2f} MB"
     yield "task", f"{task['task']}, up to {task['max_length']} tokens"
-    labels = content["labels"]
+    labels = task.get("labels", [])
     if labels:
         more = f", ... {len(labels)} in all" if len(labels) > _MOST_LABELS else ""
         yield "labels", ", ".join(labels[:_MOST_LABELS]) + more

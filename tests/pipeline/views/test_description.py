@@ -20,7 +20,6 @@ METRICS = {
 }
 HELD = {
     "task.json": {"task": "classification", "labels": ["no", "yes"], "max_length": 64},
-    "labels.json": ["no", "yes"],
     "recipe.json": {"model.tflite": {"weights": "int8", "lengths": [32, 64], "libraries": {"keras": "3.15.1"}}},
     "metrics.json": METRICS,
     "origin.json": {"examples": "abc"},
@@ -40,7 +39,7 @@ def test_all_that_is_known_is_read(file: Path) -> None:
     assert content["task"] == HELD["task.json"]
     assert content["recipe"] == HELD["recipe.json"]["model.tflite"]
     assert content["metrics"] == METRICS
-    assert (content["pieces"], content["labels"], content["origin"]) == (2, ["no", "yes"], {"examples": "abc"})
+    assert (content["pieces"], content["origin"]) == (2, {"examples": "abc"})
 
 
 def test_a_person_reads_a_table(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
