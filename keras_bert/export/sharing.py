@@ -3,6 +3,7 @@
 from typing import Any
 
 import flatbuffers
+import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 _IDENTIFIER = b"TFL3"
@@ -20,7 +21,13 @@ def share_vectors(content: bytes) -> bytes:
     Args:
         content: of a `.tflite` file.
     """
-    return write_model(schema.ModelT.InitFromPackedBuf(content))
+    model = schema.ModelT.InitFromPackedBuf(content)
+    for buffer in model.buffers:
+        # Some writers put the data of buffers behind the model; its place there would be another one.
+        if buffer.offset > 1:
+            buffer.data = np.frombuffer(content, np.uint8, buffer.size, buffer.offset)
+            buffer.offset = buffer.size = 0
+    return write_model(model)
 
 
 def write_model(model: schema.ModelT) -> bytes:

@@ -5,7 +5,7 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 from keras_bert.export.runtimes import TFLiteModel
-from keras_bert.export.sharing import share_vectors
+from keras_bert.export.sharing import share_vectors, write_model
 from tests.keras_bert.compress import tiny
 
 
@@ -62,6 +62,28 @@ def test_answers_are_the_same(shared, spread, tmp_path):
         (tmp_path / name).write_bytes(content)
         answers.append(TFLiteModel(tmp_path / name)(**rows))
     np.testing.assert_array_equal(*answers)
+
+
+def test_data_behind_the_model_comes_into_it(shared, tmp_path):
+    model = schema.ModelT.InitFromPackedBuf(shared)
+    large = [buffer for buffer in model.buffers if buffer.data is not None and len(buffer.data) > 1000]
+    assert len(large) > 3
+    kept = [bytes(buffer.data) for buffer in large]
+    for buffer in large:
+        # As long as what is to be written there: a table leaves out what is 0.
+        buffer.data, buffer.offset, buffer.size = None, 2, 2
+    start = len(write_model(model))
+    for buffer, data in zip(large, kept, strict=True):
+        buffer.offset, buffer.size = start, len(data)
+        start += len(data)
+    behind = write_model(model) + b"".join(kept)
+    assert share_vectors(behind) == shared
+    rows, _ = tiny.make_rows(4, seed=5)
+    (tmp_path / "behind.tflite").write_bytes(behind)
+    (tmp_path / "inside.tflite").write_bytes(share_vectors(behind))
+    np.testing.assert_array_equal(
+        *(TFLiteModel(tmp_path / name)(**rows) for name in ("behind.tflite", "inside.tflite"))
+    )
 
 
 def test_the_data_of_buffers_begins_where_runtimes_may_read_it(shared):
