@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.data.records import RecordError, serialize, write_features, write_labels, write_records
-from keras_bert.data.schemas import SCHEMAS
+from keras_bert.data.schemas import SCHEMAS, TEXT
 from keras_bert.data.task_batches import task_batches
 from tests.keras_bert.objectives.kinds import KINDS, build
 
@@ -110,7 +110,12 @@ def test_the_batch_of_each_task(tmp_path, kind, features, expected):
     # The objective of the task finds all that it needs.
     sums = KINDS[kind].objective(build(kind), batch, training=False)
     assert np.isfinite([float(total) for total, _ in sums.values()]).all()
-    assert set(SCHEMAS) == set(KINDS)
+    assert set(SCHEMAS) == {*KINDS, TEXT}
+
+
+def test_the_batch_of_texts_of_no_task(tmp_path):
+    batch = write_rows(tmp_path, TEXT, [{}, LONGER])
+    assert {name: values.numpy().tolist() for name, values in batch.items()} == PAIR
 
 
 def test_the_longer_of_two_texts_decides_on_the_bucket(tmp_path):
