@@ -98,7 +98,7 @@ def choose_files(edge: EdgeModel) -> list[str]:
 
 
 def newest_version(folder: Path, digests: Mapping[str, str]) -> int | None:
-    """The newest version, if it holds these files: a push that was cut off after the copy must not copy them again."""
+    """The newest version, if it holds these files: the same model, pushed again, is no other version."""
     version = max(list_versions(folder), default=0)
     return version if version and holds_files(folder / str(version), digests) else None
 

@@ -62,7 +62,7 @@ def decide(rows: dict[str, dict[str, Any]], metric: str, shipped: str, threshold
             points[source] - thresholds.max_export_loss
         )
     share = thresholds.min_share_of_teacher
-    if share and "teacher" in points:
+    if share:
         floors[f"{share:g} of the teacher's {points['teacher']:.2f}"] = share * points["teacher"]
     if PREVIOUS in points:
         before = points[PREVIOUS]
@@ -78,7 +78,7 @@ def decide(rows: dict[str, dict[str, Any]], metric: str, shipped: str, threshold
             verdicts.append((beaten, f"{shipped} {metric} {score:.2f} must be above the {name}'s {points[name]:.2f}"))
     for setting, column in BUDGETS.items():
         budget = getattr(thresholds, setting)
-        if budget is not None and column in rows[shipped]:
+        if budget is not None:
             size = rows[shipped][column]
             verdicts.append((size <= budget, f"{shipped} {column} {size:.2f} must be at most {budget:g}"))
     return {

@@ -31,15 +31,11 @@ def weigh_file(
     from keras_bert.export.bundle import attach_companions
     from keras_bert.export.quantized import export_quantized
     from keras_bert.export.runtimes import TFLiteModel
-    from keras_bert.export.tflite import export_tflite
 
     network, pieces = task.network(), task.tokenizer.vocabulary_size
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "weighed.tflite"
-        if rounding is None:
-            export_tflite(network, file, lengths, output=task.output_name)
-        else:
-            export_quantized(network, file, lengths, rounding, rows, output=task.output_name)
+        export_quantized(network, file, lengths, rounding, rows, output=task.output_name)
         attach_companions(task, file)
         answer = TFLiteModel(file).predict_on_batch
         milliseconds = {str(length): time_rows(answer, [full_row(length, pieces)] * TIMED_ROWS) for length in timed}

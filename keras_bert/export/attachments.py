@@ -67,5 +67,6 @@ def attached(path: str | os.PathLike[str]) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(path) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
+    # The last two where damage reads as a method that is not known, or as a password.
     except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"what is attached to {path} is damaged: {error}") from None

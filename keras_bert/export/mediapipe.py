@@ -18,7 +18,6 @@ from keras_bert.export.attachments import attach
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.runtimes import Array
 from keras_bert.export.sharing import write_model
-from keras_bert.export.tflite import export_tflite
 from keras_bert.folders import VOCABULARY_FILE
 from keras_bert.models.encoder import input_names
 from keras_bert.options.export import MEDIAPIPE_TASKS
@@ -34,8 +33,9 @@ _INPUTS = {"token_ids": "ids", "segment_ids": "segment_ids", "padding_mask": "ma
 # Of the schema: kinds of files, of the contents of a tensor, and of steps before the first tensor.
 _AXIS_LABELS, _VOCABULARY, _FEATURE, _BERT_TOKENIZER = 2, 5, 1, 4
 
-# A table of the schema: number of a field -> what writes its value, given the builder.
-Table = Mapping[int, Callable[[flatbuffers.Builder], Any]]
+# Writes a value, and gives what a table keeps of it; of a table of the schema by the number of its field.
+Writer = Callable[[flatbuffers.Builder], Any]
+Table = Mapping[int, Writer]
 
 
 def export_mediapipe(
@@ -59,10 +59,7 @@ def export_mediapipe(
             keras.Model(network.inputs, keras.layers.Softmax(name="softmax")(network.output)),
             PROBABILITIES,
         )
-    if rounding is None:
-        export_tflite(network, path, (task.max_length,), output=output)
-    else:
-        export_quantized(network, path, (task.max_length,), rounding, rows, output=output)
+    export_quantized(network, path, (task.max_length,), rounding, rows, output=output)
     add_metadata(path, task.tokenizer.vocabulary, labels, output)
 
 
@@ -113,7 +110,7 @@ def add_metadata(path: str | os.PathLike[str], pieces: Sequence[str], labels: Se
 
 def _metadata(inputs: Sequence[str], output: str, has_labels: bool) -> bytes:
     builder = flatbuffers.Builder(1024)
-    tokenizer = {0: _union(_BERT_TOKENIZER), 1: _table({0: _list([_file(VOCABULARY_FILE, _VOCABULARY)])})}
+    tokenizer = {0: _kind(_BERT_TOKENIZER), 1: _table({0: _list([_file(VOCABULARY_FILE, _VOCABULARY)])})}
     files = {6: _list([_file(LABELS_TEXT, _AXIS_LABELS)])} if has_labels else {}
     graph = {
         2: _list([_tensor(name, {}) for name in inputs]),
@@ -125,28 +122,28 @@ def _metadata(inputs: Sequence[str], output: str, has_labels: bool) -> bytes:
     return bytes(builder.Output())
 
 
-def _tensor(name: str, fields: Table) -> Callable[[flatbuffers.Builder], Any]:
-    feature = _table({0: _union(_FEATURE), 1: _table({})})
+def _tensor(name: str, fields: Table) -> Writer:
+    feature = _table({0: _kind(_FEATURE), 1: _table({})})
     return _table({0: _text(name), 3: feature, **fields})
 
 
-def _file(name: str, kind: int) -> Callable[[flatbuffers.Builder], Any]:
-    return _table({0: _text(name), 2: _union(kind)})
+def _file(name: str, kind: int) -> Writer:
+    return _table({0: _text(name), 2: _kind(kind)})
 
 
 class _Byte(int):
     """A number that a table holds itself, where other fields point to a place."""
 
 
-def _union(kind: int) -> Callable[[flatbuffers.Builder], Any]:
+def _kind(kind: int) -> Writer:
     return lambda _: _Byte(kind)
 
 
-def _text(text: str) -> Callable[[flatbuffers.Builder], Any]:
+def _text(text: str) -> Writer:
     return lambda builder: builder.CreateString(text)
 
 
-def _list(members: Sequence[Callable[[flatbuffers.Builder], Any]]) -> Callable[[flatbuffers.Builder], Any]:
+def _list(members: Sequence[Writer]) -> Writer:
     def write(builder: flatbuffers.Builder) -> Any:
         places = [member(builder) for member in members]
         builder.StartVector(4, len(places), 4)
@@ -157,7 +154,7 @@ def _list(members: Sequence[Callable[[flatbuffers.Builder], Any]]) -> Callable[[
     return write
 
 
-def _table(fields: Table) -> Callable[[flatbuffers.Builder], Any]:
+def _table(fields: Table) -> Writer:
     def write(builder: flatbuffers.Builder) -> Any:
         # Nothing else may be written while a table is.
         values = {number: field(builder) for number, field in fields.items()}

@@ -26,7 +26,7 @@ def export_quantized(
     model: keras.Model,
     path: str | os.PathLike[str],
     lengths: Sequence[int],
-    rounding: Rounding,
+    rounding: Rounding | None,
     rows: Mapping[str, Array] | None = None,
     *,
     output: str = LOGITS,
@@ -40,13 +40,16 @@ def export_quantized(
         model: what `QuantizationAware.finish` left.
         path: the file to write.
         lengths: tokens of each signature, see `export_tflite`.
-        rounding: the recipe, and the ranges.
+        rounding: the recipe, and the ranges; None writes a float file.
         rows: inputs of the model (rows, width) that show how far activations reach, where all of them are integers.
         output: the name of the output.
 
     Raises:
         ValueError: there are no rows where the recipe needs some; see `export_tflite`.
     """
+    if rounding is None:
+        export_tflite(model, path, lengths, output=output)
+        return
     recipe = RECIPES[rounding.recipe]
     if not recipe.integers:
         export_tflite(model, path, lengths, half=True, output=output)

@@ -4,11 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from components.scoring.model_card import format_score
-from pipeline.views.terminal import write
+from pipeline.views.tables import render_table, show_table
 
 Content = Mapping[str, Any]
 # A cell's lines.
@@ -18,27 +16,17 @@ Cell = list[str]
 def show_comparison(content: Content, console: Console) -> None:
     """Prints the table and what it takes to read it."""
     headings, rows = table_of(content)
-    table = Table(show_lines=any(len(cell) > 1 for row in rows for cell in row))
-    for number, heading in enumerate(headings):
-        table.add_column(Text(heading), justify="right" if number else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text("\n".join(cell)) for cell in row))
-    console.print(table)
-    for note in notes_of(content):
-        write(console, note)
+    show_table(headings, _joined(rows), notes_of(content), console)
 
 
 def render_comparison(content: Content) -> str:
     """The same as Markdown."""
     headings, rows = table_of(content)
-    lines = [
-        headings,
-        ["---", *(["---:"] * (len(headings) - 1))],
-        *(["<br>".join(cell) for cell in row] for row in rows),
-    ]
-    table = "\n".join(f"| {' | '.join(_escape(cell) for cell in line)} |" for line in lines)
-    notes = "\n".join(f"- {_escape(note)}" for note in notes_of(content))
-    return f"# {content['name']}\n\n{table}\n\n{notes}\n"
+    return render_table(content["name"], headings, _joined(rows), notes_of(content))
+
+
+def _joined(rows: list[list[Cell]]) -> list[list[str]]:
+    return [["\n".join(cell) for cell in row] for row in rows]
 
 
 def table_of(content: Content) -> tuple[list[str], list[list[Cell]]]:
@@ -130,7 +118,3 @@ def _notes_on_differences(content: Content) -> Iterator[str]:
 
 def _short(number: float) -> str:
     return f"{number / 1e6:.2f} M" if number >= 1e6 else f"{number:,}"
-
-
-def _escape(text: str) -> str:
-    return text.replace("|", "\\|").replace("*", "\\*")

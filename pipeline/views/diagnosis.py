@@ -4,10 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from pipeline.views.terminal import write
+from pipeline.views.tables import render_table, show_table
 
 Content = Mapping[str, Any]
 
@@ -18,22 +16,12 @@ _SHOWN = 20
 
 def show_diagnosis(content: Content, console: Console) -> None:
     """Prints the table and what it takes to read it."""
-    table = Table()
-    for number, heading in enumerate(HEADINGS):
-        table.add_column(Text(heading), justify="right" if number else "left", overflow="fold")
-    for row in rows_of(content)[:_SHOWN]:
-        table.add_row(*map(Text, row))
-    console.print(table)
-    for note in notes_of(content):
-        write(console, note)
+    show_table(HEADINGS, rows_of(content)[:_SHOWN], notes_of(content), console)
 
 
 def render_diagnosis(content: Content) -> str:
     """The same as Markdown, with all layers."""
-    lines = [HEADINGS, ["---", *(["---:"] * (len(HEADINGS) - 1))], *rows_of(content)]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    notes = "\n".join(f"- {note}" for note in notes_of(content))
-    return f"# {content['name']}, {content['recipe']}\n\n{table}\n\n{notes}\n"
+    return render_table(f"{content['name']}, {content['recipe']}", HEADINGS, rows_of(content), notes_of(content))
 
 
 def rows_of(content: Content) -> list[list[str]]:

@@ -4,34 +4,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from pipeline.views.terminal import format_seconds, write
+from pipeline.views.tables import render_table, show_table
+from pipeline.views.terminal import format_seconds
 
 Content = Mapping[str, Any]
 
 
 def show_search(content: Content, console: Console) -> None:
     """Prints the table and what it takes to read it."""
-    headings, rows = table_of(content)
-    table = Table()
-    for number, heading in enumerate(headings):
-        table.add_column(Text(heading), justify="right" if number else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console.print(table)
-    for note in notes_of(content):
-        write(console, note)
+    show_table(*table_of(content), notes_of(content), console)
 
 
 def render_search(content: Content) -> str:
     """The same as Markdown, with the tables of a job that gives the winner's shape."""
-    headings, rows = table_of(content)
-    lines = [headings, ["---", *(["---:"] * (len(headings) - 1))], *rows]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    notes = "\n".join(f"- {note}" for note in notes_of(content))
-    return f"# {content['name']}\n\n{table}\n\n{notes}\n{_settings_of(content)}"
+    return render_table(content["name"], *table_of(content), notes_of(content)) + _settings_of(content)
 
 
 def table_of(content: Content) -> tuple[list[str], list[list[str]]]:
