@@ -38,7 +38,7 @@ class Case(NamedTuple):
 
 PRUNING = ("pruning.epochs=2.0", "pruning.learning_rate=1e-4")
 CASES = {
-    TEACHER: Case(()),
+    TEACHER: Case((), beside=TEACHER),
     "student": Case(("student",), beside=TEACHER),
     **{
         f"{recipe}, {way}": Case(("student", "quantization"), (f'quantization.recipe="{recipe}"', *overrides))

@@ -11,7 +11,8 @@ HEADINGS, ROWS, NOTES = ["name", "score"], [["a|b", "1.00\n* 2.00"], ["[c]", "3.
 
 def test_markdown_shows_what_is_said_and_no_marks() -> None:
     assert render_table("both", HEADINGS, ROWS, NOTES) == (
-        "# both\n\n| name | score |\n| --- | ---: |\n| a\\|b | 1.00<br>\\* 2.00 |\n| [c] | 3.00 |\n\n- x 100\n- \\* of two\n"
+        "# both\n\n| name | score |\n| --- | ---: |\n"
+        "| a\\|b | 1.00<br>\\* 2.00 |\n| [c] | 3.00 |\n\n- x 100\n- \\* of two\n"
     )
 
 
