@@ -28,6 +28,9 @@ def read_description(file: Path) -> dict[str, Any]:
         raise InputError(f"{file} must be a .tflite or .onnx file, found none")
     try:
         held = attached(file)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    try:
         found = {name: json.loads(held[f"{name}.json"]) for name in _READ if f"{name}.json" in held}
     except ValueError as error:
         raise InputError(f"{file} cannot be read: {error}") from None
