@@ -16,6 +16,7 @@ from components.dsl.workplace import report_progress
 from components.training.model_folder import read_model
 from keras_bert.checks import check
 from keras_bert.folders import (
+    GOLDEN_FILE,
     LABELS_FILE,
     LOGITS,
     MEDIAPIPE_FILE,
@@ -81,8 +82,8 @@ def export_model(
         model: of any task; with `quantization.json`, its recipe and the activations' ranges, where it was rounded.
         examples: the first validation rows are what is compared; training rows show how far activations reach, where
             files need to know.
-        edge: the files, the task's settings, `labels.json` where there are labels, and `recipe.json`: what was done
-            and measured.
+        edge: the files, the task's settings, `labels.json` where there are labels, `golden.json` for those who write
+            apps, and `recipe.json`: what was done and measured.
         export: which files.
         rows: how many rows to compare.
         int8_agreement: how far, over all rows, the rounded file must give the answers that the model gives when its
@@ -96,8 +97,9 @@ def export_model(
     """
     check("export_model", "rows", rows >= 1, "be at least 1", rows)
     check("export_model", "int8_agreement", 0 < int8_agreement <= 1, "be above 0 and at most 1", int8_agreement)
+    from keras_bert.clients.golden import golden_rows
     from keras_bert.compress.rounding import find_rounding
-    from keras_bert.export.bundle import attach_companions
+    from keras_bert.export.bundle import attach_companions, load_exported
 
     task, rounding = read_model(model), find_rounding(model.path)
     recipe = _write(task, rounding, edge, export, lambda: _read_rows(examples, "train", rows))
@@ -108,6 +110,8 @@ def export_model(
         attach_companions(task, edge.file(name))
     compared = _read_rows(examples, "validation", rows)
     measured = _compare(task, rounding, compared, edge, list(recipe), int8_agreement)
+    golden = golden_rows(load_exported(edge.path))
+    edge.file(GOLDEN_FILE).write_text(json.dumps(golden, ensure_ascii=False) + "\n", encoding="utf-8")
     content = {name: {**recipe[name], **measured[name]} for name in recipe}
     edge.file(RECIPE_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
     edge.counts = {name: entry["bytes"] for name, entry in content.items()}

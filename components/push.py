@@ -20,8 +20,10 @@ from components.dsl.component import component
 from components.dsl.errors import Refusal
 from components.dsl.signature import Input, Output
 from components.scoring.model_card import write_model_card
+from keras_bert.clients.page import page_obstacle, write_characters, write_page
 from keras_bert.export.attachments import attach
 from keras_bert.folders import (
+    GOLDEN_FILE,
     LABELS_FILE,
     MEDIAPIPE_FILE,
     ONNX_FILE,
@@ -34,13 +36,13 @@ from keras_bert.folders import (
 MODEL_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE, MEDIAPIPE_FILE)
 # What goes along where it is there; of the two files for LiteRT the float one only where there is no other.
 OPTIONAL_FILES = (*MODEL_FILES, LABELS_FILE)
-ALWAYS_FILES = ("recipe.json", TASK_FILE, *TOKENIZER_FILES)
+ALWAYS_FILES = ("recipe.json", TASK_FILE, GOLDEN_FILE, *TOKENIZER_FILES)
 
 _STAGING = ".staging-"
 _STAGING_SECONDS = 24 * 3600
 
 
-@component(libraries=("onnx",))
+@component(libraries=("ai-edge-litert", "onnx"))
 def push(
     edges: Input[list[EdgeModel]],
     evaluation: Input[Evaluation],
@@ -81,6 +83,9 @@ def push(
         shutil.copyfile(evaluation.file("metrics.json"), staging / "metrics.json")
         (staging / "origin.json").write_text(json.dumps(made_of, indent=1) + "\n")
         _describe(staging)
+        write_characters(staging)
+        if not page_obstacle(staging):
+            write_page(staging, name)
         # Not of the card: it is for people, who may add to it.
         digests = {path.name: content_digest(path) for path in sorted(staging.iterdir())}
         version = newest_version(target, digests) or place_version(staging, target, name)

@@ -24,6 +24,10 @@ TFLITE_FILE = "model.tflite"
 TFLITE_FLOAT_FILE = "model_float32.tflite"
 ONNX_FILE = "model.onnx"
 MEDIAPIPE_FILE = "model_mediapipe.tflite"
+# For whoever writes an app: what it has to get, what each character is to a tokenizer, and the model in a page.
+GOLDEN_FILE = "golden.json"
+CHARACTERS_FILE = "characters.txt"
+PAGE_FILE = "index.html"
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from components.dsl.artifact import Artifact
 
 
 class EdgeModel(Artifact):
-    """`model.tflite` (int8), `model_float32.tflite`, `model.onnx`, `task.json`, the tokenizer's files, `recipe.json`.
+    """Files for runtimes, `task.json`, the tokenizer's files, `golden.json` and `recipe.json`.
 
-    Which of the first three there are is a setting; `labels.json` is there where the task has labels.
+    Which of `model.tflite` (rounded), `model_float32.tflite` and others there are is a setting; `labels.json` is there
+    where the task has labels.
     """

@@ -1,11 +1,19 @@
 """The model card of a pushed folder: what the model is, how good, how big and how fast."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_bert.folders import MEDIAPIPE_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.folders import (
+    CHARACTERS_FILE,
+    MEDIAPIPE_FILE,
+    ONNX_FILE,
+    PAGE_FILE,
+    TASK_FILE,
+    TFLITE_FILE,
+    TFLITE_FLOAT_FILE,
+)
 
 _ANSWERS = {
     "classification": ("BERT classifier of texts", "`logits`: float32 (batch, {labels}), one for each label"),
@@ -26,6 +34,11 @@ _FILES = {
     ONNX_FILE: "float32, for ONNX Runtime; any batch and any length up to {lengths} tokens",
     MEDIAPIPE_FILE: "weights {weights}; for MediaPipe Tasks, which makes ids of text by itself; {lengths} tokens",
 }
+# What is not always there.
+EXTRAS = {
+    PAGE_FILE: "runs the model in a browser, without a network; open it",
+    CHARACTERS_FILE: "what each character is to a tokenizer of an app",
+}
 
 
 def write_model_card(folder: Path, name: str, version: int) -> None:
@@ -33,7 +46,8 @@ def write_model_card(folder: Path, name: str, version: int) -> None:
     metrics, task, recipe = (
         json.loads((folder / file).read_text()) for file in ("metrics.json", TASK_FILE, "recipe.json")
     )
-    (folder / "README.md").write_text(render_model_card(name, version, metrics, task, recipe))
+    extras = [file for file in EXTRAS if (folder / file).is_file()]
+    (folder / "README.md").write_text(render_model_card(name, version, metrics, task, recipe, extras))
 
 
 def render_model_card(
@@ -42,6 +56,7 @@ def render_model_card(
     metrics: Mapping[str, Any],
     task: Mapping[str, Any],
     recipe: Mapping[str, Mapping[str, Any]],
+    extras: Collection[str] = (),
 ) -> str:
     """The card as Markdown (sections after Mitchell et al. 2019, "Model Cards for Model Reporting")."""
     kind, output = _ANSWERS[task["task"]]
@@ -52,6 +67,7 @@ def render_model_card(
         for file, text in _FILES.items()
         if file in recipe and not (file == TFLITE_FLOAT_FILE and TFLITE_FILE in recipe)
     )
+    further = "".join(f"- `{file}`: {EXTRAS[file]}\n" for file in extras)
     names = list(next(iter(metrics["models"].values()))["metrics"])
     seeds = len(metrics["models"][metrics["shipped"]]["metrics"][metrics["metric"]]["seeds"])
     over = f" Scores are the mean and the standard deviation over {seeds} seeds." if seeds > 1 else ""
@@ -64,6 +80,7 @@ A {kind}{known}. Inputs hold up to {task["max_length"]} tokens.
 
 {files}
 - `vocab.txt`, `tokenizer.json`, `task.json`: how text becomes ids, and outputs become answers
+{further}- `golden.json`: texts with the ids, numbers and answers that an app has to get
 - `metrics.json`: all figures; `recipe.json`: how the files were made
 
 ## Inputs and output

@@ -51,9 +51,9 @@ def execution_key(
 def code_fingerprint(component: Component, first_party: Sequence[str] = FIRST_PARTY) -> str:
     """The digest of the code behind a component: its module and all first-party modules that it imports.
 
-    Comments, docstrings and layout do not count. Imports inside functions do; imports by a computed name
-    (`importlib.import_module(name)`) cannot be seen. Asked again, as before each step, it looks at the times and sizes
-    of the files that it has read.
+    Comments, docstrings and layout do not count. Imports inside functions do, and so do files beside the modules of a
+    package; imports by a computed name (`importlib.import_module(name)`) cannot be seen. Asked again, as before each
+    step, it looks at the times and sizes of the files that it has read.
 
     Args:
         component: its own package counts as first-party, too.
@@ -88,8 +88,17 @@ def _closure(start: str, packages: Mapping[str, Path]) -> dict[str, Read]:
         if path is None:
             raise CodeError(f"module {module!r} has no Python source to fingerprint")
         found[module] = read(path, module)
+        found.update({f"{module}/{file.name}": read(file, module) for file in _data_files(path)})
         waiting.extend(_follow(module, found[module], packages))
     return found
+
+
+def _data_files(path: Path) -> list[Path]:
+    """What lies in a package, whose `__init__.py` is given, besides code: its modules may read it."""
+    if path.name != "__init__.py":
+        return []
+    entries = (entry for entry in os.scandir(path.parent) if entry.is_file() and not entry.name.startswith("."))
+    return [Path(entry.path) for entry in entries if not entry.name.endswith((".py", ".pyc"))]
 
 
 def _follow(module: str, code: Read, packages: Mapping[str, Path]) -> tuple[str, ...]:

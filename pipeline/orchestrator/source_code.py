@@ -65,7 +65,7 @@ def stamp(path: Path) -> Stamp | None:
 
 
 def read(path: Path, module: str) -> Read:
-    """Reads a file; it is parsed again only when it has changed.
+    """Reads a file; it is parsed again only when it has changed. One that is no code says its bytes.
 
     Raises:
         CodeError: it does not parse.
@@ -75,7 +75,8 @@ def read(path: Path, module: str) -> Read:
         return Read(path, found, _NOTHING)
     known = (str(path), module, found)
     if known not in _SOURCES:
-        _SOURCES[known] = _parse(path, module)
+        is_code = path.suffix == ".py"
+        _SOURCES[known] = _parse(path, module) if is_code else _NOTHING._replace(digest=_digest(path.read_bytes()))
     return Read(path, found, _SOURCES[known])
 
 
@@ -104,7 +105,11 @@ def remember(file: Path) -> None:
 
 def _reader() -> str:
     """What a digest depends on besides the code that it is of: this module, and how this Python parses."""
-    return hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hexdigest()
+    return _digest(Path(__file__).read_bytes() + sys.version.encode())
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _parse(path: Path, module: str) -> Source:
@@ -139,8 +144,7 @@ def _parse(path: Path, module: str) -> Source:
             described.append("" if nested else repr(value))
             if nested:
                 waiting.append(value)
-    digest = hashlib.sha256("\0".join(described).encode()).hexdigest()
-    return Source(digest, tuple(imports), frozenset(names))
+    return Source(_digest("\0".join(described).encode()), tuple(imports), frozenset(names))
 
 
 # Whether a name is read or written follows from where it stands.

@@ -40,6 +40,7 @@ def edge_model(path: Path, content: str = "model") -> Artifact:
     numbers = {"weights": "int8", "activations": "int8"}
     recipe = {"model.tflite": {**numbers, "lengths": [32, 64]}, "model.onnx": {"lengths": [64]}}
     files["recipe.json"] = json.dumps(recipe)
+    files["tokenizer.json"] = '{"model": {}}'  # of no word pieces
     # Beside an int8 file it stays behind.
     files["model_float32.tflite"] = content
     return seal(EdgeModel(path), files)
@@ -100,7 +101,8 @@ def test_of_several_seeds_the_files_of_the_one_that_was_kept_are_pushed(tmp_path
 def test_float_files_alone_are_pushed_as_such(tmp_path: Path) -> None:
     edge = EdgeModel(tmp_path / "a")
     files = {"model_float32.tflite": "float", "recipe.json": '{"model_float32.tflite": {"lengths": [8]}}'}
-    settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "tokenizer.json": ""}
+    settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": ""}
+    settings["tokenizer.json"] = "{}"
     push_once(tmp_path, 1, seal(edge, {**files, **settings}))
     names = {*files, *settings, "metrics.json", "origin.json", "README.md"}
     assert {path.name for path in (tmp_path / "models" / "1").iterdir()} == names

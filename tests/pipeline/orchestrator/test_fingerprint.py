@@ -56,6 +56,18 @@ def test_comments_docstrings_and_layout_do_not_count(shop: Callable[..., str]) -
     assert shop(__init__="'''The shop.'''\n") == before
 
 
+def test_files_beside_the_modules_of_a_package_count(shop: Callable[..., str], tmp_path: Path) -> None:
+    seen = [shop(__init__="", steps=STEP, prices=PRICES)]
+    for text in ("alert(1)", "alert(2)"):
+        (tmp_path / "shop" / "page.js").write_text(text)
+        fingerprint._FINGERPRINTS.clear()  # as of another process
+        seen.append(shop())
+    (tmp_path / "shop" / ".page.js.swp").write_text("an editor's")
+    fingerprint._FINGERPRINTS.clear()
+    assert len(set(seen)) == 3
+    assert shop() == seen[-1]
+
+
 def test_code_counts_wherever_it_is_imported_from(shop: Callable[..., str]) -> None:
     seen = [shop(__init__="", steps=STEP, prices=PRICES)]
     seen.append(shop(prices="def of(n):\n    return n * 33\n"))

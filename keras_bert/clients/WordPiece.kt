@@ -1,0 +1,129 @@
+/**
+ * BERT's WordPiece tokenizer (Devlin et al. 2019), by tables alone: it cuts text as the model's training did, whatever
+ * Unicode the device knows. To copy into an app, with `vocab.txt` and `characters.txt` of a pushed folder.
+ */
+
+/** A piece: its id, where it stands, `text.substring(start, end)`, and whether it begins a word. */
+data class Piece(val id: Int, val start: Int, val end: Int, val begins: Boolean)
+
+/** The inputs of a model, without padding, and how many pieces of each text there are. */
+class Row(val tokenIds: List<Int>, val segmentIds: List<Int>, val lengths: List<Int>)
+
+/**
+ * @param pieces of the vocabulary, by id.
+ * @param characters what `characters.txt` holds.
+ */
+class WordPiece(pieces: List<String>, characters: String) {
+    private class Character(val code: Int, val start: Int, val end: Int)
+
+    private val ids = pieces.withIndex().associate { (id, piece) -> piece to id }
+    private val ranges = mapOf(
+        "dropped" to ArrayList<IntRange>(), "blank" to ArrayList(), "isolated" to ArrayList(), "syllables" to ArrayList()
+    )
+    private val replaced = HashMap<Int, IntArray>()
+
+    init {
+        for (line in characters.trim().split("\n")) {
+            val words = line.split(" ")
+            val codes = words.drop(1).map { it.toInt(16) }
+            if (words[0] == "replaced") replaced[codes[0]] = codes.drop(1).toIntArray()
+            else ranges.getValue(words[0]).add(codes[0]..codes[1])
+        }
+    }
+
+    /** The pieces of a text, without special tokens. */
+    fun tokenize(text: String): List<Piece> = words(text).flatMap { cut(it) }
+
+    /**
+     * The inputs of a model.
+     * @param parts the pieces of a text, or of each of two.
+     * @param length the most tokens; the longer part gives first, the second one on a tie.
+     */
+    fun encode(parts: List<List<Piece>>, length: Int): Row {
+        val lengths = parts.map { it.size }.toMutableList()
+        while (lengths.sum() > length - 1 - parts.size) {
+            lengths[if (lengths.size > 1 && lengths[1] >= lengths[0]) 1 else 0] -= 1
+        }
+        val tokens = mutableListOf(ids.getValue("[CLS]"))
+        val segments = mutableListOf(0)
+        parts.forEachIndexed { segment, part ->
+            part.take(lengths[segment]).mapTo(tokens) { it.id }
+            tokens.add(ids.getValue("[SEP]"))
+            repeat(lengths[segment] + 1) { segments.add(segment) }
+        }
+        return Row(tokens, segments, lengths)
+    }
+
+    private fun words(text: String): List<List<Character>> {
+        val words = ArrayList<MutableList<Character>>()
+        var word: MutableList<Character>? = null
+        var start = 0
+        while (start < text.length) {
+            val source = text.codePointAt(start)
+            val end = start + java.lang.Character.charCount(source)
+            for (code in normalize(source)) {
+                val alone = within("isolated", code)
+                if (alone || code == ' '.toInt()) word = null
+                if (code == ' '.toInt()) continue
+                if (word == null) word = ArrayList<Character>().also { words.add(it) }
+                word.add(Character(code, start, end))
+                if (alone) word = null
+            }
+            start = end
+        }
+        return words
+    }
+
+    private fun normalize(code: Int): IntArray = when {
+        within("dropped", code) -> intArrayOf()
+        within("blank", code) -> intArrayOf(' '.toInt())
+        within("syllables", code) -> letters(code - FIRST_SYLLABLE)
+        else -> replaced[code] ?: intArrayOf(code)
+    }
+
+    private fun letters(syllable: Int): IntArray {
+        val first = LEADS + syllable / (VOWEL_COUNT * TAIL_COUNT)
+        val second = VOWELS + syllable / TAIL_COUNT % VOWEL_COUNT
+        val tail = syllable % TAIL_COUNT
+        return if (tail == 0) intArrayOf(first, second) else intArrayOf(first, second, TAILS + tail)
+    }
+
+    /** The longest piece that is known first; the word is unknown as a whole where a rest is not known. */
+    private fun cut(word: List<Character>): List<Piece> {
+        val unknown = listOf(Piece(ids.getValue("[UNK]"), word.first().start, word.last().end, true))
+        if (word.size > LONGEST_WORD) return unknown
+        val pieces = ArrayList<Piece>()
+        var first = 0
+        while (first < word.size) {
+            val last = (word.size downTo first + 1).firstOrNull { find(word, first, it) != null } ?: return unknown
+            pieces.add(Piece(find(word, first, last)!!, word[first].start, word[last - 1].end, first == 0))
+            first = last
+        }
+        return pieces
+    }
+
+    private fun find(word: List<Character>, first: Int, last: Int): Int? {
+        val piece = StringBuilder(if (first == 0) "" else "##")
+        for (place in first until last) piece.appendCodePoint(word[place].code)
+        return ids[piece.toString()]
+    }
+
+    private fun within(kind: String, code: Int): Boolean =
+        ranges.getValue(kind).let { own ->
+            val place = own.binarySearch { if (it.last < code) -1 else if (it.first > code) 1 else 0 }
+            place >= 0
+        }
+
+    private companion object {
+        /** Characters; a longer word is unknown, as in google-research/bert. */
+        const val LONGEST_WORD = 100
+
+        // How syllables of Hangul are made of their letters (The Unicode Standard, section 3.12).
+        const val FIRST_SYLLABLE = 0xAC00
+        const val LEADS = 0x1100
+        const val VOWELS = 0x1161
+        const val TAILS = 0x11A7
+        const val VOWEL_COUNT = 21
+        const val TAIL_COUNT = 28
+    }
+}

@@ -1,0 +1,75 @@
+"""What BERT's basic tokenizer makes of each character, as a table for the tokenizers of apps.
+
+Platforms know different versions of Unicode. With the table none of them is asked: text is cut everywhere as here.
+"""
+
+import itertools
+import unicodedata
+from collections.abc import Iterable
+
+from keras_bert.tokenizers.unicode_rules import FORMER_PUNCTUATION, LATER_PUNCTUATION, normalize, stays
+
+# Decomposed by a formula (The Unicode Standard, section 3.12), which the tokenizers have.
+_HANGUL = range(0xAC00, 0xD7A4)
+_SURROGATES = range(0xD800, 0xE000)
+# The last two of a plane are no characters, and stay.
+_PRIVATE = (range(0xE000, 0xF900), range(0xF0000, 0xFFFFE), range(0x100000, 0x10FFFE))
+# `_is_chinese_char` of google-research/bert; 2b820 to 2b91f are left out there, too.
+_CHINESE = (
+    *(range(0x4E00, 0xA000), range(0x3400, 0x4DC0), range(0x20000, 0x2A6E0), range(0x2A700, 0x2B740)),
+    *(range(0x2B740, 0x2B820), range(0x2B920, 0x2CEB0), range(0xF900, 0xFB00), range(0x2F800, 0x2FA20)),
+)
+_ASCII_MARKS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+_BLOCK = 64
+# From here on there are private use characters, and characters that nobody has assigned.
+_PLANE_15 = 0xF0000
+
+
+def character_table(lowercase: bool) -> str:
+    """The table, for `characters.txt`.
+
+    Args:
+        lowercase: whether text is lowercased and stripped of its accents.
+
+    Returns:
+        Lines of hexadecimal code points: `dropped FIRST LAST` for what vanishes, `blank FIRST LAST` for what parts
+        words, `replaced CODE CODE ...` for a character and what stands in its place, `syllables FIRST LAST` for those of
+        Hangul, which fall into their letters, and `isolated FIRST LAST` for what is a word by itself once that is done.
+    """
+    dropped = {*_SURROGATES, *itertools.chain(*_PRIVATE)}
+    blank, replaced = set(), []
+    for block in (range(start, start + _BLOCK) for start in range(0, _PLANE_15, _BLOCK)):
+        if block[0] in _SURROGATES or block[0] in _PRIVATE[0] or block[0] in _HANGUL or stays(block, lowercase):
+            continue
+        for code_point in block:
+            text = normalize(code_point, lowercase)
+            if not text:
+                dropped.add(code_point)
+            elif text == " ":
+                blank.add(code_point)
+            elif text != chr(code_point) and code_point not in _HANGUL:
+                replaced.append((code_point, *map(ord, text)))
+    isolated = {*itertools.chain(*_CHINESE), *filter(_is_punctuation, range(_PLANE_15))}
+    kinds = {"dropped": _ranges(dropped), "blank": _ranges(blank), "replaced": replaced, "isolated": _ranges(isolated)}
+    if lowercase:
+        kinds["syllables"] = [(_HANGUL[0], _HANGUL[-1])]
+    return "".join(
+        f"{kind} {' '.join(f'{code:x}' for code in codes)}\n" for kind, own in kinds.items() for codes in own
+    )
+
+
+def _is_punctuation(code_point: int) -> bool:
+    character = chr(code_point)
+    if character in _ASCII_MARKS or code_point in FORMER_PUNCTUATION:
+        return True
+    return unicodedata.category(character).startswith("P") and code_point not in LATER_PUNCTUATION
+
+
+def _ranges(code_points: Iterable[int]) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = []
+    for code_point in sorted(code_points):
+        if found and code_point == found[-1][1] + 1:
+            found[-1] = (found[-1][0], code_point)
+        else:
+            found.append((code_point, code_point))
+    return found

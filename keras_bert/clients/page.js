@@ -1,0 +1,96 @@
+/** What the page does: asks the model about what is typed, and shows the answer. */
+
+import { areEntityTags, classify, cosine, embed, findAnswer, findEntities, measure, tagWords } from "./answers.js";
+import { TFLiteModel } from "./tflite.js";
+import { WordPiece } from "./wordpiece.js";
+
+const PAUSE = 150; // milliseconds without a key before the model is asked
+const SHOWN = 8; // labels
+
+const $ = (id) => document.getElementById(id);
+const about = JSON.parse($("about").textContent);
+let student;
+
+/** Task -> what its fields are called, and what shows its answer. */
+const TASKS = {
+  classification: ["Text", "Second text, where the model reads pairs", (text, second) => classify(student, text, second)
+    .slice(0, SHOWN).map(({ label, probability }) => bar(label, probability))],
+  regression: ["Text", "Second text, where the model reads pairs", (text, second) => [
+    make("div", { className: "number" }, measure(student, text, second).toFixed(4))]],
+  token_classification: ["Text", "", (text) => [areEntityTags(about.task.labels) ? entities(text) : tags(text)]],
+  question_answering: ["Question", "Context", (text, second) => answer(text, second ?? "")],
+  embedding: ["Text", "Text that is compared with it", (text, second) => (second === undefined
+    ? [make("pre", {}, `[${Array.from(embed(student, text), (value) => value.toFixed(4)).join(", ")}]`)]
+    : [bar("cosine", cosine(embed(student, text), embed(student, second)))])],
+};
+
+function make(kind, fields, ...children) {
+  const element = Object.assign(document.createElement(kind), fields);
+  element.append(...children);
+  return element;
+}
+
+function bar(label, share) {
+  const filled = make("i", {});
+  filled.style.width = `${100 * Math.max(share, 0)}%`;
+  return make("div", { className: "bar" }, make("b", { title: label }, label), filled, make("span", {}, share.toFixed(3)));
+}
+
+/** A text in which places are marked. */
+function marked(text, places) {
+  const parts = [];
+  let done = 0;
+  for (const { start, end, note } of places) {
+    parts.push(text.slice(done, start), make("mark", {}, text.slice(start, end), ...(note ? [make("small", {}, note)] : [])));
+    done = end;
+  }
+  return make("pre", {}, ...parts, text.slice(done));
+}
+
+const entities = (text) => marked(text, findEntities(student, text)
+  .map(({ start, end, label, probability }) => ({ start, end, note: `${label} ${probability.toFixed(2)}` })));
+
+const tags = (text) => marked(text, tagWords(student, text).map(({ start, end, tag }) => ({ start, end, note: tag })));
+
+function answer(question, context) {
+  const { text, start, end, probability } = findAnswer(student, question, context);
+  if (!text) return [bar("no answer", probability)];
+  return [bar(text, probability), make("hr", {}), marked(context, [{ start, end, note: "" }])];
+}
+
+function ask() {
+  const [text, second] = [$("text").value, $("second").value];
+  if (!text && !second) {
+    $("answer").replaceChildren(make("span", { className: "hint" }, "Type something."));
+    return;
+  }
+  const started = performance.now();
+  try {
+    $("answer").replaceChildren(...TASKS[about.task.task][2](text, second || undefined));
+    $("status").textContent = `${(performance.now() - started).toFixed(0)} ms in JavaScript; LiteRT is many times as fast.`;
+  } catch (error) {
+    $("answer").replaceChildren(make("span", { className: "failed" }, error.message));
+  }
+}
+
+function open() {
+  const [first, second] = TASKS[about.task.task];
+  $("first").firstChild.textContent = first;
+  $("other").firstChild.textContent = second;
+  $("other").hidden = !second;
+  const bytes = Uint8Array.from(atob($("model").textContent), (character) => character.charCodeAt(0));
+  const model = new TFLiteModel(bytes);
+  student = { model, tokenizer: new WordPiece(about.pieces, about.characters), settings: about.task };
+  $("status").textContent = `${(bytes.length / 1e6).toFixed(1)} MB, up to ${about.task.max_length} tokens.`;
+  let pause;
+  for (const id of ["text", "second"]) {
+    $(id).addEventListener("input", () => {
+      clearTimeout(pause);
+      pause = setTimeout(ask, PAUSE);
+    });
+  }
+  ask();
+}
+
+// The page is drawn before the model is opened.
+requestAnimationFrame(() => setTimeout(open));

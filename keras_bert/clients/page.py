@@ -1,0 +1,95 @@
+"""A page that runs a pushed model where it is opened: one file, no network, nothing to install."""
+
+import base64
+import html
+import importlib.resources
+import json
+import re
+import string
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from keras_bert.clients.characters import character_table
+from keras_bert.export.check import lint_tflite
+from keras_bert.folders import (
+    CHARACTERS_FILE,
+    PAGE_FILE,
+    TASK_FILE,
+    TFLITE_FILE,
+    TFLITE_FLOAT_FILE,
+    TOKENIZER_FILE,
+    VOCABULARY_FILE,
+)
+
+# In the order in which they need one another.
+_SCRIPTS = ("flatbuffer.js", "operations.js", "tflite.js", "wordpiece.js", "answers.js", "page.js")
+_OPERATION = re.compile(r'^  \d+: \["([A-Z_]+)"', re.MULTILINE)
+
+
+def write_characters(folder: Path) -> None:
+    """Writes `characters.txt`, which tokenizers of apps need, of a folder with word pieces; of others nothing."""
+    options = json.loads((folder / TOKENIZER_FILE).read_text(encoding="utf-8"))
+    if "lowercase" in options:
+        (folder / CHARACTERS_FILE).write_text(character_table(options["lowercase"]))
+
+
+def page_obstacle(folder: Path) -> str:
+    """Why there can be no page of a folder with exported files; empty if nothing stands against it."""
+    file = _model_file(folder)
+    if not file.is_file():
+        return "there is no file for LiteRT"
+    if not (folder / CHARACTERS_FILE).is_file():
+        return "the page makes ids of word pieces alone"
+    unknown = sorted({operation.split()[0] for operation in lint_tflite(file)} - page_operations())
+    return f"the page knows no {', '.join(unknown)}" if unknown else ""
+
+
+def page_operations() -> frozenset[str]:
+    """The operations of LiteRT that the page can run."""
+    return frozenset(_OPERATION.findall(_read("operations.js")))
+
+
+def write_page(folder: Path, name: str) -> None:
+    """Writes `index.html`.
+
+    Args:
+        folder: holds a `.tflite` file, the task's settings, `vocab.txt`, `characters.txt` and `metrics.json`.
+        name: of the model.
+    """
+    task, metrics, characters = (
+        json.loads((folder / file).read_text(encoding="utf-8")) for file in (TASK_FILE, "metrics.json", CHARACTERS_FILE)
+    )
+    pieces = (folder / VOCABULARY_FILE).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    file = _model_file(folder)
+    fields = {
+        "title": html.escape(name),
+        "about": html.escape(_about(task, metrics, file)),
+        # Nothing within a script may look like its end.
+        "description": json.dumps({"task": task, "pieces": pieces, "characters": characters}).replace("<", "\\u003c"),
+        "model": base64.b64encode(file.read_bytes()).decode(),
+        "code": page_code(),
+    }
+    (folder / PAGE_FILE).write_text(string.Template(_read("page.html")).substitute(fields), encoding="utf-8")
+
+
+def page_code() -> str:
+    """All scripts as one, whose parts then need not be loaded."""
+    code = "\n".join(map(_read, _SCRIPTS))
+    return re.sub(r"^export ", "", re.sub(r"^import .*\n", "", code, flags=re.MULTILINE), flags=re.MULTILINE)
+
+
+def _model_file(folder: Path) -> Path:
+    return folder / (TFLITE_FILE if (folder / TFLITE_FILE).is_file() else TFLITE_FLOAT_FILE)
+
+
+def _about(task: Mapping[str, Any], metrics: Mapping[str, Any], file: Path) -> str:
+    metric = metrics["metric"]
+    score = metrics["models"][metrics["shipped"]]["metrics"][metric]["mean"]
+    labels = f": {', '.join(task['labels'])}" if "labels" in task else ""
+    kind = f"{task['task'].replace('_', ' ')}{labels}"
+    return f"{kind} · {file.name} · {metric} {100 * score:.2f} on {metrics['rows']['test']} test rows"
+
+
+def _read(name: str) -> str:
+    return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,120 @@
+/**
+ * Runs a `.tflite` file of this project in plain JavaScript: no other code, no network. The layout is that of LiteRT's
+ * schema (`schema.fbs`, version 3), where fields and types have their numbers from.
+ */
+
+import { Table } from "./flatbuffer.js";
+import { BOOL, FLOAT16, FLOAT32, INT32, INT4, INT64, INT8, OPERATIONS, real, size, store } from "./operations.js";
+
+export class TFLiteModel {
+  /**
+   * @param {Uint8Array} bytes of the file.
+   * @throws {Error} it is no such file, or holds an operation that is not known here.
+   */
+  constructor(bytes) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    if (bytes.length < 8 || new TextDecoder().decode(bytes.subarray(4, 8)) !== "TFL3") throw new Error("no .tflite file");
+    const model = new Table(view, view.getUint32(0, true));
+    this.bytes = bytes;
+    this.buffers = model.tables(4);
+    this.constants = new Map();
+    const codes = model.tables(1).map((code) => Math.max(code.byte(0), code.int(3)));
+    const graphs = model.tables(2).map((graph) => this.graph(graph, codes));
+    /** Tokens -> the graph for rows of that length, with its tensors' names. */
+    this.signatures = new Map();
+    for (const signature of model.tables(6 + 1)) {
+      const names = (field) => new Map(signature.tables(field).map((each) => [each.text(0), each.int(1)]));
+      const graph = graphs[signature.int(4)];
+      const inputs = names(0);
+      const length = graph.tensors[inputs.get("token_ids")].shape[1];
+      this.signatures.set(length, { graph, inputs, outputs: names(1) });
+    }
+    this.lengths = [...this.signatures.keys()].sort((one, other) => one - other);
+  }
+
+  /**
+   * Answers one row, in the shortest signature that holds it.
+   * @param {{token_ids: number[], segment_ids: number[], padding_mask: number[]}} row without padding.
+   * @returns {{values: Float32Array, shape: number[]}} the output, of which what runs along the tokens has as many as
+   * the signature.
+   * @throws {Error} the row is too long.
+   */
+  run(row) {
+    const tokens = row.token_ids.length;
+    const length = this.lengths.find((each) => tokens <= each);
+    if (!length) throw new Error(`a row must have at most ${this.lengths.at(-1)} tokens, got ${tokens}`);
+    const { graph, inputs, outputs } = this.signatures.get(length);
+    const values = new Map();
+    for (const [name, index] of inputs) values.set(index, Int32Array.from({ length }, (_, place) => row[name][place] ?? 0));
+    for (const { operation, options, ins, outs } of graph.operations) {
+      const given = ins.map((index) => index < 0 ? null : this.tensor(graph, values, index));
+      const wanted = graph.tensors[outs[0]];
+      values.set(outs[0], store(operation(given, wanted, options), wanted));
+    }
+    const [index] = outputs.values();
+    return { values: real(this.tensor(graph, values, index)), shape: graph.tensors[index].shape };
+  }
+
+  graph(graph, codes) {
+    const tensors = graph.tables(0).map((tensor) => {
+      const grid = tensor.table(4);
+      const blocks = grid && grid.byte(4) === 2 ? grid.table(5) : null;
+      return {
+        shape: tensor.ints(0),
+        type: tensor.byte(1),
+        buffer: tensor.int(2),
+        scale: grid ? grid.floats(2) : [],
+        zero: grid ? grid.longs(3) : [],
+        axis: grid ? grid.int(6) : 0,
+        blocks: blocks && { scales: blocks.int(0), size: blocks.int(2) },
+      };
+    });
+    const operations = graph.tables(3).map((each) => {
+      const [name, operation, read] = OPERATIONS[codes[each.int(0)]] ?? [];
+      if (!name) throw new Error(`operation ${codes[each.int(0)]} of LiteRT is not known here`);
+      const table = each.table(4);
+      return { operation, options: read && table ? read(table) : {}, ins: each.ints(1), outs: each.ints(2) };
+    });
+    return { tensors, operations };
+  }
+
+  /** A tensor with its values: of a constant those of the file, read once for all signatures. */
+  tensor(graph, values, index) {
+    const tensor = graph.tensors[index];
+    if (values.has(index)) return { ...tensor, values: values.get(index) };
+    const key = `${tensor.buffer} ${tensor.type} ${tensor.shape}`;
+    if (!this.constants.has(key)) this.constants.set(key, { ...tensor, values: this.constant(tensor) });
+    const constant = this.constants.get(key);
+    if (tensor.blocks && !constant.scales) constant.scales = real(this.tensor(graph, values, tensor.blocks.scales));
+    return constant;
+  }
+
+  constant(tensor) {
+    const buffer = this.buffers[tensor.buffer];
+    const far = buffer.at(1);
+    const start = far && Number(buffer.view.getBigUint64(far, true));
+    // Of a large file, data stands behind the model.
+    const bytes = start > 1 ? this.bytes.subarray(start, start + Number(buffer.view.getBigUint64(buffer.at(2), true))) : buffer.bytes(0);
+    const count = size(tensor.shape);
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const made = (array, read) => array.from({ length: count }, (_, place) => read(place));
+    switch (tensor.type) {
+      case FLOAT32: return made(Float32Array, (place) => view.getFloat32(4 * place, true));
+      case FLOAT16: return made(Float32Array, (place) => half(view.getUint16(2 * place, true)));
+      case INT32: return made(Int32Array, (place) => view.getInt32(4 * place, true));
+      case INT64: return made(Int32Array, (place) => Number(view.getBigInt64(8 * place, true)));
+      case INT8: return made(Int8Array, (place) => view.getInt8(place));
+      case BOOL: return made(Uint8Array, (place) => view.getUint8(place));
+      case INT4: return made(Int8Array, (place) => (view.getUint8(place >> 1) << (place & 1 ? 24 : 28)) >> 28);
+      default: throw new Error(`type ${tensor.type} of LiteRT is not known here`);
+    }
+  }
+}
+
+/** A number of 16 bits (IEEE 754) as one of 64. */
+function half(bits) {
+  const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
+  const sign = bits >> 15 ? -1 : 1;
+  if (exponent === 31) return fraction ? NaN : sign * Infinity;
+  return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction / 1024) : 2 ** -14 * (fraction / 1024));
+}
