@@ -33,8 +33,8 @@ def character_table(lowercase: bool) -> str:
 
     Returns:
         Lines of hexadecimal code points: `dropped FIRST LAST` for what vanishes, `blank FIRST LAST` for what parts
-        words, `replaced CODE CODE ...` for a character and what stands in its place, `syllables FIRST LAST` for those of
-        Hangul, which fall into their letters, and `isolated FIRST LAST` for what is a word by itself once that is done.
+        words, `replaced CODE CODE ...` for a character and what stands in its place, `syllables FIRST LAST` for those
+        of Hangul, which fall into their letters, and `isolated FIRST LAST` for what is then a word by itself.
     """
     dropped = {*_SURROGATES, *itertools.chain(*_PRIVATE)}
     blank, replaced = set(), []

@@ -57,9 +57,8 @@ def write_page(folder: Path, name: str) -> None:
         folder: holds a `.tflite` file, the task's settings, `vocab.txt`, `characters.txt` and `metrics.json`.
         name: of the model.
     """
-    task, metrics, characters = (
-        json.loads((folder / file).read_text(encoding="utf-8")) for file in (TASK_FILE, "metrics.json", CHARACTERS_FILE)
-    )
+    task, metrics = (json.loads((folder / file).read_text(encoding="utf-8")) for file in (TASK_FILE, "metrics.json"))
+    characters = (folder / CHARACTERS_FILE).read_text()
     pieces = (folder / VOCABULARY_FILE).read_text(encoding="utf-8").removesuffix("\n").split("\n")
     file = _model_file(folder)
     fields = {
