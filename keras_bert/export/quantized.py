@@ -78,8 +78,11 @@ def _with_integers(
     granularity = qtyping.QuantGranularity(block)
     if recipe.activations == "all":
         manager.add_static_config(".*", everything, 8, recipe.weight_bits, granularity)
-        # Whoever reads the answers reads numbers.
+        # Whoever reads the answers reads numbers. A sum that is the answer hides places by the mask's constant: in its
+        # range the steps of the logits would be too long.
         manager.add_quantization_config(".*", qtyping.TFLOperationName.OUTPUT, algorithm_key="no_quantize")
+        for name in _output_names(base):
+            manager.add_quantization_config(re.escape(name), qtyping.TFLOperationName.ADD, algorithm_key="no_quantize")
     else:
         manager.add_dynamic_config(".*", everything, recipe.weight_bits, granularity)
     for layer in float_layers:
@@ -93,6 +96,14 @@ def _with_integers(
         quantizer = Quantizer(str(base), manager.get_quantization_recipe())
         ranges = quantizer.calibrate(samples, num_threads=1) if quantizer.need_calibration else None
         return bytes(quantizer.quantize(ranges).quantized_model)
+
+
+def _output_names(file: Path) -> set[str]:
+    """The tensors that a `.tflite` file answers with."""
+    from ai_edge_litert import schema_py_generated as schema
+
+    graphs = schema.ModelT.InitFromPackedBuf(file.read_bytes()).subgraphs
+    return {graph.tensors[index].name.decode() for graph in graphs for index in graph.outputs}
 
 
 def _by_signature(

@@ -1,5 +1,6 @@
 """Files by recipe: the very integers of the grids, and the answers of the rounded model."""
 
+import keras
 import numpy as np
 import pytest
 
@@ -9,7 +10,9 @@ from keras_bert.compress.rounding import Rounding, rounded
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.layers.dense import Dense
+from keras_bert.models.encoder import build_encoder
 from keras_bert.options.quantization import RECIPES
+from keras_bert.tasks.question_answering import build_span_classifier
 from tests.keras_bert.compress import tiny
 
 # Recipe -> the largest difference of a logit from the rounded model in Keras, of logits up to 5.
@@ -143,3 +146,18 @@ def constants_of(file):
         except ValueError:
             continue
     return found
+
+
+def test_the_masks_constant_leaves_answers_their_steps(tmp_path):
+    keras.utils.set_random_seed(0)
+    encoder = build_encoder(tiny.CONFIG, pooler=False)
+    network = build_span_classifier(encoder)
+    rows = tiny.make_rows(8)[0]
+    wanted = network.predict(rows, verbose=0)
+    rounding = Rounding("static_wi8_ai8", QuantizationAware(network, [rows], "static_wi8_ai8").finish())
+    export_quantized(network, tmp_path / "model.tflite", (16,), rounding, rows)
+    found = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)
+    shown = rows["padding_mask"] == 1
+    # Steps of 120 / 255, as with the mask's constant in their range, would leave little of these.
+    assert np.abs(wanted[shown]).max() < 120 / 255
+    assert np.corrcoef(found[shown].ravel(), wanted[shown].ravel())[0, 1] > 0.9

@@ -1,0 +1,52 @@
+"""The table against the tokenizer; `tests/clients/test_tokenizers.py` has those that read it."""
+
+import numpy as np
+import pytest
+
+from keras_bert.clients.characters import character_table
+from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.unicode_rules import normalize
+
+
+def read(table: str) -> dict[str, list[list[int]]]:
+    found: dict[str, list[list[int]]] = {}
+    for line in table.splitlines():
+        kind, *codes = line.split(" ")
+        found.setdefault(kind, []).append([int(code, 16) for code in codes])
+    return found
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_characters_become_what_they_do_here(lowercase: bool) -> None:
+    lines = read(character_table(lowercase))
+    dropped, blank = (
+        {code for first, last in lines[kind] for code in range(first, last + 1)} for kind in ("dropped", "blank")
+    )
+    replaced = {code: "".join(map(chr, codes)) for code, *codes in lines["replaced"]} if lowercase else {}
+    assert set(range(0xD800, 0xE000)) <= dropped, "half a character"
+    codes = [*range(0xD800), *range(0xE000, 0x20000), *range(0xE0000, 0xE0200), *range(0xFFFF0, 0x100010), 0x10FFFF]
+    for code in set(codes) - set(range(0xAC00, 0xD7A4)):
+        text = "" if code in dropped else " " if code in blank else replaced.get(code, chr(code))
+        assert text == normalize(code, lowercase), hex(code)
+    assert ("syllables" in lines) == lowercase
+    assert (normalize(0xAC00, lowercase) != "가") == lowercase
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_words_end_where_they_do_here(lowercase: bool) -> None:
+    ranges = read(character_table(lowercase))["isolated"]
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, "a"], lowercase)
+    edges = {code + step for own in ranges for code in own for step in (-1, 0, 1)}
+    edges = {code for code in edges if len(normalize(code, lowercase)) == 1 and normalize(code, lowercase) != " "}
+    texts = [f"a{chr(code)}a" for code in sorted(edges)]
+    # One unknown word, or one between two that are known.
+    found = np.asarray(tokenizer.tokenize(texts).row_lengths()) == 3
+    wanted = [any(first <= ord(normalize(code, lowercase)) <= last for first, last in ranges) for code in sorted(edges)]
+    assert found.tolist() == wanted
+    assert 100 < sum(wanted) < len(wanted) - 100
+
+
+def test_every_range_is_told_once_and_rises() -> None:
+    for own in read(character_table(True)).values():
+        starts = [codes[0] for codes in own]
+        assert starts == sorted(set(starts))

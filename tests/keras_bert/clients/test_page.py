@@ -1,0 +1,66 @@
+"""How the page is made; `tests/clients/test_page.py` opens it."""
+
+import base64
+import json
+import re
+from pathlib import Path
+
+import pytest
+from ai_edge_litert.schema_py_generated import BuiltinOperator
+
+from keras_bert.clients import page
+from keras_bert.clients.page import page_code, page_obstacle, page_operations, write_characters, write_page
+from tests.keras_bert.clients.tiny_tasks import PIECES, export_folder, make_task
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = export_folder(make_task("classification"), tmp_path_factory.mktemp("exported"))
+    settings = json.loads((folder / "task.json").read_text())
+    settings["labels"][0] = "</script><b>&good"
+    (folder / "task.json").write_text(json.dumps(settings))
+    return folder
+
+
+def test_all_is_in_the_page(exported: Path) -> None:
+    write_characters(exported)
+    assert page_obstacle(exported) == ""
+    write_page(exported, "<reviews>")
+    text = (exported / "index.html").read_text()
+    model = re.search(r'id="model">([^<]*)<', text)
+    about = re.search(r'id="about">([^<]*)<', text)
+    assert model is not None
+    assert about is not None
+    assert base64.b64decode(model[1]) == (exported / "model_float32.tflite").read_bytes()
+    content = json.loads(about[1])
+    assert content["pieces"] == list(PIECES)
+    assert content["task"]["labels"][0] == "</script><b>&good"
+    assert content["characters"] == (exported / "characters.txt").read_text()
+    assert "<title>&lt;reviews&gt;</title>" in text
+    assert "accuracy 93.75 on 32 test rows" in text
+    assert text.count("<script") == text.count("</script>") == 3
+    assert not re.search(r"(src|href)=(?!\"data:)|https?:", text), "nothing from elsewhere"
+
+
+def test_the_scripts_are_one() -> None:
+    assert not re.search(r"^(import|export) ", page_code(), re.MULTILINE)
+    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", page_code(), re.MULTILINE)
+    assert sorted(names) == sorted(set(names))
+
+
+def test_operations_have_their_numbers_from_litert() -> None:
+    code = page_code()
+    for name in page_operations():
+        assert f'  {getattr(BuiltinOperator, name)}: ["{name}"' in code
+
+
+def test_an_obstacle_is_told(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert page_obstacle(tmp_path) == "there is no file for LiteRT"
+    (tmp_path / "model.tflite").write_bytes((exported / "model_float32.tflite").read_bytes())
+    (tmp_path / "tokenizer.json").write_text('{"model": {}}')
+    write_characters(tmp_path)
+    assert page_obstacle(tmp_path) == "the page makes ids of word pieces alone"
+    (tmp_path / "characters.txt").write_text("")
+    known = page_operations()
+    monkeypatch.setattr(page, "page_operations", lambda: known - {"SOFTMAX", "GELU"})
+    assert page_obstacle(tmp_path) == "the page knows no GELU, SOFTMAX"
