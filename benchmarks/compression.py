@@ -44,7 +44,7 @@ CASES = {
         f"{recipe}, {way}": Case(("student", "quantization"), (f'quantization.recipe="{recipe}"', *overrides))
         for recipe in RECIPES
         for way, overrides in (
-            ("trained", ("quantization.epochs=2.0", "quantization.learning_rate=3e-5")),
+            ("trained", ("quantization.epochs=1.0", "quantization.learning_rate=5e-5")),
             ("after training", ("quantization.post_training=true",)),
         )
         if RECIPES[recipe].integers or way == "after training"
