@@ -21,7 +21,7 @@ BACKEND_TESTS := $(addprefix tests/keras_bert/, \
 	compress/test_imitations.py compress/test_students.py interop/test_families.py \
 	interop/test_hugging_face.py test_config.py test_losses.py test_optimizer.py test_presets.py)
 
-.PHONY: help setup run test test-backends test-clients check bench lock clean
+.PHONY: help setup run test test-backends test-clients test-kotlin check bench lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -47,7 +47,7 @@ run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to bl
 	$(BIN)/keras-bert-edge run
 
 test: $(READY) ## the whole test suite but what is marked slow, or needs the runtimes of others
-	$(BIN)/python -m pytest -m "not slow and not clients" --numprocesses $(WORKERS)
+	$(BIN)/python -m pytest -m "not slow and not clients and not web and not kotlin" --numprocesses $(WORKERS)
 
 test-clients: $(READY) $(CLIENTS_READY) ## the files in the runtimes of others, in an environment of their own
 	CLIENTS_PYTHON=$(CLIENTS_VENV)/bin/python $(BIN)/python -m pytest -m clients tests/clients
@@ -56,6 +56,10 @@ $(CLIENTS_READY): requirements-clients.lock
 	$(PYTHON) -m venv --clear $(CLIENTS_VENV)
 	$(CLIENTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	touch $@
+
+test-kotlin: $(READY) ## the tokenizer in Kotlin, against the library's
+	@command -v kotlinc java >/dev/null || { echo "make test-kotlin needs kotlinc and java" >&2; exit 1; }
+	$(BIN)/python -m pytest -m kotlin tests/clients/kotlin
 
 test-backends: $(JAX_READY) ## the tests of all that needs no TensorFlow, on JAX, where TensorFlow is not installed
 	KERAS_BACKEND=jax $(JAX_VENV)/bin/python -m pytest -m "not slow" $(BACKEND_TESTS)

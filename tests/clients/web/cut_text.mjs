@@ -1,0 +1,29 @@
+// Cuts texts with the tokenizer that apps copy.
+//
+//     node cut_text.mjs < GIVEN.json
+//
+// Given are {pieces, characters, texts}; of each text come the pieces: id, first character, behind the last one.
+
+import { text as read } from "node:stream/consumers";
+import { WordPiece } from "../../../keras_bert/clients/wordpiece.js";
+
+const { pieces, characters, texts } = JSON.parse(await read(process.stdin));
+const tokenizer = new WordPiece(pieces, characters);
+
+/** Places in UTF-16 -> places in characters. */
+function countCharacters(text) {
+  const places = new Map();
+  let [place, count] = [0, 0];
+  for (const character of text) {
+    places.set(place, count);
+    place += character.length;
+    count += 1;
+  }
+  return places.set(place, count);
+}
+
+const answers = texts.map((text) => {
+  const places = countCharacters(text);
+  return tokenizer.tokenize(text).map(({ id, start, end }) => [id, places.get(start), places.get(end)]);
+});
+process.stdout.write(JSON.stringify(answers));

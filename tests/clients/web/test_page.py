@@ -1,0 +1,140 @@
+"""The page, and the code in it: what LiteRT and `predict` answer, in JavaScript."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keras_bert.clients.golden import TEXTS, golden_rows
+from keras_bert.clients.page import write_characters, write_page
+from keras_bert.compress.quantize import QuantizationAware
+from keras_bert.compress.rounding import Rounding
+from keras_bert.export.bundle import load_exported
+from keras_bert.export.quantized import export_quantized
+from keras_bert.models.encoder import input_names
+from keras_bert.options.quantization import RECIPES
+from tests.clients.fuzz import PIECES, cut, make_strings
+from tests.clients.web.node import ask
+from tests.keras_bert.clients.tiny_tasks import LENGTHS, SETTINGS, export_folder, make_task
+
+pytestmark = pytest.mark.web
+
+LONG = "Ada Lovelace met a small boat in London, 1999. It was the harbour's. " * 6
+QUESTIONS = ("What met the boat?", "Where was it in 1999?", "")
+FILE = "model_float32.tflite"
+
+
+@pytest.fixture(scope="module", params=SETTINGS)
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = export_folder(make_task(request.param), tmp_path_factory.mktemp(request.param))
+    write_characters(made)
+    write_page(made, request.param)
+    return made
+
+
+def test_numbers_and_answers_are_those_of_golden_rows(folder: Path) -> None:
+    rows = golden_rows(load_exported(folder))
+    for row, found in zip(rows, ask("ask_page.mjs", folder, FILE, given=rows), strict=True):
+        for name in ("token_ids", "segment_ids", "padding_mask"):
+            assert found["row"][name] == row[name]
+        wanted = np.ravel(row["output"])
+        np.testing.assert_allclose(found["output"][: len(wanted)], wanted, atol=2e-6)
+
+
+def test_long_texts_are_read_to_their_end(folder: Path) -> None:
+    task = load_exported(folder)
+    takes_two = task.name == "question_answering"
+    given = [
+        {"text": text, **({"second": LONG} if takes_two else {})} for text in (QUESTIONS if takes_two else (LONG,))
+    ]
+    texts = [row["text"] for row in given]
+    found = [row["answer"] for row in ask("ask_page.mjs", folder, FILE, given=given)]
+    wanted = task.predict(texts, [LONG] * len(texts)) if takes_two else task.predict(texts)
+    assert_same(found, [plain(each) for each in wanted])
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
+
+
+def assert_same(found: Any, wanted: Any) -> None:
+    """What is wanted is found, numbers to 1e-5; more may be."""
+    if isinstance(wanted, dict):
+        for name in found.keys() & wanted.keys():
+            assert_same(found[name], wanted[name])
+    elif isinstance(wanted, list):
+        assert len(found) == len(wanted)
+        for one, other in zip(found, wanted, strict=True):
+            assert_same(one, other)
+    else:
+        assert found == (wanted if isinstance(wanted, str) else pytest.approx(wanted, abs=1e-5))
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_integers_of_every_recipe(recipe: str, tmp_path: Path) -> None:
+    task = make_task("classification")
+    encoded = task.tokenizer.encode(list(TEXTS), max_length=LENGTHS[-1])
+    network = task.network()
+    rows = {name: np.asarray(encoded[name]) for name in input_names(network)}
+    rounding = Rounding(recipe, QuantizationAware(network, [rows], recipe).finish())
+    export_quantized(network, tmp_path / "model.tflite", LENGTHS, rounding, rows)
+    task.save_settings(tmp_path)
+    write_characters(tmp_path)
+    golden = golden_rows(load_exported(tmp_path))
+    found = np.array([row["output"] for row in ask("ask_page.mjs", tmp_path, "model.tflite", given=golden)])
+    wanted = np.array([row["output"] for row in golden])
+    # A value between two steps of a grid goes to the other one here and there, and where all is integer LiteRT looks
+    # functions up in tables.
+    spread = np.ptp(wanted)
+    np.testing.assert_allclose(found, wanted, atol=(0.2 if recipe == "static_wi8_ai8" else 0.01) * spread)
+    assert recipe == "static_wi8_ai8" or np.isclose(found, wanted, atol=1e-4).mean() > 0.9
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_strings_are_cut_as_here(lowercase: bool) -> None:
+    from keras_bert.clients.characters import character_table
+    from keras_bert.tokenizers.tokenizer import Tokenizer
+
+    texts = make_strings(seed=7)
+    given = {"pieces": PIECES, "characters": character_table(lowercase), "texts": texts}
+    wanted = cut(Tokenizer(PIECES, lowercase), texts)
+    found = ask("cut_text.mjs", given=given)
+    different = [text for text, one, other in zip(texts, found, wanted, strict=True) if one != other]
+    assert different == []
+
+
+def test_a_page_answers_without_a_network(folder: Path) -> None:
+    text = "Ada Lovelace met a small boat."
+    given = [{"text": text, "dark": True}, {"text": "What?", "second": text}]
+    seen = ask("open_page.mjs", folder / "index.html", given=given)
+    assert all(each["asked"] == [] and each["errors"] == [] for each in seen)
+    task = load_exported(folder)
+    first, second = (each["answer"] for each in seen)
+    if task.name == "classification":
+        assert first.split()[0] == task.predict([text])[0].label
+        assert second.split()[0] == task.predict(["What?"], [text])[0].label
+    elif task.name == "regression":
+        assert float(first) == pytest.approx(task.predict([text])[0], abs=1e-4)
+    elif task.name == "token_classification":
+        assert [mark.rsplit(" ", 2)[0] for mark in seen[0]["marks"]]
+        assert len(seen[0]["marks"]) == len(task.predict([text])[0])
+    elif task.name == "question_answering":
+        (answer,) = task.predict(["What?"], [text])
+        assert seen[1]["marks"] == ([answer.text] if answer.text else [])
+    else:
+        assert first.count(",") == 31
+        assert second.startswith("cosine")
+
+
+def test_a_long_row_and_no_file_are_refused(tmp_path: Path) -> None:
+    folder = export_folder(make_task("regression"), tmp_path)
+    write_characters(folder)
+    (folder / FILE).write_bytes(b"no model at all")
+    with pytest.raises(AssertionError, match=r"no \.tflite file"):
+        ask("ask_page.mjs", folder, FILE, given=[])
