@@ -20,6 +20,7 @@ from keras_bert.export.tflite import export_tflite
 from keras_bert.folders import LOGITS
 from keras_bert.models.encoder import input_names
 from keras_bert.options.quantization import RECIPES, Recipe
+from keras_bert.tokenizers.tokenizer import Tokenizer
 
 
 def export_quantized(
@@ -30,6 +31,7 @@ def export_quantized(
     rows: Mapping[str, Array] | None = None,
     *,
     output: str = LOGITS,
+    tokenizer: Tokenizer | None = None,
 ) -> None:
     """Writes a model whose weights lie on the grids of a recipe.
 
@@ -43,25 +45,28 @@ def export_quantized(
         rounding: the recipe, and the ranges; None writes a float file.
         rows: inputs of the model (rows, width) that show how far activations reach, where all of them are integers.
         output: the name of the output.
+        tokenizer: see `export_tflite`.
 
     Raises:
-        ValueError: there are no rows where the recipe needs some; see `export_tflite`.
+        ValueError: there are no rows where the recipe needs some, or ids are made in the file; see `export_tflite`.
     """
     if rounding is None:
-        export_tflite(model, path, lengths, output=output)
+        export_tflite(model, path, lengths, output=output, tokenizer=tokenizer)
         return
     recipe = RECIPES[rounding.recipe]
     if not recipe.integers:
-        export_tflite(model, path, lengths, half=True, output=output)
+        export_tflite(model, path, lengths, half=True, output=output, tokenizer=tokenizer)
     elif recipe.activations == "products":
-        export_tflite(model, path, lengths, rounding.ranges, output=output)
+        export_tflite(model, path, lengths, rounding.ranges, output=output, tokenizer=tokenizer)
     else:
+        if recipe.activations == "all" and tokenizer is not None:
+            raise ValueError(f"{rounding.recipe} must be found by rows of ids, and cannot stand behind a tokenizer")
         if recipe.activations == "all" and not (rows and len(rows["padding_mask"])):
             raise ValueError(f"{rounding.recipe} needs rows that show how far activations reach, got none")
         tables = {tap: span for tap, span in rounding.ranges.items() if tap.endswith("token_embedding/output_tap")}
         with tempfile.TemporaryDirectory() as folder:
             base = Path(folder) / "base.tflite"
-            export_tflite(model, base, lengths, tables, output=output)
+            export_tflite(model, base, lengths, tables, output=output, tokenizer=tokenizer)
             samples = {} if rows is None else _by_signature(rows, input_names(model), lengths)
             Path(path).write_bytes(share_vectors(_with_integers(base, recipe, samples, rounding.float_layers)))
 

@@ -12,6 +12,8 @@ from keras_bert.folders import LOGITS
 Array = np.ndarray[Any, Any]
 
 SIGNATURE = "serve_{length}"
+# Of files that make ids of text by themselves: the texts that each takes.
+TEXT_SIGNATURES = {"serve_text": ("text",), "serve_pair": ("text", "second")}
 
 
 class Output(NamedTuple):

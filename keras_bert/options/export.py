@@ -8,6 +8,8 @@ from keras_bert.checks import check
 RuntimeName = Literal["tflite", "onnx", "mediapipe"]
 # Tasks that MediaPipe knows, of single texts.
 MEDIAPIPE_TASKS = ("classification", "embedding")
+# Tasks whose answers have no places in the text.
+TEXT_TASKS = ("classification", "regression", "embedding")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
