@@ -24,6 +24,12 @@ TFLITE_FILE = "model.tflite"
 TFLITE_FLOAT_FILE = "model_float32.tflite"
 ONNX_FILE = "model.onnx"
 MEDIAPIPE_FILE = "model_mediapipe.tflite"
+# For transformers.js, which looks for these names in a folder of Hugging Face's layout: the numbers of a "dtype" each.
+WEB_FOLDER = "transformers_js"
+WEB_FILE = f"{WEB_FOLDER}/onnx/model.onnx"
+WEB_HALF_FILE = f"{WEB_FOLDER}/onnx/model_fp16.onnx"
+WEB_INT8_FILE = f"{WEB_FOLDER}/onnx/model_quantized.onnx"
+WEB_FILES = (WEB_FILE, WEB_HALF_FILE, WEB_INT8_FILE)
 
 
 @contextmanager

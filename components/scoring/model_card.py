@@ -5,7 +5,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_bert.folders import MEDIAPIPE_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.folders import (
+    MEDIAPIPE_FILE,
+    ONNX_FILE,
+    TASK_FILE,
+    TFLITE_FILE,
+    TFLITE_FLOAT_FILE,
+    WEB_FILE,
+    WEB_HALF_FILE,
+    WEB_INT8_FILE,
+)
 
 _ANSWERS = {
     "classification": ("BERT classifier of texts", "`logits`: float32 (batch, {labels}), one for each label"),
@@ -25,6 +34,9 @@ _FILES = {
     TFLITE_FLOAT_FILE: "float32, for LiteRT; signatures for {lengths} tokens",
     ONNX_FILE: "float32, for ONNX Runtime; any batch and any length up to {lengths} tokens",
     MEDIAPIPE_FILE: "weights {weights}; for MediaPipe Tasks, which makes ids of text by itself; {lengths} tokens",
+    WEB_FILE: 'float32, `dtype: "fp32"` of transformers.js; also for Optimum; inputs by the names of transformers',
+    WEB_HALF_FILE: 'weights {weights}; `dtype: "fp16"`',
+    WEB_INT8_FILE: 'weights {weights}; activations {activations}; `dtype: "q8"`',
 }
 
 
