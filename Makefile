@@ -12,6 +12,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-dep
 CLIENTS_VENV := .venv-clients
 CLIENTS_READY := $(CLIENTS_VENV)/.ready
 
+WEB := tests/clients
+WEB_READY := $(WEB)/node_modules/.package-lock.json
+CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+
 JAX_VENV := .venv-jax
 JAX_READY := $(JAX_VENV)/.ready
 
@@ -21,7 +25,7 @@ BACKEND_TESTS := $(addprefix tests/keras_bert/, \
 	compress/test_imitations.py compress/test_students.py interop/test_families.py \
 	interop/test_hugging_face.py test_config.py test_losses.py test_optimizer.py test_presets.py)
 
-.PHONY: help setup run test test-backends test-clients check bench lock clean
+.PHONY: help setup run test test-backends test-clients test-web check bench lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -47,7 +51,7 @@ run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to bl
 	$(BIN)/keras-bert-edge run
 
 test: $(READY) ## the whole test suite but what is marked slow, or needs the runtimes of others
-	$(BIN)/python -m pytest -m "not slow and not clients" --numprocesses $(WORKERS)
+	$(BIN)/python -m pytest -m "not slow and not clients and not web" --numprocesses $(WORKERS)
 
 test-clients: $(READY) $(CLIENTS_READY) ## the files in the runtimes of others, in an environment of their own
 	CLIENTS_PYTHON=$(CLIENTS_VENV)/bin/python $(BIN)/python -m pytest -m clients tests/clients
@@ -55,6 +59,15 @@ test-clients: $(READY) $(CLIENTS_READY) ## the files in the runtimes of others, 
 $(CLIENTS_READY): requirements-clients.lock
 	$(PYTHON) -m venv --clear $(CLIENTS_VENV)
 	$(CLIENTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
+	touch $@
+
+test-web: $(READY) $(WEB_READY) ## the files in node and in a Chromium, with the packages of others: transformers.js and more
+	@test -n "$(CHROMIUM)" || { echo "make test-web needs a Chromium, found none; CHROMIUM=... names one" >&2; exit 1; }
+	CHROMIUM="$(CHROMIUM)" $(BIN)/python -m pytest -m web $(WEB)/web
+
+$(WEB_READY): $(WEB)/package.json $(WEB)/package-lock.json
+	@command -v npm >/dev/null || { echo "make test-web needs node 20 with npm, found none" >&2; exit 1; }
+	cd $(WEB) && npm ci
 	touch $@
 
 test-backends: $(JAX_READY) ## the tests of all that needs no TensorFlow, on JAX, where TensorFlow is not installed
@@ -85,5 +98,5 @@ lock: ## resolve the dependencies anew
 	$(COMPILE) --output-file requirements-clients.lock requirements-clients.in
 
 clean: ## remove the environment and caches, but no artifacts
-	rm -rf $(VENV) $(JAX_VENV) $(CLIENTS_VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(JAX_VENV) $(CLIENTS_VENV) $(WEB)/node_modules build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

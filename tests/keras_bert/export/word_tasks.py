@@ -21,6 +21,8 @@ SETTINGS = {
     "question_answering": {"stride": 4, "max_query_length": 8, "null_threshold": None},
     "embedding": {"pooling": "mean", "normalize": True},
 }
+# Of weights by chance: words count more than places, and grids hold what there is, as in trained models.
+_SCALES = {"token_embedding": 1.0, "classifier/kernel": 1.0, "kernel": 0.1}
 TYPED = ["The", "film", "GREAT", "dull", "plot", "unbelievable", "don't", "2000", "200%", "a-film", "xyzzy", "(s)"]
 ENDS = [".", "!", "?", " ...", ", ", "  ", ""]
 
@@ -45,9 +47,12 @@ def make_task(name: str, *, tokenizer: BaseTokenizer | None = None, num_segments
     task = TASKS[name].build(encoder, tokenizer, max_length=LENGTH, **SETTINGS[name])
     chance = np.random.default_rng(0)
     for weight in task.model.trainable_weights:
-        # As trained ones: attention looks at several tokens, and grids hold what there is.
-        scale = 0.2 if "kernel" in weight.path or "embeddings" in weight.path else 0.1
+        scale = next((scale for part, scale in _SCALES.items() if part in weight.path), 0.1)
         weight.assign(("gamma" in weight.path) + chance.normal(scale=scale, size=weight.shape))
+    if name == "classification":
+        # No label is that of all texts.
+        bias = task.model.get_layer("classifier").bias
+        bias.assign(bias - np.mean(list(task.outputs(make_texts(32, 8))), axis=0))
     return task
 
 
