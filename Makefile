@@ -12,6 +12,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-dep
 CLIENTS_VENV := .venv-clients
 CLIENTS_READY := $(CLIENTS_VENV)/.ready
 
+WEB := tests/clients
+WEB_READY := $(WEB)/node_modules/.package-lock.json
+CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+
 JAX_VENV := .venv-jax
 JAX_READY := $(JAX_VENV)/.ready
 
@@ -21,7 +25,7 @@ BACKEND_TESTS := $(addprefix tests/keras_bert/, \
 	compress/test_imitations.py compress/test_students.py interop/test_families.py \
 	interop/test_hugging_face.py test_config.py test_losses.py test_optimizer.py test_presets.py)
 
-.PHONY: help setup run test test-backends test-clients test-kotlin check bench lock clean
+.PHONY: help setup run test test-backends test-clients test-web test-kotlin check bench lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -61,6 +65,15 @@ test-kotlin: $(READY) ## the tokenizer in Kotlin, against the library's
 	@command -v kotlinc java >/dev/null || { echo "make test-kotlin needs kotlinc and java" >&2; exit 1; }
 	$(BIN)/python -m pytest -m kotlin tests/clients/kotlin
 
+test-web: $(READY) $(WEB_READY) ## the files in node and in a Chromium, with the packages of others: transformers.js and more
+	@test -n "$(CHROMIUM)" || { echo "make test-web needs a Chromium, found none; CHROMIUM=... names one" >&2; exit 1; }
+	CHROMIUM="$(CHROMIUM)" $(BIN)/python -m pytest -m web $(WEB)/web
+
+$(WEB_READY): $(WEB)/package.json $(WEB)/package-lock.json
+	@command -v npm >/dev/null || { echo "make test-web needs node 20 with npm, found none" >&2; exit 1; }
+	cd $(WEB) && npm ci
+	touch $@
+
 test-backends: $(JAX_READY) ## the tests of all that needs no TensorFlow, on JAX, where TensorFlow is not installed
 	KERAS_BACKEND=jax $(JAX_VENV)/bin/python -m pytest -m "not slow" $(BACKEND_TESTS)
 
@@ -89,5 +102,5 @@ lock: ## resolve the dependencies anew
 	$(COMPILE) --output-file requirements-clients.lock requirements-clients.in
 
 clean: ## remove the environment and caches, but no artifacts
-	rm -rf $(VENV) $(JAX_VENV) $(CLIENTS_VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(JAX_VENV) $(CLIENTS_VENV) $(WEB)/node_modules build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

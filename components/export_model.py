@@ -23,6 +23,10 @@ from keras_bert.folders import (
     ONNX_FILE,
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
+    WEB_FILES,
+    WEB_FOLDER,
+    WEB_HALF_FILE,
+    WEB_INT8_FILE,
 )
 from keras_bert.options.export import Export
 from keras_bert.options.quantization import RECIPES
@@ -58,9 +62,18 @@ _ROUNDED = {
     "float16": {"weights": "float16", "activations": "float32"},
 }
 _FLOAT = {"weights": "float32"}
+_WEB: dict[str, dict[str, str]] = {
+    **dict.fromkeys(WEB_FILES, _FLOAT),
+    WEB_HALF_FILE: _ROUNDED["float16"],
+    WEB_INT8_FILE: {
+        "weights": "int8, symmetric, seven bits, one scale a unit; tables uint8, one scale",
+        "activations": _DYNAMIC,
+    },
+}
 # What writes a file, whose versions are told in it.
 _TFLITE_WRITERS = ("keras", "tensorflow", "ai-edge-quantizer")
 _ONNX_WRITERS = ("keras", "tensorflow", "tf2onnx", "onnx")
+_WEB_WRITERS = (*_ONNX_WRITERS, "onnxruntime")
 
 
 @component(libraries=LIBRARIES)
@@ -74,7 +87,8 @@ def export_model(
 ) -> None:
     """Writes a model's files for other runtimes, and compares each with the model.
 
-    `model.onnx` is for ONNX Runtime, `model_mediapipe.tflite` for MediaPipe Tasks, the others are for LiteRT.
+    `model.onnx` is for ONNX Runtime, `model_mediapipe.tflite` for MediaPipe Tasks, the folder `transformers_js` for
+    transformers.js and Optimum, the others are for LiteRT.
     A model that was rounded gives a `model.tflite` by its recipe; of one that was not there is `model_float32.tflite`
     alone.
 
@@ -106,7 +120,8 @@ def export_model(
     task.save_settings(edge.path)
     if examples.file(LABELS_FILE).is_file():
         shutil.copyfile(examples.file(LABELS_FILE), edge.file(LABELS_FILE))
-    for name in recipe:
+    # Those of the web have them in their folder, in the form that is read there, and are fetched by every visitor.
+    for name in recipe.keys() - set(WEB_FILES):
         attach_companions(task, edge.file(name))
     compared = _read_rows(examples, "validation", rows)
     measured = _compare(task, rounding, compared, edge, list(recipe), int8_agreement)
@@ -134,6 +149,7 @@ def _write(
         return edge.file(name)
 
     total = len(export.runtimes) + ("tflite" in export.runtimes and rounding is not None)
+    total += (len(WEB_FILES) - 1) * ("transformers_js" in export.runtimes)
     # Training rows, where a recipe has no ranges without them.
     rows = None if rounding is None or RECIPES[rounding.recipe].activations != "all" else read_rows()
     rounded = _FLOAT if rounding is None else {"recipe": rounding.recipe, **_ROUNDED[rounding.recipe]}
@@ -158,6 +174,13 @@ def _write(
         export_mediapipe(task, tell(MEDIAPIPE_FILE), rounding, rows)
         longest = [task.max_length]
         recipe[MEDIAPIPE_FILE] = {**rounded, "lengths": longest, "libraries": _versions(_TFLITE_WRITERS)}
+    if "transformers_js" in export.runtimes:
+        from keras_bert.export.transformers_js import export_transformers_js
+
+        report_progress(len(recipe), 2 * total, f"writing {WEB_FOLDER}")
+        export_transformers_js(task, edge.path, export.opset)
+        made = {"opset": export.opset, "lengths": [task.max_length], "libraries": _versions(_WEB_WRITERS)}
+        recipe |= {name: {**numbers, **made} for name, numbers in _WEB.items()}
     return recipe
 
 
@@ -192,7 +215,7 @@ def _compare(
 
     from keras_bert.compress.rounding import rounded
     from keras_bert.export.bundle import open_file
-    from keras_bert.export.check import FLOAT32_TOLERANCE, check_agreement, check_parity, lint_tflite
+    from keras_bert.export.check import UNTRAINED_AGREEMENT, check_agreement, check_parity, lint_tflite, tolerance_of
     from keras_bert.export.reference import predict_as_padded
 
     network, mask = task.network(), features["padding_mask"]
@@ -220,8 +243,13 @@ def _compare(
                 "agreement_with_float_model": float(task.agreement(reference, outputs, mask).mean()),
                 "agreement_of_rounded_and_float_model": kept,
             }
+        elif name == WEB_INT8_FILE:
+            # Keras has no twin of its grids.
+            agreed = check_agreement(name, task.agreement(reference, outputs, mask), outputs, UNTRAINED_AGREEMENT)
+            own = {"agreement_with_float_model": agreed}
         else:
-            difference = check_parity(name, reference, outputs, FLOAT32_TOLERANCE, mask)
+            tolerance = tolerance_of(reference, mask, half=name == WEB_HALF_FILE)
+            difference = check_parity(name, reference, outputs, tolerance, mask)
             own = {"largest_difference": float(f"{difference:.1e}")}
         measured[name] = {**own, "bytes": edge.file(name).stat().st_size, "rows_compared": len(mask)}
         if name.endswith(".tflite"):

@@ -15,7 +15,7 @@ from components.artifacts.edge_model import EdgeModel
 from components.artifacts.evaluation import Evaluation
 from components.artifacts.pushed import Pushed
 from components.artifacts.task_examples import TaskExamples
-from components.dsl.artifact import content_digest, holds_files, sync
+from components.dsl.artifact import content_digest, holds_files, list_files, sync
 from components.dsl.component import component
 from components.dsl.errors import Refusal
 from components.dsl.signature import Input, Output
@@ -31,6 +31,7 @@ from keras_bert.folders import (
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
     TOKENIZER_FILES,
+    WEB_FOLDER,
 )
 
 MODEL_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE, MEDIAPIPE_FILE)
@@ -79,6 +80,7 @@ def push(
     made_of = {name: artifact.fingerprint() for name, artifact in origin.items() if artifact is not None}
     with _staged(target) as staging:
         for file in choose_files(edge):
+            (staging / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(edge.file(file), staging / file)
         shutil.copyfile(evaluation.file("metrics.json"), staging / "metrics.json")
         (staging / "origin.json").write_text(json.dumps(made_of, indent=1) + "\n")
@@ -87,7 +89,7 @@ def push(
         if not page_obstacle(staging):
             write_page(staging, name)
         # Not of the card: it is for people, who may add to it.
-        digests = {path.name: content_digest(path) for path in sorted(staging.iterdir())}
+        digests = {name: content_digest(staging / name) for name in list_files(staging)}
         version = newest_version(target, digests) or place_version(staging, target, name)
     content = {"path": str(target / str(version)), "version": version, "files": digests}
     pushed.file("pushed.json").write_text(json.dumps(content, indent=1) + "\n")
@@ -95,11 +97,12 @@ def push(
 
 
 def choose_files(edge: EdgeModel) -> list[str]:
-    """The exported files to push."""
+    """The exported files to push, relative to the artifact."""
     names = [name for name in OPTIONAL_FILES if edge.file(name).is_file()]
     if TFLITE_FILE in names and TFLITE_FLOAT_FILE in names:
         names.remove(TFLITE_FLOAT_FILE)
-    return [*names, *ALWAYS_FILES]
+    web = [f"{WEB_FOLDER}/{name}" for name in list_files(edge.file(WEB_FOLDER))]
+    return [*names, *ALWAYS_FILES, *web]
 
 
 def newest_version(folder: Path, digests: Mapping[str, str]) -> int | None:
@@ -152,7 +155,7 @@ def _staged(folder: Path) -> Iterator[Path]:
 def _claim(staging: Path, folder: Path, name: str, version: int) -> bool:
     """Makes a staged folder the version of this number; False if there is something of that name already."""
     write_model_card(staging, name, version)
-    for path in (*staging.iterdir(), staging):
+    for path in (*staging.rglob("*"), staging):
         sync(path)
     try:
         # Never replaces a version: only an empty folder would make way.

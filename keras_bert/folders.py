@@ -28,6 +28,12 @@ MEDIAPIPE_FILE = "model_mediapipe.tflite"
 GOLDEN_FILE = "golden.json"
 CHARACTERS_FILE = "characters.txt"
 PAGE_FILE = "index.html"
+# For transformers.js, which looks for these names in a folder of Hugging Face's layout: the numbers of a "dtype" each.
+WEB_FOLDER = "transformers_js"
+WEB_FILE = f"{WEB_FOLDER}/onnx/model.onnx"
+WEB_HALF_FILE = f"{WEB_FOLDER}/onnx/model_fp16.onnx"
+WEB_INT8_FILE = f"{WEB_FOLDER}/onnx/model_quantized.onnx"
+WEB_FILES = (WEB_FILE, WEB_HALF_FILE, WEB_INT8_FILE)
 
 
 @contextmanager

@@ -25,6 +25,11 @@ def content_digest(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def list_files(folder: Path) -> list[str]:
+    """All files in a folder and in those below it, relative, sorted; none where there is no such folder."""
+    return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+
+
 def holds_files(folder: Path, digests: Mapping[str, str]) -> bool:
     """Whether a folder holds files of these names with these digests; what else it holds does not matter."""
     try:
@@ -120,8 +125,7 @@ class Artifact:
 
     def _names(self) -> list[str]:
         """All files but the manifest, relative, sorted."""
-        files = (file for file in self.path.rglob("*") if file.is_file() and file != self.file(MANIFEST))
-        return sorted(file.relative_to(self.path).as_posix() for file in files)
+        return [name for name in list_files(self.path) if name != MANIFEST]
 
     def _digest(self, names: list[str]) -> str:
         digest = hashlib.sha256(f"{type(self).__name__}/{self.format_version}".encode())

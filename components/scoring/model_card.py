@@ -13,6 +13,9 @@ from keras_bert.folders import (
     TASK_FILE,
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
+    WEB_FILE,
+    WEB_HALF_FILE,
+    WEB_INT8_FILE,
 )
 
 _ANSWERS = {
@@ -33,6 +36,9 @@ _FILES = {
     TFLITE_FLOAT_FILE: "float32, for LiteRT; signatures for {lengths} tokens",
     ONNX_FILE: "float32, for ONNX Runtime; any batch and any length up to {lengths} tokens",
     MEDIAPIPE_FILE: "weights {weights}; for MediaPipe Tasks, which makes ids of text by itself; {lengths} tokens",
+    WEB_FILE: 'float32, `dtype: "fp32"` of transformers.js; also for Optimum; inputs by the names of transformers',
+    WEB_HALF_FILE: 'weights {weights}; `dtype: "fp16"`',
+    WEB_INT8_FILE: 'weights {weights}; activations {activations}; `dtype: "q8"`',
 }
 # What is not always there.
 EXTRAS = {

@@ -11,10 +11,28 @@ Array = np.ndarray[Any, Any]
 
 # Float32 sums in another order: 1e-6 measured on logits of up to 10.
 FLOAT32_TOLERANCE = 1e-4
+# Float16 has 11 bits, and each sum rounds anew: of the largest output.
+FLOAT16_SHARE = 0.02
+# Of the answers, what a file must keep for whose grids no model was trained or chosen.
+UNTRAINED_AGREEMENT = 0.95
 
 
 class ParityError(AssertionError):
     """An exported model answers otherwise than the model it was made from."""
+
+
+def tolerance_of(reference: Array, padding_mask: Array, *, half: bool) -> float:
+    """The largest absolute difference that a file's outputs may have.
+
+    Args:
+        reference: (rows, ...), what the model answers.
+        padding_mask: (rows, length), where outputs run along the tokens: what stands at padding does not count.
+        half: whether the file computes in float16; else in float32.
+    """
+    if not half:
+        return FLOAT32_TOLERANCE
+    counted = reference[padding_mask == 1] if reference.ndim == 3 else reference
+    return FLOAT16_SHARE * float(np.abs(counted).max())
 
 
 def check_parity(

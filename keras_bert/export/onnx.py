@@ -2,14 +2,18 @@
 
 import copy
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
 
 from keras_bert.folders import LOGITS
 from keras_bert.models.encoder import input_names
+
+if TYPE_CHECKING:
+    import onnx
 
 # The newest operator set that tf2onnx writes.
 OPSET = 18
@@ -27,23 +31,41 @@ def export_onnx(model: keras.Model, path: str | os.PathLike[str], *, output: str
         output: the name of the output.
         opset: the version of ONNX' operator set.
     """
+    inputs = dict.fromkeys(input_names(model), tf.int32)
+    write_onnx(make_onnx(lambda values: {output: model(values, training=False)}, inputs, opset), path)
+
+
+def make_onnx(
+    serve: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]], inputs: Mapping[str, tf.DType], opset: int
+) -> "onnx.ModelProto":
+    """The graph of a function, checked by ONNX' own checker; equal functions give equal graphs.
+
+    Args:
+        serve: inputs by name (batch, length) -> outputs by name.
+        inputs: name -> type.
+        opset: the version of ONNX' operator set.
+    """
     import onnx
     import tf2onnx
 
-    names = input_names(model)
-    signature = [tf.TensorSpec((None, None), tf.int32, name=name) for name in names]
+    signature = [tf.TensorSpec((None, None), kind, name=name) for name, kind in inputs.items()]
 
     @tf.function(input_signature=signature, autograph=False)
-    def serve(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {output: model(dict(zip(names, inputs, strict=True)), training=False)}
+    def traced(*values: tf.Tensor) -> dict[str, tf.Tensor]:
+        return serve(dict(zip(inputs, values, strict=True)))
 
-    proto, _ = tf2onnx.convert.from_function(serve, input_signature=signature, opset=opset)
-    _make_canonical(proto.graph)
+    proto, _ = tf2onnx.convert.from_function(traced, input_signature=signature, opset=opset)
+    make_canonical(proto.graph)
     onnx.checker.check_model(proto)
-    Path(path).write_bytes(proto.SerializeToString(deterministic=True))
+    return proto
 
 
-def _make_canonical(graph: Any) -> None:
+def write_onnx(model: "onnx.ModelProto", path: str | os.PathLike[str]) -> None:
+    """Writes a graph as `.onnx`; equal graphs give equal bytes."""
+    Path(path).write_bytes(model.SerializeToString(deterministic=True))
+
+
+def make_canonical(graph: Any) -> None:
     """Puts nodes and weights into the order of their use and numbers them: tf2onnx leaves order and names to chance."""
     _number(graph, {value.name: value.name for value in (*graph.input, *graph.output)}, "")
     for value in (*graph.input, *graph.output):

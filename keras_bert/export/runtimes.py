@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_bert.export.transformers_names import OURS, our_outputs
 from keras_bert.folders import LOGITS
 
 Array = np.ndarray[Any, Any]
@@ -108,7 +109,7 @@ class OnnxModel:
     """An `.onnx` file in ONNX Runtime; in a task it stands in the place of a Keras model.
 
     Args:
-        path: what `export_onnx` wrote.
+        path: what `export_onnx` wrote, or a file by transformers' names, as `export_transformers_js` writes.
         max_length: the most tokens of a row: the file's positions.
         num_threads: threads of one inference.
 
@@ -132,10 +133,14 @@ class OnnxModel:
         except Exception as error:
             # The runtime's own errors have no kind in common.
             raise ValueError(f"{path} must be an .onnx file: {error}") from error
-        self._inputs = [given.name for given in self._session.get_inputs()]
+        self._inputs = {
+            OURS.get(given.name, given.name): (given.name, np.int64 if "int64" in given.type else np.int32)
+            for given in self._session.get_inputs()
+        }
         self._names = [output.name for output in self._session.get_outputs()]
         self.max_length = max_length
-        self.output = _for_task({output.name: Output(tuple(output.shape)) for output in self._session.get_outputs()})
+        outputs = {output.name: Output(tuple(output.shape)) for output in self._session.get_outputs()}
+        self.output = _for_task(our_outputs(outputs, lambda start, _: Output((*start.shape, 2))))
 
     def predict_on_batch(self, batch: Mapping[str, Array]) -> Any:
         """The outputs for a batch of inputs by name, of which it takes its own, as a Keras model gives them."""
@@ -143,8 +148,9 @@ class OnnxModel:
 
     def __call__(self, **inputs: Array) -> Any:
         """As `TFLiteModel`; an output that runs along the tokens has a value for padding, too."""
-        numbers = {name: np.asarray(values, np.int32) for name, values in inputs.items()}
-        return _for_task(dict(zip(self._names, self._session.run(self._names, numbers), strict=True)))
+        given = {self._inputs[name][0]: np.asarray(values, self._inputs[name][1]) for name, values in inputs.items()}
+        outputs = dict(zip(self._names, self._session.run(self._names, given), strict=True))
+        return _for_task(our_outputs(outputs, lambda start, end: np.stack([start, end], axis=-1)))
 
 
 _LENGTH = re.compile(SIGNATURE.format(length=r"(\d+)"))

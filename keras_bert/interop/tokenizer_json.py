@@ -1,6 +1,6 @@
 """`tokenizer.json` of Hugging Face tokenizers: its vocabulary, and what of it `Tokenizer` does not do."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ SPECIAL_TOKENS = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
+# Of an added token that no text is changed for, and no answer shows.
+SPECIAL_FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
 # What `Tokenizer` always does; also what these keys mean when they are absent.
 _NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
 _MODEL = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
@@ -60,6 +62,29 @@ def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
     pieces = _in_order(path, tokenizer["model"].get("vocab"))
     _check_post_processor(path, tokenizer.get("post_processor"), pieces)
     return pieces
+
+
+def write_tokenizer(pieces: Sequence[str], *, lowercase: bool) -> dict[str, Any]:
+    """The content of a `tokenizer.json` that gives the ids of `Tokenizer`; `read_tokenizer` reads it.
+
+    Args:
+        pieces: by their ids, with `SPECIAL_TOKENS`.
+        lowercase: whether text is lowercased and stripped of its accents.
+    """
+    ids = {piece: number for number, piece in enumerate(pieces)}
+    special = sorted(SPECIAL_TOKENS.values(), key=ids.__getitem__)
+    around = {token: {"id": token, "ids": [ids[token]], "tokens": [token]} for token in ("[CLS]", "[SEP]")}
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [{"id": ids[token], "content": token, **SPECIAL_FLAGS} for token in special],
+        "normalizer": {**_NORMALIZER, "strip_accents": None, "lowercase": lowercase},
+        "pre_tokenizer": {"type": _PRE_TOKENIZER},
+        "post_processor": {"type": "TemplateProcessing", **_TEMPLATES, "special_tokens": around},
+        "decoder": {"type": "WordPiece", "prefix": _MODEL["continuing_subword_prefix"], "cleanup": True},
+        "model": {**_MODEL, "vocab": ids},
+    }
 
 
 def check_added(path: Path, field: str, tokens: list[Any]) -> None:

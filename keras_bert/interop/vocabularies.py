@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from keras_bert.folders import TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.interop.configs import check_only, read_json, read_length, write_json
-from keras_bert.interop.tokenizer_json import SPECIAL_TOKENS, check_added, content_of, read_tokenizer
+from keras_bert.interop.tokenizer_json import SPECIAL_FLAGS, SPECIAL_TOKENS, check_added, content_of, read_tokenizer
 from keras_bert.options.vocabulary import MODELS
 
 SETTINGS_FILE = "tokenizer_config.json"
@@ -54,8 +54,7 @@ def fill_up(content: Mapping[str, Any], pieces: Sequence[str], rows: int) -> dic
     """
     held = set(pieces)
     names = (name for name in (f"[unused{number}]" for number in itertools.count()) if name not in held)
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    spare = [{"id": number, "content": next(names), **flags} for number in range(len(pieces), rows)]
+    spare = [{"id": number, "content": next(names), **SPECIAL_FLAGS} for number in range(len(pieces), rows)]
     return {**content, "added_tokens": [*(content.get("added_tokens") or []), *spare]}
 
 
@@ -119,6 +118,11 @@ def read_vocabulary(folder: Path) -> Vocabulary:
 def write_vocabulary(folder: Path, vocabulary: Vocabulary) -> None:
     """Writes `vocab.txt` and `tokenizer_config.json`."""
     write_pieces(folder / VOCABULARY_FILE, vocabulary.pieces)
+    write_settings(folder, vocabulary)
+
+
+def write_settings(folder: Path, vocabulary: Vocabulary) -> None:
+    """Writes `tokenizer_config.json`."""
     settings = {
         **SPECIAL_TOKENS,
         "tokenizer_class": "BertTokenizer",

@@ -5,11 +5,13 @@ from typing import Literal, get_args
 
 from keras_bert.checks import check
 
-RuntimeName = Literal["tflite", "onnx", "mediapipe"]
+RuntimeName = Literal["tflite", "onnx", "mediapipe", "transformers_js"]
 # Tasks that MediaPipe knows, of single texts.
 MEDIAPIPE_TASKS = ("classification", "embedding")
 # Tasks whose answers have no places in the text.
 TEXT_TASKS = ("classification", "regression", "embedding")
+# A runtime whose files nothing scores -> the one whose figures stand for them.
+_MEASURED_BY = {"mediapipe": "tflite", "transformers_js": "onnx"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -19,7 +21,8 @@ class Export:
     Attributes:
         lengths: tokens of the signatures of a `.tflite` file; a text runs in the shortest that holds it. The longest
             input of the model is added, a length above it left out.
-        runtimes: `tflite` for LiteRT, `onnx` for ONNX Runtime, `mediapipe` for MediaPipe Tasks.
+        runtimes: `tflite` for LiteRT, `onnx` for ONNX Runtime, `mediapipe` for MediaPipe Tasks,
+            `transformers_js` for transformers.js and Optimum, a folder.
         opset: the version of ONNX' operator set.
     """
 
@@ -39,8 +42,9 @@ class Export:
             f"be of {known}",
             list(self.runtimes),
         )
-        measured = "mediapipe" not in self.runtimes or "tflite" in self.runtimes
-        check("Export", "runtimes", measured, "hold 'tflite' beside 'mediapipe'", list(self.runtimes))
+        for name, other in _MEASURED_BY.items():
+            measured = name not in self.runtimes or other in self.runtimes
+            check("Export", "runtimes", measured, f"hold {other!r} beside {name!r}", list(self.runtimes))
         # tf2onnx 1.17 writes 14 to 18; older ones lack operations that the model needs.
         check("Export", "opset", 14 <= self.opset <= 18, "be between 14 and 18", self.opset)
 

@@ -69,7 +69,7 @@ def examples(tmp_path_factory):
 @pytest.fixture(scope="module")
 def edge(student, examples, tmp_path_factory):
     edge = EdgeModel(tmp_path_factory.mktemp("edge"))
-    runtimes = ("tflite", "onnx", "mediapipe")
+    runtimes = ("tflite", "onnx", "mediapipe", "transformers_js")
     export_model(model=student, examples=examples, edge=edge, export=Export(lengths=(8, 64), runtimes=runtimes))
     return edge
 
@@ -77,7 +77,10 @@ def edge(student, examples, tmp_path_factory):
 def test_the_artifact_holds_all_that_a_device_needs(edge, student):
     models = {"model.tflite", "model_float32.tflite", "model.onnx", "model_mediapipe.tflite"}
     wanted = {*models, "vocab.txt", "tokenizer.json", "labels.json", "task.json"}
-    assert {file.name for file in edge.path.iterdir()} == wanted | {"recipe.json", "manifest.json"}
+    web = {"config.json", "tokenizer.json", "tokenizer_config.json", "onnx"}
+    names = {file.name for file in edge.path.iterdir()}
+    assert names == wanted | {"recipe.json", "manifest.json", "transformers_js"}
+    assert {file.name for file in edge.file("transformers_js").iterdir()} == web
     for name in models:
         held = attached(edge.file(name))
         for companion in wanted - models - {"labels.json"}:
@@ -97,6 +100,20 @@ def test_the_recipe_says_what_was_done_and_measured(edge):
     assert recipe["model.onnx"]["libraries"].keys() == {"keras", "tensorflow", "tf2onnx", "onnx"}
     assert recipe["model_float32.tflite"]["rows_compared"] == 64
     assert recipe["model.onnx"]["bytes"] == edge.file("model.onnx").stat().st_size
+
+
+def test_the_recipe_says_how_near_the_files_for_the_web_are(edge):
+    recipe = json.loads(edge.file("recipe.json").read_text())
+    found = {name.removeprefix("transformers_js/onnx/"): entry for name, entry in recipe.items() if "/" in name}
+    assert found.keys() == {"model.onnx", "model_fp16.onnx", "model_quantized.onnx"}
+    assert found["model.onnx"]["largest_difference"] <= 1e-5 < found["model_fp16.onnx"]["largest_difference"] < 0.1
+    assert found["model_quantized.onnx"]["agreement_with_float_model"] >= 0.95
+    assert [found[name]["weights"].split(",")[0] for name in sorted(found)] == ["float32", "float16", "int8"]
+    for name, entry in found.items():
+        assert entry["bytes"] == edge.file(f"transformers_js/onnx/{name}").stat().st_size
+        assert entry["rows_compared"] == 64
+        assert entry["libraries"].keys() == {"keras", "tensorflow", "tf2onnx", "onnx", "onnxruntime"}
+        assert "vocab.txt" not in attached(edge.file(f"transformers_js/onnx/{name}")), "each visitor fetches it"
 
 
 def test_a_file_that_says_something_else_is_not_published(float_model, examples, tmp_path, monkeypatch):

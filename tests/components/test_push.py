@@ -24,8 +24,8 @@ EDGE_FILES = ("model.tflite", "model.onnx", "labels.json", *ALWAYS_FILES)
 
 
 def seal(artifact: Artifact, files: dict[str, str]) -> Artifact:
-    artifact.path.mkdir(parents=True)
     for name, text in files.items():
+        artifact.file(name).parent.mkdir(parents=True, exist_ok=True)
         is_onnx = name.endswith(".onnx")
         content = onnx.ModelProto(producer_name=text).SerializeToString() if is_onnx else text.encode()
         artifact.file(name).write_bytes(content)
@@ -120,6 +120,35 @@ def test_each_file_says_what_was_measured_of_it_and_what_it_comes_from(tmp_path:
         "evaluation": Evaluation(tmp_path / "evaluation-1").fingerprint(),
         "examples": TaskExamples(tmp_path / "examples-1").fingerprint(),
     }
+
+
+WEB = ("transformers_js/config.json", "transformers_js/onnx/model.onnx", "transformers_js/1_Pooling/config.json")
+
+
+def web_model(path: Path) -> Artifact:
+    """With a folder for the web, whose files go along whatever they are."""
+    settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "tokenizer.json": ""}
+    files = {"model.onnx": "float", "recipe.json": '{"model.onnx": {"lengths": [8]}}', **settings}
+    return seal(EdgeModel(path), {**files, **dict.fromkeys(WEB, "web")})
+
+
+def test_a_folder_is_pushed_with_all_that_is_in_it(tmp_path: Path) -> None:
+    edge = web_model(tmp_path / "a")
+    assert push_once(tmp_path, 1, edge) == push_once(tmp_path, 2, edge) == 1
+    version = tmp_path / "models" / "1"
+    for name in WEB:
+        assert (version / name).read_bytes() == edge.file(name).read_bytes()
+    digests = json.loads((tmp_path / "pushed-1" / "pushed.json").read_text())["files"]
+    assert set(WEB) < digests.keys()
+
+
+@pytest.mark.parametrize("name", WEB)
+def test_a_folder_that_was_spoilt_is_not_taken_for_the_model(tmp_path: Path, name: str) -> None:
+    edge = web_model(tmp_path / "a")
+    push_once(tmp_path, 1, edge)
+    (tmp_path / "models" / "1" / name).write_text("another")
+    assert not Pushed(tmp_path / "pushed-1").is_intact()
+    assert push_once(tmp_path, 2, edge) == 2
 
 
 def test_the_same_model_is_not_copied_twice(tmp_path: Path) -> None:

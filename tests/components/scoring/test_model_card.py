@@ -60,6 +60,20 @@ def test_of_two_files_for_one_runtime_the_card_has_the_one_that_is_pushed() -> N
     assert "onnx" not in card
 
 
+def test_the_files_for_the_web_are_told_apart_by_what_asks_for_them() -> None:
+    web = {
+        "transformers_js/onnx/model.onnx": {"lengths": [64], "weights": "float32"},
+        "transformers_js/onnx/model_fp16.onnx": {"lengths": [64], "weights": "float16"},
+        "transformers_js/onnx/model_quantized.onnx": {"lengths": [64], "weights": "int8", "activations": "by rows"},
+    }
+    card = render_model_card("reviews", 3, metrics(), TASK, RECIPE | web)
+    assert '- `transformers_js/onnx/model.onnx`: float32, `dtype: "fp32"` of transformers.js' in card
+    assert '- `transformers_js/onnx/model_fp16.onnx`: weights float16; `dtype: "fp16"`\n' in card
+    quantized = 'weights int8; activations by rows; `dtype: "q8"`'
+    assert f"- `transformers_js/onnx/model_quantized.onnx`: {quantized}\n" in card
+    assert "transformers_js" not in render_model_card("reviews", 3, metrics(), TASK, RECIPE)
+
+
 def test_seeds_have_a_mean_and_a_deviation() -> None:
     found = metrics()
     found["models"]["tflite int8"]["metrics"] = {name: value(0.7, 0.8, sd=0.0707) for name in ("accuracy", "macro_f1")}

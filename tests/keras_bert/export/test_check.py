@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.export.check import ParityError, check_agreement, check_parity, lint_tflite
+from keras_bert.export.check import ParityError, check_agreement, check_parity, lint_tflite, tolerance_of
 
 REFERENCE = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.4]], np.float32)
 
@@ -99,3 +99,11 @@ def test_operations_that_are_not_built_in_are_refused(tmp_path):
     (tmp_path / "flex.tflite").write_bytes(converter.convert())
     with pytest.raises(ParityError, match="must hold built-in operations only, got FlexMatrixDeterminant"):
         lint_tflite(tmp_path / "flex.tflite")
+
+
+def test_float16_may_differ_by_a_share_of_the_largest_output_that_counts():
+    assert tolerance_of(REFERENCE, MASK, half=False) == 1e-4
+    assert tolerance_of(-REFERENCE, np.ones((3, 1)), half=True) == pytest.approx(0.02 * 3)
+    tags = TAGS.copy()
+    tags[0, 2] = -1e9  # padding
+    assert tolerance_of(tags, MASK, half=True) == pytest.approx(0.02 * 7)

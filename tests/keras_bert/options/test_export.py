@@ -3,21 +3,30 @@ import pytest
 from keras_bert.options.export import Export
 from tests.keras_bert.options.refusals import check_refusal
 
+KNOWN = "('tflite', 'onnx', 'mediapipe', 'transformers_js')"
+
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"lengths": (32, 2)}, "lengths must differ and be at least 3, got [32, 2]"),
         ({"lengths": (32, 32)}, "lengths must differ and be at least 3, got [32, 32]"),
-        ({"runtimes": ()}, "runtimes must be of ('tflite', 'onnx', 'mediapipe'), got []"),
+        ({"runtimes": ()}, f"runtimes must be of {KNOWN}, got []"),
         (
             {"runtimes": ("tflite", "torch")},
-            "runtimes must be of ('tflite', 'onnx', 'mediapipe'), got ['tflite', 'torch']",
+            f"runtimes must be of {KNOWN}, got ['tflite', 'torch']",
         ),
-        ({"runtimes": ("onnx", "onnx")}, "runtimes must be of ('tflite', 'onnx', 'mediapipe'), got ['onnx', 'onnx']"),
+        (
+            {"runtimes": ("onnx", "onnx")},
+            f"runtimes must be of {KNOWN}, got ['onnx', 'onnx']",
+        ),
         (
             {"runtimes": ("mediapipe",)},
             "runtimes must hold 'tflite' beside 'mediapipe', got ['mediapipe']",
+        ),
+        (
+            {"runtimes": ("tflite", "transformers_js")},
+            "runtimes must hold 'onnx' beside 'transformers_js', got ['tflite', 'transformers_js']",
         ),
         ({"opset": 13}, "opset must be between 14 and 18, got 13"),
         ({"opset": 19}, "opset must be between 14 and 18, got 19"),

@@ -1,0 +1,26 @@
+"""What transformers calls inputs and outputs, and our tasks' outputs out of theirs; no TensorFlow and no Keras."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from keras_bert.folders import LOGITS
+
+# Our input -> theirs.
+INPUTS = {"token_ids": "input_ids", "padding_mask": "attention_mask", "segment_ids": "token_type_ids"}
+OURS = {theirs: ours for ours, theirs in INPUTS.items()}
+
+START, END = "start_logits", "end_logits"
+# The states, and what Optimum calls the vector that sentence-transformers makes of them.
+STATES, VECTOR = "last_hidden_state", "sentence_embedding"
+
+
+def our_outputs(outputs: Mapping[str, Any], pair: Callable[[Any, Any], Any]) -> dict[str, Any]:
+    """Outputs by our names; those that have them already stay as they are.
+
+    Args:
+        outputs: by transformers' names.
+        pair: two outputs (batch, length) -> one (batch, length, 2).
+    """
+    if START in outputs:
+        return {LOGITS: pair(outputs[START], outputs[END])}
+    return {"embedding": outputs[VECTOR]} if VECTOR in outputs else dict(outputs)

@@ -1,0 +1,110 @@
+"""The folder in transformers.js itself, with nothing to fetch: its pipelines give the answers that are given here."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from keras_bert.export.transformers_js import export_transformers_js
+from keras_bert.folders import WEB_FOLDER
+from keras_bert.tokenizers.subwords import SubwordTokenizer
+from tests.clients.web.node import ask
+from tests.keras_bert.export.word_tasks import LENGTH, make_task, make_texts
+from tests.keras_bert.tokenizers import subwords
+
+pytestmark = pytest.mark.web
+
+WORDS = ("the", "a", "film", "plot", "great", "dull", "unbelievable", "2000")
+
+
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory):
+    """Exports a task, and tells what its pipeline answers."""
+    folders = {}
+
+    def answer_by(task, kind, inputs, options=None, dtype="fp32"):
+        if id(task) not in folders:
+            folders[id(task)] = task, tmp_path_factory.mktemp(task.name)
+            export_transformers_js(task, folders[id(task)][1])
+        given = {"inputs": inputs, "options": options or {}}
+        return ask("ask_transformers.mjs", folders[id(task)][1] / WEB_FOLDER, kind, dtype, given=given)
+
+    return answer_by
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return make_task("classification")
+
+
+@pytest.fixture(scope="module")
+def texts(classifier):
+    """What fits: of longer texts transformers.js cuts the separator, too."""
+    made = [*make_texts(100, 10), "", "   ", "!!!"]
+    counts = classifier.count_tokens(made)
+    return [text for text, count in zip(made, counts, strict=True) if count <= LENGTH]
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("fp32", 1e-4), ("fp16", 5e-3), ("q8", 0.05)])
+def test_text_classification(answer, classifier, texts, dtype, tolerance):
+    found = answer(classifier, "text-classification", [texts], {"top_k": 3}, dtype)
+    scores = np.array(
+        [
+            [next(each["score"] for each in one if each["label"] == label) for label in classifier.labels]
+            for one in found
+        ]
+    )
+    wanted = softmax(list(classifier.outputs(texts)), axis=1)
+    np.testing.assert_allclose(scores, wanted, atol=tolerance, rtol=0)
+    # The likeliest comes first; of two that are as likely as each other either does.
+    sure = np.diff(np.sort(wanted, axis=1))[:, -1] > 2 * tolerance
+    labels = [[one[0]["label"] for one in found], [each.label for each in classifier.predict(texts)]]
+    assert np.array_equal(*(np.array(each)[sure] for each in labels))
+    assert len(set(np.array(labels[1])[sure])) > 1, "not one answer to all"
+
+
+def test_token_classification(answer):
+    task, chance = make_task("token_classification"), random.Random(3)
+    sentences = [[chance.choice(WORDS) for _ in range(chance.randint(1, 9))] for _ in range(40)]
+    found = answer(task, "token-classification", [[" ".join(each) for each in sentences]], {"ignore_labels": []})
+    kept = []
+    for sentence, pieces in zip(sentences, found, strict=True):
+        sizes = np.asarray(task.tokenizer.tokenize_words(sentence).row_lengths())
+        # A word's tag is that of its first piece; the first token of all is no word's.
+        firsts = 1 + np.cumsum(sizes) - sizes
+        tags = {piece["index"]: piece["entity"] for piece in pieces}
+        assert len(tags) == sizes.sum()
+        kept.append([tags[first] for first in firsts])
+    wanted = task.predict_tags(sentences)
+    assert kept == wanted
+    assert {tag for tags in wanted for tag in tags} > {"O"}
+    scores = [[piece["score"] for piece in pieces] for pieces in found]
+    logits = list(task.outputs([" ".join(each) for each in sentences]))
+    for own, row in zip(scores, logits, strict=True):
+        shares = softmax(row, axis=-1)
+        np.testing.assert_allclose(own, shares.max(axis=-1)[1 : len(own) + 1], atol=1e-4)
+
+
+def test_question_answering(answer):
+    task, chance = make_task("question_answering"), random.Random(4)
+    # Of single pieces: transformers.js writes an answer that begins within a word with the pieces' marks.
+    contexts = [" ".join(chance.choice(WORDS[:6]) for _ in range(chance.randint(1, 8))) for _ in range(40)]
+    questions = [" ".join(chance.choice(WORDS[:6]) for _ in range(chance.randint(1, 5))) for _ in contexts]
+    found = answer(task, "question-answering", [questions, contexts])
+    wanted = [each.text for each in task.predict(questions, contexts)]
+    assert [each["answer"] for each in found] == wanted
+    assert wanted != contexts
+
+
+@pytest.mark.parametrize("pieces", ["wordpiece", "bpe", "unigram"])
+def test_feature_extraction(answer, texts, pieces):
+    own = None if pieces == "wordpiece" else SubwordTokenizer(json.loads(getattr(subwords, pieces)()))
+    task = make_task("embedding", tokenizer=own)
+    texts = texts if own is None else [*subwords.TEXTS, "", "an old bridge"]
+    options = {"pooling": "mean", "normalize": True}
+    found = np.array(answer(task, "feature-extraction", [texts], options))
+    fits = np.array(task.count_tokens(texts)) <= LENGTH
+    assert fits.sum() >= 3
+    np.testing.assert_allclose(found[fits], task.predict(texts)[fits], atol=1e-4)

@@ -1,0 +1,149 @@
+"""The folder for transformers.js: names and types that it takes for granted, and the answers of Keras."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+
+from keras_bert.export.bundle import load_exported
+from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity, tolerance_of
+from keras_bert.export.runtimes import OnnxModel
+from keras_bert.export.transformers_js import check_task, export_transformers_js
+from keras_bert.folders import WEB_FILE, WEB_FILES, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE
+from keras_bert.models.encoder import input_names
+from keras_bert.tokenizers.subwords import SubwordTokenizer
+from tests.keras_bert.export.word_tasks import LENGTH, SETTINGS, make_task, make_texts
+from tests.keras_bert.tokenizers import subwords
+
+PAIR = ["batch", "length"]
+OUTPUTS = {
+    "classification": {"logits": ["batch", 3]},
+    "regression": {"logits": ["batch", 1]},
+    "token_classification": {"logits": [*PAIR, 3]},
+    "question_answering": {"start_logits": PAIR, "end_logits": PAIR},
+    "embedding": {"last_hidden_state": [*PAIR, 32], "sentence_embedding": ["batch", 32]},
+}
+
+
+@pytest.fixture(scope="module", params=SETTINGS)
+def exported(request, tmp_path_factory):
+    """A task, and the folder that holds its folder."""
+    task, folder = make_task(request.param), tmp_path_factory.mktemp(request.param)
+    export_transformers_js(task, folder)
+    return task, folder
+
+
+@pytest.fixture(scope="module")
+def rows(exported):
+    task = exported[0]
+    encoded = task.tokenizer.encode(make_texts(48, 12), max_length=LENGTH)
+    return {name: np.asarray(encoded[name]) for name in input_names(task.network())}
+
+
+def shapes_of(values):
+    return {
+        value.name: [size.dim_param or size.dim_value for size in value.type.tensor_type.shape.dim] for value in values
+    }
+
+
+def ask(file, rows):
+    answers = OnnxModel(file, LENGTH).predict_on_batch(rows)
+    return answers["embedding"] if isinstance(answers, dict) else answers
+
+
+def test_each_file_has_the_names_of_transformers_and_operations_of_onnx_alone(exported):
+    task, folder = exported
+    for name in WEB_FILES:
+        model = onnx.load(folder / name)
+        onnx.checker.check_model(model, full_check=True)
+        given, answered = (
+            {
+                value.name: [
+                    dimension.dim_param or dimension.dim_value for dimension in value.type.tensor_type.shape.dim
+                ]
+                for value in values
+            }
+            for values in (model.graph.input, model.graph.output)
+        )
+        assert given == dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), PAIR)
+        assert {value.type.tensor_type.elem_type for value in model.graph.input} == {onnx.TensorProto.INT64}
+        assert answered == OUTPUTS[task.name]
+        assert {value.type.tensor_type.elem_type for value in model.graph.output} == {onnx.TensorProto.FLOAT}
+        assert {node.domain for node in model.graph.node} == {""}
+
+
+def test_the_files_answer_as_keras_does(exported, rows):
+    task, folder = exported
+    mask = rows["padding_mask"]
+    wanted = task.network().predict(rows, verbose=0)
+    check_parity("float32", wanted, ask(folder / WEB_FILE, rows), FLOAT32_TOLERANCE, mask)
+    tolerance = tolerance_of(wanted, mask, half=True)
+    largest = check_parity("float16", wanted, ask(folder / WEB_HALF_FILE, rows), tolerance, mask)
+    assert largest > FLOAT32_TOLERANCE / 10, "rounded at all"
+    agreement = task.agreement(wanted, ask(folder / WEB_INT8_FILE, rows), mask)
+    assert 0.9 <= agreement.mean() <= 1
+
+
+def test_the_files_are_as_small_as_their_numbers(exported):
+    kinds = []  # of tables and kernels
+    for name in WEB_FILES:
+        graph = onnx.load(exported[1] / name).graph
+        readers = [node for node in graph.node if node.op_type in ("Gather", "MatMul", "MatMulInteger")]
+        read = {given for node in readers for given in node.input}
+        kinds.append({each.data_type for each in graph.initializer if each.name in read and len(each.dims) == 2})
+    whole = {onnx.TensorProto.INT8, onnx.TensorProto.UINT8}
+    assert kinds == [{onnx.TensorProto.FLOAT}, {onnx.TensorProto.FLOAT16}, whole]
+
+
+def test_a_task_asks_the_file_as_it_asks_keras(exported):
+    task, folder = exported
+    task.save_settings(folder)
+    texts = make_texts(6, 8)
+    given = [["a film?"] * 6, texts] if task.name == "question_answering" else [texts]
+    found, wanted = load_exported(folder, WEB_FILE).predict(*given), task.predict(*given)
+    if task.name in ("embedding", "regression"):
+        np.testing.assert_allclose(found, wanted, atol=1e-4)
+    else:
+        keep = {"classification": "label", "token_classification": "label", "question_answering": "text"}[task.name]
+        flat = [[entry] if not isinstance(entry, list) else entry for answers in (found, wanted) for entry in answers]
+        named = [[getattr(answer, keep) for answer in entry] for entry in flat]
+        assert named[:6] == named[6:]
+
+
+def test_equal_tasks_give_equal_folders(exported, tmp_path):
+    task, folder = exported
+    export_transformers_js(task, tmp_path)
+    names = sorted(path.relative_to(folder) for path in (folder / WEB_FOLDER).rglob("*") if path.is_file())
+    assert names == sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
+    for name in names:
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+def test_states_whose_squares_float16_does_not_hold(tmp_path):
+    task = make_task("classification")
+    weights = {each.path: each for each in task.model.weights}
+    weights["block_0/feed_forward_norm/gamma"].assign(np.full(32, 700.0))
+    # Such states would make attention a choice of one, and rounding choose another.
+    weights["block_1/attention/query/kernel"].assign(np.zeros((32, 32)))
+    export_transformers_js(task, tmp_path)
+    encoded = task.tokenizer.encode(make_texts(16, 12), max_length=LENGTH)
+    rows = {name: np.asarray(encoded[name]) for name in input_names(task.network())}
+    wanted = task.network().predict(rows, verbose=0)
+    answers = ask(tmp_path / WEB_HALF_FILE, rows)
+    check_parity("float16", wanted, answers, tolerance_of(wanted, rows["padding_mask"], half=True))
+
+
+def test_a_model_without_segments_takes_none(tmp_path):
+    task = make_task("regression", num_segments=0)
+    export_transformers_js(task, tmp_path)
+    assert [value.name for value in onnx.load(tmp_path / WEB_FILE).graph.input] == ["input_ids", "attention_mask"]
+
+
+def test_questions_in_other_pieces_have_no_segments_in_the_browser(tmp_path):
+    tokenizer = SubwordTokenizer(json.loads(subwords.bpe()))
+    with pytest.raises(ValueError, match=r"word pieces where a model tells question and context apart.* got bpe$"):
+        export_transformers_js(make_task("question_answering", tokenizer=tokenizer), tmp_path)
+    assert not list(tmp_path.iterdir())
+    check_task(make_task("question_answering", tokenizer=tokenizer, num_segments=0))
+    check_task(make_task("classification", tokenizer=tokenizer))
