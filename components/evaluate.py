@@ -231,7 +231,7 @@ def _spread(values: Sequence[dict[str, float]]) -> dict[str, dict[str, Any]]:
 def _size(candidate: Candidate, features: "Sequence[Features]") -> dict[str, float]:
     """Megabytes of a file, and milliseconds for one row on one thread."""
     from components.scoring.latency import time_rows, traced
-    from keras_bert.export.bundle import open_file
+    from keras_bert.export.runtimes import open_file
 
     if candidate.file.name == MODEL_FILE:
         milliseconds = time_rows(traced(candidate.open().network()), features)

@@ -187,9 +187,9 @@ def _compare(
     from scipy.special import softmax
 
     from keras_bert.compress.rounding import rounded
-    from keras_bert.export.bundle import open_file
     from keras_bert.export.check import FLOAT32_TOLERANCE, check_agreement, check_parity, lint_tflite
     from keras_bert.export.reference import predict_as_padded
+    from keras_bert.export.runtimes import open_file
 
     network, mask = task.network(), features["padding_mask"]
     measured: dict[str, dict[str, Any]] = {}

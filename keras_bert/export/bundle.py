@@ -6,29 +6,15 @@ from collections.abc import Collection
 from pathlib import Path
 
 from keras_bert.export.attachments import attach, attached
-from keras_bert.export.runtimes import OnnxModel, TFLiteModel
+from keras_bert.export.runtimes import open_file
 from keras_bert.folders import ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
-from keras_bert.tasks.base import Runtime, Task
+from keras_bert.tasks.base import Task
 from keras_bert.tasks.registry import read_settings, restore
 from keras_bert.tokenizers.loading import load_tokenizer
 
 # What answers best for its size comes first.
 _FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE)
 _COMPANIONS = (TASK_FILE, *TOKENIZER_FILES)
-
-
-def open_file(file: Path, max_length: int, num_threads: int = 1) -> Runtime:
-    """An exported file in its runtime.
-
-    Args:
-        file: `.tflite` or `.onnx`.
-        max_length: the most tokens of a row, which an `.onnx` file does not tell.
-        num_threads: threads of one inference.
-
-    Raises:
-        ValueError: the file cannot be opened.
-    """
-    return OnnxModel(file, max_length, num_threads) if file.suffix == ".onnx" else TFLiteModel(file, num_threads)
 
 
 def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads: int = 1) -> Task:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from keras_bert.export.attachments import attach
-from keras_bert.export.bundle import load_exported, open_file
+from keras_bert.export.bundle import load_exported
 from keras_bert.export.onnx import export_onnx
-from keras_bert.export.runtimes import OnnxModel, TFLiteModel
+from keras_bert.export.runtimes import OnnxModel, TFLiteModel, open_file
 from keras_bert.export.tflite import export_tflite
 from keras_bert.folders import INPUT_NAMES
 from keras_bert.tasks.registry import TASKS
