@@ -24,6 +24,8 @@ TFLITE_FILE = "model.tflite"
 TFLITE_FLOAT_FILE = "model_float32.tflite"
 ONNX_FILE = "model.onnx"
 MEDIAPIPE_FILE = "model_mediapipe.tflite"
+# Inside the last one, a label a line.
+LABELS_TEXT = "labels.txt"
 
 
 @contextmanager
