@@ -12,6 +12,7 @@ LOGITS = "logits"
 
 MODEL_FILE = "model.keras"
 TASK_FILE = "task.json"
+METRICS_FILE = "metrics.json"
 ADAPTER_FOLDER = "adapter"
 VOCABULARY_FILE = "vocab.txt"
 TOKENIZER_FILE = "tokenizer.json"
