@@ -17,8 +17,9 @@ from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.examples.registry import read_rows
-from components.scoring.base import TaskScores, choose_metric
+from components.scoring.base import Answered, TaskScores, choose_metric
 from components.scoring.blessing import PREVIOUS, Thresholds, decide
+from components.scoring.calibration import CALIBRATED, calibrate, check_precision, measure
 from components.scoring.registry import TASK_SCORING
 from keras_bert.checks import check
 from keras_bert.folders import MODEL_FILE, ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
@@ -70,6 +71,7 @@ def evaluate(
 
     Of several seeds, each of which made a model of its own, validation rows choose the one whose files are pushed. Its
     figures on test rows are no better than those of the others but by chance: the table has the mean of all seeds.
+    Labels of the shipped file get a temperature, and a threshold if one is asked for, on validation rows, too.
 
     Args:
         examples: their test split is read here and nowhere else, after the last decision.
@@ -83,30 +85,38 @@ def evaluate(
         baselines: whether to measure what needs no language model, too.
 
     Raises:
-        InputError: the task has no such metric.
+        InputError: the task has no such metric, or no labels to be sure of.
     """
     from keras_bert.data.records import read_features
 
     check("evaluate", "teachers", bool(teachers), "be at least one", len(teachers))
     description = read_features(examples.path)
     candidates = _candidates(teachers, students, edges)
-    bench = _Bench(description, sum(map(len, candidates.values())) + len(teachers) + 1 + baselines)
-    metric = choose_metric(thresholds.metric, bench.scoring, bench.labels)
     shipped = next(name for name in SHIPPED if name in candidates)
+    # Of files alone, and where answers are labels.
+    calibrated = bool(edges) and description["task"] in CALIBRATED
+    told = sum(map(len, candidates.values())) + len(teachers) + 1 + baselines + 2 * calibrated
+    bench = _Bench(description, told)
+    metric = choose_metric(thresholds.metric, bench.scoring, bench.labels)
+    check_precision(thresholds.min_precision, description["task"])
     train, validation = (read_rows(examples, split) for split in ("train", "validation"))
     chosen_by = [
         scores.metrics for scores in bench.score_all(f"{shipped} on validation rows", candidates[shipped], validation)
     ]
     kept = max(range(len(chosen_by)), key=lambda seed: chosen_by[seed][metric])
+    file = candidates[shipped][kept]
+    calibration = bench.calibrate(file, validation, thresholds.min_precision) if calibrated else None
     # Nothing is decided from here on.
     test = read_rows(examples, "test")
+    if calibration is not None:
+        calibration["test"] = bench.measure(calibration, file, test)
     rows = bench.baselines(train, validation, test) if baselines else {}
     found = {name: bench.score_all(name, seeds, test) for name, seeds in candidates.items()}
     features = _read_features(examples)
     for name, seeds in candidates.items():
         rows[name] = {"metrics": _spread([scores.metrics for scores in found[name]]), **_size(seeds[kept], features)}
     missing = bench.add_previous(previous, rows, test)
-    decision = decide(rows, metric, shipped, thresholds)
+    decision = decide(rows, metric, shipped, thresholds, calibration)
     decision["reasons"] += [missing] if missing else []
     content = {
         "task": description["task"],
@@ -119,6 +129,7 @@ def evaluate(
         "validation": _spread(chosen_by),
         "report": found[shipped][kept].report,
         "confusion": found[shipped][kept].confusion,
+        "calibration": calibration,
     }
     evaluation.file("metrics.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     blessing.file("blessing.json").write_text(json.dumps(decision, indent=1, ensure_ascii=False) + "\n")
@@ -152,6 +163,20 @@ class _Bench:
         for number, candidate in enumerate(seeds, start=1):
             self._tell(name if len(seeds) == 1 else f"{name}, {number} of {len(seeds)}")
             found.append(self._score(candidate.open(), rows))
+        return found
+
+    def calibrate(self, file: Candidate, validation: Sequence[Any], precision: float | None) -> dict[str, Any]:
+        """See `components.scoring.calibration.calibrate`."""
+        return calibrate(self._ask("calibration", file, validation), self.labels, precision)
+
+    def measure(self, calibration: Mapping[str, Any], file: Candidate, test: Sequence[Any]) -> dict[str, Any]:
+        """See `components.scoring.calibration.measure`."""
+        return measure(calibration, self._ask("calibration on test rows", file, test), self.labels)
+
+    def _ask(self, note: str, file: Candidate, rows: Sequence[Any]) -> Answered:
+        self._tell(note)
+        found = self.scoring.logits(file.open(), rows)
+        assert found is not None, f"CALIBRATED must not hold {self.scoring.name}"
         return found
 
     def baselines(
@@ -231,7 +256,7 @@ def _spread(values: Sequence[dict[str, float]]) -> dict[str, dict[str, Any]]:
 def _size(candidate: Candidate, features: "Sequence[Features]") -> dict[str, float]:
     """Megabytes of a file, and milliseconds for one row on one thread."""
     from components.scoring.latency import time_rows, traced
-    from keras_bert.export.bundle import open_file
+    from keras_bert.export.runtimes import open_file
 
     if candidate.file.name == MODEL_FILE:
         milliseconds = time_rows(traced(candidate.open().network()), features)

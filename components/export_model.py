@@ -3,7 +3,7 @@
 import importlib.metadata
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from keras_bert.compress.rounding import Rounding
+    from keras_bert.export.rules.expected import Expected
     from keras_bert.tasks.base import Task
 
     Features = dict[str, np.ndarray[Any, Any]]
@@ -108,21 +109,25 @@ def export_model(
 
     Raises:
         ParityError: a file does not say what the model says.
+        LintError: a file breaks a rule of its kind, see `keras_bert.export.rules`.
     """
     check("export_model", "rows", rows >= 1, "be at least 1", rows)
     check("export_model", "int8_agreement", 0 < int8_agreement <= 1, "be above 0 and at most 1", int8_agreement)
     from keras_bert.clients.golden import golden_rows
     from keras_bert.compress.rounding import find_rounding
     from keras_bert.export.bundle import attach_companions, load_exported
+    from keras_bert.export.lint import lint_file
 
     task, rounding = read_model(model), find_rounding(model.path)
     recipe = _write(task, rounding, edge, export, lambda: _read_rows(examples, "train", rows))
     task.save_settings(edge.path)
     if examples.file(LABELS_FILE).is_file():
         shutil.copyfile(examples.file(LABELS_FILE), edge.file(LABELS_FILE))
-    # Those of the web have them in their folder, in the form that is read there, and are fetched by every visitor.
-    for name in recipe.keys() - set(WEB_FILES):
-        attach_companions(task, edge.file(name))
+    for name, entry in recipe.items():
+        # Those of the web have them in their folder, in the form that is read there, and are fetched by every visitor.
+        if name not in WEB_FILES:
+            attach_companions(task, edge.file(name))
+            lint_file(edge.file(name), _expected(task, rounding, edge, entry))
     compared = _read_rows(examples, "validation", rows)
     measured = _compare(task, rounding, compared, edge, list(recipe), int8_agreement)
     golden = golden_rows(load_exported(edge.path))
@@ -184,6 +189,18 @@ def _write(
     return recipe
 
 
+def _expected(task: "Task", rounding: "Rounding | None", edge: EdgeModel, entry: "Mapping[str, Any]") -> "Expected":
+    """What a file must be: the labels are those of the rows, the rest is the model's."""
+    from keras_bert.export.rules.expected import Expected
+
+    labels = edge.file(LABELS_FILE)
+    known = tuple(json.loads(labels.read_text(encoding="utf-8"))) if labels.is_file() else ()
+    pieces = task.tokenizer.vocabulary_size
+    if rounding is None or "recipe" not in entry:
+        return Expected(pieces, known)
+    return Expected(pieces, known, rounding.recipe, rounding.float_layers)
+
+
 def _versions(libraries: Sequence[str]) -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in libraries}
 
@@ -214,9 +231,10 @@ def _compare(
     from scipy.special import softmax
 
     from keras_bert.compress.rounding import rounded
-    from keras_bert.export.bundle import open_file
-    from keras_bert.export.check import UNTRAINED_AGREEMENT, check_agreement, check_parity, lint_tflite, tolerance_of
+    from keras_bert.export.check import UNTRAINED_AGREEMENT, check_agreement, check_parity, tolerance_of
     from keras_bert.export.reference import predict_as_padded
+    from keras_bert.export.rules.lite_graphs import count_operations
+    from keras_bert.export.runtimes import open_file
 
     network, mask = task.network(), features["padding_mask"]
     measured: dict[str, dict[str, Any]] = {}
@@ -253,5 +271,5 @@ def _compare(
             own = {"largest_difference": float(f"{difference:.1e}")}
         measured[name] = {**own, "bytes": edge.file(name).stat().st_size, "rows_compared": len(mask)}
         if name.endswith(".tflite"):
-            measured[name]["operations"] = lint_tflite(edge.file(name))
+            measured[name]["operations"] = count_operations(edge.file(name))
     return measured

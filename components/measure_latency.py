@@ -28,7 +28,7 @@ def measure_latency(edge: Input[EdgeModel], latency: Output[Latency], lengths: t
     """
     check("measure_latency", "lengths", bool(lengths) and min(lengths) >= 3, "be at least 3 each", list(lengths))
     from components.scoring.latency import TIMED_ROWS, full_row, time_rows
-    from keras_bert.export.bundle import open_file
+    from keras_bert.export.runtimes import open_file
 
     settings = json.loads(edge.file(TASK_FILE).read_text())
     pieces = len((edge.path / TOKENIZER_FILES[0]).read_text(encoding="utf-8").splitlines())

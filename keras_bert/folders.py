@@ -12,6 +12,7 @@ LOGITS = "logits"
 
 MODEL_FILE = "model.keras"
 TASK_FILE = "task.json"
+METRICS_FILE = "metrics.json"
 ADAPTER_FOLDER = "adapter"
 VOCABULARY_FILE = "vocab.txt"
 TOKENIZER_FILE = "tokenizer.json"
@@ -24,6 +25,8 @@ TFLITE_FILE = "model.tflite"
 TFLITE_FLOAT_FILE = "model_float32.tflite"
 ONNX_FILE = "model.onnx"
 MEDIAPIPE_FILE = "model_mediapipe.tflite"
+# Inside the last one, a label a line.
+LABELS_TEXT = "labels.txt"
 # For whoever writes an app: what it has to get, what each character is to a tokenizer, and the model in a page.
 GOLDEN_FILE = "golden.json"
 CHARACTERS_FILE = "characters.txt"

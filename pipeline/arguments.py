@@ -117,6 +117,35 @@ def make_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     describe.add_argument("file", type=_path, help="a .tflite or .onnx file of a pushed version")
     describe.add_argument("--json", action="store_true", help="all that it says, as JSON")
     describe.set_defaults(command=commands["describe"])
+    bench = add(
+        "bench",
+        "tell how long exported files take to open and to answer, and the memory for it, side by side. Linux tells "
+        "memory; where the time goes ONNX Runtime tells, and LiteRT's Python package does not",
+        "bench runs/pushed/reviews/1/model.tflite runs/pushed/reviews/1/model.onnx --lengths 32 128",
+    )
+    bench.add_argument("files", nargs="*", type=_path, metavar="FILE", help="a .tflite or .onnx file from here")
+    bench.add_argument(
+        "--lengths",
+        nargs="+",
+        type=int,
+        default=[],
+        metavar="N",
+        help="tokens of the rows (default: those of the .tflite files' signatures)",
+    )
+    bench.add_argument(
+        "--threads", nargs="+", type=int, default=[], metavar="N", help="of an answer (default: 1, 2 and 4)"
+    )
+    bench.add_argument("--answers", type=int, default=200, metavar="N", help="timed for a figure (default: 200)")
+    bench.add_argument(
+        "--operations", action="store_true", help="also show which operations of .onnx files take how long"
+    )
+    bench.add_argument("--json", type=_path, metavar="FILE", help="write all figures there")
+    bench.add_argument(
+        "--adb",
+        action="store_true",
+        help="measure .tflite files on the connected phone, by LiteRT's benchmark_model in /data/local/tmp",
+    )
+    bench.set_defaults(command=commands["bench"])
     predict = add("predict", "ask a pushed model", 'predict runs/pushed/reviews/1 "A film to remember."')
     predict.add_argument("folder", type=_path, help="a pushed version, such as runs/pushed/reviews/1, or a file of one")
     predict.add_argument("texts", nargs="+", metavar="TEXT", help="a text, or a question")

@@ -1,4 +1,4 @@
-"""The command line: `run`, `compare`, `ladder`, `doctor`, `shrink`, `status`, `inspect`, `describe` and `predict`."""
+"""The command line: what each verb of `--help` does."""
 
 import argparse
 import contextlib
@@ -14,6 +14,8 @@ from rich.table import Table
 
 from components.dsl.errors import InputError
 from pipeline.arguments import make_parser
+from pipeline.bench.files import Wanted, bench
+from pipeline.bench.phone import bench_on_phone
 from pipeline.comparison.budget import Budget
 from pipeline.comparison.contenders import load_contenders
 from pipeline.comparison.content import make_content
@@ -32,6 +34,8 @@ from pipeline.shrink.files import write_search
 from pipeline.shrink.limits import Limits, check_job
 from pipeline.shrink.search import reasons_of, shrink
 from pipeline.views.answers import answer_lines, cut_lines
+from pipeline.views.bench import show_bench
+from pipeline.views.bench_on_phone import show_bench_on_phone
 from pipeline.views.comparison import show_comparison
 from pipeline.views.description import read_description, show_description
 from pipeline.views.diagnosis import show_diagnosis
@@ -177,6 +181,29 @@ def _describe(options: argparse.Namespace, console: Console) -> int:
     return DONE
 
 
+def _bench(options: argparse.Namespace, console: Console) -> int:
+    if not options.files:
+        raise InputError("bench must be given at least one FILE, got none")
+    if options.json is not None and not options.json.parent.is_dir():
+        raise InputError(f"--json must be in a folder that exists, got {options.json}")
+    measure, show = (bench_on_phone, show_bench_on_phone) if options.adb else (bench, show_bench)
+    lengths, threads = (tuple(dict.fromkeys(values)) for values in (options.lengths, options.threads))
+    content = measure(
+        options.files,
+        Wanted(
+            lengths=lengths,
+            threads=threads,
+            answers=options.answers,
+            operations=options.operations,
+            here=not options.adb,
+        ),
+    )
+    show(content, console)
+    if options.json is not None:
+        options.json.write_text(json.dumps(content, indent=1) + "\n")
+    return DONE
+
+
 def _format_time(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
@@ -219,5 +246,6 @@ _COMMANDS = {
     "status": _status,
     "inspect": _inspect,
     "describe": _describe,
+    "bench": _bench,
     "predict": _predict,
 }

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 from components.dsl.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from keras_bert.tasks.base import Task
 
 R = TypeVar("R")
@@ -32,6 +34,18 @@ class TaskScores(NamedTuple):
     confusion: list[list[int]] | None = None
 
 
+class Answered(NamedTuple):
+    """What lies behind the labels that a task answers with.
+
+    Attributes:
+        logits: (rows, labels), in the order of the task's labels; a row is a text, or a word.
+        truth: the true labels (rows,).
+    """
+
+    logits: "np.ndarray[Any, Any]"
+    truth: list[str]
+
+
 class TaskScoring(abc.ABC, Generic[R]):
     """What a task is measured by."""
 
@@ -45,6 +59,10 @@ class TaskScoring(abc.ABC, Generic[R]):
     @abc.abstractmethod
     def ask(self, task: "Task", rows: Sequence[R]) -> list[Any]:
         """What a user gets who asks a task about each row."""
+
+    def logits(self, task: "Task", rows: Sequence[R]) -> Answered | None:
+        """What a task's labels are made of, and the true ones; None where answers are no labels."""
+        return None
 
     @abc.abstractmethod
     def score(self, rows: Sequence[R], answers: Sequence[Any], labels: Sequence[str]) -> TaskScores:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from keras_bert.checks import check
@@ -24,6 +25,8 @@ class Thresholds:
         min_share_of_teacher: of the teacher's score that the shipped file must keep, 0 to 1.
         max_megabytes: of the shipped file; None for any.
         max_milliseconds: of one answer of the shipped file, the median of test rows on one thread; None for any.
+        min_precision: of labels, the share of right answers among those that the shipped file is sure of, 0 to 1:
+            validation rows must have a confidence above which it is reached; None for a file that is sure of all.
     """
 
     metric: str = ""
@@ -33,6 +36,7 @@ class Thresholds:
     min_share_of_teacher: float = 0.0
     max_megabytes: float | None = None
     max_milliseconds: float | None = None
+    min_precision: float | None = None
 
     def __post_init__(self) -> None:
         for field in ("min_score", "max_export_loss", "max_regression"):
@@ -42,9 +46,18 @@ class Thresholds:
         for field in BUDGETS:
             budget = getattr(self, field)
             check("Thresholds", field, budget is None or 0 < budget < math.inf, "be above 0", budget)
+        precision = self.min_precision
+        fit = precision is None or 0 < precision <= 1
+        check("Thresholds", "min_precision", fit, "be above 0 and at most 1", precision)
 
 
-def decide(rows: dict[str, dict[str, Any]], metric: str, shipped: str, thresholds: Thresholds) -> dict[str, Any]:
+def decide(
+    rows: dict[str, dict[str, Any]],
+    metric: str,
+    shipped: str,
+    thresholds: Thresholds,
+    calibration: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Whether the shipped file may be pushed: {"blessed": ..., "reasons": [...]}; the reasons say what was compared.
 
     Args:
@@ -52,6 +65,7 @@ def decide(rows: dict[str, dict[str, Any]], metric: str, shipped: str, threshold
         metric: what is looked at.
         shipped: the row that decides.
         thresholds: what it must reach.
+        calibration: of the shipped file, see `calibrate`; None of one that has none.
     """
     points = {name: 100 * row["metrics"][metric]["mean"] for name, row in rows.items()}
     score = points[shipped]
@@ -81,7 +95,17 @@ def decide(rows: dict[str, dict[str, Any]], metric: str, shipped: str, threshold
         if budget is not None:
             size = rows[shipped][column]
             verdicts.append((size <= budget, f"{shipped} {column} {size:.2f} must be at most {budget:g}"))
+    if calibration is not None and "threshold" in calibration:
+        verdicts.append(_judge_threshold(calibration))
     return {
         "blessed": all(holds for holds, _ in verdicts),
         "reasons": [f"{'yes' if holds else 'NO'}: {rule}" for holds, rule in verdicts],
     }
+
+
+def _judge_threshold(calibration: Mapping[str, Any]) -> tuple[bool, str]:
+    asked = f"evaluation.min_precision {calibration['min_precision']:g}"
+    if calibration["threshold"] is None:
+        return False, f"{asked} must be reached by validation rows above some confidence, and is by none"
+    kept = 100 * calibration["validation"]["kept"]["share"]
+    return True, f"{asked} is reached from {calibration['threshold']:.4f} on, by {kept:.2f} % of validation rows"

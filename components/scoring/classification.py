@@ -4,9 +4,9 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from components.scoring.base import TaskScores, TaskScoring
+from components.scoring.base import Answered, TaskScores, TaskScoring
 from components.scoring.baselines import COSINE, NGRAMS, classify_by_cosine, classify_by_ngrams
-from components.scoring.texts import ask_texts
+from components.scoring.texts import ask_texts, split_texts
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:
@@ -27,6 +27,12 @@ class ClassificationScoring(TaskScoring[TextRow]):
     def ask(self, task: "Task", rows: Sequence[TextRow]) -> list[str]:
         """The label of each row."""
         return [prediction.label for prediction in ask_texts(task, rows)]
+
+    def logits(self, task: "Task", rows: Sequence[TextRow]) -> Answered:
+        """A row a text, or a pair."""
+        import numpy as np
+
+        return Answered(np.stack(list(task.outputs(*split_texts(rows)))), [row.label for row in rows])
 
     def score(self, rows: Sequence[TextRow], answers: Sequence[str], labels: Sequence[str]) -> TaskScores:
         """See `score_labels`."""

@@ -1,11 +1,11 @@
-"""How long one answer takes, on one thread."""
+"""How long one answer takes, on one thread or on several."""
 
 import contextlib
 import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from keras_bert.folders import INPUT_NAMES
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     Features = dict[str, np.ndarray[Any, Any]]
+
+T = TypeVar("T")
 
 # Rows that one latency figure is the median of.
 TIMED_ROWS = 100
@@ -26,16 +28,22 @@ def time_rows(answer: "Callable[[Features], Any]", rows: "Sequence[Features]") -
         answer: takes a model's inputs, each (1, length).
         rows: the rows, without padding; the first of them are timed.
     """
-    chosen = rows[:TIMED_ROWS]
-    with on_one_processor():
-        for row in chosen:
-            answer(row)
-        seconds = []
-        for row in chosen:
-            start = time.perf_counter()
-            answer(row)
-            seconds.append(time.perf_counter() - start)
-    return 1000 * statistics.median(seconds)
+    with on_processors(1):
+        return statistics.median(times_of(answer, rows[:TIMED_ROWS]))
+
+
+def times_of(answer: "Callable[[Features], Any]", rows: "Sequence[Features]") -> list[float]:
+    """Milliseconds for each row, after a first pass that is not counted."""
+    for row in rows:
+        answer(row)
+    return [timed(answer, row)[1] for row in rows]
+
+
+def timed(call: Callable[..., T], *given: Any) -> tuple[T, float]:
+    """What a call gives, and the milliseconds that it takes."""
+    start = time.perf_counter()
+    result = call(*given)
+    return result, 1000 * (time.perf_counter() - start)
 
 
 def full_row(length: int, pieces: int) -> "Features":
@@ -61,8 +69,8 @@ def traced(network: "keras.Model") -> "Callable[[Features], Any]":
 
 
 @contextlib.contextmanager
-def on_one_processor() -> Iterator[None]:
-    """Keeps all threads of this process on one processor for a while, where the system can (Linux).
+def on_processors(count: int) -> Iterator[None]:
+    """Keeps all threads of this process on so many processors for a while, where the system can (Linux).
 
     TensorFlow takes a number of threads only before its first operation, and scoring wants all of them.
     """
@@ -70,11 +78,11 @@ def on_one_processor() -> Iterator[None]:
         yield
         return
     before = {}
-    first = min(os.sched_getaffinity(0))
+    first = sorted(os.sched_getaffinity(0))[:count]
     for thread in map(int, os.listdir("/proc/self/task")):
         with contextlib.suppress(ProcessLookupError):  # it has come to its end
             before[thread] = os.sched_getaffinity(thread)
-            os.sched_setaffinity(thread, {first})
+            os.sched_setaffinity(thread, first)
     try:
         yield
     finally:

@@ -106,8 +106,40 @@ this folder is for. Milliseconds are the median for one row on one thread of the
 ## Limits
 
 The model knows what its training rows showed it. Rows unlike them get an answer all the same, and its score is no
-calibrated probability.
+calibrated probability{_calibration(metrics)}.
 """
+
+
+def _calibration(metrics: Mapping[str, Any]) -> str:
+    """How the score becomes one, if it does, and how far it may be believed then."""
+    calibration = metrics.get("calibration")
+    if calibration is None:
+        return ""
+    temperature, rows = calibration["temperature"], calibration["validation"]["rows"]
+    of = f"{rows} validation answers of `{metrics['shipped']}`"
+    told = (
+        f": of {of}\nall are right, or no more than by chance, so that no temperature is best"
+        if temperature is None
+        else f" until logits are divided by a temperature of {temperature:.4f}, found on {of}\n"
+        "(Guo et al. 2017), as `keras-bert-edge predict` does"
+    )
+    return told + "".join(f";\n{line}" for line in calibration_lines(calibration))
+
+
+def calibration_lines(calibration: Mapping[str, Any]) -> list[str]:
+    """What a calibration is worth, x 100, a line each."""
+    both = {name: calibration[name]["calibration_error"] for name in ("validation", "test")}
+    errors = ", ".join(f"{100 * before:.2f} -> {100 * after:.2f} on {name}" for name, (before, after) in both.items())
+    lines = [f"expected calibration error {errors} rows"]
+    if "threshold" not in calibration:
+        return lines
+    asked = f"{100 * calibration['min_precision']:g} % of validation answers right"
+    if calibration["threshold"] is None:
+        return [*lines, f"no threshold has {asked}"]
+    kept, precision = (calibration["test"]["kept"][name] for name in ("share", "precision"))
+    right = "" if precision is None else f", of which {100 * precision:.2f} % are right"
+    told = f"not sure below {calibration['threshold']:.4f}, for {asked}"
+    return [*lines, f"{told}: on test rows {100 * kept:.2f} % are above{right}"]
 
 
 def _render_row(model: str, row: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
 
 def ask_texts(task: "Task", rows: Sequence[TextRow]) -> list[Any]:
     """What the `predict` of a classification or a regression gives for each row."""
-    pairs = None if rows[0].second_text is None else [row.second_text for row in rows]
-    answers: list[Any] = task.predict([row.text for row in rows], pairs)
+    answers: list[Any] = task.predict(*split_texts(rows))
     return answers
+
+
+def split_texts(rows: Sequence[TextRow]) -> tuple[list[str], list[str] | None]:
+    """The texts, and the second ones of pairs."""
+    if rows[0].second_text is None:
+        return [row.text for row in rows], None
+    return [row.text for row in rows], [row.second_text or "" for row in rows]

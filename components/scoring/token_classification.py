@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from components.scoring.base import TaskScores, TaskScoring
+from components.scoring.base import Answered, TaskScores, TaskScoring
 from components.scoring.classification import OF_LABELS, score_labels
 from components.sources.tagged_words import Sentence
 
@@ -31,6 +31,15 @@ class TaggedScoring(TaskScoring[Sentence]):
 
         assert isinstance(task, TokenClassification)
         return task.predict_tags([row.words for row in rows])
+
+    def logits(self, task: "Task", rows: Sequence[Sentence]) -> Answered:
+        """A row a word that has pieces."""
+        from keras_bert.tasks.token_classification import TokenClassification
+
+        assert isinstance(task, TokenClassification)
+        places, logits = task.word_logits([row.words for row in rows])
+        tags = [tag for row in rows for tag in row.tags]
+        return Answered(logits, [tags[place] for place in places])
 
     def score(self, rows: Sequence[Sentence], answers: Sequence[Sequence[str]], labels: Sequence[str]) -> TaskScores:
         """The scores over all sentences."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.clients.characters import character_table
-from keras_bert.export.check import lint_tflite
+from keras_bert.export.rules.lite_graphs import count_operations
 from keras_bert.folders import (
     CHARACTERS_FILE,
     PAGE_FILE,
@@ -41,7 +41,7 @@ def page_obstacle(folder: Path) -> str:
         return "there is no file for LiteRT"
     if not (folder / CHARACTERS_FILE).is_file():
         return "the page makes ids of word pieces alone"
-    unknown = sorted({operation.split()[0] for operation in lint_tflite(file)} - page_operations())
+    unknown = sorted({operation.split()[0] for operation in count_operations(file)} - page_operations())
     return f"the page knows no {', '.join(unknown)}" if unknown else ""
 
 

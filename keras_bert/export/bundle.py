@@ -6,9 +6,10 @@ from collections.abc import Collection
 from pathlib import Path
 
 from keras_bert.export.attachments import attach, attached
-from keras_bert.export.runtimes import OnnxModel, TFLiteModel
-from keras_bert.folders import ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
-from keras_bert.tasks.base import Runtime, Task
+from keras_bert.export.runtimes import open_file
+from keras_bert.folders import METRICS_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.calibration import read_calibration
 from keras_bert.tasks.registry import read_settings, restore
 from keras_bert.tokenizers.loading import load_tokenizer
 
@@ -17,22 +18,10 @@ _FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE)
 _COMPANIONS = (TASK_FILE, *TOKENIZER_FILES)
 
 
-def open_file(file: Path, max_length: int, num_threads: int = 1) -> Runtime:
-    """An exported file in its runtime.
-
-    Args:
-        file: `.tflite` or `.onnx`.
-        max_length: the most tokens of a row, which an `.onnx` file does not tell.
-        num_threads: threads of one inference.
-
-    Raises:
-        ValueError: the file cannot be opened.
-    """
-    return OnnxModel(file, max_length, num_threads) if file.suffix == ".onnx" else TFLiteModel(file, num_threads)
-
-
 def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads: int = 1) -> Task:
     """The task of a folder that was exported or pushed to, asking one of its files, or of such a file alone.
+
+    What was measured of it, where it is there, says how it is calibrated.
 
     Args:
         place: a `.tflite` or `.onnx` file, or a folder that holds one, `task.json`, `vocab.txt` and `tokenizer.json`.
@@ -48,7 +37,7 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
         held = attached(place)
         _check_companions(place, held.keys())
         with tempfile.TemporaryDirectory() as folder:
-            for name in _COMPANIONS:
+            for name in (*_COMPANIONS, *({METRICS_FILE} & held.keys())):
                 (Path(folder) / name).write_bytes(held[name])
             return _load(Path(folder), place, num_threads)
     file = file or next((name for name in _FILES if (place / name).is_file()), TFLITE_FILE)
@@ -83,4 +72,7 @@ def _load(folder: Path, file: Path, num_threads: int) -> Task:
     if not isinstance(settings.get("max_length"), int):
         raise ValueError(f"{folder / TASK_FILE} must say max_length, a whole number, got {settings}")
     runtime = open_file(file, settings["max_length"], num_threads)
-    return restore(task, runtime, load_tokenizer(folder), settings, folder / TASK_FILE)
+    found = restore(task, runtime, load_tokenizer(folder), settings, folder / TASK_FILE)
+    if (folder / METRICS_FILE).is_file():
+        found.calibration = read_calibration(folder / METRICS_FILE)
+    return found

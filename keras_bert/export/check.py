@@ -1,8 +1,5 @@
 """Proof that an exported file says what the model said: a failure raises, it is never a log line."""
 
-import os
-from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -98,32 +95,3 @@ def check_agreement(name: str, agreement: Array, answers: Array, minimum: float)
             f"least in row {row}: {agreement[row]:.4f}"
         )
     return share
-
-
-def lint_tflite(path: str | os.PathLike[str]) -> dict[str, int]:
-    """Counts the operations of a `.tflite` file by name and type of result: `{"FULLY_CONNECTED int8": 14, ...}`.
-
-    The signatures of one file hold the same operations: only the first is counted.
-
-    Raises:
-        ParityError: some operation is not built into LiteRT, so that it would not run everywhere.
-    """
-    from ai_edge_litert import schema_py_generated as schema
-
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(Path(path).read_bytes(), 0))
-    codes = [max(code.builtinCode, code.deprecatedBuiltinCode) for code in model.operatorCodes]
-    custom = [code.customCode for code in model.operatorCodes if code.customCode]
-    if custom:
-        names = sorted(name.decode() if isinstance(name, bytes) else name for name in custom)
-        raise ParityError(f"{path} must hold built-in operations only, got {', '.join(names)}")
-    operators, types = _names(schema.BuiltinOperator), _names(schema.TensorType)
-    graph = model.subgraphs[0]
-    counts = Counter(
-        f"{operators[codes[operation.opcodeIndex]]} {types[graph.tensors[operation.outputs[0]].type].lower()}"
-        for operation in graph.operators
-    )
-    return dict(sorted(counts.items()))
-
-
-def _names(constants: type) -> dict[int, str]:
-    return {value: name for name, value in vars(constants).items() if isinstance(value, int)}

@@ -18,13 +18,12 @@ from keras_bert.export.attachments import attach
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.runtimes import Array
 from keras_bert.export.sharing import write_model
-from keras_bert.folders import VOCABULARY_FILE
+from keras_bert.folders import LABELS_TEXT, VOCABULARY_FILE
 from keras_bert.models.encoder import input_names
 from keras_bert.options.export import MEDIAPIPE_TASKS
 from keras_bert.tasks.base import Task
 from keras_bert.tokenizers.tokenizer import Tokenizer
 
-LABELS_TEXT = "labels.txt"
 PROBABILITIES = "probabilities"
 
 # The name that MediaPipe looks for, and its names of our inputs.

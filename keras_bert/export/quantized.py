@@ -14,6 +14,8 @@ import keras
 import numpy as np
 
 from keras_bert.compress.rounding import Rounding
+from keras_bert.export.layer_names import layer_pattern
+from keras_bert.export.products import make_products
 from keras_bert.export.runtimes import SIGNATURE, Array
 from keras_bert.export.sharing import share_vectors
 from keras_bert.export.tflite import export_tflite
@@ -67,6 +69,8 @@ def export_quantized(
         with tempfile.TemporaryDirectory() as folder:
             base = Path(folder) / "base.tflite"
             export_tflite(model, base, lengths, tables, output=output, tokenizer=tokenizer)
+            if recipe.activations == "all":
+                base.write_bytes(make_products(base.read_bytes()))
             samples = {} if rows is None else _by_signature(rows, input_names(model), lengths)
             Path(path).write_bytes(share_vectors(_with_integers(base, recipe, samples, rounding.float_layers)))
 
@@ -91,9 +95,7 @@ def _with_integers(
     else:
         manager.add_dynamic_config(".*", everything, recipe.weight_bits, granularity)
     for layer in float_layers:
-        # Operations are known by the tensors that they make, and each part of a path may have a number behind it.
-        place = "/".join(rf"{re.escape(part)}(_\d+)?" for part in layer.split("/"))
-        manager.add_quantization_config(f".*/{place}/.*", everything, algorithm_key="no_quantize")
+        manager.add_quantization_config(f".*/{layer_pattern(layer)}/.*", everything, algorithm_key="no_quantize")
     # It draws bars, tells sizes and warns of the table, which is integer already.
     silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     with silent[0], silent[1], warnings.catch_warnings():

@@ -123,16 +123,7 @@ class OnnxModel:
     name = "ONNX Runtime"
 
     def __init__(self, path: str | os.PathLike[str], max_length: int, num_threads: int = 1) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = num_threads
-        options.inter_op_num_threads = 1
-        try:
-            self._session = onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:
-            # The runtime's own errors have no kind in common.
-            raise ValueError(f"{path} must be an .onnx file: {error}") from error
+        self._session = open_session(path, num_threads)
         self._inputs = {
             OURS.get(given.name, given.name): (given.name, np.int64 if "int64" in given.type else np.int32)
             for given in self._session.get_inputs()
@@ -151,6 +142,49 @@ class OnnxModel:
         given = {self._inputs[name][0]: np.asarray(values, self._inputs[name][1]) for name, values in inputs.items()}
         outputs = dict(zip(self._names, self._session.run(self._names, given), strict=True))
         return _for_task(our_outputs(outputs, lambda start, end: np.stack([start, end], axis=-1)))
+
+
+def open_session(path: str | os.PathLike[str], num_threads: int = 1, profile: str = "") -> Any:
+    """An `.onnx` file in ONNX Runtime on the processor.
+
+    Args:
+        path: the file.
+        num_threads: threads of one inference.
+        profile: what the file with the times of all nodes begins with, as the session's `end_profiling` writes it; none
+            is written if empty.
+
+    Raises:
+        ValueError: it is no such file.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = num_threads
+    options.inter_op_num_threads = 1
+    if profile:
+        options.enable_profiling = True
+        options.profile_file_prefix = profile
+    try:
+        return onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        # The runtime's own errors have no kind in common.
+        raise ValueError(f"{path} must be an .onnx file: {error}") from error
+
+
+def open_file(file: str | os.PathLike[str], max_length: int, num_threads: int = 1) -> TFLiteModel | OnnxModel:
+    """An exported file in its runtime.
+
+    Args:
+        file: `.tflite` or `.onnx`.
+        max_length: the most tokens of a row, which an `.onnx` file does not tell.
+        num_threads: threads of one inference.
+
+    Raises:
+        ValueError: the file cannot be opened.
+    """
+    if os.fspath(file).endswith(".onnx"):
+        return OnnxModel(file, max_length, num_threads)
+    return TFLiteModel(file, num_threads)
 
 
 _LENGTH = re.compile(SIGNATURE.format(length=r"(\d+)"))

@@ -17,6 +17,7 @@ from keras_bert.models.saving import save_model
 from keras_bert.objectives.base import TaskObjective
 from keras_bert.row_limits import rows_at_once
 from keras_bert.tasks.adaptable import Adaptable
+from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.checks import as_texts, check_same_length
 
 if TYPE_CHECKING:
@@ -75,6 +76,9 @@ class Task(Adaptable):
     selected_by: ClassVar[str] = "validation_loss"
     """What held-out rows decide by while a model trains. Correlations, entities and answers are no sums over batches,
     and to decode them at every validation would cost more than they tell: the loss stands for them."""
+
+    calibration = Calibration()
+    """What tasks with labels make probabilities by; that of a pushed file stands beside it, or in it."""
 
     output_name: ClassVar[str] = LOGITS
     """What exported files call the output of `network`."""

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 import keras
-import numpy as np
 
 from keras_bert.checks import check
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MeanPooler
 from keras_bert.layers.tap import TapLayer
+from keras_bert.metrics.calibration import probabilities
 from keras_bert.models.encoder import (
     config_of,
     has_layer,
@@ -89,12 +89,10 @@ class Prediction:
     probability: float
 
 
-def decode(logits: Array, labels: Sequence[str]) -> Prediction:
-    """Logits of one text (labels,) -> its most probable label."""
-    logits = logits.astype("float64")
-    shares = np.exp(logits - logits.max())
+def decode(logits: Array, labels: Sequence[str], temperature: float = 1.0) -> Prediction:
+    """Logits of one text (labels,) -> its most probable label, with its probability at a temperature."""
     best = int(logits.argmax())
-    return Prediction(labels[best], float(shares[best] / shares.sum()))
+    return Prediction(labels[best], float(probabilities(logits, temperature)[best]))
 
 
 class Classification(Task):
@@ -169,5 +167,7 @@ class Classification(Task):
     def predict(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32
     ) -> list[Prediction]:
-        """The most probable label of each text, or of each pair."""
-        return [decode(logits, self.labels) for logits in self.outputs(texts, pairs, batch_size=batch_size)]
+        """The most probable label of each text, or of each pair; probabilities are those of `calibration`."""
+        temperature = self.calibration.temperature
+        found = self.outputs(texts, pairs, batch_size=batch_size)
+        return [decode(logits, self.labels, temperature) for logits in found]

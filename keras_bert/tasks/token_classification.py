@@ -14,6 +14,7 @@ from keras_bert.checks import check
 from keras_bert.layers.dense import Dense
 from keras_bert.losses import IGNORED, labelled_cross_entropy
 from keras_bert.metrics.accuracy import LabelledAccuracy
+from keras_bert.metrics.calibration import probabilities
 from keras_bert.metrics.entities import OUTSIDE, entities_of, split_tag
 from keras_bert.models.encoder import predicted, sequence_output
 from keras_bert.models.global_tokens import with_global_tokens
@@ -201,6 +202,27 @@ class TokenClassification(Task):
             answers += [tags[begin:end] for begin, end in itertools.pairwise(flat.splits)]
         return answers
 
+    def word_logits(self, words: Sequence[Sequence[str]], *, batch_size: int = 32) -> tuple[Array, Array]:
+        """What `predict_tags` decides by.
+
+        Returns:
+            The places of the words that have pieces among those of all sentences, one after the other (words,), and
+            their logits (words, labels).
+
+        Raises:
+            TypeError: a word is no string.
+            ValueError: there are no sentences, none has a word with pieces, or `batch_size` is below 1.
+        """
+        words = _check_sentences("words", words)
+        places, logits, before = [], [], 0
+        for part in (words[rows] for rows in slices(len(words), ROWS_AT_ONCE)):
+            flat = self._tokenize_words(part)
+            own, found = self._word_logits(flat, batch_size)
+            places.append(own + before)
+            logits.append(found)
+            before += len(flat.sizes)
+        return np.concatenate(places), np.concatenate(logits)
+
     def _tokenize_words(self, sentences: Sequence[Sequence[str]]) -> Words:
         """Each word tokenized by itself."""
         flat = [word for sentence in sentences for word in sentence]
@@ -229,20 +251,26 @@ class TokenClassification(Task):
 
     def _tag(self, words: Words, batch_size: int) -> tuple[list[str], Array]:
         """Each word's likeliest tag, `O` where it has no pieces, and the tag's probability (words,)."""
+        tags, likely = np.full(len(words.sizes), OUTSIDE, object), np.ones(len(words.sizes))
+        places, logits = self._word_logits(words, batch_size)
+        if len(places):
+            shares = probabilities(logits, self.calibration.temperature)
+            tags[places] = np.array(self.labels, object)[shares.argmax(axis=1)]
+            likely[places] = shares.max(axis=1)
+        return tags.tolist(), likely
+
+    def _word_logits(self, words: Words, batch_size: int) -> tuple[Array, Array]:
+        """See `word_logits`; each word is read where it sees most on both sides."""
         room = self.max_length - 2
         rows = pack_words(words, room, overlap=room // 4)
-        tags, probabilities = np.full(len(words.sizes), OUTSIDE, object), np.ones(len(words.sizes))
         if not len(rows.word):
-            return tags.tolist(), probabilities
+            return np.zeros(0, int), np.zeros((0, len(self.labels)))
         outputs = self.forward(self._inputs(rows), batch_size)
         places = np.sort(rows.most_central())
         held, first = np.unique(rows.row[places], return_index=True)
         columns = np.split(rows.column[places] + 1, first[1:])
         logits = np.concatenate([outputs[row][column] for row, column in zip(held, columns, strict=True)])
-        shares = np.exp(logits.astype("float64") - logits.max(axis=1, keepdims=True))
-        tags[rows.word[places]] = np.array(self.labels, object)[shares.argmax(axis=1)]
-        probabilities[rows.word[places]] = shares.max(axis=1) / shares.sum(axis=1)
-        return tags.tolist(), probabilities
+        return rows.word[places], logits
 
     def _numbers(self, tags: Sequence[Sequence[str]]) -> Array:
         """The numbers of all tags in order (words,), int32."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
 from components.scoring.base import choose_metric
+from components.scoring.calibration import check_precision
 from components.scoring.registry import TASK_SCORING
 from components.sources.text import TextSource
 from keras_bert.options.export import MEDIAPIPE_TASKS
@@ -183,7 +184,13 @@ def _check_post_training(settings: Settings) -> None:
 def _check_metric(settings: Settings) -> None:
     """Before any training: models are measured when all of them are trained."""
     source, wanted = settings.examples, settings.evaluation.metric
-    if source is None or not wanted:
+    if source is None:
+        return
+    try:
+        check_precision(settings.evaluation.min_precision, source.task)
+    except InputError as error:
+        raise InputError(f"evaluation.{error}") from None
+    if not wanted:
         return
     # Which metrics there are may depend on the labels.
     labels = TASK_ROWS[source.task].labels(source, source.splits()["train"])

@@ -8,6 +8,8 @@ from components.dsl.errors import InputError
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
+    from keras_bert.tasks.classification import Prediction
+    from keras_bert.tasks.token_classification import Entity
 
 
 def answer_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None) -> Iterator[str]:
@@ -15,7 +17,8 @@ def answer_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | No
 
     Classification: label, probability, text. Regression: number, text. Token classification: an entity a line with
     label, probability, place and text, or where tags mark none the words with their tags. Question answering: answer,
-    probability and place. Embedding: the cosine of each pair, or a vector as JSON.
+    probability and place. Embedding: the cosine of each pair, or a vector as JSON. Of a task that is calibrated with a
+    threshold, a label whose probability is below it is `not sure (LABEL)`.
 
     Args:
         task: a pushed model.
@@ -38,7 +41,7 @@ def answer_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | No
             yield f"{answer.text or '(no answer)'}\t{answer.probability:.4f}\t{answer.start}:{answer.end}"
     elif isinstance(task, Classification):
         for text, prediction in zip(texts, task.predict(texts, seconds), strict=True):
-            yield f"{prediction.label}\t{prediction.probability:.4f}\t{text}"
+            yield f"{_label(task, prediction)}\t{prediction.probability:.4f}\t{text}"
     elif isinstance(task, Regression):
         for text, number in zip(texts, task.predict(texts, seconds), strict=True):
             yield f"{number:.4f}\t{text}"
@@ -81,6 +84,10 @@ def _vectors(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None) 
         yield f"{cosine:.4f}\t{text}"
 
 
+def _label(task: "Task", answer: "Prediction | Entity") -> str:
+    return answer.label if task.calibration.is_sure(answer.probability) else f"not sure ({answer.label})"
+
+
 def _tags(task: "Task", texts: Sequence[str]) -> Iterator[str]:
     from keras_bert.tasks.token_classification import TokenClassification, are_entity_tags
 
@@ -92,6 +99,6 @@ def _tags(task: "Task", texts: Sequence[str]) -> Iterator[str]:
         return
     for text, entities in zip(texts, task.predict(texts), strict=True):
         for entity in entities:
-            yield f"{entity.label}\t{entity.probability:.4f}\t{entity.start}:{entity.end}\t{entity.text}"
+            yield f"{_label(task, entity)}\t{entity.probability:.4f}\t{entity.start}:{entity.end}\t{entity.text}"
         if not entities:
             yield f"(no entity)\t\t\t{text}"

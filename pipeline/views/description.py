@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from components.dsl.errors import InputError
-from components.scoring.model_card import format_score
+from components.scoring.model_card import calibration_lines, format_score
 from keras_bert.export.attachments import attached
 from keras_bert.folders import TASK_FILE, VOCABULARY_FILE
 
@@ -82,6 +82,10 @@ def _figures(metrics: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         scores = metrics["models"].get(name, {}).get("metrics", {})
         if scores:
             yield name, ", ".join(f"{key.replace('_', ' ')} {format_score(value)}" for key, value in scores.items())
+    if metrics.get("calibration") is not None:
+        told = metrics["calibration"]["temperature"]
+        yield "temperature", "none: the likelihood has no peak" if told is None else f"{told:.4f}"
+        yield "calibration", "; ".join(calibration_lines(metrics["calibration"]))
     seeds = len(metrics["models"][metrics["shipped"]]["metrics"][metrics["metric"]]["seeds"])
     rows = ", ".join(f"{count} {name}" for name, count in metrics["rows"].items())
     yield "rows", f"{rows}; seed {metrics['kept']} of {seeds}"

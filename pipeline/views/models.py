@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from components.scoring.model_card import format_score
+from components.scoring.model_card import calibration_lines, format_score
 from pipeline.views.terminal import cells, write
 
 _MOST_CLASSES = 30
@@ -27,6 +27,13 @@ def show_models(measured: Mapping[str, Any], console: Console) -> None:
     seeds = len(rows[measured["shipped"]]["metrics"][measured["metric"]]["seeds"])
     over = f"; mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
     write(console, f"on {measured['rows']['test']} test rows, x 100{over}; ms: the median for one row on one thread")
+    calibration = measured.get("calibration")
+    if calibration is not None:
+        temperature = calibration["temperature"]
+        told = "no temperature is best" if temperature is None else f"temperature {temperature:.4f}"
+        first, *others = calibration_lines(calibration)
+        for line in (f"{told}: {first}", *others):
+            write(console, line)
     _show_report(measured["report"], console)
 
 

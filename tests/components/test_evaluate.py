@@ -6,6 +6,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import keras_bert
@@ -16,6 +17,7 @@ from components.dsl.errors import InputError
 from components.evaluate import evaluate
 from components.examples.registry import read_rows
 from components.scoring.blessing import Thresholds
+from components.scoring.registry import TASK_SCORING
 
 
 def run(folder: Path, line: Any, **given: Any) -> tuple[dict, dict]:
@@ -89,3 +91,34 @@ def test_a_version_with_other_labels_is_not_compared(tmp_path, line):
 def test_the_metric_is_one_of_the_task(tmp_path, line):
     with pytest.raises(InputError, match=r"metric must be one of .*, got 'spearman'"):
         run(tmp_path, line("classification"), thresholds=Thresholds(metric="spearman"))
+
+
+@pytest.mark.parametrize("task", ["classification", "token_classification"])
+def test_labels_of_the_shipped_file_are_calibrated_on_validation_rows(tmp_path, line, task):
+    from keras_bert.export.bundle import load_exported
+    from keras_bert.metrics.calibration import calibration_error, find_temperature, probabilities
+
+    own = line(task)
+    found, _ = run(tmp_path, own, edges=[own.edge], thresholds=Thresholds(min_precision=0.5), baselines=False)
+    told, file = found["calibration"], load_exported(own.edge.path)
+    scoring, labels = TASK_SCORING[task], list(file.labels)
+    for split in ("validation", "test"):
+        logits, truth = scoring.logits(file, read_rows(own.examples, split))
+        numbers = np.array([labels.index(label) for label in truth])
+        if split == "validation":
+            assert told["temperature"] == find_temperature(logits, numbers)
+        for place, temperature in enumerate((1.0, told["temperature"] or 1.0)):
+            shares = probabilities(logits, temperature)
+            expected = calibration_error(shares.max(axis=1), shares.argmax(axis=1) == numbers)
+            assert told[split]["calibration_error"][place] == pytest.approx(expected)
+        assert told[split]["rows"] == len(logits)
+        assert 0 < told[split]["kept"]["share"] <= 1
+    assert told["validation"]["kept"]["precision"] >= 0.5
+
+
+def test_models_and_numbers_are_not_calibrated(tmp_path, line):
+    assert run(tmp_path / "model", line("classification"), baselines=False)[0]["calibration"] is None
+    own = line("regression")
+    assert run(tmp_path / "number", own, edges=[own.edge], baselines=False)[0]["calibration"] is None
+    with pytest.raises(InputError, match="min_precision must be left out but for classification"):
+        run(tmp_path / "asked", own, edges=[own.edge], thresholds=Thresholds(min_precision=0.9))

@@ -168,3 +168,15 @@ def test_importing_the_component_imports_no_heavy_library():
         "assert not {'tensorflow', 'keras', 'numpy', 'onnx', 'onnxruntime'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_file_that_breaks_a_rule_is_not_published(float_model, examples, tmp_path):
+    from keras_bert.export.lint import LintError
+
+    swapped = tmp_path / "examples"
+    shutil.copytree(examples.path, swapped)
+    (swapped / "labels.json").write_text('["yes", "no"]')
+    edge = EdgeModel(tmp_path / "edge")
+    with pytest.raises(LintError, match=r"^model\.onnx, labels_of_task: .* must be \['yes', 'no'\]"):
+        export_model(model=float_model, examples=TaskExamples(swapped), edge=edge, export=Export(runtimes=("onnx",)))
+    assert not edge.file("manifest.json").exists()

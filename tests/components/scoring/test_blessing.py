@@ -120,3 +120,24 @@ def test_a_teacher_that_is_shipped_itself_is_compared_with_nothing() -> None:
 def test_thresholds_are_points(field: str, value: float) -> None:
     with pytest.raises(ValueError, match=rf"Thresholds.{field} must be between 0 and 100, got {value}"):
         Thresholds(**{field: value})
+
+
+@pytest.mark.parametrize(("threshold", "blessed"), [(0.75, True), (None, False)])
+def test_a_precision_that_no_threshold_reaches_is_not_blessed(threshold: float | None, blessed: bool) -> None:
+    kept = {} if threshold is None else {"kept": {"share": 0.8, "precision": 0.97}}
+    calibration = {"temperature": 1.2, "min_precision": 0.95, "threshold": threshold, "validation": kept}
+    decision = decide(table(0.90), "accuracy", SHIPPED, Thresholds(min_precision=0.95), calibration)
+    assert decision["blessed"] is blessed
+    reason = decision["reasons"][-1]
+    if blessed:
+        expected = "yes: evaluation.min_precision 0.95 is reached from 0.7500 on, by 80.00 % of validation rows"
+    else:
+        rule = "must be reached by validation rows above some confidence, and is by none"
+        expected = f"NO: evaluation.min_precision 0.95 {rule}"
+    assert reason == expected
+
+
+@pytest.mark.parametrize("precision", [0.0, 1.01, -0.5])
+def test_a_precision_is_a_share(precision: float) -> None:
+    with pytest.raises(ValueError, match=r"^Thresholds\.min_precision must be above 0 and at most 1, got "):
+        Thresholds(min_precision=precision)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from components.scoring import latency
-from components.scoring.latency import on_one_processor, time_rows
+from components.scoring.latency import on_processors, time_rows
 
 
 def test_every_row_is_timed_after_a_first_pass() -> None:
@@ -26,7 +26,7 @@ def test_the_median_in_milliseconds_of_the_first_rows(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux tells")
-def test_all_threads_are_on_one_processor_for_a_while() -> None:
+def test_all_threads_are_on_processors_for_a_while() -> None:
     before = os.sched_getaffinity(0)
     done, found = threading.Event(), []
 
@@ -36,7 +36,7 @@ def test_all_threads_are_on_one_processor_for_a_while() -> None:
 
     thread = threading.Thread(target=look)
     thread.start()
-    with on_one_processor():
+    with on_processors(1):
         assert os.sched_getaffinity(0) == {min(before)}
         done.set()
         thread.join()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.examples.registry import TASK_ROWS
-from components.scoring.model_card import format_score, render_model_card, write_model_card
+from components.scoring.model_card import calibration_lines, format_score, render_model_card, write_model_card
 
 TASK = {"task": "classification", "labels": ["bad", "good"], "max_length": 64}
 RECIPE = {
@@ -110,3 +110,35 @@ def test_every_task_has_a_card(tmp_path: Path, task: str) -> None:
     assert (": a, b, c. Inputs hold up to 8 tokens." in card) == bool(labels)
     output = "`embedding`: float32 (batch, width)" if task == "embedding" else "`logits`: float32 (batch"
     assert output in card
+
+
+CALIBRATION = {
+    "temperature": 1.5,
+    "validation": {"rows": 40, "calibration_error": [0.1, 0.02]},
+    "test": {"rows": 12, "calibration_error": [0.125, 0.03], "kept": {"share": 0.75, "precision": 0.9}},
+}
+
+
+def test_the_card_tells_how_far_probabilities_may_be_believed() -> None:
+    assert "its score is no\ncalibrated probability.\n" in render_model_card("reviews", 3, metrics(), TASK, RECIPE)
+    card = render_model_card("reviews", 3, metrics(calibration=CALIBRATION), TASK, RECIPE)
+    assert "divided by a temperature of 1.5000, found on 40 validation answers of `tflite int8`\n" in card
+    assert "calibration error 10.00 -> 2.00 on validation, 12.50 -> 3.00 on test rows.\n" in card
+    without = render_model_card("reviews", 3, metrics(calibration=CALIBRATION | {"temperature": None}), TASK, RECIPE)
+    assert "so that no temperature is best;\n" in without
+
+
+@pytest.mark.parametrize(
+    ("threshold", "line"),
+    [
+        (
+            0.8,
+            "not sure below 0.8000, for 95 % of validation answers right: "
+            "on test rows 75.00 % are above, of which 90.00 % are right",
+        ),
+        (None, "no threshold has 95 % of validation answers right"),
+    ],
+)
+def test_a_threshold_is_told_with_what_it_is_worth(threshold: float | None, line: str) -> None:
+    calibration = CALIBRATION | {"min_precision": 0.95, "threshold": threshold}
+    assert calibration_lines(calibration)[1] == line

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert.export.attachments import attach, attached
-from keras_bert.export.bundle import open_file
+from keras_bert.export.runtimes import open_file
 from tests.keras_bert.compress import tiny
 
 FILES = {"vocab.txt": "[PAD]\n\u00e9t\u00e9\n".encode(), "metrics.json": b"{}"}

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from keras_bert.export.attachments import attach
-from keras_bert.export.bundle import load_exported, open_file
+from keras_bert.export.bundle import attach_companions, load_exported
 from keras_bert.export.onnx import export_onnx
-from keras_bert.export.runtimes import OnnxModel, TFLiteModel
+from keras_bert.export.runtimes import OnnxModel, TFLiteModel, open_file
 from keras_bert.export.tflite import export_tflite
 from keras_bert.folders import INPUT_NAMES
+from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder
@@ -177,3 +178,24 @@ def test_more_tokens_than_a_file_takes_are_refused(folder, files):
     shutil.copy(files / "model.tflite", folder)
     with pytest.raises(ValueError, match="max_length must be between 3 and the model's 16 positions, got 20"):
         load_exported(folder)
+
+
+def test_what_was_measured_says_how_probabilities_are_made(tmp_path):
+    task = make_task("classification")
+    export_onnx(task.network(), tmp_path / "model.onnx")
+    task.save_settings(tmp_path)
+    plain = load_exported(tmp_path, "model.onnx")
+    assert plain.calibration == Calibration()
+    metrics = json.dumps({"calibration": {"temperature": 4.0, "threshold": 0.75}})
+    (tmp_path / "metrics.json").write_text(metrics)
+    attach_companions(task, tmp_path / "model.onnx")
+    assert load_exported(tmp_path / "model.onnx").calibration == Calibration(), "the file alone says nothing of it yet"
+    attach(tmp_path / "model.onnx", {"metrics.json": metrics.encode()})
+    (logits,) = plain.outputs(TEXTS[:1])
+    expected = np.exp(logits.max() / 4) / np.exp(logits / 4).sum()
+    for place in (tmp_path, tmp_path / "model.onnx"):
+        found = load_exported(place) if place.is_file() else load_exported(place, "model.onnx")
+        assert found.calibration == Calibration(4.0, 0.75)
+        (prediction,) = found.predict(TEXTS[:1])
+        assert prediction.probability == pytest.approx(expected)
+        assert prediction.label == plain.predict(TEXTS[:1])[0].label

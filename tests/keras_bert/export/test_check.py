@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from keras_bert.export.check import ParityError, check_agreement, check_parity, lint_tflite, tolerance_of
+from keras_bert.export.check import ParityError, check_agreement, check_parity, tolerance_of
 
 REFERENCE = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.4]], np.float32)
 
@@ -83,22 +82,6 @@ def test_agreement_is_the_mean_over_the_rows():
 def test_an_agreement_that_is_no_number_never_passes():
     with pytest.raises(ParityError, match="least in row 1: nan"):
         check_agreement("int8", np.array([1.0, np.nan, 1.0]), REFERENCE, 0.1)
-
-
-def test_operations_are_counted_by_type_of_result(files):
-    counts = lint_tflite(files / "model_float32.tflite")
-    assert counts["FULLY_CONNECTED float32"] == 8
-    assert counts["SOFTMAX float32"] == 1
-    assert list(counts) == sorted(counts)
-
-
-def test_operations_that_are_not_built_in_are_refused(tmp_path):
-    function = tf.function(lambda x: tf.linalg.det(x), [tf.TensorSpec((2, 2), tf.float32)], autograph=False)
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([function.get_concrete_function()])
-    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS, tf.lite.OpsSet.SELECT_TF_OPS]
-    (tmp_path / "flex.tflite").write_bytes(converter.convert())
-    with pytest.raises(ParityError, match="must hold built-in operations only, got FlexMatrixDeterminant"):
-        lint_tflite(tmp_path / "flex.tflite")
 
 
 def test_float16_may_differ_by_a_share_of_the_largest_output_that_counts():

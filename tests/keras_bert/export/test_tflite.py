@@ -5,7 +5,8 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 from keras_bert.compress.ranges import fixed_ranges, sublayers
-from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity, lint_tflite
+from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity
+from keras_bert.export.rules.lite_graphs import count_operations
 from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.export.tflite import export_tflite
 from keras_bert.layers.dense import Dense
@@ -65,13 +66,13 @@ def test_the_integers_of_the_token_table_are_exact(student, files):
 
 
 def test_products_with_weights_are_int8_and_attention_and_activation_float(files):
-    counts = lint_tflite(files / "model.tflite")
+    counts = count_operations(files / "model.tflite")
     assert counts["FULLY_CONNECTED int8"] == 7
     assert counts["FULLY_CONNECTED float32"] == 1
     assert counts["GATHER int8"] == 2
     assert counts["BATCH_MATMUL float32"] == 2
     assert counts["GELU float32"] == counts["SOFTMAX float32"] == 1
-    assert not any(name.endswith("int8") for name in lint_tflite(files / "model_float32.tflite"))
+    assert not any(name.endswith("int8") for name in count_operations(files / "model_float32.tflite"))
 
 
 def outputs_of(rounded, name, rows):
@@ -92,7 +93,7 @@ def test_taggers_and_embedders_run_in_int8_too(request, kind, heads, least):
     # Rounding changes more than the runtime does.
     assert rounded.task.agreement(exact, answers, mask).mean() < rounded.task.agreement(expected, answers, mask).mean()
     check_parity("float32", exact, outputs_of(rounded, "model_float32.tflite", rows), FLOAT32_TOLERANCE, mask)
-    counts = lint_tflite(rounded.folder / "model.tflite")
+    counts = count_operations(rounded.folder / "model.tflite")
     assert (counts["FULLY_CONNECTED int8"], counts.get("FULLY_CONNECTED float32", 0)) == (6, heads)
     assert counts["GATHER int8"] == 2
 

@@ -284,6 +284,16 @@ def test_the_metric_is_one_of_the_task_with_its_labels(tmp_path: Path) -> None:
         check_data(load(tmp_path, text, "evaluation.metric=mcc"))
 
 
+def test_only_labels_have_a_precision(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    check_data(load(tmp_path, CHECKPOINT + EXAMPLES, "evaluation.min_precision=0.9"))
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "one\t1\ntwo\t2\n" * 10)
+    with pytest.raises(InputError) as caught:
+        check_data(load(tmp_path, CHECKPOINT + EXAMPLES + "task = 'regression'", "evaluation.min_precision=0.9"))
+    rule = "must be left out but for classification and token_classification"
+    assert str(caught.value) == f"evaluation.min_precision {rule}, got 0.9"
+
+
 @pytest.mark.parametrize("name", ["stride", "max_query_length"])
 def test_only_questions_have_windows(tmp_path: Path, name: str) -> None:
     load(tmp_path, f"{name} = 5\n" + CHECKPOINT + EXAMPLES + "task = 'question_answering'")

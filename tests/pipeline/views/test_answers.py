@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from components.dsl.errors import InputError
+from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.question_answering import QuestionAnswering
@@ -45,6 +46,21 @@ def test_a_label_with_its_probability() -> None:
     assert answers(classification(), "the cow", "Oak!") == [["animal", TWO, "the cow"], ["plant", ONE, "Oak!"]]
     both = answers(classification(), "the", "the", second=["cow", "oak"])
     assert both == [["animal", TWO, "the"], ["plant", ONE, "the"]], "the second text of a pair counts, too"
+
+
+def test_a_label_below_the_threshold_is_not_sure() -> None:
+    task = classification()
+    task.calibration = Calibration(2.0, 0.7)
+    # 1 / (1 + e^-1) and 1 / (1 + e^-0.5): half of the logits.
+    assert answers(task, "the cow", "Oak!") == [["animal", ONE, "the cow"], ["not sure (plant)", "0.6225", "Oak!"]]
+
+
+def test_an_entity_below_the_threshold_is_not_sure() -> None:
+    task = tagger(["O", "B-animal", "I-animal"])
+    task.calibration = Calibration(1.0, 0.8)
+    assert answers(task, "the cow") == [["not sure (animal)", TWO_OF_THREE, "4:7", "cow"]]
+    task.calibration = Calibration(1.0, 0.7)
+    assert answers(task, "the cow") == [["animal", TWO_OF_THREE, "4:7", "cow"]]
 
 
 def test_a_number() -> None:

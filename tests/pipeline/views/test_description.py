@@ -8,7 +8,7 @@ import pytest
 from components.dsl.errors import InputError
 from keras_bert.export.attachments import attach
 from pipeline.cli import main
-from pipeline.views.description import read_description
+from pipeline.views.description import _lines, read_description
 
 SPREAD = {"accuracy": {"mean": 0.875, "sd": 0.01, "seeds": [0.865, 0.885]}}
 METRICS = {
@@ -48,6 +48,16 @@ def test_a_person_reads_a_table(file: Path, capsys: pytest.CaptureFixture[str]) 
     for said in ("classification, up to 64 tokens", "no, yes", "int8", "32, 64", "87.50 ± 1.00", "3.15.1", "abc"):
         assert said in shown
     assert "seed 1 of 2" in shown
+
+
+def test_a_calibrated_file_tells_its_temperature(file: Path) -> None:
+    errors = {name: {"calibration_error": [0.1, 0.02]} for name in ("validation", "test")}
+    for temperature, told in ((1.25, "1.2500"), (None, "none: the likelihood has no peak")):
+        metrics = METRICS | {"calibration": {"temperature": temperature, **errors}}
+        lines = dict(_lines(read_description(file) | {"metrics": metrics}))
+        assert lines["temperature"] == told
+        assert lines["calibration"].startswith("expected calibration error 10.00 -> 2.00 on validation")
+    assert "temperature" not in dict(_lines(read_description(file)))
 
 
 def test_a_program_reads_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ def cells(lines: list[str]) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if line.startswith("│")]
 
 
-def show(models: dict[str, dict[str, Any]], report: dict[str, dict[str, float]] = REPORT) -> list[str]:
+def show(models: dict[str, dict[str, Any]], report: dict[str, dict[str, float]] = REPORT, **more: Any) -> list[str]:
     console = Console(file=io.StringIO(), width=120)
     measured = {
         "models": models,
@@ -29,6 +29,7 @@ def show(models: dict[str, dict[str, Any]], report: dict[str, dict[str, float]] 
         "metric": "macro_f1",
         "rows": {"test": 1200},
         "report": report,
+        **more,
     }
     show_models(measured, console)
     return console.file.getvalue().splitlines()
@@ -75,3 +76,13 @@ def test_names_are_no_markup() -> None:
 
 def test_a_regression_has_no_classes() -> None:
     assert not any("class" in line for line in shown_classes({}))
+
+
+@pytest.mark.parametrize(("temperature", "told"), [(1.25, "temperature 1.2500"), (None, "no temperature is best")])
+def test_how_far_the_shipped_file_may_be_believed(temperature: float | None, told: str) -> None:
+    errors = {"validation": {"calibration_error": [0.1, 0.02]}, "test": {"calibration_error": [0.2, 0.03]}}
+    models = {"tflite int8": {"metrics": {"macro_f1": spread(0.9)}}}
+    lines = show(models, calibration={"temperature": temperature, **errors})
+    line = f"{told}: expected calibration error 10.00 -> 2.00 on validation, 20.00 -> 3.00 on test rows"
+    assert line in lines
+    assert not any("temperature" in each for each in show(models)), "one that has none"

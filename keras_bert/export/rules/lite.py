@@ -1,0 +1,85 @@
+"""The rules of `.tflite` files."""
+
+from collections.abc import Iterator
+
+from keras_bert.export.rules.expected import Expected
+from keras_bert.export.rules.lite_graphs import LiteGraph
+from keras_bert.export.rules.reach import reached
+
+# The coarsest grid of attention scores before their softmax. Weights of attention change by a factor of e where a score
+# does by 1; with a mask of -120, which shares the grid, it is 0.5, with one of -1e4 it is 39.
+COARSEST_SCORES = 2.0
+# From integers to floats and back.
+_BORDERS = frozenset(("CAST", "DEQUANTIZE", "QUANTIZE"))
+# What guards a normalized vector against a division by 0: one number a text, which ai-edge-quantizer leaves float.
+_GUARDS = frozenset(("MINIMUM",))
+# What becomes of the ids of pieces before they are looked up: ids below 0 count from the end.
+_OF_IDS = frozenset(("ADD", "CAST", "RESHAPE", "SELECT", "SELECT_V2"))
+_LOOKUPS = frozenset(("GATHER", "EMBEDDING_LOOKUP"))
+
+
+def built_in_operations(graph: LiteGraph, expected: Expected) -> Iterator[str]:
+    """Every operation runs wherever LiteRT does: no custom one, and none of TensorFlow's own ("Flex")."""
+    for operation in graph.operations:
+        if not operation.built_in:
+            yield f"{operation.place} must be built into LiteRT, got {operation.kind}"
+
+
+def int32_inputs(graph: LiteGraph, expected: Expected) -> Iterator[str]:
+    """Ids are int32: delegates and clients of phones know no int64."""
+    for name, number in graph.inputs.items():
+        if graph.tensors[number].type != "int32":
+            yield f"input {name} must be int32, got {graph.tensors[number].type}"
+
+
+def fixed_shapes(graph: LiteGraph, expected: Expected) -> Iterator[str]:
+    """Every size is known: what is not, is planned anew for every answer, and no accelerator takes it."""
+    for tensor in graph.tensors:
+        if -1 in tensor.shape:
+            yield f"tensor {tensor.name} must have a fixed shape, got {list(tensor.shape)}"
+
+
+def integers_alone(graph: LiteGraph, expected: Expected) -> Iterator[str]:
+    """Where the recipe makes all numbers integers, no operation falls back to floats.
+
+    A sum that is the answer stays float: it hides places by the mask's constant, which would take the grid for itself.
+    """
+    if not expected.integers_alone:
+        return
+    read = {number for operation in graph.operations for number in operation.inputs}
+    for operation in graph.operations:
+        made = graph.tensors[operation.outputs[0]]
+        answers = operation.kind == "ADD" and operation.outputs[0] not in read
+        allowed = operation.kind in _BORDERS | _GUARDS or answers or expected.stays_float(made.name)
+        if made.type.startswith("float") and not allowed:
+            yield f"{operation.place}, {operation.kind}, must give integers with {expected.recipe}, got {made.type}"
+
+
+def fine_scores(graph: LiteGraph, expected: Expected) -> Iterator[str]:
+    """Attention scores that lie on a grid keep their differences: no mask takes all of its range for itself."""
+    for operation in graph.operations:
+        if operation.kind == "SOFTMAX":
+            scores = graph.tensors[operation.inputs[0]]
+            if scores.step is not None and scores.step > COARSEST_SCORES:
+                rule = f"must read scores in steps of at most {COARSEST_SCORES:g}"
+                yield f"{operation.place}, SOFTMAX, {rule}, got {scores.step:.4g}: is the mask so large?"
+
+
+def pieces_in_table(graph: LiteGraph, expected: Expected) -> Iterator[str]:
+    """The table that ids are looked up in has a row for each piece of the vocabulary."""
+    if "token_ids" not in graph.inputs:
+        return
+    makers = [(each.kind, list(map(str, each.inputs)), list(map(str, each.outputs))) for each in graph.operations]
+    users = [graph.operations[number] for number in reached(str(graph.inputs["token_ids"]), makers, _OF_IDS)]
+    lookups = [operation for operation in users if operation.kind in _LOOKUPS]
+    if not lookups:
+        yield "input token_ids must be looked up in a table, found none"
+    for operation in lookups:
+        # GATHER has the table first, EMBEDDING_LOOKUP the ids.
+        table = graph.tensors[operation.inputs[0 if operation.kind == "GATHER" else 1]]
+        if table.shape[0] != expected.pieces:
+            rows = f"must have as many rows as the vocabulary has pieces, {expected.pieces}"
+            yield f"{operation.place}, {operation.kind}: the table {rows}, got {table.shape[0]}"
+
+
+RULES = (built_in_operations, int32_inputs, fixed_shapes, integers_alone, fine_scores, pieces_in_table)

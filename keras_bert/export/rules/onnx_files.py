@@ -1,0 +1,47 @@
+"""The rules of `.onnx` files."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from keras_bert.export.rules.expected import Expected
+from keras_bert.export.rules.reach import reached
+
+# Operations of the ONNX standard, which every runtime knows, have one of these domains.
+_STANDARD = ("", "ai.onnx")
+# What becomes of the ids of pieces before they are looked up: ids below 0 count from the end.
+_OF_IDS = frozenset(("Add", "Cast", "Identity", "Mul", "Reshape", "Squeeze", "Unsqueeze", "Where"))
+
+
+def valid_file(model: Any, expected: Expected) -> Iterator[str]:
+    """ONNX' own checker, which also infers all shapes, finds nothing."""
+    import onnx
+
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        yield f"onnx.checker must find nothing, got {' '.join(str(error).split())}"
+
+
+def standard_operations(model: Any, expected: Expected) -> Iterator[str]:
+    """Every operation is of the standard, none of one runtime's own."""
+    for number, node in enumerate(model.graph.node):
+        if node.domain not in _STANDARD:
+            yield f"node {number} must be of the ONNX standard, got {node.op_type} of {node.domain}"
+
+
+def pieces_in_table(model: Any, expected: Expected) -> Iterator[str]:
+    """The table that ids are looked up in has a row for each piece of the vocabulary."""
+    nodes, rows = model.graph.node, {weight.name: weight.dims for weight in model.graph.initializer}
+    makers = [(node.op_type, list(node.input), list(node.output)) for node in nodes]
+    users = [(number, nodes[number]) for number in reached("token_ids", makers, _OF_IDS)]
+    lookups = [(number, node) for number, node in users if node.op_type == "Gather" and node.input[0] in rows]
+    if not lookups:
+        yield "input token_ids must be looked up in a table, found none"
+    for number, node in lookups:
+        held = rows[node.input[0]][0]
+        if held != expected.pieces:
+            told = f"must have as many rows as the vocabulary has pieces, {expected.pieces}, got {held}"
+            yield f"node {number}, Gather: the table {told}"
+
+
+RULES = (valid_file, standard_operations, pieces_in_table)

@@ -1,0 +1,21 @@
+"""Which operations read an input of a graph."""
+
+from collections.abc import Iterator, Sequence
+
+
+def reached(
+    start: str, makers: Sequence[tuple[str, Sequence[str], Sequence[str]]], through: frozenset[str]
+) -> Iterator[int]:
+    """The operations that take what an input becomes, as numbers.
+
+    Args:
+        start: the input.
+        makers: of each operation, in the order in which they run, its kind, what it takes and what it makes.
+        through: kinds of operations whose results count as the input, too.
+    """
+    known = {start}
+    for number, (kind, taken, made) in enumerate(makers):
+        if known & set(taken):
+            yield number
+            if kind in through:
+                known |= set(made)

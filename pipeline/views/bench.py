@@ -1,0 +1,82 @@
+"""What a person sees of files side by side: a row a file and number of threads, and the operations of a profile."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pipeline.views.tables import show_table
+
+Content = Mapping[str, Any]
+PERCENTILES = ("p50", "p90", "p99")
+# Operations that a table shows; the file has all.
+_SHOWN = 12
+
+
+def show_bench(content: Content, console: Console) -> None:
+    """Prints the table, what it takes to read it, and the operations where they were asked for."""
+    show_table(*table_of(content), notes_of(content), console)
+    for name, file in zip(names_of(content["files"]), content["files"], strict=True):
+        if "profile" in file:
+            show_table(*profile_of(name, file["profile"]), [], console)
+
+
+def table_of(content: Content) -> tuple[list[str], list[list[str]]]:
+    """Headings, and a row a file and number of threads."""
+    lengths = sorted({length for file in content["files"] for length in file["lengths"]})
+    headings = ["file", "MB", "threads", "open", "first", *(f"{length} tokens" for length in lengths)]
+    rows = [
+        [
+            name,
+            f"{file['bytes'] / 1e6:.2f}",
+            str(run["threads"]),
+            f"{run['open_milliseconds']:.2f}",
+            f"{run['first_milliseconds']:.2f}",
+            *(_percentiles(run["milliseconds"].get(str(length))) for length in lengths),
+            _number(run["own_megabytes"]),
+            _number(run["peak_megabytes"]),
+        ]
+        for name, file in zip(names_of(content["files"]), content["files"], strict=True)
+        for run in file["threads"]
+    ]
+    return [*headings, "memory, MB", "process, MB"], rows
+
+
+def notes_of(content: Content) -> Iterator[str]:
+    """What it takes to read the table, a line each."""
+    yield f"ms; tokens: {' / '.join(PERCENTILES)} of {content['answers']} answers to full rows; first: the longest row"
+    yield "memory: the most beyond what the process held before it opened the file; a process for each row of the table"
+    for name, file in zip(names_of(content["files"]), content["files"], strict=True):
+        if "delegate" in file:
+            own = file["delegate"]
+            parts = "1 part" if own["parts"] == 1 else f"{own['parts']} parts"
+            untimed = "; LiteRT's Python package does not time them" if content["operations"] else ""
+            yield f"{name}: {own['name']} runs {own['taken']} of {own['nodes']} nodes, in {parts}{untimed}"
+
+
+def profile_of(name: str, profile: Content) -> tuple[list[str], list[list[str]]]:
+    """Headings, and a row an operation, what takes longest first."""
+    operations = profile["operations"]
+    whole = sum(operation["milliseconds"] for operation in operations)
+    shown, rest = operations[:_SHOWN], operations[_SHOWN:]
+    lines = [(each["name"], each["nodes"], each["milliseconds"]) for each in shown]
+    if rest:
+        others = [sum(each[key] for each in rest) for key in ("nodes", "milliseconds")]
+        lines.append((f"{len(rest)} others", others[0], others[1]))
+    rows = [[kind, str(nodes), f"{spent:.3f}", f"{100 * spent / whole:.1f}"] for kind, nodes, spent in lines]
+    return [f"{name}, {profile['length']} tokens", "nodes", "ms", "%"], rows
+
+
+def names_of(files: Sequence[Content]) -> list[str]:
+    """The files' names; their paths where two have the same name."""
+    names = [Path(file["file"]).name for file in files]
+    return names if len(set(names)) == len(names) else [file["file"] for file in files]
+
+
+def _percentiles(values: Mapping[str, float] | None) -> str:
+    return "" if values is None else " / ".join(f"{values[name]:.2f}" for name in PERCENTILES)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"

@@ -1,0 +1,57 @@
+"""What validation rows find, and what it is worth."""
+
+import numpy as np
+import pytest
+
+from components.dsl.errors import InputError
+from components.scoring.base import Answered
+from components.scoring.calibration import calibrate, check_precision, measure
+
+LABELS = ["no", "yes"]
+# Three of four are right; the wrong one is among the least sure.
+VALIDATION = Answered(np.array([[4.0, 0.0], [0.0, 4.0], [2.0, 0.0], [2.0, 0.0]]), ["no", "yes", "no", "yes"])
+TEST = Answered(np.array([[4.0, 0.0], [0.0, 3.0], [0.0, 4.0]]), ["no", "no", "no"])
+
+
+def test_validation_rows_decide_and_test_rows_tell() -> None:
+    found = calibrate(VALIDATION, LABELS, 0.95)
+    assert found["temperature"] > 1, "4 is more than what is right 3 times of 4 deserves"
+    assert found["threshold"] == pytest.approx(1 / (1 + np.exp(-4 / found["temperature"])))
+    own = found["validation"]
+    assert own["kept"] == {"share": 0.5, "precision": 1.0}
+    assert own["rows"] == 4
+    assert own["likelihood_loss"][1] < own["likelihood_loss"][0]
+    told = measure(found, TEST, LABELS)
+    assert told["kept"] == {"share": pytest.approx(2 / 3), "precision": 0.5}
+    before = np.abs(np.array([1, 0, 0]) - 1 / (1 + np.exp(-np.array([4.0, 3.0, 4.0]))))
+    # 4 and 4 lie in one bin, 3 in the one before or the same: the mean of what is right less what is believed.
+    assert told["calibration_error"][0] == pytest.approx(abs(before[1:].sum() - before[0]) / 3, rel=1e-9)
+
+
+def test_without_a_precision_there_is_no_threshold() -> None:
+    found = calibrate(VALIDATION, LABELS, None)
+    assert found.keys() == {"temperature", "validation"}
+    assert "kept" not in found["validation"]
+
+
+def test_a_precision_that_cannot_be_reached() -> None:
+    wrong = VALIDATION._replace(truth=["yes", "no", "no", "no"])
+    found = calibrate(wrong, LABELS, 0.9)
+    assert (found["min_precision"], found["threshold"]) == (0.9, None)
+    assert "kept" not in found["validation"]
+
+
+def test_where_all_are_right_probabilities_stay_as_they_are() -> None:
+    found = calibrate(VALIDATION._replace(truth=["no", "yes", "no", "no"]), LABELS, 0.9)
+    assert found["temperature"] is None
+    before, after = found["validation"]["calibration_error"]
+    assert before == after
+    assert found["threshold"] == pytest.approx(1 / (1 + np.exp(-2)))
+
+
+def test_answers_that_are_no_labels_have_no_precision() -> None:
+    check_precision(None, "regression")
+    check_precision(0.9, "token_classification")
+    rule = r"^min_precision must be left out but for classification and token_classification, got 0\.9$"
+    with pytest.raises(InputError, match=rule):
+        check_precision(0.9, "regression")

@@ -1,0 +1,123 @@
+"""Rules of `.tflite` files, each with a fault that was planted."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.compress.quantize import QuantizationAware
+from keras_bert.compress.rounding import Rounding
+from keras_bert.export import quantized
+from keras_bert.export.quantized import export_quantized
+from keras_bert.export.rules import lite
+from keras_bert.export.rules.expected import Expected
+from keras_bert.export.rules.lite_graphs import LiteGraph, Operation, Tensor, count_operations, read_graphs
+from keras_bert.layers import attention
+from tests.keras_bert.compress import tiny
+
+STATIC = "static_wi8_ai8"
+FLOATS = Expected(50)
+
+
+def breaches(rule, path, expected=FLOATS):
+    return [breach for graph in read_graphs(path) for breach in rule(graph, expected)]
+
+
+def convert(path: Path, function, *specs, flex: bool = False) -> Path:
+    """A function of given tensors as a file with one signature."""
+    serve = tf.function(function, input_signature=specs, autograph=False)
+    tf.saved_model.save(tf.Module(), str(path.parent / "saved"), signatures={"serve": serve})
+    converter = tf.lite.TFLiteConverter.from_saved_model(str(path.parent / "saved"), signature_keys=["serve"])
+    if flex:
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS, tf.lite.OpsSet.SELECT_TF_OPS]
+    path.write_bytes(converter.convert())
+    return path
+
+
+def export_static(path: Path, **changes) -> Path:
+    """A model all of whose numbers are integers."""
+    model, rows = tiny.build(**changes), tiny.make_rows(16)[0]
+    ranges = QuantizationAware(model, tiny.batches(1), STATIC).finish()
+    export_quantized(model, path, (16,), Rounding(STATIC, ranges), rows)
+    return path
+
+
+@pytest.fixture(scope="module")
+def static(tmp_path_factory):
+    return export_static(tmp_path_factory.mktemp("static") / "model.tflite")
+
+
+@pytest.mark.parametrize("rule", lite.RULES)
+def test_files_as_they_are_written_keep_every_rule(rule, files, static):
+    for name in ("model.tflite", "model_float32.tflite"):
+        assert not breaches(rule, files / name, Expected(2000))
+    assert not breaches(rule, static, Expected(50, recipe=STATIC))
+
+
+def test_operations_are_counted_by_type_of_result(files):
+    counts = count_operations(files / "model_float32.tflite")
+    assert counts["FULLY_CONNECTED float32"] == 8
+    assert counts["SOFTMAX float32"] == 1
+    assert list(counts) == sorted(counts)
+
+
+def test_operations_of_tensorflow_are_found(tmp_path):
+    path = convert(
+        tmp_path / "model.tflite",
+        lambda given: {"found": tf.linalg.det(given)},
+        tf.TensorSpec((2, 2), tf.float32, name="given"),
+        flex=True,
+    )
+    (breach,) = breaches(lite.built_in_operations, path)
+    assert breach == "operation 0 of graph 0 must be built into LiteRT, got FlexMatrixDeterminant"
+
+
+def test_long_ids_and_sizes_that_are_not_known_are_found(tmp_path):
+    def serve(token_ids):
+        return {"found": tf.cast(token_ids, tf.float32)}
+
+    path = convert(tmp_path / "model.tflite", serve, tf.TensorSpec((1, None), tf.int64, name="token_ids"))
+    assert breaches(lite.int32_inputs, path) == ["input token_ids must be int32, got int64"]
+    shapes = breaches(lite.fixed_shapes, path)
+    assert len(shapes) == 2
+    assert all(breach.endswith("must have a fixed shape, got [1, -1]") for breach in shapes)
+
+
+def test_an_operation_that_stays_float_is_found(static, tmp_path, monkeypatch):
+    monkeypatch.setattr(quantized, "make_products", lambda content: content)
+    path = export_static(tmp_path / "model.tflite")
+    found = breaches(lite.integers_alone, path, Expected(50, recipe=STATIC))
+    assert len(found) == 3, "a negative in each normalization"
+    assert all(breach.endswith(", NEG, must give integers with static_wi8_ai8, got float32") for breach in found)
+    assert not breaches(lite.integers_alone, path, Expected(50, recipe="mixed_wi8_ai8"))
+
+
+def test_layers_that_were_left_float_are_none_of_those():
+    made = Tensor("model_1/block_0_1/attention_1/key_1/MatMul", "float32", (1, 8), None)
+    graph = LiteGraph([made], [Operation("operation 0 of graph 0", "FULLY_CONNECTED", True, (), (0,))], {})
+    for layers, count in (((), 1), (("block_0/attention/key",), 0), (("block_0/attention/query",), 1)):
+        assert len(list(lite.integers_alone(graph, Expected(50, (), STATIC, layers)))) == count
+
+
+def test_a_mask_that_takes_the_range_of_the_scores_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(attention, "MASK_BIAS", -1e9)
+    path = export_static(tmp_path / "model.tflite")
+    (breach,) = breaches(lite.fine_scores, path, Expected(50, recipe=STATIC))
+    rule, got = breach.removesuffix(": is the mask so large?").split(", got ")
+    assert rule == "operation 38 of graph 0, SOFTMAX, must read scores in steps of at most 2"
+    assert float(got) > 1e6, "less than 300 steps for all of it"
+
+
+def test_a_table_of_another_vocabulary_is_found(files):
+    found = breaches(lite.pieces_in_table, files / "model.tflite", Expected(1999))
+    assert len(found) == 2, "one a signature"
+    assert found[0].endswith("GATHER: the table must have as many rows as the vocabulary has pieces, 1999, got 2000")
+
+
+def test_ids_that_are_not_looked_up_are_found(tmp_path):
+    def serve(token_ids):
+        return {"found": tf.cast(token_ids, tf.float32) * np.float32(2)}
+
+    path = convert(tmp_path / "model.tflite", serve, tf.TensorSpec((1, 8), tf.int32, name="token_ids"))
+    assert breaches(lite.pieces_in_table, path) == ["input token_ids must be looked up in a table, found none"]

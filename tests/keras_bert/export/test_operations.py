@@ -1,0 +1,34 @@
+"""Where the time of an `.onnx` file goes."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from keras_bert.export.operations import profile_onnx
+
+
+def test_each_kind_of_node_is_counted_and_timed(tmp_path: Path) -> None:
+    given = helper.make_tensor_value_info("token_ids", TensorProto.INT32, ["batch", "length"])
+    found = helper.make_tensor_value_info("found", TensorProto.FLOAT, ["batch", "length"])
+    nodes = [
+        helper.make_node("Cast", ["token_ids"], ["numbers"], to=TensorProto.FLOAT),
+        helper.make_node("Softmax", ["numbers"], ["once"]),
+        helper.make_node("Softmax", ["once"], ["found"]),
+    ]
+    graph = helper.make_graph(nodes, "graph", [given], [found])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    onnx.save(model, tmp_path / "model.onnx")
+    row = {"token_ids": np.zeros((1, 512), np.int64), "padding_mask": np.ones((1, 512), np.int64)}
+    operations = profile_onnx(tmp_path / "model.onnx", row, 5)
+    assert {operation.name: operation.nodes for operation in operations} == {"Cast": 1, "Softmax": 2}
+    assert all(0 < operation.milliseconds < 1000 for operation in operations)
+    assert operations == sorted(operations, key=lambda operation: -operation.milliseconds)
+
+
+def test_what_is_no_onnx_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_text("text")
+    with pytest.raises(ValueError, match=r"must be an \.onnx file"):
+        profile_onnx(tmp_path / "model.onnx", {}, 5)

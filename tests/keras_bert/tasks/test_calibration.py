@@ -1,0 +1,48 @@
+"""What a folder says of its files' probabilities."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keras_bert.tasks.calibration import Calibration, read_calibration
+
+
+def read(folder: Path, content: Any) -> Calibration:
+    (folder / "metrics.json").write_text(json.dumps(content))
+    return read_calibration(folder / "metrics.json")
+
+
+def test_temperature_and_threshold_are_read(tmp_path: Path) -> None:
+    found = read(tmp_path, {"calibration": {"temperature": 1.5, "threshold": 0.75, "min_precision": 0.9}})
+    assert found == Calibration(1.5, 0.75)
+    assert [found.is_sure(probability) for probability in (0.74, 0.75, 1.0)] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        {"calibration": None},
+        {"calibration": {"temperature": None}},
+        {"calibration": {"temperature": None, "min_precision": 0.9, "threshold": None}},
+    ],
+)
+def test_what_says_nothing_leaves_all_as_it_is(tmp_path: Path, content: Any) -> None:
+    assert read(tmp_path, content) == Calibration(1.0, None)
+    assert Calibration().is_sure(0.01)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"temperature": "hot"}, {"temperature": -1.0}, {"temperature": 1.0, "threshold": "x"}]
+)
+def test_other_numbers_are_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"metrics\.json: calibration must hold positive numbers, got "):
+        read(tmp_path, {"calibration": wrong})
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "metrics.json").write_text("{")
+    with pytest.raises(ValueError, match=r"metrics\.json must be JSON"):
+        read_calibration(tmp_path / "metrics.json")

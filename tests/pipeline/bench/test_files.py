@@ -1,0 +1,123 @@
+"""Files side by side, each asked in a process of its own."""
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from components.dsl.errors import InputError
+from pipeline.bench import files as bench_files
+from pipeline.bench.files import Wanted, ask, bench, look
+from pipeline.cli import main
+
+
+def test_both_kinds_stand_side_by_side(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = tmp_path / "told.json"
+    arguments = [str(files / "model.tflite"), str(files / "model.onnx"), "--threads", "1", "--answers", "10"]
+    assert main(["bench", *arguments, "--operations", "--json", str(told)]) == 0
+    content = json.loads(told.read_text())
+    lite, onnx = content["files"]
+    assert [lite["runtime"], onnx["runtime"]] == ["LiteRT", "ONNX Runtime"]
+    assert lite["lengths"] == onnx["lengths"] == [8, 16], "what takes any length is asked about the other's"
+    assert 0 < lite["delegate"]["taken"] < lite["delegate"]["nodes"]
+    for file in content["files"]:
+        (run,) = file["threads"]
+        assert list(run["milliseconds"]) == ["8", "16"]
+        assert all(0 < own["p50"] <= own["p90"] <= own["p99"] for own in run["milliseconds"].values())
+        assert run["open_milliseconds"] > 0
+        assert run["first_milliseconds"] > 0
+        assert 0 < run["own_megabytes"] < run["peak_megabytes"]
+    kinds = {operation["name"] for operation in onnx["profile"]["operations"]}
+    assert {"MatMul", "Softmax"} <= kinds
+    assert "profile" not in lite
+    shown = capsys.readouterr().out
+    assert "XNNPACK runs" in shown
+    assert "model.onnx, 16 tokens" in shown
+
+
+def _text(files: Path, folder: Path) -> Path:
+    (folder / "text.tflite").write_text("some text")
+    return folder / "text.tflite"
+
+
+def _damaged(files: Path, folder: Path) -> Path:
+    """The front of the model is gone, what is attached to it is not."""
+    content = (files / "model.tflite").read_bytes()
+    (folder / "model.tflite").write_bytes(b"nothing" * 100 + content[2000:])
+    return folder / "model.tflite"
+
+
+def _cut(files: Path, folder: Path) -> Path:
+    (folder / "model.onnx").write_bytes((files / "model.onnx").read_bytes()[:3000])
+    return folder / "model.onnx"
+
+
+def _without_length(files: Path, folder: Path) -> Path:
+    with zipfile.ZipFile(folder / "model.tflite", "w") as archive:
+        archive.writestr("task.json", "{}")
+        archive.writestr("vocab.txt", "a\n")
+    return folder / "model.tflite"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda files, folder: folder / "model.tflite", "must be a .tflite or .onnx file, found none"),
+        (lambda files, folder: files, "must be a .tflite or .onnx file, found none"),
+        (_text, "must be a file that was pushed or exported here"),
+        (_damaged, "must be a .tflite file: "),
+        (_cut, "must be an .onnx file: "),
+        (_without_length, "must hold its vocabulary and say max_length"),
+    ],
+)
+def test_what_is_no_file_from_here_is_one_line(
+    files: Path, tmp_path: Path, spoil: Callable[[Path, Path], Path], message: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        look(spoil(files, tmp_path))
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"lengths": (2,)}, "--lengths must be at least 3 each, got [2]"),
+        ({"threads": (0,)}, "--threads must be at least 1 each, got [0]"),
+        ({"threads": (5,)}, "--threads must be at most the 4 processors, got 5"),
+        ({"answers": 9}, "--answers must be at least 10, got 9"),
+        ({"operations": True, "here": False}, "--operations must be left out with --adb"),
+    ],
+)
+def test_what_cannot_be_measured(wanted: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_files, "processors", lambda: 4)
+    with pytest.raises(InputError) as refused:
+        Wanted(**wanted)
+    assert str(refused.value).startswith(message)
+
+
+def test_rows_longer_than_a_file_reads_are_refused(files: Path) -> None:
+    with pytest.raises(InputError, match=r"--lengths must be at most 16 for .*model\.onnx, got 17"):
+        bench([files / "model.onnx"], Wanted(lengths=(17,)))
+
+
+def test_a_process_that_falls_is_one_line(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, _ = look(files / "model.onnx")
+
+    def told_by(script: str) -> str:
+        (files / "child.sh").write_text(f"#!/bin/sh\n{script}\n")
+        (files / "child.sh").chmod(0o755)
+        monkeypatch.setattr(bench_files.sys, "executable", str(files / "child.sh"))
+        with pytest.raises(InputError) as refused:
+            ask("inside", asked)
+        return str(refused.value).partition(".onnx ")[2]
+
+    assert told_by("kill -SEGV $$") == "must be a file that its runtime can read: it ended with SIGSEGV"
+    assert told_by("echo a; echo 'no memory' >&2; exit 1") == "must be a file that its runtime can run: no memory"
+
+
+def test_no_file_at_all(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench"]) == 2
+    assert capfd.readouterr().err == "error: bench must be given at least one FILE, got none\n"

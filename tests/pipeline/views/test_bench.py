@@ -1,0 +1,55 @@
+"""Files side by side, for a person."""
+
+from typing import Any
+
+from pipeline.views.bench import notes_of, profile_of, table_of
+
+RUN: dict[str, Any] = {
+    "threads": 1,
+    "open_milliseconds": 1.234,
+    "first_milliseconds": 2.345,
+    "milliseconds": {"8": {"p50": 0.5, "p90": 0.75, "p99": 1.25}},
+    "peak_megabytes": 40.04,
+    "own_megabytes": 4.06,
+}
+LITE = {
+    "file": "/one/model.tflite",
+    "bytes": 1_500_000,
+    "lengths": [8],
+    "delegate": {"name": "XNNPACK", "nodes": 95, "taken": 86, "parts": 1},
+    "threads": [RUN],
+}
+ONNX = {
+    "file": "/one/model.onnx",
+    "bytes": 2_000_000,
+    "lengths": [16],
+    "threads": [RUN | {"milliseconds": {"16": {"p50": 1.0, "p90": 2.0, "p99": 3.0}}, "own_megabytes": None}],
+}
+
+
+def test_a_row_a_file_and_a_column_a_length() -> None:
+    headings, rows = table_of({"files": [LITE, ONNX], "answers": 10, "operations": False})
+    assert headings == ["file", "MB", "threads", "open", "first", "8 tokens", "16 tokens", "memory, MB", "process, MB"]
+    assert rows == [
+        ["model.tflite", "1.50", "1", "1.23", "2.35", "0.50 / 0.75 / 1.25", "", "4.1", "40.0"],
+        ["model.onnx", "2.00", "1", "1.23", "2.35", "", "1.00 / 2.00 / 3.00", "", "40.0"],
+    ]
+    assert list(notes_of({"files": [LITE, ONNX], "answers": 10, "operations": False}))[2:] == [
+        "model.tflite: XNNPACK runs 86 of 95 nodes, in 1 part"
+    ]
+    (told,) = list(notes_of({"files": [LITE], "answers": 10, "operations": True}))[2:]
+    assert told.endswith("in 1 part; LiteRT's Python package does not time them")
+
+
+def test_files_of_one_name_are_told_apart() -> None:
+    _, rows = table_of({"files": [LITE, LITE | {"file": "/two/model.tflite"}], "answers": 10, "operations": False})
+    assert [row[0] for row in rows] == ["/one/model.tflite", "/two/model.tflite"]
+
+
+def test_few_operations_one_by_one_and_the_rest_together() -> None:
+    operations = [{"name": f"Op{number}", "nodes": 1, "milliseconds": 0.1} for number in range(14)]
+    headings, rows = profile_of("model.onnx", {"length": 16, "operations": operations})
+    assert headings[0] == "model.onnx, 16 tokens"
+    assert rows[0] == ["Op0", "1", "0.100", "7.1"]
+    assert len(rows) == 13
+    assert rows[-1] == ["2 others", "2", "0.200", "14.3"]
