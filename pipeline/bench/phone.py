@@ -1,7 +1,7 @@
 """The same files on a phone: through adb and LiteRT's own benchmark tool, which must be on it."""
 
-import json
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -86,17 +86,19 @@ def _bench(file: Path, wanted: Wanted) -> dict[str, Any]:
     place = f"{_FOLDER}/{file.name}"
     _adb("shell", f"mkdir -p {_FOLDER}")
     _adb("push", str(file), place)
-    runs = [
-        {"tokens": length, "threads": threads, **read_run(_ask(place, length, threads, wanted))}
-        for length in wanted.lengths or found["lengths"]
-        for threads in wanted.threads or USUAL_THREADS
-    ]
-    _adb("shell", f"rm {place}")
+    try:
+        runs = [
+            {"tokens": length, "threads": threads, **read_run(_ask(place, length, threads, wanted))}
+            for length in wanted.lengths or found["lengths"]
+            for threads in wanted.threads or USUAL_THREADS
+        ]
+    finally:
+        _adb("shell", f"rm {shlex.quote(place)}")
     return {"file": str(file), "bytes": file.stat().st_size, "runs": runs}
 
 
 def _ask(place: str, length: int, threads: int, wanted: Wanted) -> str:
-    options = f"--graph={json.dumps(place)} --signature_to_run_for=serve_{length} --num_threads={threads}"
+    options = f"--graph={shlex.quote(place)} --signature_to_run_for=serve_{length} --num_threads={threads}"
     return _adb("shell", f"{TOOL} {options} --num_runs={wanted.answers} 2>&1")
 
 

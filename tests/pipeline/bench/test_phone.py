@@ -48,6 +48,7 @@ def test_each_signature_is_asked_with_each_number_of_threads(adb: Path, files: P
     told = [(line.partition("serve_")[2].split()[0], line.partition("num_threads=")[2].split()[0]) for line in asked]
     assert told == [("8", "1"), ("8", "8"), ("16", "1"), ("16", "8")]
     assert all("--num_runs=50" in line for line in asked)
+    assert (adb / "asked").read_text().splitlines()[-1] == "shell rm /data/local/tmp/keras-bert-edge/model.tflite"
     size = f"{(files / 'model.tflite').stat().st_size / 1e6:.2f}"
     expected = ["model.tflite", size, "1", "8", "5.58", "13.57", "1.24", "1.25", "10.5", "86 of 95 nodes"]
     assert rows_of(content)[0] == expected
