@@ -21,6 +21,7 @@ from keras_bert.folders import (
     LOGITS,
     MEDIAPIPE_FILE,
     ONNX_FILE,
+    TEXT_FILE,
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
     WEB_FILES,
@@ -89,7 +90,7 @@ def export_model(
     """Writes a model's files for other runtimes, and compares each with the model.
 
     `model.onnx` is for ONNX Runtime, `model_mediapipe.tflite` for MediaPipe Tasks, the folder `transformers_js` for
-    transformers.js and Optimum, the others are for LiteRT.
+    transformers.js and Optimum, the others are for LiteRT; `model_text.tflite` takes text.
     A model that was rounded gives a `model.tflite` by its recipe; of one that was not there is `model_float32.tflite`
     alone.
 
@@ -127,6 +128,8 @@ def export_model(
         # Those of the web have them in their folder, in the form that is read there, and are fetched by every visitor.
         if name not in WEB_FILES:
             attach_companions(task, edge.file(name))
+        # That one is of tensorflow-text's operations, too.
+        if name not in (TEXT_FILE, *WEB_FILES):
             lint_file(edge.file(name), _expected(task, rounding, edge, entry))
     compared = _read_rows(examples, "validation", rows)
     measured = _compare(task, rounding, compared, edge, list(recipe), int8_agreement)
@@ -179,6 +182,16 @@ def _write(
         export_mediapipe(task, tell(MEDIAPIPE_FILE), rounding, rows)
         longest = [task.max_length]
         recipe[MEDIAPIPE_FILE] = {**rounded, "lengths": longest, "libraries": _versions(_TFLITE_WRITERS)}
+    if "tflite_text" in export.runtimes:
+        from keras_bert.export.text import export_text
+
+        export_text(task, tell(TEXT_FILE), rounding)
+        longest = [task.max_length]
+        recipe[TEXT_FILE] = {
+            **rounded,
+            "lengths": longest,
+            "libraries": _versions((*_TFLITE_WRITERS, "tensorflow-text")),
+        }
     if "transformers_js" in export.runtimes:
         from keras_bert.export.transformers_js import export_transformers_js
 
@@ -230,16 +243,25 @@ def _compare(
     import numpy as np
     from scipy.special import softmax
 
+    from keras_bert.clients.golden import TEXTS
     from keras_bert.compress.rounding import rounded
     from keras_bert.export.check import UNTRAINED_AGREEMENT, check_agreement, check_parity, tolerance_of
     from keras_bert.export.reference import predict_as_padded
     from keras_bert.export.rules.lite_graphs import count_operations
     from keras_bert.export.runtimes import open_file
+    from keras_bert.export.text import check_text
 
     network, mask = task.network(), features["padding_mask"]
     measured: dict[str, dict[str, Any]] = {}
     for number, name in enumerate(files):
         report_progress(len(files) + number, 2 * len(files), f"comparing {name}")
+        size = edge.file(name).stat().st_size
+        if name == TEXT_FILE:
+            # The same numbers as those of the file that is compared, of texts in the place of ids.
+            like = edge.file(TFLITE_FLOAT_FILE if rounding is None else TFLITE_FILE)
+            difference = check_text(task, edge.file(name), like, TEXTS)
+            measured[name] = {"largest_difference": float(f"{difference:.1e}"), "bytes": size}
+            continue
         runtime = open_file(edge.file(name), task.max_length)
         lengths = getattr(runtime, "lengths", mask.shape[1:])
         reference = predict_as_padded(network, features, lengths)
@@ -269,7 +291,7 @@ def _compare(
             tolerance = tolerance_of(reference, mask, half=name == WEB_HALF_FILE)
             difference = check_parity(name, reference, outputs, tolerance, mask)
             own = {"largest_difference": float(f"{difference:.1e}")}
-        measured[name] = {**own, "bytes": edge.file(name).stat().st_size, "rows_compared": len(mask)}
+        measured[name] = {**own, "bytes": size, "rows_compared": len(mask)}
         if name.endswith(".tflite"):
             measured[name]["operations"] = count_operations(edge.file(name))
     return measured

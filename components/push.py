@@ -28,13 +28,14 @@ from keras_bert.folders import (
     MEDIAPIPE_FILE,
     ONNX_FILE,
     TASK_FILE,
+    TEXT_FILE,
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
     TOKENIZER_FILES,
     WEB_FOLDER,
 )
 
-MODEL_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE, MEDIAPIPE_FILE)
+MODEL_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE, MEDIAPIPE_FILE, TEXT_FILE)
 # What goes along where it is there; of the two files for LiteRT the float one only where there is no other.
 OPTIONAL_FILES = (*MODEL_FILES, LABELS_FILE)
 ALWAYS_FILES = ("recipe.json", TASK_FILE, GOLDEN_FILE, *TOKENIZER_FILES)

@@ -25,7 +25,9 @@ TFLITE_FILE = "model.tflite"
 TFLITE_FLOAT_FILE = "model_float32.tflite"
 ONNX_FILE = "model.onnx"
 MEDIAPIPE_FILE = "model_mediapipe.tflite"
-# Inside the last one, a label a line.
+# Takes text; the numbers are those of the first, or of the second where there is no first.
+TEXT_FILE = "model_text.tflite"
+# Inside that for MediaPipe, a label a line.
 LABELS_TEXT = "labels.txt"
 # For whoever writes an app: what it has to get, what each character is to a tokenizer, and the model in a page.
 GOLDEN_FILE = "golden.json"

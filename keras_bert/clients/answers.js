@@ -2,13 +2,14 @@
 
 /**
  * What answers in the place of a person who asks.
- * @typedef {{tokenizer: WordPiece, model: TFLiteModel, settings: object}} Student `settings` is what `task.json` holds.
+ * @typedef {{tokenizer: WordPiece, model: TFLiteModel, settings: object, temperature: number}} Student `settings` is what
+ * `task.json` holds; `temperature` is that of `metrics.json`, where there is one, and 1 where labels have none.
  */
 
 /** Probabilities of the labels of a text, or of a pair; the likeliest first. */
-export function classify({ tokenizer, model, settings }, text, other) {
+export function classify({ tokenizer, model, settings, temperature }, text, other) {
   const logits = model.run(rowOf(tokenizer, settings, text, other)).values;
-  return shares(logits).map((probability, place) => ({ label: settings.labels[place], probability }))
+  return shares(logits, temperature).map((probability, place) => ({ label: settings.labels[place], probability }))
     .sort((one, next) => next.probability - one.probability);
 }
 
@@ -32,7 +33,7 @@ export function cosine(one, other) {
  * The tag of each word of a text, with its place. A long text is read in rows that overlap by a quarter, each word tagged
  * where it sees most on both sides.
  */
-export function tagWords({ tokenizer, model, settings }, text) {
+export function tagWords({ tokenizer, model, settings, temperature }, text) {
   const room = settings.max_length - 2;
   const words = groupWords(tokenizer.tokenize(text));
   const best = new Map();
@@ -44,7 +45,7 @@ export function tagWords({ tokenizer, model, settings }, text) {
       const context = Math.min(column, pieces.length - column - 1);
       if (!best.has(word) || context > best.get(word).context) {
         const labels = shape[2];
-        best.set(word, { context, chances: shares(values.slice((column + 1) * labels, (column + 2) * labels)) });
+        best.set(word, { context, chances: shares(values.slice((column + 1) * labels, (column + 2) * labels), temperature) });
       }
       column += Math.min(words[word].length, room);
     }
@@ -105,10 +106,10 @@ function rowOf(tokenizer, settings, ...texts) {
   return tokenizer.encode(parts, settings.max_length);
 }
 
-/** Logits as probabilities. */
-function shares(logits) {
+/** Logits as probabilities, calibrated by a temperature (Guo et al. 2017, section 4.2). */
+function shares(logits, temperature) {
   const most = Math.max(...logits);
-  const powers = Array.from(logits, (logit) => Math.exp(logit - most));
+  const powers = Array.from(logits, (logit) => Math.exp((logit - most) / temperature));
   const total = powers.reduce((sum, power) => sum + power, 0);
   return powers.map((power) => power / total);
 }

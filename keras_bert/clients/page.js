@@ -13,8 +13,7 @@ let student;
 
 /** Task -> what its fields are called, and what shows its answer. */
 const TASKS = {
-  classification: ["Text", "Second text, where the model reads pairs", (text, second) => classify(student, text, second)
-    .slice(0, SHOWN).map(({ label, probability }) => bar(label, probability))],
+  classification: ["Text", "Second text, where the model reads pairs", (text, second) => labels(classify(student, text, second))],
   regression: ["Text", "Second text, where the model reads pairs", (text, second) => [
     make("div", { className: "number" }, measure(student, text, second).toFixed(4))]],
   token_classification: ["Text", "", (text) => [areEntityTags(about.task.labels) ? entities(text) : tags(text)]],
@@ -45,6 +44,12 @@ function marked(text, places) {
     done = end;
   }
   return make("pre", {}, ...parts, text.slice(done));
+}
+
+/** Labels with their probabilities, and whether the first is one to rely on. */
+function labels(found) {
+  const bars = found.slice(0, SHOWN).map(({ label, probability }) => bar(label, probability));
+  return [...bars, ...(found[0].probability < about.threshold ? [make("div", { className: "hint" }, "not sure")] : [])];
 }
 
 const entities = (text) => marked(text, findEntities(student, text)
@@ -80,7 +85,7 @@ function open() {
   $("other").hidden = !second;
   const bytes = Uint8Array.from(atob($("model").textContent), (character) => character.charCodeAt(0));
   const model = new TFLiteModel(bytes);
-  student = { model, tokenizer: new WordPiece(about.pieces, about.characters), settings: about.task };
+  student = { model, tokenizer: new WordPiece(about.pieces, about.characters), settings: about.task, temperature: about.temperature };
   $("status").textContent = `${(bytes.length / 1e6).toFixed(1)} MB, up to ${about.task.max_length} tokens.`;
   let pause;
   for (const id of ["text", "second"]) {

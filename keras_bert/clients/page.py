@@ -14,6 +14,7 @@ from keras_bert.clients.characters import character_table
 from keras_bert.export.rules.lite_graphs import count_operations
 from keras_bert.folders import (
     CHARACTERS_FILE,
+    METRICS_FILE,
     PAGE_FILE,
     TASK_FILE,
     TFLITE_FILE,
@@ -21,6 +22,7 @@ from keras_bert.folders import (
     TOKENIZER_FILE,
     VOCABULARY_FILE,
 )
+from keras_bert.tasks.calibration import read_calibration
 
 # In the order in which they need one another.
 _SCRIPTS = ("flatbuffer.js", "operations.js", "tflite.js", "wordpiece.js", "answers.js", "page.js")
@@ -57,15 +59,16 @@ def write_page(folder: Path, name: str) -> None:
         folder: holds a `.tflite` file, the task's settings, `vocab.txt`, `characters.txt` and `metrics.json`.
         name: of the model.
     """
-    task, metrics = (json.loads((folder / file).read_text(encoding="utf-8")) for file in (TASK_FILE, "metrics.json"))
+    task, metrics = (json.loads((folder / file).read_text(encoding="utf-8")) for file in (TASK_FILE, METRICS_FILE))
     characters = (folder / CHARACTERS_FILE).read_text()
     pieces = (folder / VOCABULARY_FILE).read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    file = _model_file(folder)
+    file, calibration = _model_file(folder), read_calibration(folder / METRICS_FILE)
+    known = {"task": task, "pieces": pieces, "characters": characters, **calibration._asdict()}
     fields = {
         "title": html.escape(name),
         "about": html.escape(_about(task, metrics, file)),
         # Nothing within a script may look like its end.
-        "description": json.dumps({"task": task, "pieces": pieces, "characters": characters}).replace("<", "\\u003c"),
+        "description": json.dumps(known).replace("<", "\\u003c"),
         "model": base64.b64encode(file.read_bytes()).decode(),
         "code": page_code(),
     }

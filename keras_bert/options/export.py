@@ -5,13 +5,13 @@ from typing import Literal, get_args
 
 from keras_bert.checks import check
 
-RuntimeName = Literal["tflite", "onnx", "mediapipe", "transformers_js"]
+RuntimeName = Literal["tflite", "onnx", "mediapipe", "transformers_js", "tflite_text"]
 # Tasks that MediaPipe knows, of single texts.
 MEDIAPIPE_TASKS = ("classification", "embedding")
 # Tasks whose answers have no places in the text.
 TEXT_TASKS = ("classification", "regression", "embedding")
 # A runtime whose files nothing scores -> the one whose figures stand for them.
-_MEASURED_BY = {"mediapipe": "tflite", "transformers_js": "onnx"}
+_MEASURED_BY = {"mediapipe": "tflite", "transformers_js": "onnx", "tflite_text": "tflite"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,8 @@ class Export:
         lengths: tokens of the signatures of a `.tflite` file; a text runs in the shortest that holds it. The longest
             input of the model is added, a length above it left out.
         runtimes: `tflite` for LiteRT, `onnx` for ONNX Runtime, `mediapipe` for MediaPipe Tasks,
-            `transformers_js` for transformers.js and Optimum, a folder.
+            `transformers_js` for transformers.js and Optimum, a folder; `tflite_text` for LiteRT with tensorflow-text's
+            operations, a file that takes text.
         opset: the version of ONNX' operator set.
     """
 

@@ -11,9 +11,10 @@ from components.scoring.base import choose_metric
 from components.scoring.calibration import check_precision
 from components.scoring.registry import TASK_SCORING
 from components.sources.text import TextSource
-from keras_bert.options.export import MEDIAPIPE_TASKS
+from keras_bert.options.export import MEDIAPIPE_TASKS, TEXT_TASKS
 from keras_bert.options.generator import AT_MOST
 from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
+from keras_bert.options.quantization import RECIPES
 from keras_bert.options.transfer import OF_SINGLE_TEXTS
 from keras_bert.variants.disentangled import Disentangled
 from pipeline.settings.graphs import check_float_layers, graph_of
@@ -79,6 +80,7 @@ def check_tables(settings: Settings) -> None:
         rule = "be left out where export.runtimes has no 'tflite', as no other runtime runs its files"
         raise InputError(f"quantization must {rule}, got {list(settings.export.runtimes)}")
     _check_mediapipe(settings)
+    _check_text_file(settings)
     _check_post_training(settings)
     _check_objective(settings)
     _check_short_length(settings)
@@ -100,6 +102,18 @@ def _check_mediapipe(settings: Settings) -> None:
     if examples.task not in MEDIAPIPE_TASKS or pairs:
         got = f"{examples.task} of pairs" if pairs else examples.task
         raise InputError(f"export.runtimes must leave out 'mediapipe', which knows {_MEDIAPIPE}, for {got}")
+
+
+def _check_text_file(settings: Settings) -> None:
+    if settings.examples is None or "tflite_text" not in settings.export.runtimes:
+        return
+    task, quantization = settings.examples.task, settings.quantization
+    if task not in TEXT_TASKS:
+        rule = f"which answers with numbers of a whole text, as {', '.join(TEXT_TASKS)} have them"
+        raise InputError(f"export.runtimes must leave out 'tflite_text', {rule}, for {task}")
+    if quantization is not None and RECIPES[quantization.recipe].activations == "all":
+        rule = f"which cannot have integers alone, with {quantization.recipe}"
+        raise InputError(f"export.runtimes must leave out 'tflite_text', {rule}")
 
 
 def check_data(settings: Settings) -> None:

@@ -69,17 +69,17 @@ def examples(tmp_path_factory):
 @pytest.fixture(scope="module")
 def edge(student, examples, tmp_path_factory):
     edge = EdgeModel(tmp_path_factory.mktemp("edge"))
-    runtimes = ("tflite", "onnx", "mediapipe", "transformers_js")
+    runtimes = ("tflite", "onnx", "mediapipe", "transformers_js", "tflite_text")
     export_model(model=student, examples=examples, edge=edge, export=Export(lengths=(8, 64), runtimes=runtimes))
     return edge
 
 
 def test_the_artifact_holds_all_that_a_device_needs(edge, student):
-    models = {"model.tflite", "model_float32.tflite", "model.onnx", "model_mediapipe.tflite"}
+    models = {"model.tflite", "model_float32.tflite", "model.onnx", "model_mediapipe.tflite", "model_text.tflite"}
     wanted = {*models, "vocab.txt", "tokenizer.json", "labels.json", "task.json"}
     web = {"config.json", "tokenizer.json", "tokenizer_config.json", "onnx"}
     names = {file.name for file in edge.path.iterdir()}
-    assert names == wanted | {"recipe.json", "manifest.json", "transformers_js"}
+    assert names == wanted | {"golden.json", "recipe.json", "manifest.json", "transformers_js"}
     assert {file.name for file in edge.file("transformers_js").iterdir()} == web
     for name in models:
         held = attached(edge.file(name))
@@ -97,6 +97,7 @@ def test_the_recipe_says_what_was_done_and_measured(edge):
     assert recipe["model.onnx"]["largest_difference"] <= 1e-4
     assert recipe["model_mediapipe.tflite"]["agreement_with_rounded_model"] >= 0.98
     assert recipe["model_mediapipe.tflite"]["lengths"] == [16]
+    assert recipe["model_text.tflite"]["largest_difference"] <= 1e-4
     assert recipe["model.onnx"]["libraries"].keys() == {"keras", "tensorflow", "tf2onnx", "onnx"}
     assert recipe["model_float32.tflite"]["rows_compared"] == 64
     assert recipe["model.onnx"]["bytes"] == edge.file("model.onnx").stat().st_size

@@ -127,7 +127,8 @@ WEB = ("transformers_js/config.json", "transformers_js/onnx/model.onnx", "transf
 
 def web_model(path: Path) -> Artifact:
     """With a folder for the web, whose files go along whatever they are."""
-    settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "tokenizer.json": ""}
+    settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": ""}
+    settings["tokenizer.json"] = '{"model": {}}'
     files = {"model.onnx": "float", "recipe.json": '{"model.onnx": {"lengths": [8]}}', **settings}
     return seal(EdgeModel(path), {**files, **dict.fromkeys(WEB, "web")})
 

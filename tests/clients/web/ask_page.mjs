@@ -15,6 +15,7 @@ const [, , folder, file] = process.argv;
 const lines = (name) => readFileSync(join(folder, name), "utf8");
 const student = {
   settings: JSON.parse(lines("task.json")),
+  temperature: JSON.parse(lines("metrics.json")).calibration?.temperature ?? 1,
   model: new TFLiteModel(new Uint8Array(readFileSync(join(folder, file)))),
   tokenizer: new WordPiece(lines("vocab.txt").replace(/\n$/, "").split("\n"), lines("characters.txt")),
 };

@@ -3,7 +3,7 @@ import pytest
 from keras_bert.options.export import Export
 from tests.keras_bert.options.refusals import check_refusal
 
-KNOWN = "('tflite', 'onnx', 'mediapipe', 'transformers_js')"
+KNOWN = "('tflite', 'onnx', 'mediapipe', 'transformers_js', 'tflite_text')"
 
 
 @pytest.mark.parametrize(

@@ -336,3 +336,13 @@ def test_texts_without_labels_are_for_tasks_of_single_texts(tmp_path: Path) -> N
     pairs = EXAMPLES.replace("[examples]", "[examples]\ntask = 'embedding'\nsecond_text = 'other'", 1)
     with pytest.raises(InputError, match=r"^unlabelled must be left out but for classification and regression, got it"):
         load(tmp_path, CHECKPOINT + pairs + "[student]\nnum_layers = 1\n[unlabelled]\npath = 'more.txt'\n")
+
+
+def test_a_file_that_takes_text_has_limits(tmp_path: Path) -> None:
+    export = '[export]\nruntimes = ["tflite", "tflite_text"]\n'
+    load(tmp_path, CHECKPOINT + EXAMPLES + export + "[quantization]\n")
+    with pytest.raises(InputError, match=r"'tflite_text', which cannot have integers alone, with static_wi8_ai8$"):
+        load(tmp_path, CHECKPOINT + EXAMPLES + export + "[quantization]\nrecipe = 'static_wi8_ai8'\n")
+    tags = "[examples]\ntask = 'token_classification'\ntrain = 'train.conll'\ntest = 'train.conll'\n"
+    with pytest.raises(InputError, match=r"'tflite_text', which answers .*, for token_classification$"):
+        load(tmp_path, CHECKPOINT + tags + export)
