@@ -25,7 +25,7 @@ BACKEND_TESTS := $(addprefix tests/keras_bert/, \
 	compress/test_imitations.py compress/test_students.py interop/test_families.py \
 	interop/test_hugging_face.py test_config.py test_losses.py test_optimizer.py test_presets.py)
 
-.PHONY: help setup run test test-backends test-clients test-web test-kotlin check bench lock clean
+.PHONY: help setup run test test-backends test-clients test-web test-kotlin test-aarch64 check bench lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -51,7 +51,7 @@ run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to bl
 	$(BIN)/keras-bert-edge run
 
 test: $(READY) ## the whole test suite but what is marked slow, or needs the runtimes of others
-	$(BIN)/python -m pytest -m "not slow and not clients and not web and not kotlin" --numprocesses $(WORKERS)
+	$(BIN)/python -m pytest -m "not slow and not clients and not web and not kotlin and not aarch64" --numprocesses $(WORKERS)
 
 test-clients: $(READY) $(CLIENTS_READY) ## the files in the runtimes of others, in an environment of their own
 	CLIENTS_PYTHON=$(CLIENTS_VENV)/bin/python $(BIN)/python -m pytest -m clients tests/clients
@@ -64,6 +64,16 @@ $(CLIENTS_READY): requirements-clients.lock
 test-kotlin: $(READY) ## the tokenizer in Kotlin, against the library's
 	@command -v kotlinc java >/dev/null || { echo "make test-kotlin needs kotlinc and java" >&2; exit 1; }
 	$(BIN)/python -m pytest -m kotlin tests/clients/kotlin
+
+AARCH64 := build/aarch64
+EMULATOR := qemu-aarch64 -cpu neoverse-n1 -E PYTHONPATH=$(CURDIR)/$(AARCH64)/site -L $(AARCH64)/root
+
+test-aarch64: $(READY) $(AARCH64)/.ready ## the files for LiteRT on an emulated processor of phones
+	@command -v qemu-aarch64 >/dev/null || { echo "make test-aarch64 needs qemu-aarch64, of qemu-user" >&2; exit 1; }
+	AARCH64_PYTHON="$(EMULATOR) $(AARCH64)/root/usr/bin/python3.11" $(BIN)/python -m pytest -m aarch64 tests/clients/aarch64
+
+$(AARCH64)/.ready: tests/clients/aarch64/make_root.sh requirements.lock $(LIBRARIES)
+	$< $(AARCH64) $(BIN)/python requirements.lock
 
 test-web: $(READY) $(WEB_READY) ## the files in node and in a Chromium, with the packages of others: transformers.js and more
 	@test -n "$(CHROMIUM)" || { echo "make test-web needs a Chromium, found none; CHROMIUM=... names one" >&2; exit 1; }
