@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 # Of squares of states, as normalizations take them: float16 ends at 65504, the square of 256.
 _MEANS = ("ReduceMean", "ReduceSum", "Pow", "Sqrt", "Reciprocal")
 
+# ONNX' numbers of int32 and int64.
+_INTEGERS = (6, 7)
+
 
 def to_float16(graph: "onnx.ModelProto") -> "onnx.ModelProto":
     """The same with weights and most sums in float16; inputs and outputs stay as they are."""
@@ -31,7 +34,7 @@ def to_float16(graph: "onnx.ModelProto") -> "onnx.ModelProto":
             copy,
             keep_io_types=True,
             op_block_list=[*DEFAULT_OP_BLOCK_LIST, *_MEANS],
-            node_block_list=_find_squares(graph.graph),
+            node_block_list=[*_find_squares(graph.graph), *_find_counts(graph.graph)],
         )
     _join_casts(half.graph)
     # The casts stand at the end.
@@ -48,6 +51,20 @@ def _find_squares(graph: "onnx.GraphProto") -> list[str]:
         for node in graph.node
         if (node.op_type == "Mul" and len(set(node.input)) == 1) or under_roots.intersection(node.output)
     ]
+
+
+def _find_counts(graph: "onnx.GraphProto") -> list[str]:
+    """Names of the nodes of whose results integers are made, as places and lengths: float16 counts to 2048."""
+    makers = {name: node for node in graph.node for name in node.output}
+    pending = [node for node in graph.node if node.op_type == "Cast" and node.attribute[0].i in _INTEGERS]
+    found: dict[str, None] = {}
+    while pending:
+        node = pending.pop()
+        # A shape is the same in any numbers.
+        if node.name not in found and node.op_type != "Shape":
+            found[node.name] = None
+            pending += [makers[name] for name in node.input if name in makers]
+    return list(found)
 
 
 def _join_casts(graph: "onnx.GraphProto") -> None:

@@ -15,9 +15,10 @@ from keras_bert.export.onnx_numbers import to_float16, to_int8
 from keras_bert.export.transformers_names import END, INPUTS, START, STATES, VECTOR
 from keras_bert.folders import LOGITS, WEB_FILE, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE
 from keras_bert.interop.description import write_description
-from keras_bert.models.encoder import input_names
+from keras_bert.models.encoder import config_of, input_names
 from keras_bert.tasks.base import Task
 from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.variants.block_sparse import BlockSparse
 
 Serve = Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]]
 
@@ -36,7 +37,7 @@ def export_transformers_js(task: Task, folder: Path, opset: int = OPSET) -> None
         opset: the version of ONNX' operator set.
 
     Raises:
-        ValueError: transformers.js would give the task other inputs.
+        ValueError: see `check_task`.
     """
     check_task(task)
     (folder / WEB_FILE).parent.mkdir(parents=True)
@@ -49,11 +50,14 @@ def export_transformers_js(task: Task, folder: Path, opset: int = OPSET) -> None
 
 
 def check_task(task: Task) -> None:
-    """Asks whether transformers.js makes the inputs of a task.
+    """Asks whether transformers.js makes the inputs of a task, and whether there is a float16 of its graph.
 
     Raises:
-        ValueError: it does not.
+        ValueError: it does not, or there is none.
     """
+    variant = config_of(task.model).variant
+    if isinstance(variant, BlockSparse):
+        raise ValueError(f"transformers.js must be given a graph without choices, got that of {variant.kind}")
     segments = "segment_ids" in input_names(task.network())
     if task.name == "question_answering" and segments and not isinstance(task.tokenizer, Tokenizer):
         raise ValueError(
