@@ -68,7 +68,7 @@ _WEB: dict[str, dict[str, str]] = {
     **dict.fromkeys(WEB_FILES, _FLOAT),
     WEB_HALF_FILE: _ROUNDED["float16"],
     WEB_INT8_FILE: {
-        "weights": "int8, symmetric, seven bits, one scale a unit; tables uint8, one scale",
+        "weights": "int8, symmetric, seven bits, one scale a unit; token table uint8, one scale",
         "activations": _DYNAMIC,
     },
 }

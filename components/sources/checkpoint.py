@@ -11,6 +11,7 @@ from components.files.paths import file_digest
 from components.sources.shared import digest, require
 from keras_bert.folders import MODEL_FILE, TASK_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.interop.families import FAMILIES, find_family
+from keras_bert.interop.family import Family
 
 # What comes before a folder inside an installed package, as `package:name/folder`.
 PACKAGE = "package:"
@@ -67,10 +68,14 @@ class Checkpoint:
         """How many layers the encoder has, where that can be told without reading the weights."""
         return self.size("num_layers")
 
+    def family(self) -> Family | None:
+        """Whose checkpoint it is, where that can be told without reading the weights."""
+        content = {} if self.is_own else _read_config(self.folder() / CONFIG_FILE)
+        return FAMILIES.get(str(content.get("model_type")))
+
     def has_berts_graph(self) -> bool:
         """Whether that can be told without reading the weights, and is so."""
-        content = {} if self.is_own else _read_config(self.folder() / CONFIG_FILE)
-        family = FAMILIES.get(str(content.get("model_type")))
+        family = self.family()
         return family is not None and family.variant is None and not family.fixed.get("shared_layers")
 
     def size(self, field: str) -> int | None:

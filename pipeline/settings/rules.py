@@ -17,7 +17,7 @@ from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
 from keras_bert.options.quantization import RECIPES
 from keras_bert.options.transfer import OF_SINGLE_TEXTS
 from keras_bert.variants.disentangled import Disentangled
-from pipeline.settings.graphs import check_float_layers, graph_of
+from pipeline.settings.graphs import check_float_layers, check_web, graph_of
 from pipeline.settings.schema import AnswersSettings, QuantizationSettings, Settings
 
 # Table or key -> the table without which it would be read by no step.
@@ -129,6 +129,7 @@ def check_data(settings: Settings) -> None:
     _check_layers(settings)
     _check_imitation(settings)
     check_float_layers(settings)
+    check_web(settings)
     _check_generator_size(settings)
     for source in (settings.corpus, settings.examples):
         if source is not None:

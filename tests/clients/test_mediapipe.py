@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import subprocess
 from pathlib import Path
 
@@ -11,53 +10,24 @@ import pytest
 
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.compress.rounding import Rounding
-from keras_bert.config import EncoderConfig
 from keras_bert.export.mediapipe import export_mediapipe
 from keras_bert.export.runtimes import TFLiteModel
-from keras_bert.models.encoder import build_encoder, input_names
+from keras_bert.models.encoder import input_names
 from keras_bert.tasks.base import Task
-from keras_bert.tasks.classification import Classification
-from keras_bert.tasks.embedding import Embedding
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from tests.keras_bert.export.word_tasks import LENGTH, make_task, make_texts
 
 pytestmark = pytest.mark.clients
-
-WORDS = ("film", "great", "dull", "plot", "the", "a", "un", "##believ", "##able", "s", "don", "t", "2", "##0", "0")
-PIECES = (*SPECIAL_TOKENS, *WORDS, *".,!?'-()$%")
-LENGTH = 32
 
 
 @pytest.fixture(scope="module")
 def texts() -> list[str]:
     """What people type, and more than is ever seen."""
-    chance = random.Random(5)
-    words = ["The", "film", "GREAT", "dull", "plot", "unbelievable", "don't", "2000", "200%", "a-film", "xyzzy", "(s)"]
-    ends = [".", "!", "?", " ...", ", ", "  ", ""]
-    made = [
-        "".join(chance.choice(words) + chance.choice(["", *ends]) + " " for _ in range(chance.randint(0, 40)))
-        for _ in range(497)
-    ]
-    return [*made, "", "   ", "!!!"]
-
-
-def make_encoder(tokenizer: Tokenizer):
-    config = EncoderConfig(
-        vocabulary_size=tokenizer.vocabulary_size,
-        max_length=LENGTH,
-        num_layers=2,
-        hidden_size=32,
-        num_heads=2,
-        intermediate_size=64,
-        initializer_range=0.5,
-    )
-    return build_encoder(config, pooler=False)
+    return [*make_texts(497, 40), "", "   ", "!!!"]
 
 
 @pytest.fixture(scope="module")
-def classifier() -> Classification:
-    tokenizer = Tokenizer(PIECES, lowercase=True)
-    labels = ["good", "bad", "neither"]
-    return Classification.build(make_encoder(tokenizer), tokenizer, labels=labels, max_length=LENGTH, pooling="mean")
+def classifier() -> Task:
+    return make_task("classification")
 
 
 def ask(kind: str, file: Path, texts: list[str]) -> list:
@@ -102,8 +72,7 @@ def test_an_int8_classifier_has_the_integers_of_litert(classifier, texts, tmp_pa
 
 
 def test_an_embedding_gives_the_vectors_of_keras(texts, tmp_path):
-    tokenizer = Tokenizer(PIECES, lowercase=True)
-    task = Embedding.build(make_encoder(tokenizer), tokenizer, max_length=LENGTH, pooling="mean")
+    task = make_task("embedding")
     export_mediapipe(task, tmp_path / "model.tflite")
     wanted = task.network().predict(rows_of(task, texts), verbose=0)
     wanted = wanted[task.output_name] if isinstance(wanted, dict) else wanted

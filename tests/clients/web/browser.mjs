@@ -37,6 +37,8 @@ export async function inBrowser(model, run, ...given) {
     }
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  // Where no browser starts nothing waits for it.
+  server.unref();
   const browser = await puppeteer.launch({
     executablePath: process.env.CHROMIUM,
     // As root, as in containers, Chromium has no sandbox; it sees files of this project and of its locks alone.
@@ -51,6 +53,5 @@ export async function inBrowser(model, run, ...given) {
     return await page.evaluate(run, ...given);
   } finally {
     await browser.close();
-    server.close();
   }
 }

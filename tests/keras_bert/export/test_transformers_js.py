@@ -11,9 +11,12 @@ from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity, tolerance_o
 from keras_bert.export.runtimes import OnnxModel
 from keras_bert.export.transformers_js import check_task, export_transformers_js
 from keras_bert.folders import WEB_FILE, WEB_FILES, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE
+from keras_bert.interop.hugging_face import from_hugging_face
 from keras_bert.models.encoder import input_names
+from keras_bert.tasks.classification import Classification
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from tests.keras_bert.export.word_tasks import LENGTH, SETTINGS, make_task, make_texts
+from tests.keras_bert.interop.family_checkpoints import make_checkpoint
 from tests.keras_bert.tokenizers import subwords
 
 PAIR = ["batch", "length"]
@@ -147,3 +150,27 @@ def test_questions_in_other_pieces_have_no_segments_in_the_browser(tmp_path):
     assert not list(tmp_path.iterdir())
     check_task(make_task("question_answering", tokenizer=tokenizer, num_segments=0))
     check_task(make_task("classification", tokenizer=tokenizer))
+
+
+def make_classifier(family, folder):
+    """A classifier on the encoder of a family whose graph is not BERT's."""
+    make_checkpoint(folder / family, family, ("cow", "hen", "fox", "oak"))
+    base = from_hugging_face(folder / family)
+    return Classification.build(base.encoder, base.tokenizer, labels=["a", "b"], max_length=16, pooling="mean")
+
+
+@pytest.mark.parametrize("family", ["deberta-v2", "longformer"])
+def test_what_a_graph_counts_in_floats_is_counted_exactly(family, tmp_path):
+    task = make_classifier(family, tmp_path)
+    export_transformers_js(task, tmp_path)
+    encoded = task.tokenizer.encode(["hen", "cow oak fox " * 3, "oak oak hen"], max_length=16)
+    rows = {name: np.asarray(encoded[name]) for name in input_names(task.network())}
+    wanted = task.network().predict(rows, verbose=0)
+    for name in (WEB_FILE, WEB_HALF_FILE):
+        tolerance = tolerance_of(wanted, rows["padding_mask"], half=name == WEB_HALF_FILE)
+        check_parity(name, wanted, ask(tmp_path / name, rows), tolerance)
+
+
+def test_a_choice_between_graphs_has_no_float16(tmp_path):
+    with pytest.raises(ValueError, match=r"must be given a graph without choices, got that of block_sparse$"):
+        check_task(make_classifier("big_bird", tmp_path))
