@@ -18,7 +18,8 @@ from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.models.encoder import input_names
 from keras_bert.options.quantization import RECIPES
 from keras_bert.tasks.base import Task
-from tests.keras_bert.clients.tiny_tasks import LENGTHS, SETTINGS, make_task
+from tests.keras_bert.clients.exported import LENGTHS
+from tests.keras_bert.export.word_tasks import SETTINGS, make_task
 
 pytestmark = pytest.mark.aarch64
 

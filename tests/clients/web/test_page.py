@@ -17,7 +17,8 @@ from keras_bert.models.encoder import input_names
 from keras_bert.options.quantization import RECIPES
 from tests.clients.fuzz import PIECES, cut, make_strings
 from tests.clients.web.node import ask
-from tests.keras_bert.clients.tiny_tasks import LENGTHS, SETTINGS, export_folder, make_task
+from tests.keras_bert.clients.exported import LENGTHS, export_folder
+from tests.keras_bert.export.word_tasks import SETTINGS, make_task
 
 pytestmark = pytest.mark.web
 

@@ -7,7 +7,8 @@ import pytest
 
 from keras_bert.clients.golden import TEXTS, golden_rows
 from keras_bert.export.bundle import load_exported
-from tests.keras_bert.clients.tiny_tasks import LENGTHS, SETTINGS, export_folder, make_task
+from tests.keras_bert.clients.exported import LENGTHS, export_folder
+from tests.keras_bert.export.word_tasks import SETTINGS, make_task
 
 
 @pytest.mark.parametrize("kind", SETTINGS)

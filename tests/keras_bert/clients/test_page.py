@@ -10,7 +10,8 @@ from ai_edge_litert.schema_py_generated import BuiltinOperator
 
 from keras_bert.clients import page
 from keras_bert.clients.page import page_code, page_obstacle, page_operations, write_characters, write_page
-from tests.keras_bert.clients.tiny_tasks import PIECES, export_folder, make_task
+from tests.keras_bert.clients.exported import export_folder
+from tests.keras_bert.export.word_tasks import PIECES, make_task
 
 
 @pytest.fixture(scope="module")

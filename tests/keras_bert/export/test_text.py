@@ -13,7 +13,8 @@ from keras_bert.export.quantized import export_quantized
 from keras_bert.export.text import TextModel, check_text, export_text
 from keras_bert.export.tflite import export_tflite
 from keras_bert.models.encoder import input_names
-from tests.keras_bert.clients.tiny_tasks import LENGTHS, make_task
+from tests.keras_bert.clients.exported import LENGTHS
+from tests.keras_bert.export.word_tasks import make_task
 
 
 def rows_of(task, texts, seconds=None):
