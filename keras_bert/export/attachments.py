@@ -20,7 +20,8 @@ def attach(path: str | os.PathLike[str], files: Mapping[str, bytes], *, stored: 
     Args:
         path: a `.tflite` or `.onnx` file.
         files: name -> content; of an `.onnx` file UTF-8.
-        stored: of a `.tflite` file, whether they are left as they are, in place of being compressed.
+        stored: of a `.tflite` file, whether they are left as they are, in place of being compressed; so is what comes
+            to files that were.
 
     Raises:
         ValueError: it holds a file of such a name, or is no such file.
@@ -38,6 +39,8 @@ def attach(path: str | os.PathLike[str], files: Mapping[str, bytes], *, stored: 
             stream.write(onnx.ModelProto(metadata_props=entries).SerializeToString(deterministic=True))
         return
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        # MediaPipe opens no archive in which anything is compressed.
+        stored = stored or any(entry.compress_type == zipfile.ZIP_STORED for entry in archive.infolist())
         for name, content in files.items():
             entry = zipfile.ZipInfo(name, _DAY)
             entry.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED

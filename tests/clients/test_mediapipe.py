@@ -10,6 +10,8 @@ import pytest
 
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.compress.rounding import Rounding
+from keras_bert.export.attachments import attach
+from keras_bert.export.bundle import attach_companions
 from keras_bert.export.mediapipe import export_mediapipe
 from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.models.encoder import input_names
@@ -49,6 +51,9 @@ def rows_of(task: Task, texts: list[str]) -> dict[str, np.ndarray]:
 
 def test_a_classifier_answers_as_keras_does(classifier, texts, tmp_path):
     export_mediapipe(classifier, tmp_path / "model.tflite")
+    # As it is pushed.
+    attach_companions(classifier, tmp_path / "model.tflite")
+    attach(tmp_path / "model.tflite", {"metrics.json": b"{}"})
     logits = classifier.network().predict(rows_of(classifier, texts), verbose=0)
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     answers = ask("classifier", tmp_path / "model.tflite", texts)

@@ -3,6 +3,7 @@
 import contextlib
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -51,6 +52,15 @@ def test_a_zip_program_opens_them(files, tmp_path):
     attach(file, FILES)
     subprocess.run([sys.executable, "-m", "zipfile", "-e", str(file), str(tmp_path / "out")], check=True)
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == FILES
+
+
+def test_nothing_is_compressed_beside_what_is_not(files, tmp_path):
+    file = tmp_path / "model.tflite"
+    file.write_bytes((files / "model.tflite").read_bytes())
+    attach(file, {"labels.txt": b"no\nyes\n"}, stored=True)
+    attach(file, FILES)
+    with zipfile.ZipFile(file) as archive:
+        assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_STORED}
 
 
 def test_nothing_is_attached_twice(file):
