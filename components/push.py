@@ -20,7 +20,6 @@ from components.dsl.component import component
 from components.dsl.errors import Refusal
 from components.dsl.signature import Input, Output
 from components.scoring.model_card import write_model_card
-from keras_bert.clients.page import page_obstacle, write_characters, write_page
 from keras_bert.export.attachments import attach
 from keras_bert.folders import (
     GOLDEN_FILE,
@@ -70,6 +69,8 @@ def push(
     Raises:
         Refusal: the model is not blessed.
     """
+    from keras_bert.clients.page import page_obstacle, write_characters, write_page
+
     decision = json.loads(blessing.file("blessing.json").read_text())
     if not decision["blessed"]:
         failed = [reason for reason in decision["reasons"] if reason.startswith("NO")]

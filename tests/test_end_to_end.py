@@ -140,7 +140,7 @@ def test_the_pushed_folder_is_complete(jobs: dict[str, Path]) -> None:
     version = pushed(jobs["tiny"])
     names = (
         "model.tflite model.onnx vocab.txt tokenizer.json task.json labels.json metrics.json recipe.json origin.json "
-        "README.md"
+        "golden.json characters.txt index.html README.md"
     )
     assert {file.name for file in version.iterdir()} == set(names.split())
     assert json.loads((version / "labels.json").read_text()) == ["farm", "sea"]

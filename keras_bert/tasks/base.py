@@ -182,14 +182,19 @@ class Task(Adaptable):
         with staged_files(Path(folder)) as staging:
             with self._adapted(False):
                 save_model(self.model, staging / MODEL_FILE)
-            self.save_settings(staging)
+            self.save_settings(staging, adapted=self.adapter is not None)
             if self.adapter is not None:
                 self.save_adapter(staging / ADAPTER_FOLDER)
 
-    def save_settings(self, folder: str | os.PathLike[str]) -> None:
-        """Writes all but the model into an existing folder: `vocab.txt`, `tokenizer.json` and `task.json`."""
+    def save_settings(self, folder: str | os.PathLike[str], *, adapted: bool = False) -> None:
+        """Writes all but the model into an existing folder: `vocab.txt`, `tokenizer.json` and `task.json`.
+
+        Args:
+            folder: where to.
+            adapted: whether an adapter stands beside the model; exported files have it in their graphs.
+        """
         self.tokenizer.save(folder)
-        content = {"task": self.name, **self.settings(), **({} if self.adapter is None else {"adapted": True})}
+        content = {"task": self.name, **self.settings(), **({"adapted": True} if adapted else {})}
         (Path(folder) / TASK_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
     @classmethod

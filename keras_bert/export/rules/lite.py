@@ -13,8 +13,8 @@ COARSEST_SCORES = 2.0
 _BORDERS = frozenset(("CAST", "DEQUANTIZE", "QUANTIZE"))
 # What guards a normalized vector against a division by 0: one number a text, which ai-edge-quantizer leaves float.
 _GUARDS = frozenset(("MINIMUM",))
-# What becomes of the ids of pieces before they are looked up: ids below 0 count from the end.
-_OF_IDS = frozenset(("ADD", "CAST", "RESHAPE", "SELECT", "SELECT_V2"))
+# What becomes of ids before they are looked up: those below 0 count from the end, a prompt stands before them.
+_OF_IDS = frozenset(("ADD", "CAST", "CONCATENATION", "PAD", "PADV2", "RESHAPE", "SELECT", "SELECT_V2"))
 _LOOKUPS = frozenset(("GATHER", "EMBEDDING_LOOKUP"))
 
 

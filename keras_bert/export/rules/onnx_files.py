@@ -8,8 +8,8 @@ from keras_bert.export.rules.reach import reached
 
 # Operations of the ONNX standard, which every runtime knows, have one of these domains.
 _STANDARD = ("", "ai.onnx")
-# What becomes of the ids of pieces before they are looked up: ids below 0 count from the end.
-_OF_IDS = frozenset(("Add", "Cast", "Identity", "Mul", "Reshape", "Squeeze", "Unsqueeze", "Where"))
+# What becomes of ids before they are looked up: those below 0 count from the end, a prompt stands before them.
+_OF_IDS = frozenset(("Add", "Cast", "Concat", "Identity", "Pad", "Mul", "Reshape", "Squeeze", "Unsqueeze", "Where"))
 
 
 def valid_file(model: Any, expected: Expected) -> Iterator[str]:
