@@ -1,7 +1,7 @@
 """The model card of a pushed folder: what the model is, how good, how big and how fast."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +51,15 @@ EXTRAS = {
 
 def write_model_card(folder: Path, name: str, version: int) -> None:
     """Writes `README.md` from the `metrics.json`, `task.json` and `recipe.json` of a folder."""
+    from keras_bert.clients.page import page_obstacle
+
     metrics, task, recipe = (
         json.loads((folder / file).read_text()) for file in ("metrics.json", TASK_FILE, "recipe.json")
     )
-    extras = [file for file in EXTRAS if (folder / file).is_file()]
-    (folder / "README.md").write_text(render_model_card(name, version, metrics, task, recipe, extras))
+    further = [f"`{file}`: {EXTRAS[file]}" for file in EXTRAS if (folder / file).is_file()]
+    if not (folder / PAGE_FILE).is_file():
+        further.append(f"no `{PAGE_FILE}`: {page_obstacle(folder)}")
+    (folder / "README.md").write_text(render_model_card(name, version, metrics, task, recipe, further))
 
 
 def render_model_card(
@@ -64,7 +68,7 @@ def render_model_card(
     metrics: Mapping[str, Any],
     task: Mapping[str, Any],
     recipe: Mapping[str, Mapping[str, Any]],
-    extras: Collection[str] = (),
+    further: Sequence[str] = (),
 ) -> str:
     """The card as Markdown (sections after Mitchell et al. 2019, "Model Cards for Model Reporting")."""
     kind, output = _ANSWERS[task["task"]]
@@ -75,7 +79,7 @@ def render_model_card(
         for file, text in _FILES.items()
         if file in recipe and not (file == TFLITE_FLOAT_FILE and TFLITE_FILE in recipe)
     )
-    further = "".join(f"- `{file}`: {EXTRAS[file]}\n" for file in extras)
+    listed = "".join(f"- {line}\n" for line in further)
     names = list(next(iter(metrics["models"].values()))["metrics"])
     seeds = len(metrics["models"][metrics["shipped"]]["metrics"][metrics["metric"]]["seeds"])
     over = f" Scores are the mean and the standard deviation over {seeds} seeds." if seeds > 1 else ""
@@ -88,7 +92,7 @@ A {kind}{known}. Inputs hold up to {task["max_length"]} tokens.
 
 {files}
 - `vocab.txt`, `tokenizer.json`, `task.json`: how text becomes ids, and outputs become answers
-{further}- `golden.json`: texts with the ids, numbers and answers that an app has to get
+{listed}- `golden.json`: texts with the ids, numbers and answers that an app has to get
 - `metrics.json`: all figures; `recipe.json`: how the files were made
 
 ## Inputs and output

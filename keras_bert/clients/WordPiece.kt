@@ -63,8 +63,8 @@ class WordPiece(pieces: List<String>, characters: String) {
             val end = start + java.lang.Character.charCount(source)
             for (code in normalize(source)) {
                 val alone = within("isolated", code)
-                if (alone || code == ' '.toInt()) word = null
-                if (code == ' '.toInt()) continue
+                if (alone || code == BLANK) word = null
+                if (code == BLANK) continue
                 if (word == null) word = ArrayList<Character>().also { words.add(it) }
                 word.add(Character(code, start, end))
                 if (alone) word = null
@@ -76,7 +76,7 @@ class WordPiece(pieces: List<String>, characters: String) {
 
     private fun normalize(code: Int): IntArray = when {
         within("dropped", code) -> intArrayOf()
-        within("blank", code) -> intArrayOf(' '.toInt())
+        within("blank", code) -> intArrayOf(BLANK)
         within("syllables", code) -> letters(code - FIRST_SYLLABLE)
         else -> replaced[code] ?: intArrayOf(code)
     }
@@ -115,6 +115,8 @@ class WordPiece(pieces: List<String>, characters: String) {
         }
 
     private companion object {
+        const val BLANK = 0x20
+
         /** Characters; a longer word is unknown, as in google-research/bert. */
         const val LONGEST_WORD = 100
 

@@ -90,6 +90,7 @@ def test_versions_count_up_and_hold_everything(tmp_path: Path) -> None:
     card = (version / "README.md").read_text()
     assert card.startswith("# reviews, version 2\n")
     assert "| tflite int8 | 90.00 | 1.50 | 0.25 |" in card
+    assert "- no `index.html`: the page makes ids of word pieces alone\n" in card
 
 
 def test_of_several_seeds_the_files_of_the_one_that_was_kept_are_pushed(tmp_path: Path) -> None:
