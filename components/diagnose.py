@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 _TIMED_LENGTH = 128
 
 
-@component(libraries=("ai-edge-litert", "ai-edge-quantizer", "keras", "tensorflow", "tensorflow-model-optimization"))
+@component(
+    libraries=("ai-edge-litert", "ai-edge-quantizer", "keras", "tensorflow", "tensorflow-model-optimization"),
+    alone=True,
+)
 def diagnose(
     model: Input[Model],
     examples: Input[TaskExamples],

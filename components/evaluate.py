@@ -54,7 +54,8 @@ class Candidate(NamedTuple):
 
 
 @component(
-    libraries=("ai-edge-litert", "keras", "onnxruntime", "scikit-learn", "scipy", "tensorflow", "tensorflow-text")
+    libraries=("ai-edge-litert", "keras", "onnxruntime", "scikit-learn", "scipy", "tensorflow", "tensorflow-text"),
+    alone=True,
 )
 def evaluate(
     examples: Input[TaskExamples],

@@ -29,7 +29,7 @@ _STEPS, _SECONDS = 40, 60.0
 _COMPILES = 3.0
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"))
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), alone=True)
 def measure_distillation(
     teacher: Input[Model],
     examples: Input[TaskExamples],

@@ -14,7 +14,7 @@ from keras_bert.folders import ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_F
 FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE)
 
 
-@component(libraries=("ai-edge-litert", "numpy", "onnxruntime"))
+@component(libraries=("ai-edge-litert", "numpy", "onnxruntime"), alone=True)
 def measure_latency(edge: Input[EdgeModel], latency: Output[Latency], lengths: tuple[int, ...] = (32, 128)) -> None:
     """Times each file on one thread with full rows of some lengths: the median of a hundred answers.
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _WARM, _TIMED = 5, 15
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"))
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), alone=True)
 def measure_step(
     examples: Input[PretrainingExamples],
     vocabulary: Input[Vocabulary],

@@ -28,7 +28,10 @@ _ROWS = Training(batch_size=8)
 _NOISE = 0.02
 
 
-@component(libraries=("ai-edge-litert", "ai-edge-quantizer", "keras", "tensorflow", "tensorflow-model-optimization"))
+@component(
+    libraries=("ai-edge-litert", "ai-edge-quantizer", "keras", "tensorflow", "tensorflow-model-optimization"),
+    alone=True,
+)
 def weigh(
     teacher: Input[Model],
     examples: Input[TaskExamples],

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from pipeline.cli import main
-from pipeline.orchestrator.store import Execution, Store
+from pipeline.orchestrator.records import Execution
+from pipeline.orchestrator.store import Store
 from tests.components import tuning_job
 from tests.tiny_job import without, write_job
 

@@ -19,6 +19,23 @@ class Source(Protocol):
         """
 
 
+@runtime_checkable
+class FileSource(Source, Protocol):
+    """A source that can name what it reads."""
+
+    def digests(self) -> dict[str, str]:
+        """What is read, mostly files by their paths -> the digest of the content, or the version of a library.
+
+        Raises:
+            InputError: the data is not there or cannot be used.
+        """
+
+
+def outside_data(value: Any) -> dict[str, str]:
+    """What a parameter reads of the user's, by name, with digests; nothing for one that holds all that it says."""
+    return value.digests() if isinstance(value, FileSource) else {}
+
+
 def canonical(value: Any) -> Any:
     """A parameter as JSON values, the same for equal parameters in any process.
 

@@ -93,9 +93,10 @@ class Node:
 class Component:
     """A typed function that the runtime can run, cache and wire. Made by `@component`."""
 
-    def __init__(self, function: Callable[..., None], libraries: tuple[str, ...]) -> None:
+    def __init__(self, function: Callable[..., None], libraries: tuple[str, ...], alone: bool) -> None:
         self.function = function
         self.libraries = libraries
+        self.alone = alone
         self.name = function.__name__
         self.module = function.__module__
         self.parameters = read_signature(function)
@@ -179,13 +180,14 @@ def _gives(value: Any, kinds: Any, wanted: type[Artifact]) -> bool:
     return isinstance(value, kinds) and issubclass(value.artifact, wanted)
 
 
-def component(*, libraries: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Component]:
+def component(*, libraries: tuple[str, ...] = (), alone: bool = False) -> Callable[[Callable[..., None]], Component]:
     """Makes a component of a typed function.
 
     Args:
         libraries: distributions whose version may change the result; they go into the cache key.
+        alone: whether it measures time, and must not run beside other steps.
     """
-    return lambda function: Component(function, libraries)
+    return lambda function: Component(function, libraries, alone)
 
 
 def find_component(module: str, name: str) -> Component:

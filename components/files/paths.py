@@ -4,6 +4,7 @@ import glob
 import hashlib
 import os
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,6 +15,9 @@ from components.files.text_files import extension, is_remote
 _SPLITS_FILE = "dataset_dict.json"
 _OWN_FILES = (_SPLITS_FILE, "dataset_info.json", "state.json")
 _CACHE = "cache-"
+# A file's path, time and size -> the digest of its content; asked for several times before a step runs.
+_DIGESTS: dict[tuple[str, int, int], str] = {}
+_SETTLED_NANOSECONDS = 2_000_000_000
 _MAGIC = re.compile(r"[*?\[]")
 
 
@@ -73,10 +77,18 @@ def file_digest(file: str) -> str:
     if is_remote(file):
         return _ask_beam(file, _remote_state)
     try:
+        status = os.stat(file)
+        known = (os.path.abspath(file), status.st_mtime_ns, status.st_size)
+        if known in _DIGESTS:
+            return _DIGESTS[known]
         with open(file, "rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"the file {file} must be readable, got {error.strerror}") from None
+    # Of a file that was written a moment ago, another writing may leave time and size as they are.
+    if time.time_ns() - status.st_mtime_ns > _SETTLED_NANOSECONDS:
+        _DIGESTS[known] = digest
+    return digest
 
 
 def _normal(path: str) -> str:

@@ -115,10 +115,14 @@ class Checkpoint:
         Raises:
             InputError: see `check`; or a file cannot be read.
         """
-        self.check()
         folder = self.folder()
-        files = sorted(file for file in folder.rglob("*") if file.suffix in _READ and file.is_file())
-        return digest((file.relative_to(folder).as_posix(), file_digest(str(file)).encode()) for file in files)
+        return digest((Path(file).relative_to(folder).as_posix(), own) for file, own in self.digests().items())
+
+    def digests(self) -> dict[str, str]:
+        """The files with their digests; raises as `fingerprint`."""
+        self.check()
+        files = sorted(file for file in self.folder().rglob("*") if file.suffix in _READ and file.is_file())
+        return {str(file): file_digest(str(file)) for file in files}
 
 
 def _read_config(file: Path) -> dict[str, Any]:

@@ -69,7 +69,11 @@ class DocstringTask:
         Raises:
             InputError: a library is not installed.
         """
-        return digest([("settings", repr((self.rows, self.question)).encode()), *library_versions()])
+        return digest([("settings", repr((self.rows, self.question))), *library_versions().items()])
+
+    def digests(self) -> dict[str, str]:
+        """The libraries with their versions; raises as `fingerprint`."""
+        return library_versions()
 
     def splits(self) -> dict[str, list[TextRow]]:
         """Train, validation and test rows."""

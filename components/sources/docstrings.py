@@ -268,7 +268,11 @@ class DocstringCorpus:
         Raises:
             InputError: a library is not installed.
         """
-        return digest([("megabytes", str(self.megabytes).encode()), *library_versions()])
+        return digest([("megabytes", str(self.megabytes)), *library_versions().items()])
+
+    def digests(self) -> dict[str, str]:
+        """The libraries with their versions; raises as `fingerprint`."""
+        return library_versions()
 
     def files(self) -> list[str]:
         """All of it is read in one piece, as the libraries share the megabytes."""
@@ -283,6 +287,6 @@ class DocstringCorpus:
         return 0
 
 
-def library_versions() -> list[tuple[str, bytes]]:
-    """What the docstrings depend on, for digests: the libraries and their versions."""
-    return [(library.label, library.version().encode()) for library in LIBRARIES]
+def library_versions() -> dict[str, str]:
+    """What the docstrings depend on: the libraries and their versions."""
+    return {library.label: library.version() for library in LIBRARIES}

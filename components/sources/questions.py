@@ -9,7 +9,7 @@ from components.dsl.errors import InputError, nearest
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, Record, as_text, parse_json, read_records
 from components.files.text_files import Lines, extension
-from components.sources.shared import fingerprint_source, given_splits, require
+from components.sources.shared import digest_splits, fingerprint_source, given_splits, require
 from keras_bert.checks import check
 
 _KINDS = (".json", *RECORD_KINDS)
@@ -70,6 +70,10 @@ class QuestionSource:
             InputError: a file is missing.
         """
         return fingerprint_source(self, _KINDS)
+
+    def digests(self) -> dict[str, str]:
+        """The files with their digests; raises as `fingerprint`."""
+        return digest_splits(given_splits(self.train, self.validation, self.test), _KINDS)
 
     def splits(self) -> dict[str, list[Question]]:
         """The questions of each split that is given.

@@ -68,21 +68,30 @@ def fingerprint_splits(settings: str, paths: Mapping[str, str], kinds: Sequence[
     Raises:
         InputError: there are no files of these kinds, or one cannot be read.
     """
-    parts = [("settings", settings.encode())]
+    parts = [("settings", settings)]
     for split, path in paths.items():
-        files = match_files(path, kinds, what=f"the {split} data")
+        files = _match_split(split, path, kinds)
         for file in files:
             # What a single file is called does not matter, only which of many each one is.
             name = short_name(file, path) if len(files) > 1 else extension(file)
-            parts.append((f"{split}/{name}", file_digest(file).encode()))
+            parts.append((f"{split}/{name}", file_digest(file)))
     return digest(parts)
 
 
-def digest(parts: Iterable[tuple[str, bytes]]) -> str:
+def digest_splits(paths: Mapping[str, str], kinds: Sequence[str]) -> dict[str, str]:
+    """The files of all splits, by path, with the digests of their contents; raises as `fingerprint_splits`."""
+    return {file: file_digest(file) for split, path in paths.items() for file in _match_split(split, path, kinds)}
+
+
+def _match_split(split: str, path: str, kinds: Sequence[str]) -> list[str]:
+    return match_files(path, kinds, what=f"the {split} data")
+
+
+def digest(parts: Iterable[tuple[str, str]]) -> str:
     """The SHA-256 of names with their contents, in this order."""
     whole = hashlib.sha256()
     for name, content in parts:
-        whole.update(f"\0{name}\0{hashlib.sha256(content).hexdigest()}".encode())
+        whole.update(f"\0{name}\0{hashlib.sha256(content.encode()).hexdigest()}".encode())
     return whole.hexdigest()
 
 

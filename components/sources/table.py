@@ -7,7 +7,14 @@ from typing import Literal, NamedTuple, get_args
 from components.dsl.errors import InputError
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
-from components.sources.shared import check_labels, check_numbers, fingerprint_splits, given_splits, require
+from components.sources.shared import (
+    check_labels,
+    check_numbers,
+    digest_splits,
+    fingerprint_splits,
+    given_splits,
+    require,
+)
 from keras_bert.checks import check
 
 
@@ -71,6 +78,10 @@ class TableSource:
         """
         names = "|".join(map(repr, [self.task, self.scale, *self._columns()]))
         return fingerprint_splits(names, self._paths(), RECORD_KINDS)
+
+    def digests(self) -> dict[str, str]:
+        """The tables with their digests; raises as `fingerprint`."""
+        return digest_splits(self._paths(), RECORD_KINDS)
 
     def splits(self) -> dict[str, list[TextRow]]:
         """The rows of each table that is given, by split.

@@ -9,7 +9,7 @@ from components.dsl.errors import InputError
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
 from components.files.text_files import Lines, extension
-from components.sources.shared import check_labels, fingerprint_source, given_splits, require
+from components.sources.shared import check_labels, digest_splits, fingerprint_source, given_splits, require
 from components.sources.tag_schemes import find_tag_error, suggest_scheme, to_bio
 from keras_bert.checks import check
 
@@ -82,6 +82,10 @@ class SentenceSource:
             InputError: a file is missing.
         """
         return fingerprint_source(self, _KINDS)
+
+    def digests(self) -> dict[str, str]:
+        """The files with their digests; raises as `fingerprint`."""
+        return digest_splits(given_splits(self.train, self.validation, self.test), _KINDS)
 
     def splits(self) -> dict[str, list[Sentence]]:
         """The sentences of each split that is given, their entities in BIO.

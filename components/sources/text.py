@@ -92,8 +92,12 @@ class TextSource:
             InputError: see `files`; or one cannot be read.
         """
         settings = {field: value for field, value in dataclasses.asdict(self).items() if field != "path"}
-        digests = ((short_name(file, self.path), file_digest(file).encode()) for file in self.files())
-        return digest(itertools.chain([("settings", repr(sorted(settings.items())).encode())], digests))
+        digests = ((short_name(file, self.path), own) for file, own in self.digests().items())
+        return digest(itertools.chain([("settings", repr(sorted(settings.items())))], digests))
+
+    def digests(self) -> dict[str, str]:
+        """The files with their digests; raises as `fingerprint`."""
+        return {file: file_digest(file) for file in self.files()}
 
     def files(self) -> list[str]:
         """The files, sorted by name.

@@ -9,6 +9,7 @@ import logging
 import multiprocessing
 import multiprocessing.forkserver
 import os
+import resource
 import signal
 import sys
 import tempfile
@@ -28,8 +29,9 @@ from components.dsl.signature import Role
 from components.dsl.workplace import Workplace, set_progress_sink, set_workplace
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.observer import Watcher
+from pipeline.orchestrator.records import Cost
 
-Kind = Literal["done", "input_error", "refusal", "disk_full", "crash"]
+Kind = Literal["done", "input_error", "refusal", "disk_full", "passing", "crash"]
 
 PRELOAD = ("tensorflow", "tensorflow_text", "keras")
 TICK_SECONDS = 0.2
@@ -38,25 +40,31 @@ GRACE_SECONDS = 30.0
 _LONGEST_MESSAGE = 2000
 
 
+# What kills a process from outside: a full memory, a scheduler, a lost terminal.
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
+_PASSING_ERRORS = frozenset(
+    (errno.EAGAIN, errno.EBUSY, errno.EIO, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ESTALE)
+)
+
+
 class Outcome(NamedTuple):
-    """How a step ended; `message` is one line, empty when it is done."""
+    """How a step ended.
+
+    Attributes:
+        kind: `passing` is a crash by what may be over the next time: killed from outside, a lost connection.
+        message: one line, empty when it is done.
+        cost: None where the child could not tell.
+    """
 
     kind: Kind
     message: str
+    cost: Cost | None = None
 
 
-def execute(
-    component: Component,
-    arguments: Mapping[str, Any],
-    log: Path,
-    watcher: Watcher,
-    preload: Sequence[str] = PRELOAD,
-    place: Workplace | None = None,
-) -> Outcome:
-    """Runs a component in a child process and waits for its end.
+class Child:
+    """A component that runs in a process of its own; a context that ends it with all processes that it started.
 
-    When the waiting is interrupted, and when the step is over, the child is ended with all processes it
-    started: nothing writes to the outputs after this function.
+    Nothing writes to the outputs after the context.
 
     Args:
         component: what to run.
@@ -66,20 +74,78 @@ def execute(
         preload: modules that the fork server imports once, before its first child.
         place: what `workplace` answers in the child.
     """
-    watcher.tick()  # starting may take the server seconds, in which nothing else is drawn
-    _start_server(preload, log)
-    context = multiprocessing.get_context("forkserver")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_child, args=(theirs, log), name=component.name)
-    with ours:
+
+    def __init__(
+        self,
+        component: Component,
+        arguments: Mapping[str, Any],
+        log: Path,
+        watcher: Watcher,
+        preload: Sequence[str] = PRELOAD,
+        place: Workplace | None = None,
+    ) -> None:
+        watcher.tick()  # starting may take the server seconds, in which nothing else is drawn
+        _start_server(preload, log)
+        context = multiprocessing.get_context("forkserver")
+        self._watcher, self._has_ended = watcher, False
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_child, args=(theirs, log), name=component.name)
         try:
             with theirs:
-                process.start()
+                self._process.start()
             with contextlib.suppress(BrokenPipeError):
-                ours.send((component, dict(arguments), place or Workplace()))
-            return _listen(ours, process, watcher)
-        finally:
-            _end(process)
+                self._connection.send((component, dict(arguments), place or Workplace()))
+        except BaseException:
+            self.end()
+            raise
+
+    def __enter__(self) -> "Child":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Ends it, if it still runs, and all processes that it started."""
+        if not self._has_ended:
+            self._connection.close()
+            _end(self._process)
+            self._has_ended = True
+
+    def ask_to_end(self) -> None:
+        """Asks it to leave a checkpoint and end; several may do so at the same time, before their contexts end."""
+        if self._process.pid is not None and self._process.is_alive():
+            self._process.terminate()
+            _signal_group(self._process.pid, signal.SIGTERM)
+
+    def signs(self) -> list[Any]:
+        """What becomes ready when there is something to `receive`."""
+        return [self._connection, self._process.sentinel]
+
+    def receive(self, ready: Sequence[Any]) -> Outcome | None:
+        """Takes a message, or the child's end, if there is one; gives the outcome once it is known.
+
+        Args:
+            ready: those signs that are.
+        """
+        self._watcher.tick()
+        if self._connection in ready:
+            with contextlib.suppress(EOFError, OSError):
+                message = self._connection.recv()
+                if isinstance(message, Outcome):
+                    return message
+                self._watcher.progress(*message)
+                return None
+        elif self._process.sentinel not in ready:
+            return None
+        self._process.join()
+        return _outcome_of_exit(self._process.exitcode)
+
+
+def wait_for_any(children: Sequence[Child]) -> list[Outcome | None]:
+    """Waits a moment for messages of some children; gives the outcome of each that has ended, None for the others."""
+    ready = wait([sign for child in children for sign in child.signs()], timeout=TICK_SECONDS)
+    return [child.receive(ready) for child in children]
 
 
 def _start_server(preload: Sequence[str], log: Path) -> None:
@@ -99,31 +165,13 @@ def _start_server(preload: Sequence[str], log: Path) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
 
 
-def _listen(connection: Connection, process: BaseProcess, watcher: Watcher) -> Outcome:
-    while True:
-        ready = wait([connection, process.sentinel], timeout=TICK_SECONDS)
-        if connection in ready:
-            try:
-                message = connection.recv()
-            except (EOFError, OSError):
-                break
-            if isinstance(message, Outcome):
-                return message
-            watcher.progress(*message)
-        elif ready:
-            break
-        watcher.tick()
-    process.join()
-    return Outcome("crash", _describe_exit(process.exitcode))
-
-
-def _describe_exit(code: int | None) -> str:
-    """In words, how a child ended that gave no answer."""
+def _outcome_of_exit(code: int | None) -> Outcome:
+    """How a child ended that gave no answer."""
     if code is None or code >= 0:
-        return f"ended with exit code {code} before it was done"
-    name = signal.Signals(-code).name
-    hint = "; the system may have run out of memory" if name == "SIGKILL" else ""
-    return f"was killed by {name}{hint}"
+        return Outcome("crash", f"ended with exit code {code} before it was done")
+    number = signal.Signals(-code)
+    hint = "; the system may have run out of memory" if number is signal.SIGKILL else ""
+    return Outcome("passing" if number in _FROM_OUTSIDE else "crash", f"was killed by {number.name}{hint}")
 
 
 def _end(process: BaseProcess) -> None:
@@ -170,7 +218,7 @@ def _child(connection: Connection, log: Path) -> None:
         place.scratch.mkdir(parents=True, exist_ok=True)
         tempfile.tempdir = os.environ["TMPDIR"] = str(place.scratch)
     set_progress_sink(_Sender(connection).send)
-    outcome = _run(component, arguments)
+    outcome = _run(component, arguments)._replace(cost=_cost())
     set_progress_sink(lambda done, total, note: None)
     sys.stdout.flush()
     connection.send(outcome)
@@ -194,8 +242,23 @@ def _run(component: Component, arguments: Mapping[str, Any]) -> Outcome:
         return Outcome("refusal", " ".join(str(refusal).split()))
     except BaseException as error:
         traceback.print_exc()
-        return Outcome("disk_full" if is_disk_full(error) else "crash", _last_line(error))
+        return Outcome(_kind_of(error), _last_line(error))
     return Outcome("done", "")
+
+
+def _kind_of(error: BaseException) -> Kind:
+    if is_disk_full(error):
+        return "disk_full"
+    is_passing = isinstance(error, ConnectionError | TimeoutError | MemoryError)
+    return "passing" if is_passing or (isinstance(error, OSError) and error.errno in _PASSING_ERRORS) else "crash"
+
+
+def _cost() -> Cost:
+    """Of this process and those that it started and that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    # Kilobytes, but on macOS.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Cost(sum(own.ru_utime + own.ru_stime for own in used), unit * max(own.ru_maxrss for own in used))
 
 
 def is_disk_full(error: BaseException) -> bool:

@@ -12,44 +12,81 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from components.dsl.component import Component
+from pipeline.orchestrator.records import Ingredients
 from pipeline.orchestrator.source_code import CodeError, Import, Read, Stamp, read, stamp
 
 FIRST_PARTY = ("keras_bert", "components")
-
-# What was asked -> the stamps of the files that were read, and the answer.
-_FINGERPRINTS: dict[tuple[str, ...], tuple[dict[Path, Stamp | None], str]] = {}
 
 # A file as it was, and where the packages lie -> the modules that importing it executes.
 _FOLLOWED: dict[tuple[Path, Stamp | None, tuple[Path, ...]], tuple[str, ...]] = {}
 
 
-def execution_key(
-    component: Component, inputs: Mapping[str, str | None], parameters: Mapping[str, Any], code: str
-) -> str:
+class Code(NamedTuple):
+    """The code behind a component.
+
+    Attributes:
+        digest: of all of it.
+        modules: the digest of each module, and of each file beside the modules of a package.
+    """
+
+    digest: str
+    modules: Mapping[str, str]
+
+
+# What was asked -> the stamps of the files that were read, and the answer.
+_FOUND: dict[tuple[str, ...], tuple[dict[Path, Stamp | None], Code]] = {}
+
+
+def execution_key(ingredients: Ingredients) -> str:
     """The key of one execution: the same key means the same result.
+
+    Files do not count by themselves: the parameters hold the digest of what is read of them. Nor do modules: the code's
+    digest is theirs.
+    """
+    identity = {
+        "component": ingredients.component.rsplit(".", 1),
+        "inputs": dict(ingredients.inputs),
+        "parameters": dict(ingredients.parameters),
+        "code": ingredients.code,
+        "libraries": dict(ingredients.libraries),
+        "python": [int(part) for part in ingredients.python.split(".")],
+    }
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+
+def find_ingredients(
+    component: Component,
+    inputs: Mapping[str, str | None],
+    parameters: Mapping[str, Any],
+    code: Code,
+    files: Mapping[str, Mapping[str, str]] | None = None,
+) -> Ingredients:
+    """What the key of an execution is made of.
 
     Args:
         component: what runs.
         inputs: the content fingerprint of each input, None for an optional one that is absent.
         parameters: the canonical form of each parameter (`components.dsl.canonical.canonical`), without `Local` ones.
-        code: the component's `code_fingerprint`.
+        code: the component's `find_code`.
+        files: of each parameter that stands for data of the user's: file -> digest.
     """
-    identity = {
-        "component": [component.module, component.name],
-        "inputs": dict(inputs),
-        "parameters": dict(parameters),
-        "code": code,
-        "libraries": {name: _library_version(component.name, name) for name in component.libraries},
-        "python": sys.version_info[:2],
-    }
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    return Ingredients(
+        component=f"{component.module}.{component.name}",
+        inputs=inputs,
+        parameters=parameters,
+        code=code.digest,
+        libraries={name: _library_version(component.name, name) for name in component.libraries},
+        python=".".join(map(str, sys.version_info[:2])),
+        modules=code.modules,
+        files=files or {},
+    )
 
 
-def code_fingerprint(component: Component, first_party: Sequence[str] = FIRST_PARTY) -> str:
-    """The digest of the code behind a component: its module and all first-party modules that it imports.
+def find_code(component: Component, first_party: Sequence[str] = FIRST_PARTY) -> Code:
+    """The code behind a component: its module and all first-party modules that it imports, as digests.
 
     Comments, docstrings and layout do not count. Imports inside functions do, and so do files beside the modules of a
     package; imports by a computed name (`importlib.import_module(name)`) cannot be seen. Asked again, as before each
@@ -62,18 +99,20 @@ def code_fingerprint(component: Component, first_party: Sequence[str] = FIRST_PA
     Raises:
         CodeError: a module has no source, does not parse, or imports what a first-party package lacks.
     """
-    own = component.module.partition(".")[0]
-    packages = {name: _package_folder(name) for name in (*first_party, own)}
+    package = component.module.partition(".")[0]
+    packages = {name: _package_folder(name) for name in (*first_party, package)}
     asked = (component.module, *map(str, packages.values()))
-    stamps, known = _FINGERPRINTS.get(asked, ({}, ""))
+    stamps, known = _FOUND.get(asked, ({}, Code("", {})))
     if stamps and all(stamp(path) == before for path, before in stamps.items()):
         return known
     found = _closure(component.module, packages)
+    modules = {name: read.source.digest for name, read in sorted(found.items())}
     digest = hashlib.sha256()
-    for name, code in sorted(found.items()):
-        digest.update(f"{name}\0{code.source.digest}\0".encode())
-    _FINGERPRINTS[asked] = {code.path: code.stamp for code in found.values()}, digest.hexdigest()
-    return digest.hexdigest()
+    for name, own in modules.items():
+        digest.update(f"{name}\0{own}\0".encode())
+    code = Code(digest.hexdigest(), modules)
+    _FOUND[asked] = {read.path: read.stamp for read in found.values()}, code
+    return code
 
 
 def _closure(start: str, packages: Mapping[str, Path]) -> dict[str, Read]:

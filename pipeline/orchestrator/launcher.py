@@ -6,25 +6,42 @@ import shutil
 import sqlite3
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.dsl.artifact import Artifact, sync
-from components.dsl.canonical import canonical
+from components.dsl.canonical import canonical, outside_data
 from components.dsl.component import Handle, Latest, Node
 from components.dsl.errors import InputError, Refusal
 from components.dsl.signature import Role
 from components.dsl.workplace import Workplace
-from pipeline.orchestrator.executor import PRELOAD, Outcome, execute, is_disk_full
-from pipeline.orchestrator.fingerprint import FIRST_PARTY, code_fingerprint, execution_key
+from pipeline.orchestrator.executor import PRELOAD, Child, Outcome, is_disk_full
+from pipeline.orchestrator.fingerprint import FIRST_PARTY, execution_key, find_code, find_ingredients
 from pipeline.orchestrator.observer import Watcher
+from pipeline.orchestrator.records import Cost, Execution, ExecutionState, Ingredients, NewArtifact, StoredArtifact
 from pipeline.orchestrator.root import ARTIFACTS, LOGS, STAGING, UNFINISHED
-from pipeline.orchestrator.store import Execution, NewArtifact, Store, StoredArtifact
+from pipeline.orchestrator.store import Store
 
 
 class StepError(Exception):
     """A step broke; the message says which step, what it read, where its log is and what to do."""
+
+
+class PassingError(StepError):
+    """A step broke by what may be over when it is tried again: it was killed from outside, or a connection was lost."""
+
+
+class Checked(NamedTuple):
+    """What is known of a node before its inputs exist.
+
+    Attributes:
+        parameters: the canonical ones.
+        files: of each that stands for data of the user's: file -> digest.
+    """
+
+    parameters: dict[str, Any]
+    files: dict[str, dict[str, str]]
 
 
 class Plan(NamedTuple):
@@ -32,7 +49,7 @@ class Plan(NamedTuple):
 
     Attributes:
         inputs: the artifact in each slot of the node, None for an optional one that is absent.
-        parameters: the canonical parameters.
+        ingredients: what the key is made of.
         key: the execution's key.
         hit: the intact outputs of an earlier execution with this key, or None.
         note: why an earlier execution could not be reused, for a person; else empty.
@@ -40,7 +57,7 @@ class Plan(NamedTuple):
 
     node: Node
     inputs: dict[str, StoredArtifact | None]
-    parameters: dict[str, Any]
+    ingredients: Ingredients
     key: str
     hit: dict[str, StoredArtifact] | None
     note: str
@@ -50,17 +67,32 @@ class Plan(NamedTuple):
         return {name: stored for name, stored in self.inputs.items() if stored is not None}
 
 
-def check_node(node: Node, first_party: Sequence[str] = FIRST_PARTY) -> dict[str, Any]:
-    """The canonical parameters of a node; everything about it that can be known before its inputs exist is checked.
+class Launched(NamedTuple):
+    """A miss that runs: its child, the folder that it writes into, and what it is to make there."""
+
+    plan: Plan
+    child: Child
+    staging: Path
+    outputs: dict[str, Artifact]
+    began: float
+
+
+def check_node(node: Node, first_party: Sequence[str] = FIRST_PARTY) -> Checked:
+    """The parameters of a node; everything about it that can be known before its inputs exist is checked.
 
     Raises:
         InputError: a parameter stands for data that cannot be used.
         CodeError: the code of the component cannot be followed.
         TypeError: a parameter has no canonical form.
     """
-    parameters = {name: canonical(node.values[name]) for name in node.component.of_role(Role.PARAMETER)}
-    execution_key(node.component, {}, parameters, code_fingerprint(node.component, first_party))
-    return parameters
+    values = {name: node.values[name] for name in node.component.of_role(Role.PARAMETER)}
+    read = {name: outside_data(value) for name, value in values.items()}
+    checked = Checked(
+        parameters={name: canonical(value) for name, value in values.items()},
+        files={name: digests for name, digests in read.items() if digests},
+    )
+    execution_key(find_ingredients(node.component, {}, checked.parameters, find_code(node.component, first_party)))
+    return checked
 
 
 class Launcher:
@@ -70,6 +102,7 @@ class Launcher:
         root: the root, absolute.
         store: its metadata.
         run: the id of the run.
+        pipeline: its name.
         preload: modules that the fork server imports once.
         first_party: top-level packages whose code goes into the keys.
     """
@@ -79,6 +112,7 @@ class Launcher:
         root: Path,
         store: Store,
         run: int,
+        pipeline: str,
         *,
         preload: Sequence[str] = PRELOAD,
         first_party: Sequence[str] = FIRST_PARTY,
@@ -86,54 +120,79 @@ class Launcher:
         self._root = root
         self._store = store
         self._run = run
+        self._pipeline = pipeline
         self._preload = preload
         self._first_party = first_party
 
-    def plan(self, node: Node, parameters: dict[str, Any], made: Mapping[str, Mapping[str, StoredArtifact]]) -> Plan:
+    def plan(self, node: Node, checked: Checked, made: Mapping[str, Mapping[str, StoredArtifact]]) -> Plan:
         """The driver: finds the inputs among what earlier nodes made, and looks for an execution to reuse."""
         inputs = {name: self._resolve(given, made) for name, given in node.slots().items()}
-        code = code_fingerprint(node.component, self._first_party)
         fingerprints = {name: stored and stored.fingerprint for name, stored in inputs.items()}
-        key = execution_key(node.component, fingerprints, parameters, code)
+        code = find_code(node.component, self._first_party)
+        ingredients = find_ingredients(node.component, fingerprints, checked.parameters, code, checked.files)
+        key = execution_key(ingredients)
         found = self._store.find(key)
         lost = sorted(name for name, stored in (found or {}).items() if not self._is_intact(node, name, stored))
         note = f"made before, but {', '.join(lost)} was changed or removed on disk" if lost else ""
-        return Plan(node, inputs, parameters, key, None if lost else found, note)
+        return Plan(node, inputs, ingredients, key, None if lost else found, note)
 
     def reuse(self, plan: Plan) -> dict[str, StoredArtifact]:
         """Records a hit and returns its outputs."""
         assert plan.hit is not None
-        self._store.record(self._execution(plan, "cached", 0.0), plan.present_inputs(), plan.hit)
+        execution = self._execution(plan, "cached", 0.0)
+        self._store.record(execution, plan.present_inputs(), plan.hit, plan.ingredients)
         return plan.hit
 
-    def execute(self, plan: Plan, watcher: Watcher) -> dict[str, StoredArtifact]:
-        """Runs a miss in a child process and publishes its outputs.
+    @contextlib.contextmanager
+    def launch(self, plan: Plan, watcher: Watcher) -> Iterator[Launched]:
+        """Starts a miss in a child process; it is ended, and what it wrote is gone, after the context.
 
         Raises:
-            InputError: the step cannot use what the user gave.
-            Refusal: the step's answer is no.
-            StepError: the step broke.
+            StepError: the disk is full.
         """
         began = time.monotonic()
         staging = self._root / STAGING / uuid.uuid4().hex
         log = self._log(plan.node)
+        with contextlib.ExitStack() as stack:
+            stack.callback(shutil.rmtree, staging, ignore_errors=True)
+            with self._room_on_disk(plan, began):
+                log.parent.mkdir(parents=True, exist_ok=True)
+                _put_aside(log)
+                staging.mkdir(parents=True)
+                outputs = self._outputs(plan.node, staging)
+                place = Workplace(self._unfinished(plan), log.with_suffix(""), staging / ".scratch")
+                arguments = self._arguments(plan, outputs)
+                child = Child(plan.node.component, arguments, log, watcher, self._preload, place)
+            yield Launched(plan, stack.enter_context(child), staging, outputs, began)
+
+    def publish(self, launched: Launched, outcome: Outcome) -> dict[str, StoredArtifact]:
+        """Publishes the outputs of a child that has ended.
+
+        Raises:
+            InputError: the step cannot use what the user gave.
+            Refusal: the step's answer is no.
+            PassingError: the step broke by what may be over when it is tried again.
+            StepError: the step broke.
+        """
+        plan, outputs = launched.plan, launched.outputs
+        launched.child.end()
+        with self._room_on_disk(plan, launched.began):
+            if outcome.kind == "done":
+                outcome = _check_parameters(plan, outputs)._replace(cost=outcome.cost)
+            seconds = time.monotonic() - launched.began
+            if outcome.kind == "done":
+                return self._publish(launched, self._execution(plan, "ran", seconds, cost=outcome.cost))
+        raise self._failure(plan, outcome, seconds)
+
+    @contextlib.contextmanager
+    def _room_on_disk(self, plan: Plan, began: float) -> Iterator[None]:
+        """Tells of a full disk as of a step that broke, whoever wrote to it."""
         try:
-            log.parent.mkdir(parents=True, exist_ok=True)
-            staging.mkdir(parents=True)
-            outputs = self._outputs(plan.node, staging)
-            place = Workplace(self._unfinished(plan), log.with_suffix(""), staging / ".scratch")
-            outcome = execute(plan.node.component, self._arguments(plan, outputs), log, watcher, self._preload, place)
-            if outcome.kind == "done":
-                outcome = _check_parameters(plan, outputs)
-            if outcome.kind == "done":
-                return self._publish(plan, outputs, staging, time.monotonic() - began)
+            yield
         except (OSError, sqlite3.Error) as error:
             if not is_disk_full(error):
                 raise
-            outcome = Outcome("disk_full", str(error))
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-        raise self._failure(plan, outcome, time.monotonic() - began)
+            raise self._failure(plan, Outcome("disk_full", str(error)), time.monotonic() - began) from error
 
     def output(self, node: Node, name: str, stored: StoredArtifact) -> Artifact:
         """A stored artifact as the typed directory that an output of the node is."""
@@ -148,7 +207,7 @@ class Launcher:
         if isinstance(given, Handle):
             return made[given.node.name][given.name]
         besides = made[given.besides.node.name][given.besides.name]
-        for stored in self._store.published(given.artifact.__name__, besides.fingerprint, self._run):
+        for stored in self._store.published(given.artifact.__name__, besides.fingerprint, self._pipeline):
             assert stored.path is not None
             if _holds(given.artifact(self._root / stored.path), stored):
                 return stored
@@ -169,24 +228,23 @@ class Launcher:
                 filled[name] = given.artifact(self._root / stored.path)
         return {**plan.node.values, **plan.node.gather(filled), **outputs}
 
-    def _publish(
-        self, plan: Plan, outputs: Mapping[str, Artifact], staging: Path, seconds: float
-    ) -> dict[str, StoredArtifact]:
+    def _publish(self, launched: Launched, execution: Execution) -> dict[str, StoredArtifact]:
         """Moves finished outputs to their place, then records them; a kill in between leaves folders to be swept."""
+        plan = launched.plan
         home = self._root / ARTIFACTS / plan.node.name
         home.mkdir(parents=True, exist_ok=True)
         new = {}
-        for name, output in outputs.items():
+        for name, output in launched.outputs.items():
             fingerprint = output.fingerprint()
             target = home / f"{name}-{plan.key[:12]}"
             if target.exists():
-                target.rename(staging / f"{name}-replaced")
+                target.rename(launched.staging / f"{name}-replaced")
             output.path.rename(target)
             relative = target.relative_to(self._root).as_posix()
             new[name] = NewArtifact(type(output).__name__, fingerprint, relative)
         for folder in (home, home.parent, self._root):
             sync(folder)
-        published = self._store.publish(self._execution(plan, "ran", seconds), plan.present_inputs(), new)
+        published = self._store.publish(execution, plan.present_inputs(), new, plan.ingredients)
         shutil.rmtree(self._unfinished(plan), ignore_errors=True)
         return published
 
@@ -197,9 +255,10 @@ class Launcher:
     def _failure(self, plan: Plan, outcome: Outcome, seconds: float) -> Exception:
         """Records how a step ended that made nothing, and says it."""
         refused = outcome.kind == "refusal"
-        execution = self._execution(plan, "refused" if refused else "failed", seconds, outcome.message)
+        state: ExecutionState = "refused" if refused else "failed"
+        execution = self._execution(plan, state, seconds, outcome.message, outcome.cost)
         if outcome.kind != "disk_full":
-            self._store.record(execution, plan.present_inputs())
+            self._store.record(execution, plan.present_inputs(), ingredients=plan.ingredients)
         if refused:
             return Refusal(outcome.message)
         if outcome.kind == "input_error":
@@ -208,7 +267,8 @@ class Launcher:
             with contextlib.suppress(OSError):
                 log.parent.rmdir()
             return InputError(outcome.message)
-        return StepError(self._describe(plan, outcome))
+        kind = PassingError if outcome.kind == "passing" else StepError
+        return kind(self._describe(plan, outcome))
 
     def _describe(self, plan: Plan, outcome: Outcome) -> str:
         inputs = [f"{name} = {self._root / str(stored.path)}" for name, stored in plan.present_inputs().items()]
@@ -222,9 +282,11 @@ class Launcher:
         lines += [f"  it read: {', '.join(inputs) or 'no artifacts'}", f"  its log: {self._log(plan.node)}", advice]
         return "\n".join(lines)
 
-    def _execution(self, plan: Plan, state: Any, seconds: float, message: str = "") -> Execution:
+    def _execution(
+        self, plan: Plan, state: ExecutionState, seconds: float, message: str = "", cost: Cost | None = None
+    ) -> Execution:
         node = plan.node
-        return Execution(self._run, node.name, node.component.name, plan.key, state, seconds, message)
+        return Execution(self._run, node.name, node.component.name, plan.key, state, seconds, message, cost)
 
     def _log(self, node: Node) -> Path:
         return self._root / LOGS / str(self._run) / f"{node.name}.log"
@@ -236,9 +298,18 @@ def _output_type(node: Node, name: str) -> type[Artifact]:
     return kind
 
 
+def _put_aside(log: Path) -> None:
+    """Numbers the log and the record of an earlier try in the same run: the last one's have no number."""
+    if log.exists():
+        number = 1 + len([*log.parent.glob(f"{log.stem}.*.log")])
+        for place in (log, log.with_suffix("")):
+            if place.exists():
+                place.rename(place.with_name(f"{log.stem}.{number}{place.suffix}"))
+
+
 def _check_parameters(plan: Plan, outputs: Mapping[str, Artifact]) -> Outcome:
     """The key was made before the step ran: outside data that changed since must not be published under it."""
-    wanted = json.loads(json.dumps(plan.parameters))
+    wanted = json.loads(json.dumps(plan.ingredients.parameters))
     for output in outputs.values():
         recorded = output.manifest()["parameters"]
         for name, value in wanted.items():

@@ -6,41 +6,26 @@ import os
 import shutil
 import signal
 import threading
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from components.dsl.artifact import Artifact
-from components.dsl.component import Node
-from components.dsl.errors import InputError, Refusal
+from components.dsl.errors import InputError
+from pipeline.machine import Machine
+from pipeline.orchestrator.course import Course, StepResult
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.orchestrator.launcher import Launcher, Plan, StepError, check_node
-from pipeline.orchestrator.observer import Observer, StepState
+from pipeline.orchestrator.launcher import Launcher, check_node
+from pipeline.orchestrator.observer import Observer
+from pipeline.orchestrator.records import RunState
+from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import CODE, STAGING, Root, locked_root
 from pipeline.orchestrator.source_code import recall, remember
-from pipeline.orchestrator.store import RunState, Store, StoredArtifact
+from pipeline.orchestrator.store import Store
 
-
-@dataclasses.dataclass(frozen=True)
-class StepResult:
-    """What became of one node.
-
-    Attributes:
-        seconds: how long it took in this run.
-        outputs: its artifacts by name; empty unless it is `cached` or `ran`.
-        message: why it failed or was refused, else empty.
-        worked: how long it took to make the outputs, in this run or in an earlier one; 0 where there are none.
-    """
-
-    name: str
-    state: StepState
-    seconds: float
-    outputs: dict[str, Artifact]
-    message: str = ""
-    worked: float = 0.0
+ALL = Request()
+ONE_BY_ONE = Machine()
 
 
 class BrokenError(Exception):
@@ -84,6 +69,9 @@ def run_pipeline(
     pipeline: Pipeline,
     root: str | os.PathLike[str],
     *,
+    request: Request = ALL,
+    machine: Machine = ONE_BY_ONE,
+    settings: Mapping[str, Any] | None = None,
     observer: Observer | None = None,
     preload: Sequence[str] = PRELOAD,
     first_party: Sequence[str] = FIRST_PARTY,
@@ -96,6 +84,9 @@ def run_pipeline(
     Args:
         pipeline: what to run.
         root: the folder for artifacts, metadata and logs; made if need be.
+        request: which steps are asked for.
+        machine: what the run may take.
+        settings: JSON values that are recorded with the run.
         observer: is told how the run goes.
         preload: modules that the fork server imports once, before the first step that has to run.
         first_party: top-level packages whose code goes into the cache keys.
@@ -108,76 +99,23 @@ def run_pipeline(
     """
     code = Path(root).expanduser() / CODE
     recall(code)
-    parameters = {node.name: check_node(node, first_party) for node in pipeline.nodes}
+    request.check(pipeline)
+    nodes = request.nodes(pipeline)
+    checked = {node.name: check_node(node, first_party) for node in nodes}
     observer = observer or Observer()
-    observer.begin([node.name for node in pipeline.nodes])
+    observer.begin([node.name for node in nodes])
     with _termination_interrupts(), locked_root(Path(root)) as place, _opened(place) as store:
         place.sweep(store)
         remember(code)
-        run = store.start_run(pipeline.name)
-        launcher = Launcher(place.path, store, run, preload=preload, first_party=first_party)
+        run = store.start_run(pipeline.name, settings)
+        launcher = Launcher(place.path, store, run, pipeline.name, preload=preload, first_party=first_party)
+        again, done = request.again(pipeline), request.done(pipeline)
+        course = Course(nodes, checked, launcher, store, observer, machine=machine, again=again, done=done)
         with _recorded_end(store, run, observer, place):
-            steps = _run_nodes(pipeline.nodes, parameters, launcher, store, observer)
+            steps = course.run()
         state = _state_of(steps)
         store.finish_run(run, state)
     return RunResult(run, place.path, state, tuple(steps))
-
-
-def _run_nodes(
-    nodes: Sequence[Node],
-    parameters: dict[str, dict[str, Any]],
-    launcher: Launcher,
-    store: Store,
-    observer: Observer,
-) -> list[StepResult]:
-    made: dict[str, dict[str, StoredArtifact]] = {}
-    steps: list[StepResult] = []
-    for node in nodes:
-        if len(made) < len(steps):
-            steps.append(StepResult(node.name, "skipped", 0.0, {}))
-            observer.finished(node.name, "skipped", 0.0)
-            continue
-        step, outputs = _run_node(node, parameters[node.name], made, launcher, store, observer)
-        steps.append(step)
-        if outputs is not None:
-            made[node.name] = outputs
-    return steps
-
-
-def _run_node(
-    node: Node,
-    parameters: dict[str, Any],
-    made: dict[str, dict[str, StoredArtifact]],
-    launcher: Launcher,
-    store: Store,
-    observer: Observer,
-) -> tuple[StepResult, dict[str, StoredArtifact] | None]:
-    """One node: its result, and what it published or found; None if it broke or was refused."""
-    began = time.monotonic()
-    plan = launcher.plan(node, parameters, made)
-    if plan.note:
-        observer.say(f"{node.name}: {plan.note}; it runs again")
-    if plan.hit is not None:
-        outputs = launcher.reuse(plan)
-        observer.finished(node.name, "cached", time.monotonic() - began)
-        return _result(launcher, store, plan, "cached", began, outputs), outputs
-    try:
-        with observer.step(node.name, store.last_seconds(node.component.name)) as line:
-            outputs = launcher.execute(plan, line)
-    except (Refusal, StepError) as end:
-        state: StepState = "refused" if isinstance(end, Refusal) else "failed"
-        observer.finished(node.name, state, time.monotonic() - began)
-        return StepResult(node.name, state, time.monotonic() - began, {}, str(end)), None
-    observer.finished(node.name, "ran", time.monotonic() - began)
-    return _result(launcher, store, plan, "ran", began, outputs), outputs
-
-
-def _result(
-    launcher: Launcher, store: Store, plan: Plan, state: StepState, began: float, stored: dict[str, StoredArtifact]
-) -> StepResult:
-    outputs = {name: launcher.output(plan.node, name, artifact) for name, artifact in stored.items()}
-    worked = store.seconds_of(plan.key)
-    return StepResult(plan.node.name, state, time.monotonic() - began, outputs, worked=worked)
 
 
 def _state_of(steps: Sequence[StepResult]) -> RunState:

@@ -35,6 +35,7 @@ from keras_bert.options.transfer import Transfer
 from keras_bert.options.vocabulary import VocabularyKind
 from keras_bert.variants.base import Variant
 from keras_bert.variants.registry import VARIANTS
+from pipeline.machine import Machine
 from pipeline.settings.general_distillation import GeneralDistillationSettings
 from pipeline.settings.kinds import by_kind
 
@@ -291,6 +292,7 @@ class Settings(pydantic.BaseModel):
     evaluation: Thresholds = Thresholds()
     push: PushSettings = PushSettings()
     beam: BeamOptions = BeamOptions()
+    machine: Machine = Machine()
 
 
 def part(settings: Any, kind: type[T]) -> T:

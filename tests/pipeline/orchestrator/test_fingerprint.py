@@ -2,14 +2,15 @@ import ast
 import importlib
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from components.dsl.component import Component, component
 from pipeline.orchestrator import fingerprint
-from pipeline.orchestrator.fingerprint import code_fingerprint, execution_key
+from pipeline.orchestrator.fingerprint import Code, execution_key, find_code, find_ingredients
+from pipeline.orchestrator.records import Ingredients
 from pipeline.orchestrator.source_code import CodeError
 from tests.pipeline.orchestrator import toy
 
@@ -39,7 +40,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
             path.write_text(text)
         if not made:
             made.append(importlib.import_module("shop.steps").make)
-        return code_fingerprint(made[0], ("shop", "components"))
+        return find_code(made[0], ("shop", "components")).digest
 
     yield write
     for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:
@@ -60,10 +61,10 @@ def test_files_beside_the_modules_of_a_package_count(shop: Callable[..., str], t
     seen = [shop(__init__="", steps=STEP, prices=PRICES)]
     for text in ("alert(1)", "alert(2)"):
         (tmp_path / "shop" / "page.js").write_text(text)
-        fingerprint._FINGERPRINTS.clear()  # as of another process
+        fingerprint._FOUND.clear()  # as of another process
         seen.append(shop())
     (tmp_path / "shop" / ".page.js.swp").write_text("an editor's")
-    fingerprint._FINGERPRINTS.clear()
+    fingerprint._FOUND.clear()
     assert len(set(seen)) == 3
     assert shop() == seen[-1]
 
@@ -132,9 +133,9 @@ def test_the_component_is_never_imported_nor_any_library() -> None:
     code = """
 import sys
 from pipeline.orchestrator import fingerprint
-from pipeline.orchestrator.fingerprint import code_fingerprint
+from pipeline.orchestrator.fingerprint import find_code
 class Fake: module, name = "tests.pipeline.orchestrator.toy", "write"
-code_fingerprint(Fake)
+find_code(Fake)
 loaded = {"tests.pipeline.orchestrator.toy", "keras_bert", "tensorflow", "keras", "numpy"} & set(sys.modules)
 assert not loaded, loaded
 """
@@ -145,12 +146,21 @@ def test_a_component_of_no_module() -> None:
     nowhere = component()(lambda: None)
     nowhere.module = "no_such_package.x"
     with pytest.raises(CodeError, match="'no_such_package' must be importable"):
-        code_fingerprint(nowhere)
+        find_code(nowhere)
+
+
+def key_of(
+    component: Component,
+    inputs: Mapping[str, str | None] | None = None,
+    parameters: Mapping[str, object] | None = None,
+    code: str = "c",
+) -> str:
+    return execution_key(find_ingredients(component, inputs or {}, parameters or {}, Code(code, {})))
 
 
 def test_key_depends_on_everything_it_is_told() -> None:
     def key(inputs: dict[str, str | None], parameters: dict[str, object], code: str = "c") -> str:
-        return execution_key(toy.write, inputs, parameters, code)
+        return key_of(toy.write, inputs, parameters, code)
 
     keys = [
         key({}, {}),
@@ -160,25 +170,45 @@ def test_key_depends_on_everything_it_is_told() -> None:
         key({}, {"a": "1"}),
         key({}, {"a": 1}),
         key({}, {}, "d"),
-        execution_key(toy.shout, {}, {}, "c"),
+        key_of(toy.shout),
     ]
     assert len(set(keys)) == len(keys)
     assert key({"a": "1", "b": "2"}, {"x": 1, "y": 2}) == key({"b": "2", "a": "1"}, {"y": 2, "x": 1})
 
 
+def test_a_key_is_what_it_was_in_the_first_release() -> None:
+    # python -c "import hashlib, json; print(hashlib.sha256(json.dumps({'component': ['shop.steps', 'make'], 'inputs':
+    # {'a': 'f'}, 'parameters': {'x': 1}, 'code': 'c', 'libraries': {'keras': '3.15'}, 'python': (3, 11)},
+    # sort_keys=True).encode()).hexdigest())"
+    made = Ingredients("shop.steps.make", {"a": "f"}, {"x": 1}, "c", {"keras": "3.15"}, "3.11", {}, {})
+    known = "6fd202d9ee0abeed91635ebeb599d0eda4aa0a1132bfa2f5747c04ff770c0b0a"
+    assert execution_key(made) == known
+    assert execution_key(made._replace(modules={"m": "1"}, files={"x": {"rows.csv": "d"}})) == known
+
+
+def test_the_digest_of_each_module_is_told(tmp_path: Path, shop: Callable[..., str]) -> None:
+    shop(__init__="", steps=STEP, prices=PRICES)
+    before = find_code(importlib.import_module("shop.steps").make, ("shop", "components"))
+    shop(prices=PRICES.replace("2", "3"))
+    after = find_code(importlib.import_module("shop.steps").make, ("shop", "components"))
+    assert before.digest != after.digest
+    assert before.modules.keys() == after.modules.keys() >= {"shop", "shop.steps", "shop.prices", "components"}
+    assert {name for name in before.modules if before.modules[name] != after.modules[name]} == {"shop.prices"}
+
+
 def test_versions_of_libraries_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = execution_key(toy.write, {}, {}, "c")
+    plain = key_of(toy.write)
     monkeypatch.setattr(toy.write, "libraries", ("pytest",))
-    assert execution_key(toy.write, {}, {}, "c") != plain
+    assert key_of(toy.write) != plain
     monkeypatch.setattr(toy.write, "libraries", ("no-such-library",))
     with pytest.raises(CodeError, match="'write' depends on the version of 'no-such-library'"):
-        execution_key(toy.write, {}, {}, "c")
+        key_of(toy.write)
 
 
 def test_a_module_is_parsed_once(shop: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     before = shop(__init__="", steps=STEP, prices=PRICES)
     monkeypatch.setattr(ast, "parse", lambda *_, **__: pytest.fail("parsed again"))
     assert shop() == before
-    monkeypatch.setattr(fingerprint, "_FINGERPRINTS", {})
+    monkeypatch.setattr(fingerprint, "_FOUND", {})
     monkeypatch.setattr(fingerprint, "_FOLLOWED", {})
     assert shop() == before

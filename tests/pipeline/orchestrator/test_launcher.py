@@ -11,9 +11,11 @@ from components.artifacts.task_examples import TaskExamples
 from components.dsl.artifact import Artifact
 from components.dsl.component import Latest, Node
 from components.dsl.errors import InputError, Refusal
+from pipeline.orchestrator.executor import wait_for_any
 from pipeline.orchestrator.launcher import Launcher, Plan, StepError, check_node
 from pipeline.orchestrator.observer import Watcher
-from pipeline.orchestrator.store import Store, StoredArtifact
+from pipeline.orchestrator.records import StoredArtifact
+from pipeline.orchestrator.store import Store
 from tests.pipeline.orchestrator import toy
 
 Made = dict[str, dict[str, StoredArtifact]]
@@ -26,7 +28,7 @@ class Life:
         self.root = root
         self.store = Store(root)
         self.run_id = self.store.start_run("toy")
-        self.launcher = Launcher(root, self.store, self.run_id, preload=())
+        self.launcher = Launcher(root, self.store, self.run_id, "toy", preload=())
         self.made: Made = {}
 
     def plan(self, node: Node) -> Plan:
@@ -34,8 +36,15 @@ class Life:
 
     def run(self, node: Node) -> dict[str, StoredArtifact]:
         plan = self.plan(node)
-        self.made[node.name] = self.launcher.reuse(plan) if plan.hit else self.launcher.execute(plan, Watcher())
+        self.made[node.name] = self.launcher.reuse(plan) if plan.hit else self.execute(plan)
         return self.made[node.name]
+
+    def execute(self, plan: Plan, watcher: Watcher | None = None) -> dict[str, StoredArtifact]:
+        with self.launcher.launch(plan, watcher or Watcher()) as launched:
+            outcome = None
+            while outcome is None:
+                (outcome,) = wait_for_any([launched.child])
+            return self.launcher.publish(launched, outcome)
 
     def read(self, node: Node, name: str) -> str:
         artifact: Any = self.launcher.output(node, name, self.made[node.name][name])
@@ -221,7 +230,7 @@ def test_progress_reaches_the_watcher(life: Life) -> None:
     notes, trace = Notes(), life.root / "trace"
     plan = life.plan(toy.behave(text=first.text, how="slow", trace=str(trace)))
     with pytest.raises(KeyboardInterrupt):
-        life.launcher.execute(plan, notes)
+        life.execute(plan, notes)
     assert notes.seen[0] == (0.0, 600.0, "sleeping")
     for name in ("trace", "trace.grandchild"):
         assert not toy.is_running(int((life.root / name).read_text()))

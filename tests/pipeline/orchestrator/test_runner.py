@@ -52,7 +52,7 @@ def test_everything_runs_once_and_is_cached_afterwards(tmp_path: Path) -> None:
 
 def test_another_process_parses_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path, chain("hello"))
-    for module, name in ((source_code, "_SOURCES"), (fingerprint, "_FINGERPRINTS"), (fingerprint, "_FOLLOWED")):
+    for module, name in ((source_code, "_SOURCES"), (fingerprint, "_FOUND"), (fingerprint, "_FOLLOWED")):
         monkeypatch.setattr(module, name, {})
     monkeypatch.setattr(ast, "parse", lambda *_, **__: pytest.fail("parsed again"))
     assert set(states(run(tmp_path, chain("hello"))).values()) == {"cached"}

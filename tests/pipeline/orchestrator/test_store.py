@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from pipeline.orchestrator.store import DATABASE, SCHEMA_VERSION, Execution, NewArtifact, Run, Store, StoredArtifact
+from pipeline.orchestrator import schema
+from pipeline.orchestrator.records import Cost, Execution, Ingredients, NewArtifact, Run, StoredArtifact
+from pipeline.orchestrator.schema import SCHEMA_VERSION
+from pipeline.orchestrator.store import DATABASE, Store
 
 # A database as the first release made it, written out: what was published then must be found for as long as the schema
 # has this number.
@@ -61,11 +64,13 @@ def test_only_what_ran_is_found(store: Store) -> None:
     run = store.start_run("toy")
     store.record(Execution(run, "node", "node", "k", "failed", 1.0, "broken"), {})
     assert store.find("k") is None
-    assert store.last_seconds("node") is None
+    assert store.last_ran("node") is None
     made = add(store, "k", "f")
     store.record(Execution(run, "node", "node", "k", "cached", 0.0), {}, {"out": made})
     assert store.find("k") == {"out": made}
-    assert store.last_seconds("node") == store.seconds_of("k") == 2.0
+    last = store.last_ran("node")
+    assert last is not None
+    assert last.seconds == store.seconds_of("k") == 2.0
     with pytest.raises(KeyError):
         store.seconds_of("other")
     assert [e.state for e in store.executions(run)] == ["failed", "cached"]
@@ -96,14 +101,16 @@ def test_published_leaves_out_what_was_made_from_the_candidate(store: Store) -> 
     candidate = add(store, "c", "candidate")
     older = add(store, "1", "older", kind="Kept")
     newer = add(store, "2", "newer", kind="Kept")
-    run = store.start_run("toy")
-    assert list(store.published("Kept", besides="candidate", run=run)) == [newer, older]
+    assert list(store.published("Kept", besides="candidate", pipeline="toy")) == [newer, older]
     add(store, "3", "own", {"candidate": candidate}, kind="Kept")
-    assert list(store.published("Kept", besides="candidate", run=run)) == [newer, older]
-    assert [stored.fingerprint for stored in store.published("Kept", besides="x", run=run)] == ["own", "newer", "older"]
-    assert list(store.published("Unknown", besides="x", run=run)) == []
-    other = store.start_run("another pipeline")
-    assert list(store.published("Kept", besides="x", run=other)) == []
+    assert list(store.published("Kept", besides="candidate", pipeline="toy")) == [newer, older]
+    assert [stored.fingerprint for stored in store.published("Kept", besides="x", pipeline="toy")] == [
+        "own",
+        "newer",
+        "older",
+    ]
+    assert list(store.published("Unknown", besides="x", pipeline="toy")) == []
+    assert list(store.published("Kept", besides="x", pipeline="another")) == []
 
 
 def test_runs_and_artifacts_are_listed_newest_first(store: Store) -> None:
@@ -125,9 +132,11 @@ def test_a_database_of_the_first_release_is_read_and_written_on(tmp_path: Path) 
     store = Store(tmp_path)
     made = StoredArtifact(1, "Text", "f", "artifacts/node/out-k")
     assert store.find("k") == {"out": made}
-    assert store.last_seconds("node") == 3.5
+    assert store.last_ran("node") == Execution(1, "node", "node", "k", "ran", 3.5)
+    assert store.ingredients("k") is None
+    assert store.settings(1) is None
     assert store.runs() == [Run(1, "toy", "done", 100.0, 105.0)]
-    assert list(store.published("Text", besides="x", run=1)) == [made]
+    assert list(store.published("Text", besides="x", pipeline="toy")) == [made]
     newer = add(store, "k", "g", {"in": made})
     assert store.find("k") == {"out": newer}
     assert [(row.run, row.artifact) for row in store.artifacts()] == [(2, newer)]
@@ -139,8 +148,62 @@ def test_another_schema_version(store: Store, tmp_path: Path) -> None:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     with pytest.raises(InputError) as caught:
         Store(tmp_path)
-    rule = f"hold a database of schema version {SCHEMA_VERSION}, got version {SCHEMA_VERSION + 1} in {tmp_path}"
-    assert str(caught.value) == f"root must {rule}; use another root, or remove this one"
+    rule = f"hold a database of schema version {SCHEMA_VERSION} or an earlier one, got version {SCHEMA_VERSION + 1}"
+    assert str(caught.value) == f"root must {rule} in {tmp_path}; use another root, or the release that made it"
+
+
+def test_a_migration_is_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / DATABASE)) as connection:
+        connection.executescript(FIRST_SCHEMA)
+    monkeypatch.setattr(
+        schema, "MIGRATIONS", (*schema.MIGRATIONS[:-1], schema.MIGRATIONS[-1] + "CREATE TABLE runs (x);")
+    )
+    with pytest.raises(InputError, match="table runs already exists"):
+        Store(tmp_path)
+    monkeypatch.undo()
+    assert Store(tmp_path).runs() == [Run(1, "toy", "done", 100.0, 105.0)]
+
+
+def test_what_a_key_is_made_of_is_kept_once(store: Store) -> None:
+    run = store.start_run("toy", {"name": "toy", "seeds": 2})
+    made = Ingredients(
+        "m.node", {"in": "f"}, {"x": [1]}, "c", {"keras": "3"}, "3.11", {"m": "d"}, {"x": {"a.txt": "e"}}
+    )
+    for key in ("k", "l", "k"):
+        store.record(Execution(run, "node", "node", key, "failed", 1.0, "no"), {}, ingredients=made)
+    assert store.ingredients("k") == store.ingredients("l") == made
+    assert store.ingredients("other") is None
+    assert store.settings(run) == {"name": "toy", "seeds": 2}
+
+
+def test_the_last_execution_of_a_node(store: Store) -> None:
+    first = add(store, "1", "f")
+    second = add(store, "2", "g", {"in": first})
+    run = store.start_run("toy")
+    store.record(Execution(run, "node", "node", "2", "cached", 0.0), {"in": first}, {"out": second})
+    other = store.start_run("other")
+    store.record(Execution(other, "node", "node", "3", "failed", 0.0, "no", Cost(2.0, 10)), {})
+    newest = store.last_of("node", "toy")
+    assert newest is not None
+    assert (newest.execution.run, newest.execution.state) == (run, "cached")
+    assert store.artifacts_of(newest.id, "input") == {"in": first}
+    before = store.last_of("node", "toy", before=run)
+    assert before is not None
+    assert before == store.maker_of(second.id)
+    assert store.last_of("node", "toy", before=1) is None
+    assert store.last_of("nobody", "toy") is None
+    failed = store.last_of("node", "other")
+    assert failed is not None
+    assert failed.execution.cost == Cost(2.0, 10)
+    with pytest.raises(KeyError):
+        store.maker_of(99)
+
+
+def test_forgotten_artifacts_stay_in_the_lineage(store: Store) -> None:
+    made = add(store, "1", "f")
+    store.forget(["artifacts/node/out-1"])
+    assert store.paths() == set()
+    assert store.maker_of(made.id).execution.key == "1"
 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:

@@ -135,6 +135,28 @@ def count_lives(text: Input[Text], result: Output[Text], lives: Local[int] = 1) 
 
 
 @component()
+def meet(
+    text: Input[Text], result: Output[Text], me: str, other: str, folder: Local[str], seconds: Local[float]
+) -> None:
+    """Waits until its other is there, too, or for some seconds; says whether it came."""
+    Path(folder, me).touch()
+    until = time.monotonic() + seconds
+    while not Path(folder, other).exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    result.write(str(Path(folder, other).exists()))
+    time.sleep(0.3)
+    Path(folder, me).unlink()
+
+
+@component(alone=True)
+def meet_alone(
+    text: Input[Text], result: Output[Text], me: str, other: str, folder: Local[str], seconds: Local[float]
+) -> None:
+    """`meet`, as a step that measures time."""
+    meet(text=text, result=result, me=me, other=other, folder=folder, seconds=seconds)
+
+
+@component()
 def save_and_complain(result: Output[Text]) -> None:
     place = workplace().checkpoints
     assert place
