@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
@@ -25,6 +26,7 @@ def make_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         epilog="exit status: 0 done, 1 a step failed, 2 bad input, 3 the model was not blessed, or a limit cannot be "
         "met, 130 interrupted",
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version(PROGRAM)}")
     verbs = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name: str, purpose: str, example: str) -> argparse.ArgumentParser:
@@ -32,6 +34,17 @@ def make_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
     run = add("run", "run the pipeline; what is finished and unchanged is not run again", "run reviews.toml --seeds 3")
     run.add_argument("settings", nargs="?", type=_path, help="a TOML file; the default job without it")
+    run.add_argument("--to", metavar="STEP", help="run this step and those that it needs, no others")
+    run.add_argument(
+        "--from",
+        dest="since",
+        metavar="STEP",
+        help="run it and all that follow again; those before must be done",
+    )
+    run.add_argument(
+        "--force", action="append", default=[], metavar="STEP", help="run this step again even if nothing has changed"
+    )
+    run.add_argument("--dry-run", action="store_true", help="tell which steps would run, and why, and run none")
     run.set_defaults(command=commands["run"])
     compare = add(
         "compare",
@@ -104,7 +117,27 @@ def make_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override one setting")
     status = add("status", "show runs and artifacts", "status --root runs")
     status.set_defaults(command=commands["status"])
-    for command in (run, compare, ladder, doctor, small, status):
+    why = add("why", "tell what has changed since the last run, so that a step ran", "why fine_tune")
+    why.add_argument("step", help="as `run` and `status` call it")
+    why.add_argument("--run", type=int, metavar="N", help="of this run (default: the newest that has the step)")
+    why.set_defaults(command=commands["why"])
+    lineage = add(
+        "lineage",
+        "show all that a file came from, down to your own files",
+        "lineage runs/pushed/reviews/1/model.tflite --json",
+    )
+    lineage.add_argument("file", type=_path, help="a pushed file, also a copy; a pushed folder; or an artifact")
+    lineage.add_argument("--json", action="store_true", help="as PROV-JSON of the W3C")
+    lineage.set_defaults(command=commands["lineage"])
+    diff = add("diff", "compare settings and scores of two runs", "diff 3 4")
+    diff.add_argument("one", type=int, metavar="RUN", help="its number")
+    diff.add_argument("other", type=int, metavar="RUN", help="the number of the other")
+    diff.set_defaults(command=commands["diff"])
+    gc = add("gc", "remove artifacts and logs that neither kept runs nor pushed versions need", "gc --keep 3 --dry-run")
+    gc.add_argument("--keep", type=int, default=1, metavar="N", help="newest runs of each pipeline (default: 1)")
+    gc.add_argument("--dry-run", action="store_true", help="tell what would be removed, and remove nothing")
+    gc.set_defaults(command=commands["gc"])
+    for command in (run, compare, ladder, doctor, small, status, why, lineage, diff, gc):
         command.add_argument("--root", type=_path, default="runs", help="where artifacts live (default: runs)")
     inspect = add(
         "inspect", "show the statistics of an artifact", "inspect runs/artifacts/ingest_corpus/corpus-0123456789ab"

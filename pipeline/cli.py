@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -24,10 +25,18 @@ from pipeline.comparison.runs import Record, prepare, train
 from pipeline.doctor import examine, write_diagnosis
 from pipeline.ladder.files import write_ladder
 from pipeline.ladder.rungs import climb, find_rungs
+from pipeline.orchestrator.preview import preview
+from pipeline.orchestrator.request import Request
+from pipeline.orchestrator.root import locked_root
 from pipeline.orchestrator.runner import BrokenError, RunResult, run_pipeline
 from pipeline.orchestrator.source_code import CodeError
 from pipeline.orchestrator.store import Store
 from pipeline.pipelines import whole
+from pipeline.provenance.difference import find_difference
+from pipeline.provenance.garbage import find_garbage, remove_garbage
+from pipeline.provenance.lineage import find_lineage
+from pipeline.provenance.prov import to_prov
+from pipeline.provenance.why import find_reason
 from pipeline.settings.files import load_settings
 from pipeline.settings.rules import check_data
 from pipeline.shrink.files import write_search
@@ -41,6 +50,7 @@ from pipeline.views.description import read_description, show_description
 from pipeline.views.diagnosis import show_diagnosis
 from pipeline.views.ladder import show_ladder
 from pipeline.views.models import show_models
+from pipeline.views.provenance import show_difference, show_garbage, show_lineage, show_preview, show_reason
 from pipeline.views.shrink import show_search
 from pipeline.views.statistics import read_statistics, show_statistics
 from pipeline.views.terminal import Terminal, cells, format_seconds, open_console, write
@@ -68,14 +78,28 @@ def _overrides(options: argparse.Namespace) -> list[str]:
 def _run(options: argparse.Namespace, console: Console) -> int:
     settings = load_settings(options.settings, _overrides(options))
     check_data(settings)
-    result = run_pipeline(whole(settings, options.root), options.root, observer=Terminal(console))
+    pipeline = whole(settings, options.root)
+    request = Request(to=options.to, since=options.since, force=tuple(options.force))
+    if options.dry_run:
+        show_preview(preview(pipeline, options.root, request), console)
+        return DONE
+    result = run_pipeline(
+        pipeline,
+        options.root,
+        request=request,
+        observer=Terminal(console),
+        **settings.run_options(),
+    )
     measured = _read_metrics(result)
     if measured is not None:
         show_models(measured, console)
     if result.state != "done":
         write(Console(stderr=True), f"error: {result.message}")
         return REFUSED if result.state == "refused" else FAILED
-    if settings.examples is None:
+    if options.to is not None:
+        for name, output in result.step(options.to).outputs.items():
+            write(console, f"{name}: {output.path}")
+    elif settings.examples is None:
         write(console, f"pre-trained: {result.step('pretrain').outputs['model'].path}")
     else:
         pushed = json.loads(result.step("push").outputs["pushed"].file("pushed.json").read_text())
@@ -149,10 +173,51 @@ def _read_metrics(result: RunResult) -> dict[str, Any] | None:
     return metrics
 
 
+def _why(options: argparse.Namespace, console: Console) -> int:
+    with _opened(options.root) as store:
+        show_reason(find_reason(store, options.step, options.run), console)
+    return DONE
+
+
+def _lineage(options: argparse.Namespace, console: Console) -> int:
+    with _opened(options.root) as store:
+        lineage = find_lineage(store, options.root, options.file)
+    if options.json:
+        sys.stdout.write(json.dumps(to_prov(lineage), indent=1, ensure_ascii=False) + "\n")
+    else:
+        show_lineage(lineage, console)
+    return DONE
+
+
+def _diff(options: argparse.Namespace, console: Console) -> int:
+    with _opened(options.root) as store:
+        difference = find_difference(store, options.root, options.one, options.other)
+    show_difference(difference, options.one, options.other, console)
+    return DONE
+
+
+def _gc(options: argparse.Namespace, console: Console) -> int:
+    if options.keep < 1:
+        raise InputError(f"--keep must be at least 1, got {options.keep}")
+    with _opened(options.root) as store, locked_root(options.root):
+        garbage = find_garbage(store, options.root, options.keep)
+        if not options.dry_run:
+            remove_garbage(store, options.root, garbage)
+    show_garbage(garbage, console, is_removed=not options.dry_run)
+    return DONE
+
+
+@contextlib.contextmanager
+def _opened(root: Path) -> Iterator[Store]:
+    """The store of a root that a run has made."""
+    if not root.is_dir():
+        raise InputError(f"--root must be a folder that exists, got {root}")
+    with contextlib.closing(Store(root, create=False)) as store:
+        yield store
+
+
 def _status(options: argparse.Namespace, console: Console) -> int:
-    if not options.root.is_dir():
-        raise InputError(f"--root must be a folder that exists, got {options.root}")
-    with contextlib.closing(Store(options.root, create=False)) as store:
+    with _opened(options.root) as store:
         runs = Table("run", "pipeline", "state", "started", "took", title="runs", title_justify="left")
         for run in store.runs():
             took = "" if run.ended is None else format_seconds(run.ended - run.started)
@@ -244,6 +309,10 @@ _COMMANDS = {
     "doctor": _doctor,
     "shrink": _shrink,
     "status": _status,
+    "why": _why,
+    "lineage": _lineage,
+    "diff": _diff,
+    "gc": _gc,
     "inspect": _inspect,
     "describe": _describe,
     "bench": _bench,

@@ -35,7 +35,7 @@ def examine(settings: Settings, allowed_loss: float | None, root: Path, observer
         raise InputError(f"--fix must be from 0 to 100 points, got {allowed_loss:g}")
     pipeline = examining(settings, allowed_loss)
     pipeline.name += "/doctor"
-    result = run_pipeline(pipeline, root, observer=observer)
+    result = run_pipeline(pipeline, root, observer=observer, **settings.run_options())
     if result.state != "done":
         raise BrokenError(result.message)
     found = result.step("diagnose").outputs["diagnosis"].file(DIAGNOSIS_FILE)

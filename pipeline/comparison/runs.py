@@ -68,7 +68,7 @@ def train(ready: Sequence[Ready], root: Path, observer: Observer) -> Iterator[tu
 def _run(pipeline: Pipeline, contender: Contender, what: str, root: Path, observer: Observer) -> RunResult:
     observer.say(f"{contender.name}: {what}")
     pipeline.name += f"/{contender.name}"
-    result = run_pipeline(pipeline, root, observer=observer)
+    result = run_pipeline(pipeline, root, observer=observer, **contender.start.run_options())
     if result.state != "done":
         raise BrokenError(f"{contender.name}.toml: {result.message}")
     return result

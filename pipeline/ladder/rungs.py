@@ -54,7 +54,7 @@ def climb(settings: Settings, rungs: Mapping[str, tuple[Part, ...]], root: Path,
     lengths = [length for length in LENGTHS if length <= settings.max_length] or [settings.max_length]
     pipeline = climbing(settings, rungs, lengths)
     pipeline.name += "/ladder"
-    result = run_pipeline(pipeline, root, observer=observer)
+    result = run_pipeline(pipeline, root, observer=observer, **settings.run_options())
     if result.state != "done":
         raise BrokenError(result.message)
     records = {name: _read(name, parts, settings, result) for name, parts in rungs.items()}

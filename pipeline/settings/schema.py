@@ -294,6 +294,10 @@ class Settings(pydantic.BaseModel):
     beam: BeamOptions = BeamOptions()
     machine: Machine = Machine()
 
+    def run_options(self) -> dict[str, Any]:
+        """What the settings say of a run as a whole, as arguments of `run_pipeline`."""
+        return {"machine": self.machine, "settings": self.model_dump(mode="json")}
+
 
 def part(settings: Any, kind: type[T]) -> T:
     """Of a table that is made of several records the fields of one: a step that reads more would run again for it."""

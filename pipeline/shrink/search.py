@@ -17,6 +17,7 @@ from components.training.on_rows import VALIDATIONS
 from components.training.progress import training_work
 from keras_bert.options.training import Training
 from pipeline.chains import seeded
+from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import BrokenError, RunResult, run_pipeline
 from pipeline.settings.schema import QuantizationSettings, Settings
@@ -215,7 +216,7 @@ class Search:
         self.content["tables"] = self._wiring.tables(winner, grid)
         if self.content["missed"]:
             return
-        result = run_pipeline(self._wiring.pushing(winner, grid, self._root), self._root, observer=self._observer)
+        result = self._run_pipeline(self._wiring.pushing(winner, grid, self._root))
         self._note(result)
         if result.state == "failed":
             raise BrokenError(result.message)
@@ -246,8 +247,11 @@ class Search:
         minutes = f"about {expected / 60:.1f} of {self._limits.seconds / 60:g} minutes"
         self._observer.say(f"plan: {rounds + ', then ' if rounds else ''}one for all of it; {minutes}")
 
+    def _run_pipeline(self, pipeline: Pipeline) -> RunResult:
+        return run_pipeline(pipeline, self._root, observer=self._observer, **self._settings.run_options())
+
     def _run(self, nodes: Sequence[Node]) -> RunResult:
-        result = run_pipeline(self._wiring.pipeline(nodes), self._root, observer=self._observer)
+        result = self._run_pipeline(self._wiring.pipeline(nodes))
         if result.state != "done":
             raise BrokenError(result.message)
         self._note(result)

@@ -33,7 +33,7 @@ class Runs:
     def __init__(self, folder: Path) -> None:
         self.folder, self.seen, self.broken, self.history = folder, list[Pipeline](), "", HISTORY
 
-    def __call__(self, pipeline: Pipeline, root: Path, *, observer: Observer) -> RunResult:
+    def __call__(self, pipeline: Pipeline, root: Path, *, observer: Observer, **_: object) -> RunResult:
         self.seen.append(pipeline)
         steps = [self._step(node.name) for node in pipeline.nodes]
         return RunResult(1, root, "failed" if any(step.message for step in steps) else "done", tuple(steps))

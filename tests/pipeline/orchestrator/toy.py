@@ -48,6 +48,9 @@ class File:
         except OSError as error:
             raise InputError(f"File.path must be a readable file, got {self.path}") from error
 
+    def digests(self) -> dict[str, str]:
+        return {self.path: self.fingerprint()}
+
 
 @component()
 def write(text: Output[Text], value: str = "hello", workers: Local[int] = 1) -> None:

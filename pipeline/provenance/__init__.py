@@ -1,0 +1,1 @@
+"""What is behind a run, a step and a file."""

@@ -1,0 +1,76 @@
+from pathlib import Path
+
+import pytest
+
+from components.dsl.errors import InputError
+from pipeline.orchestrator.graph import Pipeline
+from pipeline.orchestrator.preview import Preview, preview
+from pipeline.orchestrator.request import Request
+from pipeline.orchestrator.runner import run_pipeline
+from pipeline.orchestrator.store import DATABASE, Store
+from tests.pipeline.orchestrator import toy
+from tests.pipeline.orchestrator.test_runner import chain
+
+
+def told(root: Path, value: str = "hello", mark: str = "!", request: Request | None = None) -> list[Preview]:
+    return preview(Pipeline("toy", [chain(value, mark)]), root, request or Request())
+
+
+def run(root: Path, value: str = "hello", mark: str = "!") -> None:
+    run_pipeline(Pipeline("toy", [chain(value, mark)]), root, preload=())
+
+
+def short(previews: list[Preview]) -> list[tuple[str, str]]:
+    return [(each.step, each.state) for each in previews]
+
+
+def test_a_root_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    previews = told(tmp_path / "root")
+    assert short(previews) == [("write", "runs"), ("initial", "runs"), ("shout", "runs")]
+    assert {each.why for each in previews} == {"nothing ran in this root yet"}
+    assert not (tmp_path / "root").exists()
+
+
+def test_what_is_done_and_what_has_changed(tmp_path: Path) -> None:
+    run(tmp_path)
+    assert short(told(tmp_path)) == [("write", "done"), ("initial", "done"), ("shout", "done")]
+    (change,) = told(tmp_path, mark="?")[-1].changes
+    assert change == ("setting", "mark", "!", "?")
+    first, second, third = told(tmp_path, value="howdy")
+    assert (first.state, first.changes) == ("runs", (("setting", "value", "hello", "howdy"),))
+    assert second == Preview("initial", "follows", "after write")
+    assert third == Preview("shout", "follows", "after initial")
+
+
+def test_nothing_runs_and_nothing_is_recorded(tmp_path: Path) -> None:
+    run(tmp_path)
+    before = (tmp_path / DATABASE).read_bytes()
+    told(tmp_path, value="howdy")
+    assert (tmp_path / DATABASE).read_bytes() == before
+    assert len(Store(tmp_path).runs()) == 1
+
+
+def test_it_says_what_a_run_then_does(tmp_path: Path) -> None:
+    run(tmp_path)
+    asked = Request(since="initial")
+    assert short(told(tmp_path, request=asked)) == [("write", "done"), ("initial", "runs"), ("shout", "follows")]
+    assert told(tmp_path, request=asked)[1].why == "asked for"
+    assert short(told(tmp_path, request=Request(to="initial"))) == [("write", "done"), ("initial", "done")]
+
+
+def test_other_reasons(tmp_path: Path) -> None:
+    def of(how: str) -> list[str]:
+        return [each.why for each in preview(Pipeline("toy", toy.misbehaving(how)), tmp_path, Request())]
+
+    run_pipeline(Pipeline("toy", toy.misbehaving("crash")), tmp_path, preload=())
+    assert of("crash") == ["", "it failed the last time", "after behave"]
+    (text,) = (tmp_path / "artifacts" / "write").glob("text-*/text.txt")
+    text.unlink()
+    assert of("crash")[0] == "made before, but text was changed or removed on disk"
+    never = preview(Pipeline("other", toy.misbehaving("crash")), tmp_path, Request())
+    assert [each.why for each in never][1:] == ["after write", "after behave"]
+
+
+def test_a_step_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--to must name a step of the run, got 'shut'; did you mean 'shout'"):
+        told(tmp_path, request=Request(to="shut"))

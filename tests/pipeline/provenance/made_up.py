@@ -1,0 +1,62 @@
+"""A root with runs, artifacts and pushed versions, without anything having run."""
+
+import json
+from pathlib import Path
+
+from components.artifacts.evaluation import Evaluation
+from components.artifacts.pushed import Pushed
+from components.dsl.artifact import content_digest
+from pipeline.orchestrator.records import Execution, Ingredients, NewArtifact, StoredArtifact
+from pipeline.orchestrator.store import Store
+from tests.pipeline.orchestrator.toy import Text
+
+
+def ingredients(component: str, files: dict[str, str] | None = None) -> Ingredients:
+    """Of a key, with the user's files of its parameter `source`."""
+    read = {"source": files} if files else {}
+    return Ingredients(component, {}, {"size": 3}, "c", {"keras": "3.15"}, "3.11", {"m": "d"}, read)
+
+
+class Jobs:
+    """Writes runs of a job of three steps: rows -> model -> evaluate -> push."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.store = root, Store(root)
+
+    def run(self, name: str, accuracy: float = 0.5, *, pipeline: str = "job", seeds: int = 1, push: bool = True) -> int:
+        """One run, whose artifacts all have `name` in their content; gives its number."""
+        run = self.store.start_run(pipeline, {"name": pipeline, "training": {"seeds": seeds}})
+        (self.root / "logs" / str(run)).mkdir(parents=True)
+        (self.root / "logs" / str(run) / "rows.log").write_text("a line\n")
+        rows = self._make(run, "rows", name, {}, {"/data/rows.csv": "f" * 64})
+        model = self._make(run, "model", name, {"rows": rows})
+        scores = {"models": {"teacher": {"metrics": {"accuracy": {"mean": accuracy}}, "megabytes": 1.5}}}
+        measured = self._make(run, "evaluate", name, {"model": model}, kind=Evaluation, content=json.dumps(scores))
+        if push:
+            folder = self.root / "pushed" / f"{name}-{run}"
+            folder.mkdir(parents=True)
+            (folder / "model.tflite").write_text(f"model {name}")
+            files = {"model.tflite": content_digest(folder / "model.tflite")}
+            content = json.dumps({"path": str(folder), "version": 1, "files": files})
+            self._make(run, "push", name, {"model": model, "evaluation": measured}, kind=Pushed, content=content)
+        self.store.finish_run(run, "done")
+        return run
+
+    def _make(
+        self,
+        run: int,
+        node: str,
+        name: str,
+        inputs: dict[str, StoredArtifact],
+        files: dict[str, str] | None = None,
+        kind: type = Text,
+        content: str = "",
+    ) -> StoredArtifact:
+        path = f"artifacts/{node}/out-{name}"
+        artifact = kind(self.root / path)
+        artifact.path.mkdir(parents=True)
+        file = {Text: "text.txt", Evaluation: "metrics.json", Pushed: "pushed.json"}[kind]
+        artifact.file(file).write_text(content or f"{node} {name}")
+        new = NewArtifact(kind.__name__, artifact.seal({}), path)
+        execution = Execution(run, node, node, f"{node}-{name}", "ran", 1.0)
+        return self.store.publish(execution, inputs, {"out": new}, ingredients(f"m.{node}", files))["out"]

@@ -1,0 +1,50 @@
+import io
+import shutil
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from components.dsl.errors import InputError
+from pipeline.provenance.difference import MISSING, find_difference
+from pipeline.views.provenance import show_difference
+from tests.pipeline.provenance.made_up import Jobs
+
+
+def test_settings_states_and_scores(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path)
+    one, other = jobs.run("a", 0.5), jobs.run("b", 0.625, seeds=3, push=False)
+    difference = find_difference(jobs.store, tmp_path, one, other)
+    assert difference.settings == {"training.seeds": (1, 3)}
+    assert difference.steps == {"push": ("ran", MISSING)}
+    assert difference.scores == {"teacher": {"accuracy": (0.5, 0.625), "megabytes": (1.5, 1.5)}}
+    file = io.StringIO()
+    show_difference(difference, one, other, Console(width=120, file=file))
+    assert "│ teacher │ accuracy  │ 50.00 │ 62.50 │ +12.50" in file.getvalue()
+
+
+def test_equal_runs(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path)
+    difference = find_difference(jobs.store, tmp_path, jobs.run("a"), 1)
+    assert (difference.settings, difference.steps) == ({}, {})
+    file = io.StringIO()
+    show_difference(difference, 1, 1, Console(width=120, file=file))
+    assert file.getvalue().startswith("settings: the same\nsteps: the same\n")
+
+
+def test_what_is_not_known_is_said(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path)
+    jobs.run("a")
+    bare = jobs.store.start_run("job")
+    shutil.rmtree(tmp_path / "artifacts" / "evaluate")
+    jobs.store.forget(["artifacts/evaluate/out-a"])
+    difference = find_difference(jobs.store, tmp_path, 1, bare)
+    assert difference.settings is None
+    assert difference.scores == {}
+
+
+def test_a_run_that_is_none(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path)
+    jobs.run("a")
+    with pytest.raises(InputError, match=r"^RUN must be the number of a run, got 9; known: 1$"):
+        find_difference(jobs.store, tmp_path, 1, 9)

@@ -1,0 +1,99 @@
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from components.dsl.errors import InputError
+from pipeline.provenance.lineage import find_lineage
+from pipeline.provenance.prov import to_prov
+from pipeline.views.provenance import show_lineage
+from tests.pipeline.provenance.made_up import Jobs
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Jobs:
+    jobs = Jobs(tmp_path)
+    jobs.run("a")
+    jobs.run("b")
+    return jobs
+
+
+@pytest.mark.parametrize("where", ["pushed/b-2", "pushed/b-2/model.tflite", "artifacts/push/out-b", "copy.bin"])
+def test_a_pushed_file_comes_from_all_that_is_behind_it(jobs: Jobs, tmp_path: Path, where: str) -> None:
+    shutil.copy(tmp_path / "pushed" / "b-2" / "model.tflite", tmp_path / "copy.bin")
+    lineage = find_lineage(jobs.store, tmp_path, tmp_path / where)
+    assert lineage.artifact.path == "artifacts/push/out-b"
+    steps = sorted((step.execution.node, step.execution.run) for step in lineage.steps.values())
+    assert steps == [("evaluate", 2), ("model", 2), ("push", 2), ("rows", 2)]
+    assert lineage.files() == {"/data/rows.csv": "f" * 64}
+
+
+def test_a_file_of_an_artifact(jobs: Jobs, tmp_path: Path) -> None:
+    lineage = find_lineage(jobs.store, tmp_path, tmp_path / "artifacts" / "model" / "out-a" / "text.txt")
+    assert sorted(step.execution.node for step in lineage.steps.values()) == ["model", "rows"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nowhere.tflite", "FILE must be a file or a folder that exists, got {file}"),
+        (
+            "foreign.tflite",
+            "FILE must be made in the root {root}, got {file}: no pushed version or artifact there holds it",
+        ),
+    ],
+)
+def test_a_file_of_nobody(jobs: Jobs, tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "foreign.tflite").write_text("another model")
+    with pytest.raises(InputError) as error:
+        find_lineage(jobs.store, tmp_path, tmp_path / name)
+    assert str(error.value) == message.format(file=tmp_path / name, root=tmp_path)
+
+
+def test_a_damaged_note_of_a_push_is_passed_over(jobs: Jobs, tmp_path: Path) -> None:
+    (tmp_path / "artifacts" / "push" / "out-a" / "pushed.json").write_text("{")
+    assert find_lineage(jobs.store, tmp_path, tmp_path / "pushed" / "b-2").artifact.path == "artifacts/push/out-b"
+
+
+def test_the_tree(jobs: Jobs, tmp_path: Path) -> None:
+    file = io.StringIO()
+    show_lineage(find_lineage(jobs.store, tmp_path, tmp_path / "pushed" / "b-2"), Console(width=200, file=file))
+    lines = [line.strip("│├└─ ").split(" (art")[0] for line in file.getvalue().splitlines()]
+    kinds = [" ".join(word for word in line.split() if len(word) != 12) for line in lines]
+    assert kinds == [
+        "Pushed",
+        "made by push in run 2",
+        "evaluation: Evaluation",
+        "made by evaluate in run 2",
+        "model: Text",
+        "made by model in run 2",
+        "rows: Text",
+        "made by rows in run 2",
+        "source:",
+        "/data/rows.csv",
+        "model: Text",
+    ]
+    assert "(above)" in file.getvalue().splitlines()[-1]
+
+
+def test_prov_json(jobs: Jobs, tmp_path: Path) -> None:
+    content = json.loads(json.dumps(to_prov(find_lineage(jobs.store, tmp_path, tmp_path / "pushed" / "b-2"))))
+    assert dict.fromkeys(content["prefix"], True) == {"edge": True, "prov": True}
+    labels = {activity: told["prov:label"] for activity, told in content["activity"].items()}
+    assert sorted(labels.values()) == ["evaluate", "model", "push", "rows"]
+    assert content["activity"]["edge:step/rows-b"]["edge:parameters"] == {"size": 3}
+    kinds = {name: entity.get("prov:type", "data") for name, entity in content["entity"].items()}
+    assert sorted(kinds.values()) == ["Evaluation", "Pushed", "Text", "Text", "data"]
+    # Every relation leads from something that is there to something that is there.
+    for relation in (*content["used"].values(), *content["wasGeneratedBy"].values()):
+        assert relation["prov:activity"] in labels
+        assert relation["prov:entity"] in kinds
+    used = {(labels[each["prov:activity"]], kinds[each["prov:entity"]]) for each in content["used"].values()}
+    assert used == {("rows", "data"), ("model", "Text"), ("evaluate", "Text"), ("push", "Text"), ("push", "Evaluation")}
+    made = sorted(
+        (labels[each["prov:activity"]], kinds[each["prov:entity"]]) for each in content["wasGeneratedBy"].values()
+    )
+    assert made == [("evaluate", "Evaluation"), ("model", "Text"), ("push", "Pushed"), ("rows", "Text")]
