@@ -4,6 +4,7 @@ import dataclasses
 from typing import Annotated, Any, Literal, TypeVar
 
 import pydantic
+import pydantic_core
 
 from components.beam.engine import BeamOptions
 from components.corpus.cleaning import Cleaning
@@ -296,7 +297,7 @@ class Settings(pydantic.BaseModel):
 
     def run_options(self) -> dict[str, Any]:
         """What the settings say of a run as a whole, as arguments of `run_pipeline`."""
-        return {"machine": self.machine, "settings": self.model_dump(mode="json")}
+        return {"machine": self.machine, "settings": pydantic_core.to_jsonable_python(dict(self))}
 
 
 def part(settings: Any, kind: type[T]) -> T:

@@ -1,6 +1,6 @@
 """What a person sees of what is behind a run, a step and a file."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -114,7 +114,7 @@ def show_difference(difference: Difference, one: int, other: int, console: Conso
     if difference.settings is None:
         write(console, "settings: not recorded of both runs")
     else:
-        _show_pairs("settings", difference.settings, headings, console)
+        _show_pairs("settings", difference.settings, headings, console, _value)
     _show_pairs("steps", difference.steps, headings, console)
     if not difference.scores:
         write(console, "scores: neither run measured any that are still there")
@@ -125,13 +125,15 @@ def show_difference(difference: Difference, one: int, other: int, console: Conso
     console.print(table)
 
 
-def _show_pairs(title: str, pairs: Mapping[str, Pair], headings: Sequence[str], console: Console) -> None:
+def _show_pairs(
+    title: str, pairs: Mapping[str, Pair], headings: Sequence[str], console: Console, told: Callable[[Any], str] = str
+) -> None:
     if not pairs:
         write(console, f"{title}: the same")
         return
     table = Table(title.removesuffix("s"), *headings, title=title, title_justify="left")
     for name, pair in pairs.items():
-        table.add_row(*cells(name, _value(pair.one), _value(pair.other)))
+        table.add_row(*cells(name, *(told(value) for value in pair)))
     console.print(table)
 
 

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Sequence
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
@@ -18,6 +18,42 @@ PLAIN_EVERY_SECONDS = 10.0
 _WIDE = 200
 
 
+class LiveLines:
+    """The lines of the steps that run, one below the other, drawn anew again and again on a terminal.
+
+    Args:
+        console: where to draw.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._lines: list[StepLine] = []
+        self._live: Live | None = None
+
+    def draw(self, line: "StepLine", now: float) -> None:
+        """Draws a line, the others as they stand."""
+        if line not in self._lines:
+            self._lines.append(line)
+        if self._live is None:
+            self._live = Live(console=self._console, auto_refresh=False, transient=True)
+            self._live.start()
+        self._live.update(self._texts(now), refresh=True)
+
+    def remove(self, line: "StepLine") -> None:
+        """Takes a line away."""
+        if self._live is None or line not in self._lines:
+            return
+        self._lines.remove(line)
+        if self._lines:
+            self._live.update(self._texts(time.monotonic()), refresh=True)
+        else:
+            self._live.stop()
+            self._live = None
+
+    def _texts(self, now: float) -> Group:
+        return Group(*(Text(each.text(now), no_wrap=True, overflow="ellipsis") for each in self._lines))
+
+
 class StepLine(Watcher):
     """The line of one step; a context that clears its live line in the end.
 
@@ -25,25 +61,25 @@ class StepLine(Watcher):
         console: where to draw; without a terminal, plain lines are written now and then.
         title: what the line begins with.
         expected: how long the step took the last time, in seconds, None if that is not known.
+        beside: the lines of all steps that run; of this one alone if there are no others.
     """
 
-    def __init__(self, console: Console, title: str, expected: float | None) -> None:
+    def __init__(self, console: Console, title: str, expected: float | None, beside: LiveLines | None = None) -> None:
         self._console = console
+        self._beside = beside or LiveLines(console)
         self._title = title
         self._expected = expected
         self._began = time.monotonic()
         self._baseline: tuple[float, float] | None = None
         self._reached: tuple[float, float] | None = None
         self._note = ""
-        self._live: Live | None = None
         self._next_plain = self._began + PLAIN_AFTER_SECONDS
 
     def __enter__(self) -> "StepLine":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
+        self._beside.remove(self)
 
     def progress(self, done: float, total: float, note: str) -> None:
         """Takes a report of the step; after a share that falls, or a total of 0, the estimate begins anew."""
@@ -65,10 +101,7 @@ class StepLine(Watcher):
                 self._next_plain = now + PLAIN_EVERY_SECONDS
                 write(self._console, self.text(now))
         else:
-            if self._live is None:
-                self._live = Live(console=self._console, auto_refresh=False, transient=True)
-                self._live.start()
-            self._live.update(Text(self.text(now), no_wrap=True, overflow="ellipsis"), refresh=True)
+            self._beside.draw(self, now)
 
     def text(self, now: float) -> str:
         """The line as it stands at a time of the monotonic clock."""
@@ -102,6 +135,7 @@ class Terminal(Observer):
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._running = LiveLines(console)
 
     def begin(self, names: Sequence[str]) -> None:
         """Numbers the steps."""
@@ -110,7 +144,7 @@ class Terminal(Observer):
 
     def step(self, name: str, expected: float | None) -> StepLine:
         """The line of a step that is about to run."""
-        return StepLine(self._console, self._title(name), expected)
+        return StepLine(self._console, self._title(name), expected, self._running)
 
     def finished(self, name: str, state: StepState, seconds: float) -> None:
         """The last line of a step: `cached`, or how long it took."""

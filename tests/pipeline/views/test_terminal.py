@@ -109,6 +109,24 @@ def test_on_a_terminal_the_live_line_goes_away(clock: Callable[[float], None]) -
     assert "\x1b[2K" in drawn
 
 
+def test_steps_side_by_side_have_a_line_each(clock: Callable[[float], None]) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=40)
+    lines = Terminal(console)
+    lines.begin(["one", "two"])
+    with lines.step("one", None) as one:
+        with lines.step("two", None) as two:
+            one.tick()
+            two.tick()
+            assert "[1/2] one  0.0 s\n[2/2] two  0.0 s" in console.file.getvalue()
+        console.file.seek(0)
+        console.file.truncate()
+        clock(1)
+        one.tick()
+        assert "[1/2] one  1.0 s" in console.file.getvalue()
+        assert "two" not in console.file.getvalue()
+    assert console.file.getvalue().endswith("\x1b[1A\x1b[2K")
+
+
 def test_names_line_up_and_every_end_has_its_words() -> None:
     console = plain()
     lines = Terminal(console)
