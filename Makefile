@@ -25,7 +25,7 @@ BACKEND_TESTS := $(addprefix tests/keras_bert/, \
 	compress/test_imitations.py compress/test_students.py interop/test_families.py \
 	interop/test_hugging_face.py test_config.py test_losses.py test_optimizer.py test_presets.py)
 
-.PHONY: help setup run test test-backends test-clients test-web test-kotlin test-aarch64 check bench lock clean
+.PHONY: help setup run test test-long test-backends test-clients test-web test-kotlin test-aarch64 check bench lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -50,8 +50,11 @@ $(CHECKPOINT): $(LIBRARIES) requirements-checkpoint.lock
 run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to blessed .tflite and .onnx
 	$(BIN)/keras-bert-edge run
 
-test: $(READY) ## the whole test suite but what is marked slow, or needs the runtimes of others
-	$(BIN)/python -m pytest -m "not slow and not clients and not web and not kotlin and not aarch64" --numprocesses $(WORKERS)
+test: $(READY) ## the test suite, but what is marked slow or long, or needs the runtimes of others
+	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not aarch64" --numprocesses $(WORKERS)
+
+test-long: $(READY) ## what takes minutes: every family through the steps, searches, comparisons
+	$(BIN)/python -m pytest -m long --numprocesses $(WORKERS)
 
 test-clients: $(READY) $(CLIENTS_READY) ## the files in the runtimes of others, in an environment of their own
 	CLIENTS_PYTHON=$(CLIENTS_VENV)/bin/python $(BIN)/python -m pytest -m clients tests/clients

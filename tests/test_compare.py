@@ -71,6 +71,7 @@ def ran(job: Path) -> list[tuple[str, set[str]]]:
         return [(run.pipeline, {each.node for each in store.executions(run.id) if each.state == "ran"}) for run in runs]
 
 
+@pytest.mark.long
 def test_variants_under_one_budget_and_a_second_run_is_cached(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(job) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -96,6 +96,7 @@ def executions(folder: Path) -> list[tuple[str, str, str]]:
         store.close()
 
 
+@pytest.mark.long
 def test_candidates_fit_and_the_best_of_a_short_training_wins(content: dict[str, Any]) -> None:
     (first,) = content["rounds"]
     assert first["share"] == 1 / 3
@@ -112,6 +113,7 @@ def test_candidates_fit_and_the_best_of_a_short_training_wins(content: dict[str,
     assert 0 < content["seconds"] < content["expected"] + 60
 
 
+@pytest.mark.long
 def test_the_winner_is_measured_on_test_rows_and_pushed(job: Path, content: dict[str, Any]) -> None:
     winner, pushed = content["rungs"][content["winner"]], Path(content["pushed"])
     assert pushed == job / "root/pushed/small/1"
@@ -128,6 +130,7 @@ def test_the_winner_is_measured_on_test_rows_and_pushed(job: Path, content: dict
     assert content["tables"]["student"]["num_layers"] == 1
 
 
+@pytest.mark.long
 def test_a_table_and_a_plot_show_it(job: Path, content: dict[str, Any]) -> None:
     folder = job / "root/shrunk/small"
     table = (folder / "shrink.md").read_text()
@@ -137,6 +140,7 @@ def test_a_table_and_a_plot_show_it(job: Path, content: dict[str, Any]) -> None:
     assert "<svg" in (folder / "score_over_size.svg").read_text()[:1000]
 
 
+@pytest.mark.long
 def test_a_search_that_was_stopped_goes_on(job: Path, content: dict[str, Any]) -> None:
     made = [each[:2] for each in executions(job) if each[2] == "ran"]
     assert len(made) == len(set(made)), "no step has run twice"
@@ -147,6 +151,7 @@ def test_a_search_that_was_stopped_goes_on(job: Path, content: dict[str, Any]) -
     assert json.loads((job / "root/shrunk/small/shrink.json").read_text()) == content
 
 
+@pytest.mark.long
 def test_limits_that_cannot_be_met(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command(job, "--max-megabytes", "0.02")) == 3
     said = " ".join(capsys.readouterr().err.split())
