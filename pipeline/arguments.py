@@ -104,7 +104,15 @@ def make_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override one setting")
     status = add("status", "show runs and artifacts", "status --root runs")
     status.set_defaults(command=commands["status"])
-    for command in (run, compare, ladder, doctor, small, status):
+    report = add(
+        "report",
+        "write one page about a run, which needs no network: its steps, data, trainings, scores and worst answers",
+        "report 3 --out page.html",
+    )
+    report.add_argument("run", nargs="?", type=int, metavar="RUN", help="a number of status (default: the newest run)")
+    report.add_argument("--out", type=_path, metavar="FILE", help="where to (default: ROOT/reports/RUN.html)")
+    report.set_defaults(command=commands["report"])
+    for command in (run, compare, ladder, doctor, small, status, report):
         command.add_argument("--root", type=_path, default="runs", help="where artifacts live (default: runs)")
     inspect = add(
         "inspect", "show the statistics of an artifact", "inspect runs/artifacts/ingest_corpus/corpus-0123456789ab"

@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -28,8 +27,10 @@ from pipeline.orchestrator.runner import BrokenError, RunResult, run_pipeline
 from pipeline.orchestrator.source_code import CodeError
 from pipeline.orchestrator.store import Store
 from pipeline.pipelines import whole
+from pipeline.report.files import reported, write_page
 from pipeline.settings.files import load_settings
 from pipeline.settings.rules import check_data
+from pipeline.settings.schema import Settings
 from pipeline.shrink.files import write_search
 from pipeline.shrink.limits import Limits, check_job
 from pipeline.shrink.search import reasons_of, shrink
@@ -43,7 +44,7 @@ from pipeline.views.ladder import show_ladder
 from pipeline.views.models import show_models
 from pipeline.views.shrink import show_search
 from pipeline.views.statistics import read_statistics, show_statistics
-from pipeline.views.terminal import Terminal, cells, format_seconds, open_console, write
+from pipeline.views.terminal import Terminal, cells, format_seconds, format_time, open_console, write
 
 DONE, FAILED, BAD_INPUT, REFUSED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -68,6 +69,13 @@ def _overrides(options: argparse.Namespace) -> list[str]:
 def _run(options: argparse.Namespace, console: Console) -> int:
     settings = load_settings(options.settings, _overrides(options))
     check_data(settings)
+    with reported(
+        options.root, lambda text: write(console, text), lambda text: write(Console(stderr=True), f"warning: {text}")
+    ):
+        return _run_and_show(settings, options, console)
+
+
+def _run_and_show(settings: Settings, options: argparse.Namespace, console: Console) -> int:
     result = run_pipeline(whole(settings, options.root), options.root, observer=Terminal(console))
     measured = _read_metrics(result)
     if measured is not None:
@@ -156,7 +164,7 @@ def _status(options: argparse.Namespace, console: Console) -> int:
         runs = Table("run", "pipeline", "state", "started", "took", title="runs", title_justify="left")
         for run in store.runs():
             took = "" if run.ended is None else format_seconds(run.ended - run.started)
-            runs.add_row(*cells(str(run.id), run.pipeline, run.state, _format_time(run.started), took))
+            runs.add_row(*cells(str(run.id), run.pipeline, run.state, format_time(run.started), took))
         artifacts = Table("run", "type", "fingerprint", title="artifacts", title_justify="left")
         artifacts.add_column("path", overflow="fold")
         for made in store.artifacts():
@@ -164,6 +172,11 @@ def _status(options: argparse.Namespace, console: Console) -> int:
             artifacts.add_row(*cells(str(made.run), made.artifact.type, made.artifact.fingerprint[:12], path))
     console.print(runs)
     console.print(artifacts)
+    return DONE
+
+
+def _report(options: argparse.Namespace, console: Console) -> int:
+    write(console, f"report: {write_page(options.root, options.run, options.out)}")
     return DONE
 
 
@@ -204,10 +217,6 @@ def _bench(options: argparse.Namespace, console: Console) -> int:
     return DONE
 
 
-def _format_time(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
-
-
 def _predict(options: argparse.Namespace, _: Console) -> int:
     try:
         with _native_logs_hidden():
@@ -244,6 +253,7 @@ _COMMANDS = {
     "doctor": _doctor,
     "shrink": _shrink,
     "status": _status,
+    "report": _report,
     "inspect": _inspect,
     "describe": _describe,
     "bench": _bench,

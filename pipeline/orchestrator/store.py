@@ -90,6 +90,15 @@ class Published(NamedTuple):
     artifact: StoredArtifact
 
 
+class Event(NamedTuple):
+    """An artifact that a node read (`input`) or made or found (`output`), under a name of its own."""
+
+    node: str
+    direction: Literal["input", "output"]
+    name: str
+    artifact: StoredArtifact
+
+
 class Store:
     """The metadata of one root.
 
@@ -288,3 +297,22 @@ class Store:
             self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
+
+    def events(self, run: int) -> list[Event]:
+        """What the nodes of a run read and made or found, in the order of the nodes."""
+        rows = self._connection.execute(
+            "SELECT x.node, e.direction, e.name, a.id, a.type, a.fingerprint, a.path FROM executions x "
+            "JOIN events e ON e.execution = x.id JOIN artifacts a ON a.id = e.artifact "
+            "WHERE x.run = ? ORDER BY x.id, e.direction, e.name",
+            (run,),
+        )
+        return [Event(node, direction, name, StoredArtifact(*artifact)) for node, direction, name, *artifact in rows]
+
+    def maker(self, key: str) -> Execution | None:
+        """The newest execution that ran under a key; None if there is none."""
+        row = self._connection.execute(
+            "SELECT run, node, component, key, state, seconds, message FROM executions "
+            "WHERE key = ? AND state = 'ran' ORDER BY id DESC LIMIT 1",
+            (key,),
+        ).fetchone()
+        return None if row is None else Execution(*row)

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.arguments import PROGRAM, make_parser
 
-VERBS = ("run", "compare", "ladder", "doctor", "shrink", "status", "inspect", "describe", "bench", "predict")
+VERBS = ("run", "compare", "ladder", "doctor", "shrink", "status", "report", "inspect", "describe", "bench", "predict")
 
 
 def parser() -> argparse.ArgumentParser:
