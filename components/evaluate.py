@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.artifacts.blessing import Blessing
 from components.artifacts.edge_model import EdgeModel
-from components.artifacts.evaluation import Evaluation
+from components.artifacts.evaluation import ANSWERS_FILE, METRICS_FILE, Evaluation
 from components.artifacts.model import Model
 from components.artifacts.pushed import Pushed
 from components.artifacts.task_examples import TaskExamples
@@ -21,6 +21,7 @@ from components.scoring.base import Answered, TaskScores, choose_metric
 from components.scoring.blessing import PREVIOUS, Thresholds, decide
 from components.scoring.calibration import CALIBRATED, calibrate, check_precision, measure
 from components.scoring.registry import TASK_SCORING
+from components.scoring.single_answers import tell_answers
 from keras_bert.checks import check
 from keras_bert.folders import MODEL_FILE, ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
 from keras_bert.options.quantization import RECIPES
@@ -102,23 +103,29 @@ def evaluate(
     check_precision(thresholds.min_precision, description["task"])
     train, validation = (read_rows(examples, split) for split in ("train", "validation"))
     chosen_by = [
-        scores.metrics for scores in bench.score_all(f"{shipped} on validation rows", candidates[shipped], validation)
+        scored.scores.metrics
+        for scored in bench.score_all(f"{shipped} on validation rows", candidates[shipped], validation)
     ]
     kept = max(range(len(chosen_by)), key=lambda seed: chosen_by[seed][metric])
     file = candidates[shipped][kept]
     calibration = bench.calibrate(file, validation, thresholds.min_precision) if calibrated else None
     # Nothing is decided from here on.
     test = read_rows(examples, "test")
-    if calibration is not None:
-        calibration["test"] = bench.measure(calibration, file, test)
+    answered = None if calibration is None else bench.ask("calibration on test rows", file, test)
+    if calibration is not None and answered is not None:
+        calibration["test"] = measure(calibration, answered, bench.labels)
     rows = bench.baselines(train, validation, test) if baselines else {}
     found = {name: bench.score_all(name, seeds, test) for name, seeds in candidates.items()}
     features = _read_features(examples)
     for name, seeds in candidates.items():
-        rows[name] = {"metrics": _spread([scores.metrics for scores in found[name]]), **_size(seeds[kept], features)}
+        rows[name] = {
+            "metrics": _spread([scored.scores.metrics for scored in found[name]]),
+            **_size(seeds[kept], features),
+        }
     missing = bench.add_previous(previous, rows, test)
     decision = decide(rows, metric, shipped, thresholds, calibration)
     decision["reasons"] += [missing] if missing else []
+    best = found[shipped][kept]
     content = {
         "task": description["task"],
         "metric": metric,
@@ -128,14 +135,23 @@ def evaluate(
         "kept": kept,
         "models": rows,
         "validation": _spread(chosen_by),
-        "report": found[shipped][kept].report,
-        "confusion": found[shipped][kept].confusion,
+        "report": best.scores.report,
+        "confusion": best.scores.confusion,
         "calibration": calibration,
     }
-    evaluation.file("metrics.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    evaluation.file(METRICS_FILE).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    answers = tell_answers(bench.scoring, test, best.answers, bench.labels, calibration, answered)
+    evaluation.file(ANSWERS_FILE).write_text(json.dumps(answers, indent=1, ensure_ascii=False) + "\n")
     blessing.file("blessing.json").write_text(json.dumps(decision, indent=1, ensure_ascii=False) + "\n")
     evaluation.counts = {"test_rows": len(test), metric: rows[shipped]["metrics"][metric]["mean"]}
     blessing.counts = {"blessed": decision["blessed"]}
+
+
+class Scored(NamedTuple):
+    """What a model answers to the rows of a split, and its scores there."""
+
+    scores: TaskScores
+    answers: list[Any]
 
 
 class _Bench:
@@ -155,10 +171,11 @@ class _Bench:
         report_progress(self._done, self._total, note)
         self._done += 1
 
-    def _score(self, task: "Task", rows: Sequence[Any]) -> TaskScores:
-        return self.scoring.score(rows, self.scoring.ask(task, rows), self.labels)
+    def _score(self, task: "Task", rows: Sequence[Any]) -> Scored:
+        answers = self.scoring.ask(task, rows)
+        return Scored(self.scoring.score(rows, answers, self.labels), answers)
 
-    def score_all(self, name: str, seeds: Sequence[Candidate], rows: Sequence[Any]) -> list[TaskScores]:
+    def score_all(self, name: str, seeds: Sequence[Candidate], rows: Sequence[Any]) -> list[Scored]:
         """The scores of each seed's model, one in memory at a time."""
         found = []
         for number, candidate in enumerate(seeds, start=1):
@@ -168,13 +185,10 @@ class _Bench:
 
     def calibrate(self, file: Candidate, validation: Sequence[Any], precision: float | None) -> dict[str, Any]:
         """See `components.scoring.calibration.calibrate`."""
-        return calibrate(self._ask("calibration", file, validation), self.labels, precision)
+        return calibrate(self.ask("calibration", file, validation), self.labels, precision)
 
-    def measure(self, calibration: Mapping[str, Any], file: Candidate, test: Sequence[Any]) -> dict[str, Any]:
-        """See `components.scoring.calibration.measure`."""
-        return measure(calibration, self._ask("calibration on test rows", file, test), self.labels)
-
-    def _ask(self, note: str, file: Candidate, rows: Sequence[Any]) -> Answered:
+    def ask(self, note: str, file: Candidate, rows: Sequence[Any]) -> Answered:
+        """What lies behind the labels that a file answers with."""
         self._tell(note)
         found = self.scoring.logits(file.open(), rows)
         assert found is not None, f"CALIBRATED must not hold {self.scoring.name}"
@@ -205,7 +219,7 @@ class _Bench:
         task = load_exported(previous.location(), num_threads=_threads())
         if (task.name, list(getattr(task, "labels", ()))) != (self.scoring.name, self.labels):
             return f"not compared: the version before, {previous.location()}, knows another task or other labels"
-        rows[PREVIOUS] = {"metrics": _spread([self._score(task, test).metrics])}
+        rows[PREVIOUS] = {"metrics": _spread([self._score(task, test).scores.metrics])}
         return ""
 
 

@@ -137,7 +137,15 @@ def make_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     gc.add_argument("--keep", type=int, default=1, metavar="N", help="newest runs of each pipeline (default: 1)")
     gc.add_argument("--dry-run", action="store_true", help="tell what would be removed, and remove nothing")
     gc.set_defaults(command=commands["gc"])
-    for command in (run, compare, ladder, doctor, small, status, why, lineage, diff, gc):
+    report = add(
+        "report",
+        "write one page about a run, which needs no network: its steps, data, trainings, scores and worst answers",
+        "report 3 --out page.html",
+    )
+    report.add_argument("run", nargs="?", type=int, metavar="RUN", help="a number of status (default: the newest run)")
+    report.add_argument("--out", type=_path, metavar="FILE", help="where to (default: ROOT/reports/RUN.html)")
+    report.set_defaults(command=commands["report"])
+    for command in (run, compare, ladder, doctor, small, status, why, lineage, diff, gc, report):
         command.add_argument("--root", type=_path, default="runs", help="where artifacts live (default: runs)")
     inspect = add(
         "inspect", "show the statistics of an artifact", "inspect runs/artifacts/ingest_corpus/corpus-0123456789ab"

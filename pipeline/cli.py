@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from pipeline.comparison.runs import Record, prepare, train
 from pipeline.doctor import examine, write_diagnosis
 from pipeline.ladder.files import write_ladder
 from pipeline.ladder.rungs import climb, find_rungs
+from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.preview import preview
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import locked_root
@@ -37,8 +37,10 @@ from pipeline.provenance.garbage import find_garbage, remove_garbage
 from pipeline.provenance.lineage import find_lineage
 from pipeline.provenance.prov import to_prov
 from pipeline.provenance.why import find_reason
+from pipeline.report.files import reported, write_page
 from pipeline.settings.files import load_settings
 from pipeline.settings.rules import check_data
+from pipeline.settings.schema import Settings
 from pipeline.shrink.files import write_search
 from pipeline.shrink.limits import Limits, check_job
 from pipeline.shrink.search import reasons_of, shrink
@@ -53,7 +55,7 @@ from pipeline.views.models import show_models
 from pipeline.views.provenance import show_difference, show_garbage, show_lineage, show_preview, show_reason
 from pipeline.views.shrink import show_search
 from pipeline.views.statistics import read_statistics, show_statistics
-from pipeline.views.terminal import Terminal, cells, format_seconds, open_console, write
+from pipeline.views.terminal import Terminal, cells, format_seconds, format_time, open_console, write
 
 DONE, FAILED, BAD_INPUT, REFUSED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -83,13 +85,17 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     if options.dry_run:
         show_preview(preview(pipeline, options.root, request), console)
         return DONE
-    result = run_pipeline(
-        pipeline,
-        options.root,
-        request=request,
-        observer=Terminal(console),
-        **settings.run_options(),
-    )
+    with reported(
+        options.root, lambda text: write(console, text), lambda text: write(Console(stderr=True), f"warning: {text}")
+    ):
+        return _run_and_show(settings, pipeline, request, options, console)
+
+
+def _run_and_show(
+    settings: Settings, pipeline: Pipeline, request: Request, options: argparse.Namespace, console: Console
+) -> int:
+    observer = Terminal(console)
+    result = run_pipeline(pipeline, options.root, request=request, observer=observer, **settings.run_options())
     measured = _read_metrics(result)
     if measured is not None:
         show_models(measured, console)
@@ -221,7 +227,7 @@ def _status(options: argparse.Namespace, console: Console) -> int:
         runs = Table("run", "pipeline", "state", "started", "took", title="runs", title_justify="left")
         for run in store.runs():
             took = "" if run.ended is None else format_seconds(run.ended - run.started)
-            runs.add_row(*cells(str(run.id), run.pipeline, run.state, _format_time(run.started), took))
+            runs.add_row(*cells(str(run.id), run.pipeline, run.state, format_time(run.started), took))
         artifacts = Table("run", "type", "fingerprint", title="artifacts", title_justify="left")
         artifacts.add_column("path", overflow="fold")
         for made in store.artifacts():
@@ -229,6 +235,11 @@ def _status(options: argparse.Namespace, console: Console) -> int:
             artifacts.add_row(*cells(str(made.run), made.artifact.type, made.artifact.fingerprint[:12], path))
     console.print(runs)
     console.print(artifacts)
+    return DONE
+
+
+def _report(options: argparse.Namespace, console: Console) -> int:
+    write(console, f"report: {write_page(options.root, options.run, options.out)}")
     return DONE
 
 
@@ -267,10 +278,6 @@ def _bench(options: argparse.Namespace, console: Console) -> int:
     if options.json is not None:
         options.json.write_text(json.dumps(content, indent=1) + "\n")
     return DONE
-
-
-def _format_time(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
 def _predict(options: argparse.Namespace, _: Console) -> int:
@@ -313,6 +320,7 @@ _COMMANDS = {
     "lineage": _lineage,
     "diff": _diff,
     "gc": _gc,
+    "report": _report,
     "inspect": _inspect,
     "describe": _describe,
     "bench": _bench,

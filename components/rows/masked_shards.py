@@ -17,6 +17,7 @@ from components.corpus.shards import ShardDocument, read_sentences
 from components.rows.held_out_documents import hash_key, hold_out_documents
 from components.rows.packing import join_documents, pack_rows
 from components.rows.row_layout import Marks, Rows, lay_out_pairs, lay_out_stretches
+from components.rows.samples import SAMPLES_FILE, sample_rows
 from components.rows.sentence_order import make_ordered_pairs
 from components.rows.sentence_pairs import Document, make_pairs
 from components.rows.statistics import Tally, add, tally_rows
@@ -29,6 +30,8 @@ from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.tokenizers.base import BaseTokenizer
 from keras_bert.tokenizers.loading import load_tokenizer
 
+# One shard is enough for a person to see what rows look like.
+_FIRST = "00000-of-"
 # Few enough for the tables of a batch to stay in the processor's cache.
 _ROWS_AT_ONCE = 1024
 
@@ -93,7 +96,10 @@ class MaskShardFn(ThreadedFn):
 
 
 def write_shard(path: Path, tokenizer: BaseTokenizer, pieces: Pieces, job: ShardJob) -> None:
-    """Writes the records of a corpus shard, `{split}-{length}-*`, and what was counted to the scratch folder."""
+    """Writes the records of a corpus shard, `{split}-{length}-*`, and what was counted to the scratch folder.
+
+    Of the first shard also a few of the longest training rows, see `sample_rows`.
+    """
     texts = tokenize_shard(read_sentences(path.read_bytes()), tokenizer, job.rows.held_out, job.held_out)
     place = path.name.split(".")[0].removeprefix("corpus-")
     tallies: dict[str, Tally] = {}
@@ -107,6 +113,11 @@ def write_shard(path: Path, tokenizer: BaseTokenizer, pieces: Pieces, job: Shard
                 scratch=job.scratch,
             )
             tallies[f"{split}-{length}"] = add(counted)
+    if place.startswith(_FIRST):
+        longest = max(job.maskings)
+        file = Path(job.output) / f"train-{longest}-{place}.tfrecord"
+        samples = sample_rows(file, tokenizer, pieces, job.maskings[longest], job.rows)
+        (Path(job.output) / SAMPLES_FILE).write_text(json.dumps(samples, ensure_ascii=False) + "\n", encoding="utf-8")
     temporary = Path(job.scratch) / uuid.uuid4().hex
     temporary.write_text(json.dumps(tallies))
     temporary.rename(Path(job.scratch) / f"{place}.json")

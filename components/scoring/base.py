@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from components.dsl.errors import InputError
+from components.scoring.mistakes import Mistakes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,6 +68,16 @@ class TaskScoring(abc.ABC, Generic[R]):
     @abc.abstractmethod
     def score(self, rows: Sequence[R], answers: Sequence[Any], labels: Sequence[str]) -> TaskScores:
         """The scores of answers against the rows' own."""
+
+    @abc.abstractmethod
+    def mistakes(self, rows: Sequence[R], answers: Sequence[Any], confidences: Sequence[float] | None) -> Mistakes:
+        """The worst answers.
+
+        Args:
+            rows: that were asked about.
+            answers: of `ask`.
+            confidences: the probability of each answer, 0 to 1, where `logits` has a row for each of `rows`; or None.
+        """
 
     def trivial(self, train: Sequence[R], test: Sequence[R]) -> tuple[str, list[Any]] | None:
         """The same answer to all test rows, by its name, which every model must beat; None where there is no such."""

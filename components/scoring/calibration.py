@@ -73,6 +73,24 @@ def measure(calibration: Mapping[str, Any], found: Answered, labels: Sequence[st
     return content
 
 
+def draw_from(calibration: Mapping[str, Any], found: Answered, labels: Sequence[str]) -> dict[str, Any]:
+    """What a diagram of a calibration is drawn from: `before` and `after`, each the bins of `reliability` as dicts."""
+    from keras_bert.metrics.calibration import reliability
+
+    split = _Split.of(found, labels)
+    both = {"before": 1.0, "after": calibration["temperature"] or 1.0}
+    return {
+        name: [own and own._asdict() for own in reliability(*split.confidences(temperature))]
+        for name, temperature in both.items()
+    }
+
+
+def confidences_of(calibration: Mapping[str, Any], found: Answered, labels: Sequence[str]) -> list[float]:
+    """The probability of each answer, 0 to 1, once it is calibrated."""
+    shares, _ = _Split.of(found, labels).confidences(calibration["temperature"] or 1.0)
+    return [float(share) for share in shares]
+
+
 class _Split(NamedTuple):
     """The logits (rows, labels) of a split, and the numbers of the true labels (rows,)."""
 

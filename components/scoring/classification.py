@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from components.scoring.base import Answered, TaskScores, TaskScoring
 from components.scoring.baselines import COSINE, NGRAMS, classify_by_cosine, classify_by_ngrams
-from components.scoring.texts import ask_texts, split_texts
+from components.scoring.mistakes import Mistake, Mistakes, worst_first
+from components.scoring.texts import ask_texts, shown_texts, split_texts
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:
@@ -37,6 +38,18 @@ class ClassificationScoring(TaskScoring[TextRow]):
     def score(self, rows: Sequence[TextRow], answers: Sequence[str], labels: Sequence[str]) -> TaskScores:
         """See `score_labels`."""
         return score_labels([row.label for row in rows], answers, labels)
+
+    def mistakes(
+        self, rows: Sequence[TextRow], answers: Sequence[str], confidences: Sequence[float] | None
+    ) -> Mistakes:
+        """Wrong labels, the most confident ones first."""
+        sure = [None] * len(rows) if confidences is None else confidences
+        wrong = [
+            Mistake(shown_texts(row), row.label, answer, value)
+            for row, answer, value in zip(rows, answers, sure, strict=True)
+            if answer != row.label
+        ]
+        return Mistakes("confidence", worst_first(wrong), len(wrong), len(rows))
 
     def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[str]]:
         """Always the commonest label of training."""

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from components.scoring.base import TaskScores, TaskScoring
 from components.scoring.baselines import COSINE, cosines
+from components.scoring.mistakes import Mistake, Mistakes, worst_first
 from components.scoring.regression import OF_NUMBERS, score_numbers
+from components.scoring.texts import shown_texts
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:
@@ -32,6 +34,19 @@ class EmbeddingScoring(TaskScoring[TextRow]):
     def score(self, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]) -> TaskScores:
         """See `score_numbers`."""
         return score_numbers(rows, answers)
+
+    def mistakes(
+        self, rows: Sequence[TextRow], answers: Sequence[float], confidences: Sequence[float] | None
+    ) -> Mistakes:
+        """Pairs whose place among all cosines is farthest from their place among all labels, as a share of the rows."""
+        from scipy.stats import rankdata
+
+        ranks = [rankdata(values) for values in (answers, [float(row.label) for row in rows])]
+        found = [
+            Mistake(shown_texts(row), row.label, f"{answer:.4g}", float(abs(one - other)) / len(rows))
+            for row, answer, one, other in zip(rows, answers, *ranks, strict=True)
+        ]
+        return Mistakes("distance of ranks", worst_first(found), None, len(rows))
 
     def baselines(
         self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]

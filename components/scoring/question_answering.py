@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from components.scoring.base import Report, TaskScores, TaskScoring
+from components.scoring.mistakes import Mistake, Mistakes, cut, worst_first
 from components.sources.questions import Question
 
 if TYPE_CHECKING:
@@ -43,3 +44,18 @@ class QuestionScoring(TaskScoring[Question]):
                 own = {name: found[prefix + name] / 100 for name in _NAMES}
                 report[kind] = {**own, "support": found[f"{prefix}total"]}
         return TaskScores({name: found[name] / 100 for name in _NAMES}, report)
+
+    def mistakes(
+        self, rows: Sequence[Question], answers: Sequence[str], confidences: Sequence[float] | None
+    ) -> Mistakes:
+        """Answers that are not exactly right, those with the least F1 first."""
+        from keras_bert.metrics.squad import exact_match, f1
+
+        wrong = []
+        for row, answer in zip(rows, answers, strict=True):
+            right = [text for text, _ in row.answers] or [""]
+            if not exact_match(answer, right):
+                start = row.answers[0][1] if row.answers else max(0, row.context.find(answer))
+                texts = (cut(row.question), cut(row.context, around=start))
+                wrong.append(Mistake(texts, " / ".join(dict.fromkeys(right)), answer, f1(answer, right)))
+        return Mistakes("F1", worst_first(wrong, rising=True), len(wrong), len(rows))

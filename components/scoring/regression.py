@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from components.scoring.base import TaskScores, TaskScoring
 from components.scoring.baselines import COSINE, NGRAMS, cosines, estimate_by_ngrams
-from components.scoring.texts import ask_texts
+from components.scoring.mistakes import Mistake, Mistakes, worst_first
+from components.scoring.texts import ask_texts, shown_texts
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:
@@ -31,6 +32,16 @@ class RegressionScoring(TaskScoring[TextRow]):
     def score(self, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]) -> TaskScores:
         """See `score_numbers`."""
         return score_numbers(rows, answers)
+
+    def mistakes(
+        self, rows: Sequence[TextRow], answers: Sequence[float], confidences: Sequence[float] | None
+    ) -> Mistakes:
+        """The largest differences."""
+        found = [
+            Mistake(shown_texts(row), row.label, f"{answer:.4g}", abs(answer - float(row.label)))
+            for row, answer in zip(rows, answers, strict=True)
+        ]
+        return Mistakes("difference", worst_first(found), None, len(rows))
 
     def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[float]]:
         """Always the mean of training, which orders nothing."""

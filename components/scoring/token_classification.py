@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.scoring.base import Answered, TaskScores, TaskScoring
 from components.scoring.classification import OF_LABELS, score_labels
+from components.scoring.mistakes import Mistake, Mistakes, cut_words, worst_first
 from components.sources.tagged_words import Sentence
 
 if TYPE_CHECKING:
@@ -53,6 +54,18 @@ class TaggedScoring(TaskScoring[Sentence]):
         scores = entity_scores(true, answers)
         metrics = {name: float(getattr(scores.micro, name)) for name in _OF_ENTITIES}
         return TaskScores(metrics, {label: dataclasses.asdict(own) for label, own in scores.types.items()})
+
+    def mistakes(
+        self, rows: Sequence[Sentence], answers: Sequence[Sequence[str]], confidences: Sequence[float] | None
+    ) -> Mistakes:
+        """Sentences with a wrong tag, those with the most of them first."""
+        wrong = []
+        for row, tags in zip(rows, answers, strict=True):
+            count = sum(true != got for true, got in zip(row.tags, tags, strict=True))
+            if count:
+                words = cut_words(list(zip(row.words, row.tags, tags, strict=True)))
+                wrong.append(Mistake((), "", "", float(count), words))
+        return Mistakes("wrong tags", worst_first(wrong), len(wrong), len(rows))
 
     def baselines(
         self, train: Sequence[Sentence], validation: Sequence[Sentence], test: Sequence[Sentence]

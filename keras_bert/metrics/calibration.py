@@ -56,19 +56,45 @@ def likelihood_loss(logits: Array, truth: Array, temperature: float = 1.0) -> fl
     return float(-np.take_along_axis(logs, truth[:, None], axis=1).mean())
 
 
+class Bin(NamedTuple):
+    """The answers whose confidence is between two bounds.
+
+    Attributes:
+        rows: how many.
+        confidence: their mean one.
+        accuracy: the share that is right.
+    """
+
+    rows: int
+    confidence: float
+    accuracy: float
+
+
+def reliability(confidences: Array, right: Array) -> list[Bin | None]:
+    """What answers of each confidence are worth (Guo et al. 2017, section 2), `BINS` bins; None for an empty one.
+
+    Bins are (0, 1/15], (1/15, 2/15], ...; arguments as of `calibration_error`.
+    """
+    places = np.clip(np.ceil(confidences * BINS).astype(int) - 1, 0, BINS - 1)
+    rows, sums, hits = (np.bincount(places, weights, BINS) for weights in (None, confidences, right))
+    return [
+        Bin(int(count), float(total / count), float(hit / count)) if count else None
+        for count, total, hit in zip(rows, sums, hits, strict=True)
+    ]
+
+
 def calibration_error(confidences: Array, right: Array) -> float:
     """The expected calibration error, 0 to 1 (Guo et al. 2017, equation 3; Naeini et al. 2015).
 
-    The mean over `BINS` bins of confidence, (0, 1/15], (1/15, 2/15], ..., each weighed by its rows, of the distance
-    between the share of right answers and the mean confidence.
+    The mean over the bins of `reliability`, each weighed by its rows, of the distance between the share of right
+    answers and the mean confidence.
 
     Args:
         confidences: (rows,).
         right: whether each answer is (rows,).
     """
-    places = np.clip(np.ceil(confidences * BINS).astype(int) - 1, 0, BINS - 1)
-    gaps = np.bincount(places, right - confidences, BINS)
-    return float(np.abs(gaps).sum() / len(confidences))
+    bins = filter(None, reliability(confidences, right))
+    return sum(own.rows * abs(own.accuracy - own.confidence) for own in bins) / len(confidences)
 
 
 class Kept(NamedTuple):

@@ -211,8 +211,9 @@ class Course:
 
     def _result(self, plan: Plan, state: StepState, began: float, stored: dict[str, StoredArtifact]) -> StepResult:
         outputs = {name: self._launcher.output(plan.node, name, artifact) for name, artifact in stored.items()}
-        worked = self._store.seconds_of(plan.key)
-        return StepResult(plan.node.name, state, time.monotonic() - began, outputs, worked=worked)
+        made = self._store.ran_under(plan.key)
+        assert made is not None
+        return StepResult(plan.node.name, state, time.monotonic() - began, outputs, worked=made.seconds)
 
     def _end(self) -> None:
         """Ends what still runs: all are asked before one is waited for."""

@@ -98,15 +98,10 @@ class History:
         )
         return next(iter(found), None)
 
-    def seconds_of(self, key: str) -> float:
-        """How long the newest execution took that ran under a key.
-
-        Raises:
-            KeyError: there is none.
-        """
-        for found in self._executions("WHERE x.key = ? AND x.state = 'ran' ORDER BY x.id DESC LIMIT 1", key):
-            return found.execution.seconds
-        raise KeyError(key)
+    def ran_under(self, key: str) -> Execution | None:
+        """The newest execution that ran under a key; None if none did."""
+        found = self._executions("WHERE x.key = ? AND x.state = 'ran' ORDER BY x.id DESC LIMIT 1", key)
+        return next((each.execution for each in found), None)
 
     def paths(self) -> set[str]:
         """The paths of all published artifacts, relative to the root."""

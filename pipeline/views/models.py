@@ -1,6 +1,6 @@
 """What a person sees of models that were measured: a row a model, and a report of each class."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -14,19 +14,15 @@ _MOST_CLASSES = 30
 
 def show_models(measured: Mapping[str, Any], console: Console) -> None:
     """Prints all models of a run, and what the shipped one reaches on each class."""
-    rows = measured["models"]
-    names = list(next(iter(rows.values()))["metrics"])
+    headings, rows = table_of(measured)
     table = Table()
-    table.add_column("model")
-    for heading in (*(name.replace("_", " ") for name in names), "MB", "ms"):
-        table.add_column(heading, justify="right")
-    for name, row in rows.items():
-        sizes = [f"{row[key]:.2f}" if key in row else "" for key in ("megabytes", "milliseconds")]
-        table.add_row(*cells(name, *(format_score(row["metrics"][metric]) for metric in names), *sizes))
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*cells(*row))
     console.print(table)
-    seeds = len(rows[measured["shipped"]]["metrics"][measured["metric"]]["seeds"])
-    over = f"; mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
-    write(console, f"on {measured['rows']['test']} test rows, x 100{over}; ms: the median for one row on one thread")
+    for note in notes_of(measured):
+        write(console, note)
     calibration = measured.get("calibration")
     if calibration is not None:
         temperature = calibration["temperature"]
@@ -35,6 +31,24 @@ def show_models(measured: Mapping[str, Any], console: Console) -> None:
         for line in (f"{told}: {first}", *others):
             write(console, line)
     _show_report(measured["report"], console)
+
+
+def table_of(measured: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Headings, and a row a model."""
+    models = measured["models"]
+    names = list(next(iter(models.values()))["metrics"])
+    rows = []
+    for name, row in models.items():
+        sizes = [f"{row[key]:.2f}" if key in row else "" for key in ("megabytes", "milliseconds")]
+        rows.append([name, *(format_score(row["metrics"][metric]) for metric in names), *sizes])
+    return ["model", *(name.replace("_", " ") for name in names), "MB", "ms"], rows
+
+
+def notes_of(measured: Mapping[str, Any]) -> Iterator[str]:
+    """What it takes to read the table, a line each."""
+    seeds = len(measured["models"][measured["shipped"]]["metrics"][measured["metric"]]["seeds"])
+    over = f"; mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
+    yield f"on {measured['rows']['test']} test rows, x 100{over}; ms: the median for one row on one thread"
 
 
 def _show_report(report: Mapping[str, Mapping[str, float]] | None, console: Console) -> None:

@@ -33,7 +33,7 @@ def draw_front(content: Mapping[str, Any], folder: Path) -> list[Path]:
 
 def _draw(axes: Any, content: Mapping[str, Any], told: str, place: Callable[[Mapping[str, Any]], float]) -> None:
     points = {name: (place(record), 100 * record["score"]["mean"]) for name, record in content["rungs"].items()}
-    steps = sorted(points[name] for name in _front(points))
+    steps = sorted(points[name] for name in front_of(points))
     axes.plot(*zip(*steps, strict=True), color="#AAAAAA", linewidth=1.2, zorder=2)
     for number, (name, (x, y)) in enumerate(points.items()):
         color = "black" if number == 0 else COLORS[(number - 1) % len(COLORS)]
@@ -61,7 +61,7 @@ def _draw(axes: Any, content: Mapping[str, Any], told: str, place: Callable[[Map
     axes.label_outer()
 
 
-def _front(points: Mapping[str, tuple[float, float]]) -> set[str]:
+def front_of(points: Mapping[str, tuple[float, float]]) -> set[str]:
     """Those that no other point is both left of and above."""
     return {
         name

@@ -179,6 +179,11 @@ def cells(*texts: str) -> list[Text]:
     return [Text(text) for text in texts]
 
 
+def format_time(seconds: float) -> str:
+    """A time since the epoch, as clocks here show it: `2026-11-23 05:09:37`."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
 def format_seconds(seconds: float) -> str:
     """A duration in words: `4.2 s`, `45 s`, `3 min 05 s`, `1 h 02 min`."""
     if seconds < 9.95:

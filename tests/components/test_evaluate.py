@@ -18,6 +18,7 @@ from components.evaluate import evaluate
 from components.examples.registry import read_rows
 from components.scoring.blessing import Thresholds
 from components.scoring.registry import TASK_SCORING
+from tests.components import tuning_job
 
 
 def run(folder: Path, line: Any, **given: Any) -> tuple[dict, dict]:
@@ -114,6 +115,35 @@ def test_labels_of_the_shipped_file_are_calibrated_on_validation_rows(tmp_path, 
         assert told[split]["rows"] == len(logits)
         assert 0 < told[split]["kept"]["share"] <= 1
     assert told["validation"]["kept"]["precision"] >= 0.5
+
+
+@pytest.mark.parametrize("task", tuning_job.TASKS)
+def test_the_worst_answers_of_the_shipped_model_are_kept(tmp_path, line, task):
+    own = line(task)
+    found, _ = run(tmp_path, own, baselines=False)
+    told = json.loads((tmp_path / "evaluation" / "answers.json").read_text())
+    mistakes = told["mistakes"]
+    assert told["reliability"] is None, "no file is shipped"
+    assert mistakes["asked"] == found["rows"]["test"]
+    if task == "classification":
+        assert mistakes["wrong"] == round((1 - found["models"]["teacher"]["metrics"]["accuracy"]["mean"]) * 4)
+        assert [row["value"] for row in mistakes["rows"]] == [None] * mistakes["wrong"]
+    if task in ("regression", "embedding"):
+        values = [row["value"] for row in mistakes["rows"]]
+        assert values == sorted(values, reverse=True)
+        assert len(values) == mistakes["asked"]
+
+
+def test_of_a_shipped_file_the_most_confident_mistakes_come_first(tmp_path, line):
+    own = line("classification")
+    found, _ = run(tmp_path, own, edges=[own.edge], baselines=False)
+    told = json.loads((tmp_path / "evaluation" / "answers.json").read_text())
+    for side in ("before", "after"):
+        bins = [each for each in told["reliability"][side] if each]
+        assert sum(each["rows"] for each in bins) == found["rows"]["test"]
+        right = sum(each["rows"] * each["accuracy"] for each in bins) / found["rows"]["test"]
+        assert right == pytest.approx(found["models"][found["shipped"]]["metrics"]["accuracy"]["mean"])
+    assert all(0.5 <= row["value"] <= 1 for row in told["mistakes"]["rows"])
 
 
 def test_models_and_numbers_are_not_calibrated(tmp_path, line):

@@ -188,6 +188,7 @@ def test_same_bytes_again_and_other_bytes_for_another_seed(inputs, tmp_path):
     assert [file.name for file in sorted((tmp_path / "a").iterdir())] == [
         "features.json",
         "manifest.json",
+        "samples.json",
         "statistics.json",
         "train-32-00000-of-00001.tfrecord",
         "validation-32-00000-of-00001.tfrecord",
@@ -223,7 +224,9 @@ def test_a_shard_that_is_made_twice_is_the_same(inputs, tmp_path):
         assert not list(step.process(str(next(inputs["corpus"].path.glob("corpus-*.gz")))))
         contents.append({file.name: file.read_bytes() for file in sorted(tmp_path.rglob("*")) if file.is_file()})
     assert contents[0] == contents[1]
-    assert len(contents[0]) == 5, "two files of records, a tally, a mark that the shard is done, and how many there are"
+    assert len(contents[0]) == 6, (
+        "two files of records, samples, a tally, a mark that the shard is done, and how many there are"
+    )
 
 
 def test_held_out_documents_do_not_train(inputs):

@@ -19,6 +19,7 @@ VERBS = (
     "lineage",
     "diff",
     "gc",
+    "report",
     "inspect",
     "describe",
     "bench",

@@ -5,7 +5,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.scoring.base import Answered
-from components.scoring.calibration import calibrate, check_precision, measure
+from components.scoring.calibration import calibrate, check_precision, confidences_of, draw_from, measure
 
 LABELS = ["no", "yes"]
 # Three of four are right; the wrong one is among the least sure.
@@ -55,3 +55,16 @@ def test_answers_that_are_no_labels_have_no_precision() -> None:
     rule = r"^min_precision must be left out but for classification and token_classification, got 0\.9$"
     with pytest.raises(InputError, match=rule):
         check_precision(0.9, "regression")
+
+
+def test_a_diagram_has_the_bins_of_both_and_confidences_are_those_of_the_answers() -> None:
+    calibration = {"temperature": 2.0}
+    drawn = draw_from(calibration, TEST, LABELS)
+    sure = [1 / (1 + np.exp(-each / 2)) for each in (4.0, 3.0, 4.0)]
+    assert confidences_of(calibration, TEST, LABELS) == pytest.approx(sure)
+    # 0.881 and 0.881 lie in (13/15, 14/15], 0.818 in the bin before.
+    assert [own and own["rows"] for own in drawn["after"]] == [*[None] * 12, 1, 2, None]
+    assert drawn["after"][13] == {"rows": 2, "confidence": pytest.approx(sure[0]), "accuracy": 0.5}
+    assert drawn["after"][12]["accuracy"] == 0.0
+    assert sum(own["rows"] for own in drawn["before"] if own) == 3
+    assert draw_from({"temperature": None}, TEST, LABELS)["after"] == drawn["before"]

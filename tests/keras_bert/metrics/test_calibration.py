@@ -10,6 +10,7 @@ from keras_bert.metrics.calibration import (
     kept_by,
     likelihood_loss,
     probabilities,
+    reliability,
 )
 
 
@@ -66,6 +67,15 @@ def test_the_error_is_that_of_its_formula() -> None:
             expected += held.mean() * abs(right[held].mean() - confidences[held].mean())
     assert calibration_error(confidences, right) == pytest.approx(expected, rel=1e-12)
     assert calibration_error(np.ones(4), np.zeros(4, bool)) == 1.0
+
+
+def test_bins_are_open_below_and_closed_above() -> None:
+    found = reliability(np.array([1 / 15, 0.1, 0.12, 1.0]), np.array([True, True, False, False]))
+    assert len(found) == 15
+    assert found[0] == (1, 1 / 15, 1.0)
+    assert found[1] == (2, pytest.approx(0.11), 0.5)
+    assert found[2:14] == [None] * 12
+    assert found[14] == (1, 1.0, 0.0)
 
 
 def test_the_smallest_threshold_that_reaches_a_share() -> None:

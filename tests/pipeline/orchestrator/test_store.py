@@ -70,9 +70,9 @@ def test_only_what_ran_is_found(store: Store) -> None:
     assert store.find("k") == {"out": made}
     last = store.last_ran("node")
     assert last is not None
-    assert last.seconds == store.seconds_of("k") == 2.0
-    with pytest.raises(KeyError):
-        store.seconds_of("other")
+    assert last.seconds == 2.0
+    assert store.ran_under("k") == last
+    assert store.ran_under("other") is None
     assert [e.state for e in store.executions(run)] == ["failed", "cached"]
     assert store.executions(run)[0].message == "broken"
 

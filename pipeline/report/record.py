@@ -1,0 +1,134 @@
+"""What the store and the disk know of one run."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from components.dsl.errors import InputError
+from pipeline.orchestrator.records import Execution, Run, StoredArtifact
+from pipeline.orchestrator.root import LOGS
+from pipeline.orchestrator.store import Store
+
+# Of a log that tells why a step failed.
+_LINES = 30
+
+
+class Step(NamedTuple):
+    """One step of a run.
+
+    Attributes:
+        done: what became of it.
+        made: the execution that made its outputs, of this run or an earlier one; None where there are none.
+        inputs: what it read, by name.
+        outputs: what it made or found, by name.
+    """
+
+    done: Execution
+    made: Execution | None
+    inputs: dict[str, StoredArtifact]
+    outputs: dict[str, StoredArtifact]
+
+    @property
+    def name(self) -> str:
+        """What the run calls it."""
+        return self.done.node
+
+
+class Record(NamedTuple):
+    """A run.
+
+    Attributes:
+        root: the root, absolute.
+        run: when it was, and how it ended.
+        steps: those that it came to, in their order.
+        model: the number of the newest earlier run of the same pipeline that came to its end, where this one did not.
+        missed: the steps of that one that this one did not reach.
+    """
+
+    root: Path
+    run: Run
+    steps: tuple[Step, ...]
+    model: int | None = None
+    missed: tuple[Step, ...] = ()
+
+    def outputs(self, kind: str) -> Iterator[tuple[Step, Path]]:
+        """The artifacts of a type that are still on disk, each with the step that it is an output of."""
+        for step in self.steps:
+            for stored in step.outputs.values():
+                if stored.type == kind and stored.path is not None and (self.root / stored.path).is_dir():
+                    yield step, self.root / stored.path
+
+    def logs(self, step: Step) -> Path:
+        """Where the step that made the outputs, or failed, left its log: this path with `.log` is the file."""
+        told = step.made or step.done
+        return self.root / LOGS / str(told.run) / told.node
+
+
+def newest_run(root: Path) -> int | None:
+    """The number of the newest run, None where there is none or no store.
+
+    Raises:
+        InputError: the store cannot be used.
+    """
+    try:
+        store = Store(root, create=False)
+    except InputError:
+        return None
+    with contextlib.closing(store):
+        return next((run.id for run in store.runs()), None)
+
+
+def read_record(root: Path, number: int | None = None) -> Record:
+    """The run of a number, or the newest one.
+
+    Raises:
+        InputError: the root is none, or has no such run.
+    """
+    if not root.is_dir():
+        raise InputError(f"--root must be a folder that exists, got {root}")
+    with contextlib.closing(Store(root, create=False)) as store:
+        runs = {run.id: run for run in store.runs()}
+        if not runs:
+            raise InputError(f"--root must be a folder that a run has written to, got {root}: it knows no run")
+        chosen = max(runs) if number is None else number
+        if chosen not in runs:
+            raise InputError(f"RUN must be a number that status shows, {min(runs)} to {max(runs)}, got {chosen}")
+        run, steps = runs[chosen], _read_steps(store, chosen)
+        record = Record(root.absolute(), run, steps)
+        if run.state == "done":
+            return record
+        before = (
+            own.id for own in runs.values() if own.id < chosen and (own.pipeline, own.state) == (run.pipeline, "done")
+        )
+        model = max(before, default=None)
+        if model is None:
+            return record
+        reached = {step.name for step in steps}
+        missed = tuple(step for step in _read_steps(store, model) if step.name not in reached)
+        return record._replace(model=model, missed=missed)
+
+
+def _read_steps(store: Store, run: int) -> tuple[Step, ...]:
+    return tuple(
+        Step(
+            past.execution,
+            store.ran_under(past.execution.key) if past.execution.state in ("ran", "cached") else None,
+            store.artifacts_of(past.id, "input"),
+            store.artifacts_of(past.id, "output"),
+        )
+        for past in store.past_executions(run)
+    )
+
+
+def read_json(file: Path) -> Any:
+    """What a file says; None where there is none, as in an artifact of an older release."""
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
+def read_end(file: Path) -> str:
+    """The last lines of a log; empty where there is none."""
+    if not file.is_file():
+        return ""
+    return "\n".join(file.read_text(encoding="utf-8", errors="replace").splitlines()[-_LINES:])

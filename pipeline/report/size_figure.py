@@ -1,0 +1,67 @@
+"""The score of each model over its megabytes and over its milliseconds."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pipeline.report.figures import INK, PAGE_STYLE, as_svg
+from pipeline.report.sizes import Point
+from pipeline.views.loss_plot import COLORS, LOGARITHMIC_FROM, MARKERS, set_ticks
+from pipeline.views.pareto_plot import front_of
+
+# Inches; of the height, what a line of the legend takes.
+_WIDTH, _HEIGHT, _A_LINE = 4.9, 3.1, 0.2
+_COLUMNS = 2
+
+
+def draw_sizes(points: Sequence[Point], metric: str) -> list[str]:
+    """Two pictures as SVG; what no other model beats in both lies on a line."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(PAGE_STYLE):
+        return [
+            _draw(points, metric, "MB of the file", lambda point: point.megabytes),
+            _draw(points, metric, "ms for one row, one thread", lambda point: point.milliseconds),
+        ]
+
+
+def _draw(points: Sequence[Point], metric: str, across: str, place: Callable[[Point], float]) -> str:
+    from matplotlib.figure import Figure
+
+    legend = _A_LINE * -(-len(points) // _COLUMNS) + 0.1
+    height = _HEIGHT + legend
+    figure = Figure(figsize=(_WIDTH, height))
+    axes = figure.add_axes((0.115, (0.5 + legend) / height, 0.865, (_HEIGHT - 0.6) / height))
+    places = {point.name: (place(point), point.score) for point in points}
+    steps = sorted(places[name] for name in front_of(places))
+    axes.plot(*zip(*steps, strict=True), color=INK, linewidth=1, alpha=0.5, zorder=2)
+    for number, point in enumerate(points):
+        style: dict[str, Any] = {"color": COLORS[number % len(COLORS)], "marker": MARKERS[number % len(MARKERS)]}
+        axes.errorbar(
+            place(point),
+            point.score,
+            yerr=point.sd,
+            markersize=9 if point.is_shipped else 7,
+            capsize=3,
+            linestyle="none",
+            elinewidth=1,
+            zorder=3,
+            label=f"{point.name}, shipped" if point.is_shipped else point.name,
+            **style,
+        )
+    set_ticks(axes, is_logarithmic=max(map(place, points)) >= LOGARITHMIC_FROM * min(map(place, points)))
+    axes.margins(x=0.08, y=0.12)
+    axes.set_xlabel(across, labelpad=2)
+    axes.set_ylabel(f"{metric.replace('_', ' ')} x 100", labelpad=2)
+    figure.legend(
+        *axes.get_legend_handles_labels(),
+        loc="lower left",
+        bbox_to_anchor=(0.08, 0.0),
+        ncols=_COLUMNS,
+        frameon=False,
+        fontsize=9,
+        labelspacing=0.35,
+        handletextpad=0.2,
+        columnspacing=1.5,
+        borderpad=0,
+    )
+    return as_svg(figure, f"{metric} over {across}")

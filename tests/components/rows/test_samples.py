@@ -1,0 +1,53 @@
+"""Rows for a person, against the records that they were written as."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.rows.samples import sample_rows
+from keras_bert.data.records import serialize, write_records
+from keras_bert.masking.masks import describe_pieces
+from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+
+# [PAD] 0, [UNK] 1, [CLS] 2, [SEP] 3, [MASK] 4, a 5, b 6, c 7, ##b 8
+TOKENIZER = Tokenizer((*SPECIAL_TOKENS, *"abc", "##b"), lowercase=True)
+
+
+def sampled(folder: Path, *records: dict[str, list[int]], **rows: Any) -> list[dict[str, Any]]:
+    file = folder / "train.tfrecord"
+    options = PretrainingRows(**rows)
+    write_records(file, map(serialize, records), compression=options.compression)
+    return sample_rows(file, TOKENIZER, describe_pieces(TOKENIZER), Masking(rate=0.5, max_predictions=3), options)
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_hidden_pieces_stand_beside_what_is_seen(tmp_path: Path, compression: str) -> None:
+    row = {
+        "token_ids": [2, 4, 8, 3, 7, 3],
+        "segment_ids": [0, 0, 0, 0, 1, 1],
+        "mask_positions": [1, 4],
+        "mask_ids": [5, 7],
+        "next_sentence_label": [1],
+    }
+    assert sampled(tmp_path, row, compression=compression) == [
+        {"pieces": ["[CLS]", "[MASK]", "##b", "[SEP]", "c", "[SEP]"], "hidden": [[1, "a"], [4, "c"]], "label": 1}
+    ]
+
+
+def test_rows_that_are_masked_by_the_reader_are_masked_once_here(tmp_path: Path) -> None:
+    ids = [2, 5, 6, 7, 5, 6, 7, 3]
+    rows = [{"token_ids": ids, "segment_ids": [0] * 8} for _ in range(9)]
+    found = sampled(tmp_path, *rows, dynamic=True, objective="none")
+    assert len(found) == 6, "few enough to be read"
+    for row in found:
+        assert len(row["hidden"]) == 3
+        assert row["label"] is None
+        places = [place for place, _ in row["hidden"]]
+        assert [was for _, was in row["hidden"]] == [TOKENIZER.vocabulary[ids[place]] for place in places]
+        others = np.setdiff1d(range(8), places)
+        assert [row["pieces"][place] for place in others] == [TOKENIZER.vocabulary[ids[place]] for place in others]
+    assert len({str(row) for row in found}) > 1, "each has choices of its own"
