@@ -1,0 +1,65 @@
+import html
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from components.artifacts.evaluation import Evaluation
+from components.artifacts.pushed import Pushed
+from components.dsl.errors import InputError
+from pipeline.report.shown import read_facts, show
+from tests.pipeline.orchestrator.toy import Text
+from tests.pipeline.provenance.made_up import Jobs
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    Jobs(tmp_path).run("a")
+    return tmp_path
+
+
+def test_an_artifact_is_a_frame_with_a_complete_page(root: Path) -> None:
+    shown = show(Text(root / "artifacts" / "model" / "out-a"), height=300)
+    frame = shown._repr_html_()
+    assert frame.startswith('<iframe sandbox srcdoc="&lt;!doctype html&gt;')
+    assert 'style="width: 100%; height: 300px; border: 0"' in frame
+    assert html.unescape(frame.partition('srcdoc="')[2].partition('" style')[0]) == shown.page
+    sources: list[tuple[str, str | None]] = []
+
+    class Addresses(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            sources.extend((name, value) for name, value in attrs if name in ("src", "href"))
+
+    Addresses().feed(shown.page)
+    assert sources == [("href", "data:,")]
+    assert not list((root / "artifacts" / "model" / "out-a").glob(".*")), "an artifact is never written to"
+
+
+def test_facts_are_counts_sizes_and_small_files(root: Path) -> None:
+    facts = read_facts(Pushed(root / "artifacts" / "push" / "out-a"))
+    assert facts.title.startswith("Pushed ")
+    assert facts.tables["bytes"].keys() == {"pushed.json"}
+    assert facts.tables["pushed.json"]["version"] == "1"
+
+
+def test_what_has_a_section_of_its_own_is_not_told_twice(root: Path) -> None:
+    assert "metrics.json" not in read_facts(Evaluation(root / "artifacts" / "evaluate" / "out-a")).tables
+
+
+def test_text_of_users_stands_as_text(root: Path) -> None:
+    pushed = Pushed(root / "artifacts" / "push" / "out-a")
+    content = json.loads(pushed.file("pushed.json").read_text())
+    pushed.file("pushed.json").write_text(json.dumps(content | {"note": "<script>alert(1)</script>"}))
+    page = show(pushed).page
+    assert "<script>" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def test_an_artifact_that_no_run_has_made(root: Path, tmp_path: Path) -> None:
+    other = Text(root / "artifacts" / "model" / "other")
+    other.path.mkdir()
+    other.write("x")
+    other.seal({})
+    with pytest.raises(InputError, match="an artifact must be one that a run has made and that is still there"):
+        show(other)

@@ -1,0 +1,53 @@
+"""A job step by step, without one that trains."""
+
+from pathlib import Path
+
+import pytest
+
+from components.artifacts.task_examples import TaskExamples
+from components.dsl.errors import InputError
+from pipeline.notebook import Job, show
+from pipeline.orchestrator.course import StepResult
+from pipeline.orchestrator.runner import BrokenError, RunResult
+from tests.tiny_job import write_job
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_job(tmp_path_factory.mktemp("job"))
+
+
+def test_steps_run_one_by_one_and_are_found_done(settings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = Job(settings, root=settings.parent / "runs")
+    assert job.steps[:2] == ["ingest_corpus", "build_vocabulary"]
+    assert job.steps[-1] == "push"
+    assert {each.state for each in job.preview(to="ingest_examples")} == {"runs"}
+    examples = job.run("ingest_examples")["examples"]
+    assert isinstance(examples, TaskExamples)
+    assert "Labelled rows, classification" in show(examples).page
+    states = {each.step: each.state for each in job.preview(to="fine_tune")}
+    assert states["ingest_examples"] == "done"
+    assert states["fine_tune"] == "follows"
+    capsys.readouterr()
+    job.run("ingest_examples")
+    assert "[3/3] ingest_examples   cached" in capsys.readouterr().out
+    job.run("ingest_examples", force=True)
+    assert "cached" not in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_other_settings_are_another_job(settings: Path) -> None:
+    with pytest.raises(InputError, match="seeds"):
+        Job(settings, overrides=["seeds=0"])
+    assert "fine_tune-1" in Job(settings, overrides=["seeds=2"]).steps
+    with pytest.raises(InputError, match="--to must name a step of the run, got 'train'"):
+        Job(settings, root=settings.parent / "runs").run("train")
+
+
+def test_bad_data_and_a_step_that_breaks(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Job(settings, root=settings.parent / "other", overrides=["cleaning.min_words=100000"])
+    with pytest.raises(InputError, match="corpus"):
+        job.run("ingest_corpus")
+    broken = RunResult(1, settings.parent, "failed", (StepResult("ingest_corpus", "failed", 1.0, {}, "it was killed"),))
+    monkeypatch.setattr("pipeline.notebook.run_pipeline", lambda *_, **__: broken)
+    with pytest.raises(BrokenError, match="it was killed"):
+        job.run("ingest_corpus")
