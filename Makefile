@@ -25,7 +25,7 @@ BACKEND_TESTS := $(addprefix tests/keras_bert/, \
 	compress/test_imitations.py compress/test_students.py interop/test_families.py \
 	interop/test_hugging_face.py test_config.py test_losses.py test_optimizer.py test_presets.py)
 
-.PHONY: help setup run test test-long test-backends test-clients test-web test-kotlin test-aarch64 check bench lock clean
+.PHONY: help setup run test test-long test-backends test-clients test-mlflow test-web test-kotlin test-aarch64 check bench lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -51,7 +51,7 @@ run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to bl
 	$(BIN)/keras-bert-edge run
 
 test: $(READY) ## the test suite, but what is marked slow or long, or needs the runtimes of others
-	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not aarch64" --numprocesses $(WORKERS)
+	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not aarch64 and not mlflow" --numprocesses $(WORKERS)
 
 test-long: $(READY) ## what takes minutes: every family through the steps, searches, comparisons
 	$(BIN)/python -m pytest -m long --numprocesses $(WORKERS)
@@ -62,6 +62,16 @@ test-clients: $(READY) $(CLIENTS_READY) ## the files in the runtimes of others, 
 $(CLIENTS_READY): requirements-clients.lock
 	$(PYTHON) -m venv --clear $(CLIENTS_VENV)
 	$(CLIENTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
+	touch $@
+
+MLFLOW := build/mlflow
+test-mlflow: $(READY) $(MLFLOW)/.ready ## a run in MLflow, and the pushed model as a pyfunc
+	PYTHONPATH=$(CURDIR)/$(MLFLOW) $(BIN)/python -m pytest -m mlflow tests/pipeline/tracking
+
+# Beside the environment, which stays as it is locked.
+$(MLFLOW)/.ready: requirements-mlflow.lock $(LIBRARIES)
+	rm -rf $(MLFLOW)
+	$(PIP) --require-hashes --target $(MLFLOW) -r $<
 	touch $@
 
 test-kotlin: $(READY) ## the tokenizer in Kotlin, against the library's
@@ -113,6 +123,7 @@ lock: ## resolve the dependencies anew
 	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
 	$(COMPILE) --output-file requirements-jax.lock requirements-jax.in
 	$(COMPILE) --output-file requirements-clients.lock requirements-clients.in
+	$(COMPILE) --output-file requirements-mlflow.lock requirements-mlflow.in
 
 clean: ## remove the environment and caches, but no artifacts
 	rm -rf $(VENV) $(JAX_VENV) $(CLIENTS_VENV) $(WEB)/node_modules build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

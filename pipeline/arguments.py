@@ -144,6 +144,9 @@ def make_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     )
     report.add_argument("run", nargs="?", type=int, metavar="RUN", help="a number of status (default: the newest run)")
     report.add_argument("--out", type=_path, metavar="FILE", help="where to (default: ROOT/reports/RUN.html)")
+    report.add_argument(
+        "--mlflow", metavar="URI", help="send the run to this store of MLflow, too, its pushed model as a pyfunc"
+    )
     report.set_defaults(command=commands["report"])
     for command in (run, compare, ladder, doctor, small, status, why, lineage, diff, gc, report):
         command.add_argument("--root", type=_path, default="runs", help="where artifacts live (default: runs)")

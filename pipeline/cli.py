@@ -44,6 +44,7 @@ from pipeline.settings.schema import Settings
 from pipeline.shrink.files import write_search
 from pipeline.shrink.limits import Limits, check_job
 from pipeline.shrink.search import reasons_of, shrink
+from pipeline.tracking.mlflow import send
 from pipeline.views.answers import answer_lines, cut_lines
 from pipeline.views.bench import show_bench
 from pipeline.views.bench_on_phone import show_bench_on_phone
@@ -240,6 +241,10 @@ def _status(options: argparse.Namespace, console: Console) -> int:
 
 def _report(options: argparse.Namespace, console: Console) -> int:
     write(console, f"report: {write_page(options.root, options.run, options.out)}")
+    if options.mlflow is not None:
+        sent = send(options.root, options.run, options.mlflow)
+        told = f"is there already, as run {sent.id}" if sent.is_known else f"run {sent.id}"
+        write(console, f"sent to {options.mlflow}: {told}")
     return DONE
 
 

@@ -1,0 +1,136 @@
+"""A run in MLflow: its settings, figures, page, and the pushed model as a `pyfunc`."""
+
+import contextlib
+import importlib.metadata
+import itertools
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from components.dsl.errors import InputError
+from keras_bert.folders import ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
+from pipeline.orchestrator.records import Run
+from pipeline.orchestrator.store import Store
+from pipeline.report.files import write_page
+from pipeline.report.record import read_record
+from pipeline.tracking.content import Point, Told, tell
+
+T = TypeVar("T")
+
+_DISTRIBUTION = "keras-bert-edge"
+# By it a run is found again.
+_TAG = "keras_bert_edge.run"
+# The most of a request (MLflow's REST API, runs/log-batch) and of a value.
+_MOST_PARAMETERS, _MOST_METRICS, _LONGEST = 100, 1000, 6000
+_STATES = {"done": "FINISHED", "refused": "FAILED", "failed": "FAILED", "interrupted": "KILLED"}
+_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE)
+_SCRIPT = Path(__file__).with_name("pyfunc_model.py")
+
+
+class Sent(NamedTuple):
+    """Where a run went: its id in MLflow, and whether it had been there before."""
+
+    id: str
+    is_known: bool
+
+
+def send(root: Path, number: int | None, uri: str) -> Sent:
+    """Writes a run to an MLflow store; one that is there already is left as it is.
+
+    Args:
+        root: of the run.
+        number: of the run; the newest if None.
+        uri: of the store, as `http://localhost:5000` or `sqlite:///mlflow.db`.
+
+    Raises:
+        InputError: MLflow is not installed, the store cannot be reached, or there is no such run.
+    """
+    try:
+        import mlflow
+    except ImportError:
+        raise InputError(
+            "--mlflow needs MLflow, which is not installed: pip install 'keras-bert-edge[mlflow]'"
+        ) from None
+    record = read_record(root, number)
+    with contextlib.closing(Store(root, create=False)) as store:
+        told = tell(record, store)
+    if record.run.state == "running":
+        raise InputError(f"RUN must have ended to be sent to MLflow, got {record.run.id}, which is running")
+    name = f"{root.absolute()}#{record.run.id}"
+    try:
+        client = mlflow.MlflowClient(tracking_uri=uri)
+        experiment = _find_experiment(client, record.run.pipeline)
+        known = client.search_runs([experiment], filter_string=f"tags.`{_TAG}` = '{name}'")
+        if known:
+            return Sent(known[0].info.run_id, is_known=True)
+        return Sent(_write(mlflow, client, uri, experiment, name, record.run, told, root), is_known=False)
+    except mlflow.exceptions.MlflowException as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"--mlflow must be a store that can be written to, got {uri}: {reason}") from None
+
+
+def _find_experiment(client: Any, pipeline: str) -> str:
+    known = client.get_experiment_by_name(pipeline)
+    return str(known.experiment_id if known else client.create_experiment(pipeline))
+
+
+def _write(mlflow: Any, client: Any, uri: str, experiment: str, name: str, run: Run, told: Told, root: Path) -> str:
+    """The run as a whole; one that breaks in the middle is deleted."""
+    ended = run.ended or run.started
+    title = f"{run.pipeline} {run.id}"
+    made = client.create_run(experiment, start_time=_milliseconds(run.started), run_name=title).info.run_id
+    try:
+        for some in _batches(_parameters(mlflow, told), _MOST_PARAMETERS):
+            client.log_batch(made, params=some)
+        for some in _batches(_metrics(mlflow, told.points, ended), _MOST_METRICS):
+            client.log_batch(made, metrics=some)
+        with tempfile.TemporaryDirectory() as folder:
+            client.log_artifact(made, str(write_page(root, run.id, Path(folder) / "report.html")))
+        if told.folder is not None:
+            _log_model(mlflow, uri, made, told.folder)
+        client.set_terminated(made, _STATES[run.state], _milliseconds(ended))
+        # Last: a run without it is not taken for one that is there.
+        client.set_tag(made, _TAG, name)
+    except BaseException:
+        client.delete_run(made)
+        raise
+    return str(made)
+
+
+def _log_model(mlflow: Any, uri: str, run: str, folder: Path) -> None:
+    """The shipped file, as a model that takes a table of texts."""
+    file = next(folder / name for name in _FILES if (folder / name).is_file())
+    version = importlib.metadata.version(_DISTRIBUTION)
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri(uri)
+    try:
+        with mlflow.start_run(run_id=run):
+            mlflow.pyfunc.log_model(
+                name="model",
+                python_model=str(_SCRIPT),
+                artifacts={"file": str(file)},
+                pip_requirements=[f"{_DISTRIBUTION}=={version}"],
+            )
+    finally:
+        mlflow.set_tracking_uri(before)
+
+
+def _parameters(mlflow: Any, told: Told) -> Iterator[Any]:
+    for name, value in told.parameters.items():
+        yield mlflow.entities.Param(name, value[:_LONGEST])
+
+
+def _metrics(mlflow: Any, points: Iterable[Point], ended: float) -> Iterator[Any]:
+    for point in points:
+        yield mlflow.entities.Metric(point.name, point.value, _milliseconds(ended), point.step)
+
+
+def _batches(items: Iterable[T], most: int) -> Iterator[list[T]]:
+    rest = iter(items)
+    while some := list(itertools.islice(rest, most)):
+        yield some
+
+
+def _milliseconds(seconds: float) -> int:
+    return int(1000 * seconds)

@@ -1,0 +1,29 @@
+import contextlib
+import shutil
+from pathlib import Path
+
+from pipeline.orchestrator.store import Store
+from pipeline.report.record import read_record
+from pipeline.tracking.content import Point, Told, tell
+from tests.pipeline.provenance.made_up import Jobs
+
+
+def told(root: Path, number: int) -> Told:
+    with contextlib.closing(Store(root)) as store:
+        return tell(read_record(root, number), store)
+
+
+def test_settings_and_scores_of_a_run(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path)
+    first, second = jobs.run("a", 0.5), jobs.run("b", 0.75, seeds=3, push=False)
+    assert told(tmp_path, first).folder == tmp_path / "pushed" / "a-1"
+    own = told(tmp_path, second)
+    assert own.parameters == {"name": "job", "training.seeds": "3"}
+    assert own.points == [Point("teacher/accuracy", 0.75, 0), Point("teacher/megabytes", 1.5, 0)]
+    assert own.folder is None
+
+
+def test_a_pushed_folder_that_is_gone(tmp_path: Path) -> None:
+    number = Jobs(tmp_path).run("a")
+    shutil.rmtree(tmp_path / "pushed")
+    assert told(tmp_path, number).folder is None

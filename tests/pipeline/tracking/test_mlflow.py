@@ -1,0 +1,78 @@
+"""A run of a tiny job in a store of MLflow's own; needs the packages of requirements-mlflow.lock."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from components.dsl.errors import InputError
+from pipeline.cli import main
+from pipeline.tracking.mlflow import send
+from tests.components import tuning_job
+from tests.pipeline.provenance.made_up import Jobs
+
+JOB = """
+name = "tags"
+max_length = 16
+quantization.post_training = true
+[checkpoint]
+path = "model"
+[examples]
+train = "classification.tsv"
+[fine_tuning]
+steps = 30
+batch_size = 8
+learning_rate = 1e-2
+xla = "off"
+validations = 2
+[evaluation]
+max_export_loss = 50.0
+[export]
+lengths = [16]
+runtimes = ["tflite"]
+"""
+
+
+def test_without_mlflow_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    number = Jobs(tmp_path).run("a")
+    with pytest.raises(InputError, match=r"^--mlflow needs MLflow, which is not installed: pip install"):
+        send(tmp_path, number, "sqlite:///nowhere.db")
+
+
+@pytest.mark.mlflow
+def test_a_run_with_its_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import mlflow
+
+    monkeypatch.chdir(tmp_path)
+    tuning_job.write_checkpoint(tmp_path)
+    tuning_job.write_rows(tmp_path, "classification", count=80)
+    (tmp_path / "job.toml").write_text(JOB)
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    assert main(["run", "job.toml"]) == 0
+    assert main(["report", "--mlflow", uri]) == 0
+    assert f"sent to {uri}" in capsys.readouterr().out
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    (run,) = client.search_runs([client.get_experiment_by_name("tags").experiment_id])
+    assert run.info.status == "FINISHED"
+    assert run.data.params["fine_tuning.steps"] == "30"
+    assert 0 < run.data.metrics["tflite int8/accuracy"] <= 1
+    assert len(client.get_metric_history(run.info.run_id, "fine_tune/validation/loss")) == 2
+    assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["report.html"]
+    assert main(["report", "--mlflow", uri]) == 0
+    assert "is there already" in capsys.readouterr().out
+    # As a user of the model would, in a process that knows nothing of the pipeline.
+    (model,) = client.search_logged_models([run.info.experiment_id])
+    script = (
+        "import sys, mlflow, pandas as pd\n"
+        "mlflow.set_tracking_uri(sys.argv[1])\n"
+        "answers = mlflow.pyfunc.load_model(sys.argv[2]).predict(pd.DataFrame({'text': ['the sea', 'a farm']}))\n"
+        "print(list(answers.columns), len(answers))\n"
+    )
+    command = [sys.executable, "-c", script, uri, model.model_uri]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ).stdout
+    assert printed == "['label', 'probability'] 2\n"
