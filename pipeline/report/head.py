@@ -60,7 +60,7 @@ def read_head(record: Record, scores: Sequence[Scores], trainings: Sequence[Trai
         took="" if run.ended is None else format_seconds(run.ended - run.started),
         version=importlib.metadata.version(_DISTRIBUTION),
         troubles=list(_troubles(record)),
-        figures=list(_of_model(scores[0]) if scores else _of_training(trainings)),
+        figures=list(_of_model(scores[-1]) if scores else _of_training(trainings)),
         pushed=pushed,
     )
 
@@ -76,8 +76,9 @@ def _troubles(record: Record) -> Iterator[Trouble]:
 def _of_model(scores: Scores) -> Iterator[tuple[str, str, str]]:
     models, metric, shipped = (scores.measured[name] for name in ("models", "metric", "shipped"))
     row = models[shipped]
-    score = row["metrics"][metric]["mean"]
-    told = f"{shipped}, on {scores.measured['rows']['test']:,} test rows"
+    score, sd = row["metrics"][metric]["mean"], row["metrics"][metric]["sd"]
+    over = "" if sd is None else f"± {100 * sd:.2f} over seeds, "
+    told = f"{over}{shipped}, {scores.measured['rows']['test']:,} test rows"
     yield metric.replace("_", " "), f"{100 * score:.2f}", told
     teacher = models.get("teacher")
     if teacher is not None and shipped != "teacher" and teacher["metrics"][metric]["mean"] > 0:
