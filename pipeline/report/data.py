@@ -74,7 +74,20 @@ def read_data(record: Record) -> list[Block]:
         for kind, reader in readers.items()
         for step, folder in record.outputs(kind.__name__)
     }
-    return [found[step.name] for step in record.steps if step.name in found]
+    return _merged([found[step.name] for step in record.steps if step.name in found])
+
+
+def _merged(blocks: Sequence[Block]) -> list[Block]:
+    """The same rows in the pieces of two vocabularies as one block, with the tables of both where they differ."""
+    kept: list[Block] = []
+    for block in blocks:
+        alike = next((own for own in kept if own[3:] == block[3:] and own.title == block.title), None)
+        if alike is None or not block.samples:
+            kept.append(block)
+            continue
+        more = {f"{title}, {block.step}": own for title, own in block.tables.items() if own != alike.tables.get(title)}
+        kept[kept.index(alike)] = alike._replace(step=f"{alike.step}, {block.step}", tables={**alike.tables, **more})
+    return kept
 
 
 def _corpus(step: str, folder: Path) -> Block:

@@ -103,3 +103,18 @@ def test_rows_of_text(tmp_path: Path) -> None:
     files = {"texts": {"features.json": {"counts": {"train": 1000, "validation": 10}}}}
     Root(tmp_path).run(node("ingest_texts", makes={"texts": "TextExamples"}, files=files))
     assert blocks(tmp_path)["ingest_texts"].tables == {"rows": {"train": "1,000", "validation": "10"}}
+
+
+def test_the_same_rows_in_other_pieces_are_told_once(tmp_path: Path) -> None:
+    root, makes = Root(tmp_path), {"examples": "TaskExamples"}
+    steps = []
+    for name, share in (("ingest_examples-whole", 0.5), ("ingest_examples", 0.75)):
+        features = {**FEATURES, "truncated_share": {"train": share}}
+        steps.append(node(name, makes=makes, files={"examples": {"features.json": features, "train.jsonl.gz": ROWS}}))
+    other = {"examples": {"features.json": FEATURES, "train.jsonl.gz": ROWS[:2]}}
+    root.run(*steps, node("ingest_examples-other", makes=makes, files=other))
+    both, alone = read_data(read_record(tmp_path))
+    assert both.step == "ingest_examples-whole, ingest_examples"
+    assert list(both.tables) == ["rows", "cut at 16 tokens", "cut at 16 tokens, ingest_examples"]
+    assert both.tables["cut at 16 tokens, ingest_examples"] == {"train": "75.00 %"}
+    assert alone.step == "ingest_examples-other"
