@@ -69,7 +69,7 @@ def _troubles(record: Record) -> Iterator[Trouble]:
     for step in record.steps:
         done = step.done
         if done.state in ("failed", "refused"):
-            log = read_end(record.logs(step).with_suffix(".log")) if done.state == "failed" else ""
+            log = read_end(record.log(step)) if done.state == "failed" else ""
             yield Trouble(step.name, done.state, done.message, log)
 
 

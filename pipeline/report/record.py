@@ -61,10 +61,14 @@ class Record(NamedTuple):
                 if stored.type == kind and stored.path is not None and (self.root / stored.path).is_dir():
                     yield step, self.root / stored.path
 
-    def logs(self, step: Step) -> Path:
-        """Where the step that made the outputs, or failed, left its log: this path with `.log` is the file."""
+    def log(self, step: Step) -> Path:
+        """The log of the execution that made the outputs, or failed."""
         told = step.made or step.done
-        return self.root / LOGS / str(told.run) / told.node
+        return self.root / LOGS / str(told.run) / f"{told.node}.log"
+
+    def trained(self, step: Step) -> Path:
+        """The folder beside that log that holds the record of a training."""
+        return self.log(step).with_suffix("")
 
 
 def newest_run(root: Path) -> int | None:

@@ -57,7 +57,7 @@ def read_trainings(record: Record) -> list[Training]:
 
 def _read(record: Record, step: Step) -> _History | None:
     """The record of a training beside its log, with times; else the history in its model, without."""
-    entries = list(_join(sorted(folder for folder in record.logs(step).glob("*") if folder.is_dir())))
+    entries = list(_join(sorted(folder for folder in record.trained(step).glob("*") if folder.is_dir())))
     if entries:
         return _History(step, entries, is_timed=True)
     for stored in step.outputs.values():

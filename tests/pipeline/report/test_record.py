@@ -21,7 +21,8 @@ def test_a_cached_step_is_told_with_the_run_that_made_it(tmp_path: Path) -> None
     assert record.run.id == 2
     assert (first.done.state, first.made and (first.made.run, first.made.node)) == ("cached", (1, "load"))
     assert first.outputs == second.inputs.__class__({"out": second.inputs["load-0.out"]})
-    assert record.logs(first) == tmp_path / "logs" / "1" / "load"
+    assert record.log(first) == tmp_path / "logs" / "1" / "load.log"
+    assert record.trained(first) == tmp_path / "logs" / "1" / "load"
     assert [(step.name, folder) for step, folder in record.outputs("Text")] == [
         ("load-0", tmp_path / "artifacts/load/out-1"),
         ("train", tmp_path / "artifacts/train/out-2"),

@@ -63,9 +63,11 @@ def test_the_head_tells_what_is_shipped_beside_its_teacher(tmp_path: Path) -> No
 
 def test_the_head_tells_what_went_wrong_with_the_end_of_the_log(tmp_path: Path) -> None:
     root = Root(tmp_path)
-    run = root.run(node("a", makes={"out": "Text"}), node("b", "a", state="failed", message="broke"), state="failed")
-    log = tmp_path / "logs" / str(run) / "b.log"
+    run = root.run(
+        node("a", makes={"out": "Text"}), node("b-0.5", "a", state="failed", message="broke"), state="failed"
+    )
+    log = tmp_path / "logs" / str(run) / "b-0.5.log"
     log.parent.mkdir(parents=True)
     log.write_text("first\nlast\n")
     (trouble,) = read_head(read_record(tmp_path), [], []).troubles
-    assert trouble == ("b", "failed", "broke", "first\nlast")
+    assert trouble == ("b-0.5", "failed", "broke", "first\nlast")
