@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
+from pipeline.orchestrator.store import RunState
 from pipeline.report import files
 from pipeline.report.files import reported, write_page
 from tests.pipeline.report.html_pages import check_complete
@@ -48,12 +49,20 @@ def test_names_with_markup_and_mathematics_are_text_in_pictures_too(tmp_path: Pa
     assert "$y$ loss" in page.text
 
 
-@pytest.mark.parametrize("state", ["failed", "interrupted", "running"])
-def test_of_a_run_that_came_nowhere_there_is_what_there_is(tmp_path: Path, state: str) -> None:
+@pytest.mark.parametrize(
+    ("state", "note"),
+    [
+        ("failed", "No step has recorded why"),
+        ("interrupted", "It was stopped; the same command goes on"),
+        ("running", "It goes on, or was killed"),
+    ],
+)
+def test_of_a_run_that_came_nowhere_there_is_what_there_is(tmp_path: Path, state: RunState, note: str) -> None:
     Root(tmp_path).run(state=state)
     page = check_complete(write_page(tmp_path).read_text())
     assert [tag for tag, _ in page.elements if tag == "section"] == []
     assert state in page.text
+    assert note in page.text
 
 
 def test_a_run_of_pre_training_only_is_told_by_its_validation(tmp_path: Path) -> None:
