@@ -13,6 +13,7 @@ from pipeline.cli import main
 from pipeline.orchestrator.records import Execution
 from pipeline.orchestrator.store import Store
 from tests.components import tuning_job
+from tests.pipeline.report.html_pages import check_complete
 from tests.tiny_job import without, write_job
 
 STEPS = (
@@ -188,6 +189,25 @@ def test_a_model_that_is_not_good_enough_is_not_pushed(jobs: dict[str, Path]) ->
     assert not (jobs["again"] / "root" / "pushed").exists()
 
 
+@pytest.mark.parametrize(
+    ("job", "told"),
+    [
+        (
+            "tiny",
+            ["farm", "tflite int8, 24 test rows", "How far tflite int8 may be believed", "Rows as the model sees"],
+        ),
+        ("again", ["not pushed, because it was not blessed", "Not blessed", "refused"]),
+        ("tags", ["over 2 seeds", "fine_tune-1", "quantize-0", "animal", "seed 1"]),
+    ],
+)
+def test_each_run_leaves_a_report(jobs: dict[str, Path], job: str, told: list[str]) -> None:
+    page = check_complete((jobs[job] / "root" / "reports" / "1.html").read_text())
+    sections = {attributes["id"] for tag, attributes in page.elements if tag == "section"}
+    assert sections == {"steps", "data", "trainings", "scores", "origins"}
+    for text in (*told, *states(jobs[job])):
+        assert text in page.text
+
+
 def test_a_moved_root_pushes_to_another_place(jobs: dict[str, Path], tmp_path: Path) -> None:
     folder = Path(shutil.copytree(jobs["tiny"], tmp_path / "moved"))
     assert run(folder) == 0
@@ -227,7 +247,8 @@ def test_pre_training_alone_ends_with_a_model(
     assert run(folder) == 0
     assert states(folder) == dict.fromkeys(("ingest_corpus", "build_vocabulary", "mask_examples", "pretrain"), "cached")
     (model,) = (folder / "root" / "artifacts" / "pretrain").glob("model-*")
-    assert capsys.readouterr().out.splitlines()[-1] == f"pre-trained: {model}"
+    told = [f"pre-trained: {model}", f"report: {folder / 'root' / 'reports' / '2.html'}"]
+    assert capsys.readouterr().out.splitlines()[-2:] == told
 
 
 def test_two_seeds_of_tags_from_a_checkpoint_without_a_student(

@@ -8,6 +8,8 @@ from pipeline.views.loss_plot import COLORS
 _SIZE = (3.5, 3.1)
 # Points across; the largest is the bin with the most rows.
 _LARGEST = 13.0
+# Per cent: axes begin there at the latest.
+_HIGHEST_START = 80.0
 
 
 def draw_reliability(reliability: Mapping[str, Sequence[Mapping[str, float] | None]]) -> list[str]:
@@ -29,10 +31,12 @@ def _draw(name: str, bins: Sequence[Mapping[str, float]]) -> str:
     axes.plot(*zip(*points, strict=True), color=COLORS[1], linewidth=1.2, zorder=2)
     for (x, y), own in zip(points, bins, strict=True):
         size = max(2.5, _LARGEST * (own["rows"] / most) ** 0.5)
-        axes.plot([x], [y], "o", color=COLORS[1], markersize=size, markeredgewidth=0, alpha=0.85, zorder=3)
-    low = max(0.0, min(min(point) for point in points) - 5)
-    axes.set_xlim(low, 102)
-    axes.set_ylim(low, 104)
+        axes.plot(
+            [x], [y], "o", color=COLORS[1], markersize=size, markeredgewidth=0, alpha=0.85, zorder=3, clip_on=False
+        )
+    low = max(0.0, min(_HIGHEST_START, *(min(point) - 5 for point in points)))
+    axes.set_xlim(low, 100)
+    axes.set_ylim(low, 100)
     axes.set_title(f"{name} calibration", loc="left")
     axes.set_xlabel("confidence, %", labelpad=1)
     axes.set_ylabel("right answers, %", labelpad=2)

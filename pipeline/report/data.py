@@ -17,6 +17,7 @@ from pipeline.views.statistics import STATISTICS_FILE, format_value
 
 # Rows and documents that are shown, and rows whose words are counted.
 _SHOWN, _COUNTED = 5, 5000
+_MOST_LABELS = 20
 # Of the kinds of vocabularies that there are.
 _SPECIAL = ("[CLS]", "[SEP]", "<s>", "</s>")
 _SPLITS = ("train", "validation", "test")
@@ -73,7 +74,20 @@ def read_data(record: Record) -> list[Block]:
         for kind, reader in readers.items()
         for step, folder in record.outputs(kind.__name__)
     }
-    return [found[step.name] for step in record.steps if step.name in found]
+    return _merged([found[step.name] for step in record.steps if step.name in found])
+
+
+def _merged(blocks: Sequence[Block]) -> list[Block]:
+    """The same rows in the pieces of two vocabularies as one block, with the tables of both where they differ."""
+    kept: list[Block] = []
+    for block in blocks:
+        alike = next((own for own in kept if own[3:] == block[3:] and own.title == block.title), None)
+        if alike is None or not block.samples:
+            kept.append(block)
+            continue
+        more = {f"{title}, {block.step}": own for title, own in block.tables.items() if own != alike.tables.get(title)}
+        kept[kept.index(alike)] = alike._replace(step=f"{alike.step}, {block.step}", tables={**alike.tables, **more})
+    return kept
 
 
 def _corpus(step: str, folder: Path) -> Block:
@@ -110,7 +124,7 @@ def _labelled(step: str, folder: Path) -> Block:
     tables = {"rows": _formatted(_ordered(content["rows"]))}
     cut_shares = {split: f"{100 * share:.2f} %" for split, share in _ordered(content["truncated_share"]).items()}
     tables[f"cut at {content['max_length']} tokens"] = cut_shares
-    bars = [_bars(f"labels, {split}", counts.items()) for split, counts in _ordered(content["labels"]).items()]
+    bars = [_label_bars(split, counts) for split, counts in _ordered(content["labels"]).items()]
     few = f", the first {_COUNTED:,} rows" if content["rows"]["train"] > _COUNTED else ""
     bars.append(_bars(f"words a row, train{few}", _histogram([_count_words(row) for row in rows])))
     samples = [_labelled_sample(row) for row in rows[:_SHOWN]]
@@ -125,7 +139,7 @@ def _labelled_sample(row: Mapping[str, Any]) -> Sample:
     answers = told.pop("answers", None)
     texts = [(name.replace("_", " "), cut(str(value))) for name, value in told.items()]
     if answers is not None:
-        texts.append(("answer", " / ".join(dict.fromkeys(text for text, _ in answers)) or "(none)"))
+        texts.append(("answer", " / ".join(dict.fromkeys(answers["text"])) or "(none)"))
     return Sample(texts, [], [])
 
 
@@ -154,6 +168,13 @@ def _bars(title: str, counts: Any) -> Bars:
     pairs = [(str(label), count) for label, count in counts]
     most = max((count for _, count in pairs), default=0) or 1
     return Bars(title, [(label, format_value(count), count / most) for label, count in pairs])
+
+
+def _label_bars(split: str, counts: Mapping[str, int]) -> Bars:
+    """All labels, or of many the commonest."""
+    common = sorted(counts, key=lambda label: -counts[label])[:_MOST_LABELS]
+    few = "" if len(common) == len(counts) else f", the commonest {len(common)} of {len(counts)}"
+    return _bars(f"labels, {split}{few}", [(label, counts[label]) for label in counts if label in set(common)])
 
 
 def _histogram(values: Sequence[int]) -> list[list[Any]]:

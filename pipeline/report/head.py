@@ -11,6 +11,11 @@ from pipeline.report.trainings import Training
 from pipeline.views.terminal import format_seconds, format_time
 
 _DISTRIBUTION = "keras-bert-edge"
+_NOTES = {
+    "interrupted": "It was stopped; the same command goes on.",
+    "failed": "No step has recorded why; the terminal told it.",
+    "running": "It goes on, or was killed.",
+}
 
 
 class Trouble(NamedTuple):
@@ -33,6 +38,7 @@ class Head(NamedTuple):
         took: how long; empty while it runs.
         version: of the package that wrote the page.
         troubles: what went wrong.
+        note: what is to be known of a run that did not come to its end, where no step tells why; else empty.
         figures: (name, value, what it is worth) of the model that the run made.
         pushed: where it went; empty where it went nowhere.
     """
@@ -44,6 +50,7 @@ class Head(NamedTuple):
     took: str
     version: str
     troubles: list[Trouble]
+    note: str
     figures: list[tuple[str, str, str]]
     pushed: str
 
@@ -51,6 +58,7 @@ class Head(NamedTuple):
 def read_head(record: Record, scores: Sequence[Scores], trainings: Sequence[Training]) -> Head:
     """What a run came to."""
     run = record.run
+    troubles = list(_troubles(record))
     pushed = next((read_json(folder / "pushed.json")["path"] for _, folder in record.outputs(Pushed.__name__)), "")
     return Head(
         pipeline=run.pipeline,
@@ -59,8 +67,9 @@ def read_head(record: Record, scores: Sequence[Scores], trainings: Sequence[Trai
         started=format_time(run.started),
         took="" if run.ended is None else format_seconds(run.ended - run.started),
         version=importlib.metadata.version(_DISTRIBUTION),
-        troubles=list(_troubles(record)),
-        figures=list(_of_model(scores[0]) if scores else _of_training(trainings)),
+        troubles=troubles,
+        note="" if troubles else _NOTES.get(run.state, ""),
+        figures=list(_of_model(scores[-1]) if scores else _of_training(trainings)),
         pushed=pushed,
     )
 
@@ -69,15 +78,16 @@ def _troubles(record: Record) -> Iterator[Trouble]:
     for step in record.steps:
         done = step.done
         if done.state in ("failed", "refused"):
-            log = read_end(record.logs(step).with_suffix(".log")) if done.state == "failed" else ""
+            log = read_end(record.log(step)) if done.state == "failed" else ""
             yield Trouble(step.name, done.state, done.message, log)
 
 
 def _of_model(scores: Scores) -> Iterator[tuple[str, str, str]]:
     models, metric, shipped = (scores.measured[name] for name in ("models", "metric", "shipped"))
     row = models[shipped]
-    score = row["metrics"][metric]["mean"]
-    told = f"{shipped}, on {scores.measured['rows']['test']:,} test rows"
+    score, sd = row["metrics"][metric]["mean"], row["metrics"][metric]["sd"]
+    over = "" if sd is None else f"± {100 * sd:.2f} over seeds, "
+    told = f"{over}{shipped}, {scores.measured['rows']['test']:,} test rows"
     yield metric.replace("_", " "), f"{100 * score:.2f}", told
     teacher = models.get("teacher")
     if teacher is not None and shipped != "teacher" and teacher["metrics"][metric]["mean"] > 0:

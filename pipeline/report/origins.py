@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from components.dsl.artifact import MANIFEST
-from pipeline.report.record import Record, Step, read_json
-from pipeline.report.step_graph import reads_of
+from pipeline.report.record import Record, Step, read_json, reads_of
 
 
 class Origin(NamedTuple):

@@ -2,8 +2,9 @@
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
@@ -43,15 +44,16 @@ class Record(NamedTuple):
         root: the root, absolute.
         run: when it was, and how it ended.
         steps: those that it came to, in their order.
-        model: the number of the newest earlier run of the same pipeline that came to its end, where this one did not.
-        missed: the steps of that one that this one did not reach.
+        model: where this run did not come to its end, the number of the newest earlier run of the same pipeline that
+            did, and that had all steps which this one came to; None where there is none.
+        missed: the steps of that one that this one did not reach, each with the steps that it read from.
     """
 
     root: Path
     run: Run
     steps: tuple[Step, ...]
     model: int | None = None
-    missed: tuple[Step, ...] = ()
+    missed: Mapping[str, list[str]] = MappingProxyType({})
 
     def outputs(self, kind: str) -> Iterator[tuple[Step, Path]]:
         """The artifacts of a type that are still on disk, each with the step that it is an output of."""
@@ -60,10 +62,14 @@ class Record(NamedTuple):
                 if stored.type == kind and stored.path is not None and (self.root / stored.path).is_dir():
                     yield step, self.root / stored.path
 
-    def logs(self, step: Step) -> Path:
-        """Where the step that made the outputs, or failed, left its log: this path with `.log` is the file."""
+    def log(self, step: Step) -> Path:
+        """The log of the execution that made the outputs, or failed."""
         told = step.made or step.done
-        return self.root / LOGS / str(told.run) / told.node
+        return self.root / LOGS / str(told.run) / f"{told.node}.log"
+
+    def trained(self, step: Step) -> Path:
+        """The folder beside that log that holds the record of a training."""
+        return self.log(step).with_suffix("")
 
 
 def newest_run(root: Path) -> int | None:
@@ -95,19 +101,18 @@ def read_record(root: Path, number: int | None = None) -> Record:
         chosen = max(runs) if number is None else number
         if chosen not in runs:
             raise InputError(f"RUN must be a number that status shows, {min(runs)} to {max(runs)}, got {chosen}")
-        run, steps = runs[chosen], _read_steps(store, chosen)
-        record = Record(root.absolute(), run, steps)
-        if run.state == "done":
+        record = Record(root.absolute(), runs[chosen], _read_steps(store, chosen))
+        if record.run.state == "done":
             return record
-        before = (
-            own.id for own in runs.values() if own.id < chosen and (own.pipeline, own.state) == (run.pipeline, "done")
-        )
-        model = max(before, default=None)
-        if model is None:
-            return record
-        reached = {step.name for step in steps}
-        missed = tuple(step for step in _read_steps(store, model) if step.name not in reached)
-        return record._replace(model=model, missed=missed)
+        reached = {step.name for step in record.steps}
+        for model in range(chosen - 1, 0, -1):
+            if model in runs and (runs[model].pipeline, runs[model].state) == (record.run.pipeline, "done"):
+                steps = _read_steps(store, model)
+                # Else it was of other settings, and tells nothing of what was to come here.
+                if reached <= {step.name for step in steps}:
+                    missed = {name: own for name, own in reads_of(steps).items() if name not in reached}
+                    return record._replace(model=model, missed=missed)
+        return record
 
 
 def _read_steps(store: Store, run: int) -> tuple[Step, ...]:
@@ -120,6 +125,16 @@ def _read_steps(store: Store, run: int) -> tuple[Step, ...]:
         )
         for past in store.past_executions(run)
     )
+
+
+def reads_of(steps: Sequence[Step]) -> dict[str, list[str]]:
+    """Step -> those before it that made what it read."""
+    reads: dict[str, list[str]] = {}
+    makers: dict[int, str] = {}
+    for step in steps:
+        reads[step.name] = list(dict.fromkeys(makers[own.id] for own in step.inputs.values() if own.id in makers))
+        makers |= {own.id: step.name for own in step.outputs.values()}
+    return reads
 
 
 def read_json(file: Path) -> Any:

@@ -7,7 +7,7 @@ from components.artifacts.blessing import Blessing
 from components.artifacts.evaluation import ANSWERS_FILE, METRICS_FILE, Evaluation
 from components.scoring.model_card import calibration_lines
 from pipeline.report.record import Record, read_json
-from pipeline.views.models import notes_of, table_of
+from pipeline.views.models import Report, notes_of, table_of, worst_classes
 
 # Labels of a matrix that can still be read; of more, the commonest confusions are told.
 _MOST_LABELS = 16
@@ -39,7 +39,8 @@ class Scores(NamedTuple):
         notes: what it takes to read it.
         blessed: whether it may be pushed; None where nothing decides.
         reasons: why.
-        classes: label -> what the shipped model reaches on it.
+        classes: label -> what the shipped model reaches on it; of many the worst.
+        few: says so.
         confusion: None where there is none.
         calibration: what it is worth, a line each.
         reliability: see `components.scoring.single_answers`; None where nothing is calibrated.
@@ -54,7 +55,8 @@ class Scores(NamedTuple):
     notes: list[str]
     blessed: bool | None
     reasons: list[tuple[bool | None, str]]
-    classes: Mapping[str, Mapping[str, float]]
+    classes: Report
+    few: str
     confusion: Confusion | None
     calibration: list[str]
     reliability: Mapping[str, Sequence[Mapping[str, float] | None]] | None
@@ -78,6 +80,7 @@ def _describe(
     name: str, measured: Mapping[str, Any], answers: Mapping[str, Any], decision: Mapping[str, Any] | None
 ) -> Scores:
     headings, table = table_of(measured)
+    few, classes = worst_classes(measured.get("report") or {})
     calibration = measured.get("calibration")
     confusion = measured.get("confusion")
     return Scores(
@@ -88,7 +91,8 @@ def _describe(
         notes=list(notes_of(measured)),
         blessed=None if decision is None else bool(decision["blessed"]),
         reasons=list(_split(decision["reasons"])) if decision else [],
-        classes=measured.get("report") or {},
+        classes=classes,
+        few=few,
         confusion=describe_confusion(measured["labels"], confusion) if confusion else None,
         calibration=calibration_lines(calibration) if calibration else [],
         reliability=answers.get("reliability"),

@@ -9,8 +9,10 @@ from pipeline.views.loss_plot import COLORS, LOGARITHMIC_FROM, MARKERS, set_tick
 from pipeline.views.pareto_plot import front_of
 
 # Inches; of the height, what a line of the legend takes.
-_WIDTH, _HEIGHT, _A_LINE = 4.9, 3.1, 0.2
+_WIDTH, _HEIGHT, _A_LINE = 4.3, 2.9, 0.2
 _COLUMNS = 2
+# Of an axis that ends at 100, what is left above it for the marks.
+_ABOVE = 0.06
 
 
 def draw_sizes(points: Sequence[Point], metric: str) -> list[str]:
@@ -26,11 +28,12 @@ def draw_sizes(points: Sequence[Point], metric: str) -> list[str]:
 
 def _draw(points: Sequence[Point], metric: str, across: str, place: Callable[[Point], float]) -> str:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     legend = _A_LINE * -(-len(points) // _COLUMNS) + 0.1
     height = _HEIGHT + legend
     figure = Figure(figsize=(_WIDTH, height))
-    axes = figure.add_axes((0.115, (0.5 + legend) / height, 0.865, (_HEIGHT - 0.6) / height))
+    axes = figure.add_axes((0.15, (0.5 + legend) / height, 0.83, (_HEIGHT - 0.6) / height))
     places = {point.name: (place(point), point.score) for point in points}
     steps = sorted(places[name] for name in front_of(places))
     axes.plot(*zip(*steps, strict=True), color=INK, linewidth=1, alpha=0.5, zorder=2)
@@ -50,6 +53,10 @@ def _draw(points: Sequence[Point], metric: str, across: str, place: Callable[[Po
         )
     set_ticks(axes, is_logarithmic=max(map(place, points)) >= LOGARITHMIC_FROM * min(map(place, points)))
     axes.margins(x=0.08, y=0.12)
+    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+    low, high = axes.get_ylim()
+    # Nothing is above 100.
+    axes.set_ylim(low, min(high, 100 + _ABOVE * (100 - low)))
     axes.set_xlabel(across, labelpad=2)
     axes.set_ylabel(f"{metric.replace('_', ' ')} x 100", labelpad=2)
     figure.legend(

@@ -9,21 +9,21 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
-from pipeline.report.record import Record, Step
+from pipeline.report.record import Record, Step, reads_of
 from pipeline.views.loss_plot import spread
 from pipeline.views.terminal import format_seconds
 
 # In pixels of the drawing.
 _HEIGHT, _BETWEEN, _GAP, _MARGIN = 42.0, 34.0, 18.0, 2.0
-# Of a box: the least width, and what a name takes.
-_NARROWEST, _LETTER, _PADDING = 138.0, 7.2, 24.0
+# Of a box: the least width, what a letter of a name and one of the line below take, and the room beside them.
+_NARROWEST, _LETTER, _SMALL_LETTER, _PADDING = 130.0, 7.6, 6.5, 20.0
 _SWEEPS = 12
 # How much more a bend in a line counts than one at its ends.
 _STRAIGHT = 8.0
 
 
 class Box(NamedTuple):
-    """A step: the middle of its top edge, its width, its state and what is written below its name."""
+    """A step: the middle of its top edge, its width, its state, what is written below its name, and what it reads."""
 
     name: str
     x: float
@@ -31,6 +31,7 @@ class Box(NamedTuple):
     width: float
     state: str
     told: str
+    reads: list[str]
 
 
 class Drawing(NamedTuple):
@@ -51,20 +52,20 @@ Line = tuple[Place, Place]
 
 def draw_steps(record: Record) -> Drawing:
     """The steps of a run and, where it did not come to its end, those of an earlier one that it did not reach."""
-    told = {step.name: _tell(step) for step in record.steps} | {
-        step.name: ("missed", "not reached") for step in record.missed
-    }
-    reads = reads_of([*record.steps, *record.missed])
+    told = {step.name: _tell(step) for step in record.steps} | dict.fromkeys(record.missed, ("missed", "not reached"))
+    reads = {**reads_of(record.steps), **record.missed}
     layers = find_layers(reads)
     lines = find_lines(reads, layers)
     rows = order_rows(layers, lines)
-    widths = {place: _width_of(place, layers) for row in rows for place in row}
+    boxed = {name: max(_NARROWEST, *_lengths(name, told[name][1])) for name in layers}
+    widths = {(name, row): boxed[name] if layers[name] == row else 0.0 for places in rows for name, row in places}
     across = place_rows(rows, lines, widths)
     left = min((across[place] - widths[place] / 2 for place in across), default=0.0) - _MARGIN
     right = max((across[place] + widths[place] / 2 for place in across), default=0.0) + _MARGIN
     tops = [_MARGIN + layer * (_HEIGHT + _BETWEEN) for layer in range(len(rows))]
     boxes = [
-        Box(name, across[name, row] - left, tops[row], widths[name, row], *told[name]) for name, row in layers.items()
+        Box(name, across[name, row] - left, tops[row], widths[name, row], *told[name], reads[name])
+        for name, row in layers.items()
     ]
     paths: list[str] = []
     tips: list[str] = []
@@ -78,16 +79,6 @@ def draw_steps(record: Record) -> Drawing:
             paths.append(f"{bend}v{_HEIGHT:.1f}")
     height = tops[-1] + _HEIGHT + _MARGIN if tops else 0.0
     return Drawing(right - left, height, _HEIGHT, boxes, paths, tips)
-
-
-def reads_of(steps: Sequence[Step]) -> dict[str, list[str]]:
-    """Step -> those before it that made what it read."""
-    reads: dict[str, list[str]] = {}
-    makers: dict[int, str] = {}
-    for step in steps:
-        reads[step.name] = list(dict.fromkeys(makers[own.id] for own in step.inputs.values() if own.id in makers))
-        makers |= {own.id: step.name for own in step.outputs.values()}
-    return reads
 
 
 def find_layers(reads: Mapping[str, Sequence[str]]) -> dict[str, int]:
@@ -168,9 +159,9 @@ def _neighbours(lines: Sequence[Line], *, above: bool) -> defaultdict[Place, lis
     return found
 
 
-def _width_of(place: Place, layers: Mapping[str, int]) -> float:
-    name, layer = place
-    return max(_NARROWEST, _PADDING + _LETTER * len(name)) if layers[name] == layer else 0.0
+def _lengths(name: str, told: str) -> tuple[float, float]:
+    """What a name takes, and the line below it."""
+    return _PADDING + _LETTER * len(name), _PADDING + _SMALL_LETTER * len(told)
 
 
 def _mean(values: Sequence[float], default: float) -> float:

@@ -7,20 +7,27 @@ from pipeline.report.figures import PAGE_STYLE, as_svg
 from pipeline.report.trainings import Line, Training
 from pipeline.views.loss_plot import COLORS, MARKERS
 
+# Names that have room beside a title.
+_FEW = 3
+# Where all numbers of an axis are less they have powers of ten.
+_SMALL = 0.01
 # Inches; a page shows 96 pixels of each.
 _SIZE = (3.5, 2.35)
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
 
 
 def draw_training(training: Training) -> list[str]:
-    """A picture a panel, as SVG."""
+    """A picture a panel, as SVG; the first tells what the lines of all are."""
     import matplotlib as mpl
 
     with mpl.rc_context(PAGE_STYLE):
-        return [_draw(training.name, title, lines) for title, lines in training.panels.items()]
+        return [
+            _draw(f"{training.name}: {title} over steps", title, lines, named=number == 0)
+            for number, (title, lines) in enumerate(training.panels.items())
+        ]
 
 
-def _draw(name: str, title: str, lines: Sequence[Line]) -> str:
+def _draw(told: str, title: str, lines: Sequence[Line], *, named: bool) -> str:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -28,39 +35,45 @@ def _draw(name: str, title: str, lines: Sequence[Line]) -> str:
     axes = figure.add_axes((0.155, 0.15, 0.815, 0.72))
     names = list(dict.fromkeys(line.name for line in lines))
     for line in lines:
-        _add(axes, line, names.index(line.name), several=len(names) > 1, paired=any(own.is_held_out for own in lines))
+        _add(axes, line, names.index(line.name), several=len(names) > 1)
+    is_small = max(abs(y) for line in lines for _, y in line.points) < _SMALL
     axes.set_title(title, loc="left")
     axes.margins(x=0.03, y=0.08)
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: short(y)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: short(y, is_small=is_small)))
     axes.set_xlabel("step", labelpad=1)
-    if axes.get_legend_handles_labels()[1]:
-        axes.legend(frameon=False, fontsize=8, handlelength=1.8, labelspacing=0.25, borderpad=0.1, borderaxespad=0.2)
-    return as_svg(figure, f"{name}: {title} over steps")
+    if named and len(lines) > 1:
+        _name(axes)
+    return as_svg(figure, told)
 
 
-def _add(axes: Any, line: Line, number: int, *, several: bool, paired: bool) -> None:
+def _add(axes: Any, line: Line, number: int, *, several: bool) -> None:
     """A line, or the marks of a validation, in the colour and the dashes of its name."""
     color = COLORS[(number + 1) % len(COLORS)]
     across, up = zip(*line.points, strict=True)
     if line.is_held_out:
-        told = "validation" if not several else None
+        told = None if several else "validation"
         marks = {"marker": MARKERS[number % len(MARKERS)], "markersize": 5.5, "markeredgewidth": 1.3}
         axes.plot(across, up, color=color, linestyle="none", markerfacecolor="none", label=told, zorder=3, **marks)
         return
-    told = line.name if several else "training" if paired else None
+    told = line.name if several else "training"
+    # One point is no line.
     single = {"marker": "o", "markersize": 3} if len(line.points) == 1 else {}
     axes.plot(across, up, color=color, linestyle=_DASHES[number % len(_DASHES)], linewidth=1.6, label=told, **single)
 
 
-def short(value: float) -> str:
-    """A number on an axis: `0.25`, `3k`, `2e-4`."""
-    if value == 0:
-        return "0"
+def _name(axes: Any) -> None:
+    """Tells what the lines are: of few beside the title, of many where there is room."""
+    count = len(axes.get_legend_handles_labels()[1])
+    beside = {"loc": "lower right", "bbox_to_anchor": (1.0, 0.99), "ncols": count, "columnspacing": 0.9}
+    small = {"fontsize": 8, "handlelength": 1.7, "handletextpad": 0.4, "labelspacing": 0.25, "borderpad": 0.1}
+    axes.legend(frameon=False, borderaxespad=0.2, **small, **(beside if count <= _FEW else {}))
+
+
+def short(value: float, *, is_small: bool = False) -> str:
+    """A number on an axis: `0.25`, `3k`; `2e-4` where all numbers of the axis are small."""
     if abs(value) >= 1000:
         return f"{value / 1000:g}k"
-    if abs(value) < 0.01:
-        return f"{value:.2g}".replace("e-0", "e-")
-    return f"{value:g}"
+    return f"{value:.1e}".replace(".0e", "e").replace("e-0", "e-") if is_small and value else f"{value:g}"

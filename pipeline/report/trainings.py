@@ -57,7 +57,7 @@ def read_trainings(record: Record) -> list[Training]:
 
 def _read(record: Record, step: Step) -> _History | None:
     """The record of a training beside its log, with times; else the history in its model, without."""
-    entries = list(_join(sorted(record.logs(step).glob(f"*/{HISTORY}"))))
+    entries = list(_join(sorted(folder for folder in record.trained(step).glob("*") if folder.is_dir())))
     if entries:
         return _History(step, entries, is_timed=True)
     for stored in step.outputs.values():
@@ -68,14 +68,14 @@ def _read(record: Record, step: Step) -> _History | None:
     return None
 
 
-def _join(files: Iterable[Path]) -> Iterator[dict[str, float]]:
+def _join(folders: Iterable[Path]) -> Iterator[dict[str, float]]:
     """The entries of a training, the steps of both stages counted on where there are two."""
-    for file in files:
-        first = file.parent / _FIRST_STAGE / HISTORY
-        begun = _parse(first) if first.is_file() else []
-        yield from begun
-        done = begun[-1]["step"] if begun else 0
-        yield from ({**entry, "step": entry["step"] + done} for entry in _parse(file))
+    for folder in folders:
+        done = 0.0
+        for file in (folder / _FIRST_STAGE / HISTORY, folder / HISTORY):
+            entries = _parse(file) if file.is_file() else []
+            yield from ({**entry, "step": entry["step"] + done} for entry in entries)
+            done += entries[-1]["step"] if entries else 0.0
 
 
 def _parse(file: Path) -> list[dict[str, float]]:

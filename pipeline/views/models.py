@@ -11,6 +11,9 @@ from pipeline.views.terminal import cells, write
 
 _MOST_CLASSES = 30
 
+# Class -> what a model reaches on it.
+Report = Mapping[str, Mapping[str, float]]
+
 
 def show_models(measured: Mapping[str, Any], console: Console) -> None:
     """Prints all models of a run, and what the shipped one reaches on each class."""
@@ -51,18 +54,25 @@ def notes_of(measured: Mapping[str, Any]) -> Iterator[str]:
     yield f"on {measured['rows']['test']} test rows, x 100{over}; ms: the median for one row on one thread"
 
 
-def _show_report(report: Mapping[str, Mapping[str, float]] | None, console: Console) -> None:
+def _show_report(report: Report | None, console: Console) -> None:
     """Prints what the model reaches on each class of the test rows, if the task has classes; of many the worst."""
     if not report:
         return
-    shown = dict(sorted(report.items(), key=lambda item: item[1]["f1"])[:_MOST_CLASSES])
-    few = f", the worst {len(shown)} of {len(report)} classes" if len(shown) < len(report) else ""
+    few, shown = worst_classes(report)
     table = Table(title=f"on test rows{few}", title_justify="left")
     table.add_column("class", overflow="fold")
     for heading in next(iter(report.values())):
         table.add_column(heading, justify="right")
-    for name, row in report.items():
-        if name in shown:
-            scores = (str(value) if key == "support" else f"{100 * value:.2f}" for key, value in row.items())
-            table.add_row(*cells(name, *scores))
+    for name, row in shown.items():
+        scores = (str(value) if key == "support" else f"{100 * value:.2f}" for key, value in row.items())
+        table.add_row(*cells(name, *scores))
     console.print(table)
+
+
+def worst_classes(report: Report) -> tuple[str, Report]:
+    """The classes, of many the worst, in their order; and what is to be said of that."""
+    worst = sorted(report, key=lambda name: report[name]["f1"])[:_MOST_CLASSES]
+    if len(worst) == len(report):
+        return "", report
+    told = f", the worst {len(worst)} of {len(report)} classes"
+    return told, {name: row for name, row in report.items() if name in set(worst)}

@@ -13,6 +13,7 @@ from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.question_answering import QuestionAnswering
 from pipeline.cli import main
 from pipeline.orchestrator.store import Store
+from tests.pipeline.report.made_up import Root, job
 from tests.pipeline.table_tasks import make_task
 from tests.tiny_job import write_job
 
@@ -100,6 +101,8 @@ def test_a_root_that_cannot_be_written_is_refused(tmp_path: Path, capfd: pytest.
     [
         ["status", "--root", "{folder}/missing"],
         ["status", "--root", "{folder}"],
+        ["report", "--root", "{folder}/missing"],
+        ["report", "--root", "{folder}"],
         ["predict", "{folder}", "some text"],
     ],
 )
@@ -114,6 +117,35 @@ def test_status_shows_names_as_they_are(tmp_path: Path, capsys: pytest.CaptureFi
         store.start_run("[mine] :cat:")
     assert main(["status", "--root", str(tmp_path)]) == 0
     assert "│ [mine] :cat: │" in capsys.readouterr().out
+
+
+def test_report_writes_the_page_of_a_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    job(Root(tmp_path))
+    Root(tmp_path).run(pipeline="another")
+    for arguments, file in (
+        (["1", "--root", str(tmp_path)], tmp_path / "reports" / "1.html"),
+        (["--root", str(tmp_path)], tmp_path / "reports" / "2.html"),
+        (["--root", str(tmp_path), "--out", str(tmp_path / "page.html")], tmp_path / "page.html"),
+    ):
+        assert main(["report", *arguments]) == 0
+        assert capfd.readouterr() == (f"report: {file}\n", "")
+        assert ("another" in file.read_text()) is (file.name != "1.html")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["3"], "RUN must be a number that status shows, 1 to 1, got 3"),
+        (["--out", "{folder}/no/page.html"], "--out must be in a folder that exists, got {folder}/no/page.html"),
+    ],
+)
+def test_a_report_that_cannot_be(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    Root(tmp_path).run()
+    typed = [argument.format(folder=tmp_path) for argument in arguments]
+    assert refused(capfd, "report", *typed, "--root", str(tmp_path)) == message.format(folder=tmp_path)
+    assert not (tmp_path / "reports").exists()
 
 
 def test_predict_tells_of_long_texts(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

@@ -221,3 +221,21 @@ def test_reading_a_root_that_is_none(tmp_path: Path) -> None:
 def test_reading_while_another_writes(store: Store, tmp_path: Path) -> None:
     run = store.start_run("toy")
     assert Store(tmp_path, create=False).runs()[0].id == run
+
+
+def test_events_tell_what_each_node_read_and_made(store: Store) -> None:
+    first = add(store, "k", "f")
+    run = store.start_run("toy")
+    store.record(Execution(run, "node", "node", "k", "cached", 0.0), {}, {"out": first})
+    store.record(Execution(run, "next", "next", "n", "failed", 1.0, "no"), {"text": first})
+    assert store.events(run) == [("node", "output", "out", first), ("next", "input", "text", first)]
+    assert store.events(run + 1) == []
+
+
+def test_the_maker_of_a_key_is_the_newest_execution_that_ran(store: Store) -> None:
+    assert store.maker("k") is None
+    for fingerprint in ("f", "g"):
+        add(store, "k", fingerprint)
+    run = store.start_run("toy")
+    store.record(Execution(run, "later", "node", "k", "cached", 0.0), {})
+    assert store.maker("k") == Execution(2, "node", "node", "k", "ran", 2.0)

@@ -1,0 +1,43 @@
+"""The page about a run, as a browser shows it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.report.files import write_page
+from tests.clients.web.node import ask
+from tests.pipeline.report.made_up import SCRIPT, Root, job
+
+pytestmark = pytest.mark.web
+
+SCREENS = [{"width": width, "dark": dark} for width in (1200, 400) for dark in (False, True)]
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What there is on each screen."""
+    folder: Path = tmp_path_factory.mktemp("root")
+    job(Root(folder))
+    found: list[dict[str, Any]] = ask("open_report.mjs", write_page(folder), given=SCREENS)
+    return found
+
+
+def test_it_asks_for_nothing_and_nothing_runs_in_it(seen: list[dict[str, Any]]) -> None:
+    for screen in seen:
+        assert (screen["asked"], screen["errors"]) == ([], [])
+
+
+def test_what_it_says_is_seen_with_what_users_wrote_as_text(seen: list[dict[str, Any]]) -> None:
+    for screen in seen:
+        assert screen["text"].count(SCRIPT) == 3
+        for told in ("93.8 %", "fine_tune", "Where it came from", "tokens a second", "tflite int8, shipped"):
+            assert told in screen["text"]
+
+
+def test_it_fits_the_screen_and_follows_the_light(seen: list[dict[str, Any]]) -> None:
+    assert [screen["width"] for screen in seen] == [screen["width"] for screen in SCREENS]
+    colors = [(screen["background"], screen["ink"]) for screen in seen]
+    assert colors[:2] == colors[2:]
+    assert colors[0][0] != colors[1][0]
+    assert colors[0][1] != colors[1][1]

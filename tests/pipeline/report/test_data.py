@@ -1,0 +1,120 @@
+"""Data in tables, histograms and examples."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.report.data import Bars, Block, Piece, Sample, read_data
+from pipeline.report.record import read_record
+from tests.pipeline.report.made_up import FEATURES, ROWS, SCRIPT, Root, job, node
+
+
+def blocks(folder: Path) -> dict[str, Block]:
+    return {block.step: block for block in read_data(read_record(folder))}
+
+
+def labelled(folder: Path, rows: list[dict[str, Any]], **features: Any) -> Block:
+    files = {"examples": {"features.json": {**FEATURES, **features}, "train.jsonl.gz": rows}}
+    Root(folder).run(node("ingest_examples", makes={"examples": "TaskExamples"}, files=files))
+    return blocks(folder)["ingest_examples"]
+
+
+def test_documents_and_what_was_dropped(tmp_path: Path) -> None:
+    job(Root(tmp_path))
+    block = blocks(tmp_path)["ingest_corpus"]
+    assert block.tables["documents"] == {"in the source": "12", "kept": "10", "dropped": "2"}
+    assert block.tables["bytes a document"] == {"median": "1,200"}
+    assert block.samples == [Sample([("too short 4 bytes", f"hm {SCRIPT}")], [], [])]
+
+
+def test_rows_with_what_stood_where_pieces_are_hidden(tmp_path: Path) -> None:
+    job(Root(tmp_path))
+    block = blocks(tmp_path)["mask_examples"]
+    assert block.bars == [Bars("train: tokens a row", [("4", "2", 1.0)])]
+    assert block.samples[0].pieces == [
+        Piece("[CLS]", None, is_special=True),
+        Piece("the", None, is_special=False),
+        Piece("[MASK]", "ship", is_special=False),
+        Piece("[SEP]", None, is_special=True),
+    ]
+
+
+def test_rows_that_an_older_release_made_have_no_examples(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    files = {"examples": {"statistics.json": {}}}
+    root.run(node("mask_examples", makes={"examples": "PretrainingExamples"}, files=files))
+    assert blocks(tmp_path)["mask_examples"].samples == []
+
+
+def test_labelled_rows(tmp_path: Path) -> None:
+    block = labelled(tmp_path, ROWS)
+    assert block.title == "Labelled rows, classification"
+    assert block.tables == {
+        "rows": {"train": "3", "validation": "2", "test": "4"},
+        "cut at 16 tokens": {"train": "50.00 %", "test": "0.00 %"},
+    }
+    assert block.bars == [
+        Bars("labels, train", [("farm", "2", 1.0), ("sea", "1", 0.5)]),
+        Bars("labels, test", [("farm", "2", 1.0), ("sea", "2", 1.0)]),
+        # `the ship <script>alert('it')</script>`, `a cow` and `one old barn`.
+        Bars("words a row, train", [("2", "1", 0.5), ("3", "2", 1.0)]),
+    ]
+    assert block.samples[1] == Sample([("text", "a cow"), ("label", "farm")], [], [])
+
+
+def test_of_many_labels_the_commonest_are_shown(tmp_path: Path) -> None:
+    counts = {f"label {number:02d}": number for number in range(30)}
+    bars = labelled(tmp_path, ROWS, labels={"train": counts}).bars[0]
+    assert bars.title == "labels, train, the commonest 20 of 30"
+    assert [label for label, _, _ in bars.bars] == [f"label {number}" for number in range(10, 30)]
+
+
+@pytest.mark.parametrize(
+    ("row", "sample"),
+    [
+        ({"words": ["a", "cow"], "tags": ["O", "B-animal"]}, Sample([], [], [("a", "O"), ("cow", "B-animal")])),
+        (
+            {
+                "id": "1",
+                "question": "who ?",
+                "context": "a cow",
+                "answers": {"text": ["cow", "cow"], "answer_start": []},
+            },
+            Sample([("question", "who ?"), ("context", "a cow"), ("answer", "cow")], [], []),
+        ),
+        (
+            {"id": "1", "question": "who ?", "context": "a cow", "answers": {"text": [], "answer_start": []}},
+            Sample([("question", "who ?"), ("context", "a cow"), ("answer", "(none)")], [], []),
+        ),
+        (
+            {"text": "a", "label": "0.5", "second_text": "b"},
+            Sample([("text", "a"), ("label", "0.5"), ("second text", "b")], [], []),
+        ),
+    ],
+)
+def test_examples_of_every_task(tmp_path: Path, row: dict[str, Any], sample: Sample) -> None:
+    block = labelled(tmp_path, [row], labels={})
+    assert block.samples == [sample]
+    assert len(block.bars) == 1
+
+
+def test_rows_of_text(tmp_path: Path) -> None:
+    files = {"texts": {"features.json": {"counts": {"train": 1000, "validation": 10}}}}
+    Root(tmp_path).run(node("ingest_texts", makes={"texts": "TextExamples"}, files=files))
+    assert blocks(tmp_path)["ingest_texts"].tables == {"rows": {"train": "1,000", "validation": "10"}}
+
+
+def test_the_same_rows_in_other_pieces_are_told_once(tmp_path: Path) -> None:
+    root, makes = Root(tmp_path), {"examples": "TaskExamples"}
+    steps = []
+    for name, share in (("ingest_examples-whole", 0.5), ("ingest_examples", 0.75)):
+        features = {**FEATURES, "truncated_share": {"train": share}}
+        steps.append(node(name, makes=makes, files={"examples": {"features.json": features, "train.jsonl.gz": ROWS}}))
+    other = {"examples": {"features.json": FEATURES, "train.jsonl.gz": ROWS[:2]}}
+    root.run(*steps, node("ingest_examples-other", makes=makes, files=other))
+    both, alone = read_data(read_record(tmp_path))
+    assert both.step == "ingest_examples-whole, ingest_examples"
+    assert list(both.tables) == ["rows", "cut at 16 tokens", "cut at 16 tokens, ingest_examples"]
+    assert both.tables["cut at 16 tokens, ingest_examples"] == {"train": "75.00 %"}
+    assert alone.step == "ingest_examples-other"

@@ -1,0 +1,63 @@
+"""Pictures as parts of a page, and the numbers on their axes."""
+
+import re
+
+import pytest
+
+from pipeline.report.calibration_figure import draw_reliability
+from pipeline.report.figures import IN_THE_DARK, NAMES
+from pipeline.report.size_figure import draw_sizes
+from pipeline.report.sizes import Point
+from pipeline.report.training_figure import draw_training, short
+from pipeline.report.trainings import Line, Training
+from pipeline.views.loss_plot import COLORS
+
+
+@pytest.mark.parametrize(
+    ("value", "is_small", "told"),
+    [
+        (0.0, True, "0"),
+        (0.0, False, "0"),
+        (0.25, False, "0.25"),
+        (2.0, False, "2"),
+        (1500.0, False, "1.5k"),
+        (2e-4, True, "2e-4"),
+        (1.5e-4, True, "1.5e-4"),
+        (2e-12, True, "2e-12"),
+    ],
+)
+def test_numbers_on_axes_are_short(value: float, is_small: bool, told: str) -> None:
+    assert short(value, is_small=is_small) == told
+
+
+def training(*names: str) -> Training:
+    lines = [Line(name, [(1, 0.5), (2, 0.4)], is_held_out) for name in names for is_held_out in (False, True)]
+    return Training("fit", [], {"loss": lines, "learning rate": [Line(name, [(1, 1e-4)]) for name in names]}, {})
+
+
+def test_all_colours_are_those_of_the_page() -> None:
+    svgs = draw_training(training("", "seed 1"))
+    svgs += draw_reliability({"before": [None, {"rows": 3, "confidence": 0.9, "accuracy": 0.5}]})
+    svgs += draw_sizes([Point(str(n), n + 1.0, n + 2.0, 50.0 + n, 0.5, n == 1) for n in range(9)], "macro_f1")
+    for svg in svgs:
+        assert svg.startswith('<svg role="img" aria-label="')
+        assert re.findall(r"#[0-9a-fA-F]{6}\b", svg) == []
+        assert set(re.findall(r"var\(--(\w+)\)", svg)) <= set(NAMES.values())
+        assert "http" not in svg
+    assert len(IN_THE_DARK) == len(COLORS)
+
+
+def test_lines_are_named_once_and_only_where_there_are_several() -> None:
+    loss, rate = draw_training(training("seed 0", "seed 1"))
+    assert [loss.count(f">{name}<") for name in ("seed 0", "seed 1", "training")] == [1, 1, 0]
+    assert "seed" not in rate
+    alone, _ = draw_training(training(""))
+    assert [alone.count(f">{name}<") for name in ("training", "validation")] == [1, 1]
+
+
+def test_scores_of_a_hundred_have_no_axis_above() -> None:
+    points = [Point(name, size, size, 100.0, None, name == "b") for name, size in (("a", 2.0), ("b", 1.0))]
+    for svg in draw_sizes(points, "f1"):
+        numbers = [float(text) for text in re.findall(r">(\d+(?:\.\d+)?)</text>", svg)]
+        assert max(numbers) == 100.0
+        assert ">b, shipped<" in svg

@@ -1,0 +1,137 @@
+"""The page: complete, without an address, all of users' text as text; and where it goes."""
+
+from pathlib import Path
+
+import pytest
+
+from components.dsl.errors import InputError
+from pipeline.orchestrator.store import RunState
+from pipeline.report import files
+from pipeline.report.files import reported, write_page
+from tests.pipeline.report.html_pages import check_complete
+from tests.pipeline.report.made_up import SCRIPT, Root, job, node
+
+
+def test_a_page_is_complete_and_what_users_wrote_is_text(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    job(root)
+    file = write_page(tmp_path)
+    assert file == tmp_path / "reports" / "1.html"
+    page = check_complete(file.read_text())
+    assert {attributes["id"] for tag, attributes in page.elements if tag == "section"} == {
+        *("steps", "data", "trainings", "scores", "origins")
+    }
+    assert page.text.count(SCRIPT) == 3, "in a dropped document, a row and a wrong answer"
+    plots = [attributes["aria-label"] for tag, attributes in page.elements if attributes.get("class") == "plot"]
+    assert plots == [
+        "fine_tune: loss over steps",
+        "fine_tune: learning rate over steps",
+        "fine_tune: tokens a second over steps",
+        "accuracy over MB of the file",
+        "accuracy over ms for one row, one thread",
+        "share of right answers over confidence, before calibration",
+        "share of right answers over confidence, after calibration",
+    ]
+    for told in ("ran, 2.0 s", "4 test rows", "confidence", "0.9300", "tflite int8, shipped", "fine_tune"):
+        assert told in page.text
+
+
+def test_names_with_markup_and_mathematics_are_text_in_pictures_too(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    name = "fine_tune-<b>$x$\"'"
+    run = root.run(node(name, makes={"model": "Model"}), pipeline="<i>job</i>")
+    losses = {"step": 1, "<u>_loss": 1.0, "$y$_loss": 2.0}
+    root.log(run, name, [losses, {**losses, "step": 2}])
+    page = check_complete(write_page(tmp_path).read_text())
+    assert page.text.count(name) > 1
+    assert "<i>job</i>" in page.text
+    assert "<u> loss" in page.text
+    assert "$y$ loss" in page.text
+
+
+@pytest.mark.parametrize(
+    ("state", "note"),
+    [
+        ("failed", "No step has recorded why"),
+        ("interrupted", "It was stopped; the same command goes on"),
+        ("running", "It goes on, or was killed"),
+    ],
+)
+def test_of_a_run_that_came_nowhere_there_is_what_there_is(tmp_path: Path, state: RunState, note: str) -> None:
+    Root(tmp_path).run(state=state)
+    page = check_complete(write_page(tmp_path).read_text())
+    assert [tag for tag, _ in page.elements if tag == "section"] == []
+    assert state in page.text
+    assert note in page.text
+
+
+def test_a_run_of_pre_training_only_is_told_by_its_validation(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    run = root.run(node("pretrain", makes={"model": "Model"}))
+    root.log(run, "pretrain", [{"step": 9, "masked_loss": 4.0, "validation_masked_loss": 4.5}])
+    text = check_complete(write_page(tmp_path).read_text()).text
+    assert "pretrain, on validation rows" in text
+    assert "4.5" in text
+
+
+def test_pictures_are_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job(Root(tmp_path))
+    first = write_page(tmp_path).read_text()
+    monkeypatch.setattr("pipeline.report.figures.as_svg", None)
+    for name in ("training", "size", "calibration"):
+        monkeypatch.setattr(f"pipeline.report.{name}_figure.as_svg", None)
+    assert write_page(tmp_path, 1, tmp_path / "page.html").read_text() == first
+    (tmp_path / "reports" / ".drawn.json").write_text("{")
+    with pytest.raises(TypeError):
+        write_page(tmp_path)
+
+
+def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
+    job(Root(tmp_path))
+    with pytest.raises(InputError, match=r"--out must be in a folder that exists, got .*missing"):
+        write_page(tmp_path, 1, tmp_path / "missing" / "page.html")
+    with pytest.raises(InputError, match=r"--out must be a file that can be written, got .*: Is a directory"):
+        write_page(tmp_path, 1, tmp_path / "artifacts")
+
+
+class Told:
+    """What `reported` says."""
+
+    def __init__(self) -> None:
+        self.said, self.complaints = list[str](), list[str]()
+
+
+def follow(root: Path, told: Told, error: BaseException | None = None) -> None:
+    """A run of one step, and how it ends."""
+    with reported(root, told.said.append, told.complaints.append):
+        Root(root).run(node("a", makes={"out": "Text"}), state="done" if error is None else "interrupted")
+        if error is not None:
+            raise error
+
+
+def test_a_run_is_reported_however_it_ends(tmp_path: Path) -> None:
+    told = Told()
+    follow(tmp_path, told)
+    with pytest.raises(KeyboardInterrupt):
+        follow(tmp_path, told, KeyboardInterrupt())
+    assert told.said == [f"report: {tmp_path / 'reports' / name}" for name in ("1.html", "2.html")]
+    assert told.complaints == []
+
+
+def test_what_began_no_step_is_not_reported(tmp_path: Path) -> None:
+    told = Told()
+    with pytest.raises(InputError), reported(tmp_path, told.said.append, told.complaints.append):
+        raise InputError("no")
+    with reported(tmp_path, told.said.append, told.complaints.append):
+        Root(tmp_path).run(state="interrupted")
+    assert (told.said, told.complaints) == ([], [])
+
+
+def test_a_report_that_fails_is_one_line_and_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> str:
+        raise RuntimeError("the first\nand the second line")
+
+    monkeypatch.setattr(files, "make_page", fail)
+    told = Told()
+    follow(tmp_path, told)
+    assert (told.said, told.complaints) == ([], ["there is no report: the first and the second line"])

@@ -1,0 +1,84 @@
+"""What is known of a run: its steps, who made what, and what it did not reach."""
+
+from pathlib import Path
+
+import pytest
+
+from components.dsl.errors import InputError
+from pipeline.orchestrator.store import Store
+from pipeline.report.record import newest_run, read_end, read_record
+from tests.pipeline.report.made_up import Root, node
+
+MAKES = {"out": "Text"}
+
+
+def test_a_cached_step_is_told_with_the_run_that_made_it(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    root.run(node("load", makes=MAKES, key="k"))
+    root.run(node("load-0", state="cached", key="k"), node("train", "load-0", makes=MAKES))
+    record = read_record(tmp_path)
+    first, second = record.steps
+    assert record.run.id == 2
+    assert (first.done.state, first.made and (first.made.run, first.made.node)) == ("cached", (1, "load"))
+    assert first.outputs == second.inputs.__class__({"out": second.inputs["load-0.out"]})
+    assert record.log(first) == tmp_path / "logs" / "1" / "load.log"
+    assert record.trained(first) == tmp_path / "logs" / "1" / "load"
+    assert [(step.name, folder) for step, folder in record.outputs("Text")] == [
+        ("load-0", tmp_path / "artifacts/load/out-1"),
+        ("train", tmp_path / "artifacts/train/out-2"),
+    ]
+
+
+def test_artifacts_that_are_gone_are_left_out(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    root.run(node("load", makes=MAKES))
+    root.folder("load", "out").rmdir()
+    assert list(read_record(tmp_path).outputs("Text")) == []
+
+
+def test_what_was_not_reached_is_known_of_the_newest_run_with_all_of_these_steps(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    begun = node("load", makes=MAKES)
+    whole = root.run(begun, node("train", "load", makes=MAKES), node("push", "train", makes=MAKES))
+    root.run(node("load-0", makes=MAKES), node("push", "load-0", makes=MAKES))
+    root.run(begun, node("train", "load", makes=MAKES), node("other", "train"), pipeline="another")
+    root.run(begun, node("train", state="failed", message="no"), state="failed")
+    record = read_record(tmp_path, root.run(begun, node("train", state="failed", message="no"), state="failed"))
+    assert (record.model, record.missed) == (whole, {"push": ["train"]})
+    assert record.steps[1].made is None
+
+
+def test_without_an_earlier_run_nothing_is_known_of_the_rest(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    run = root.run(node("load", state="failed", message="no"), state="failed")
+    assert root.run(node("load", makes=MAKES), node("push", "load", makes=MAKES)) == 2
+    record = read_record(tmp_path, run)
+    assert (record.model, record.missed) == (None, {})
+
+
+@pytest.mark.parametrize("number", [0, 3, -1])
+def test_a_run_that_is_none(tmp_path: Path, number: int) -> None:
+    root = Root(tmp_path)
+    for _ in range(2):
+        root.run(node("load", makes=MAKES))
+    with pytest.raises(InputError, match=f"RUN must be a number that status shows, 1 to 2, got {number}"):
+        read_record(tmp_path, number)
+
+
+def test_a_root_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--root must be a folder that exists, got .*missing"):
+        read_record(tmp_path / "missing")
+    with pytest.raises(InputError, match="root must be a folder that a run has written to"):
+        read_record(tmp_path)
+    assert newest_run(tmp_path) is None
+    Store(tmp_path).close()
+    with pytest.raises(InputError, match="it knows no run"):
+        read_record(tmp_path)
+    assert newest_run(tmp_path) is None
+    assert newest_run(tmp_path / "missing") is None
+
+
+def test_of_a_log_the_end_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"\xff begin\n" + b"\n".join(f"line {n}".encode() for n in range(100)))
+    assert read_end(tmp_path / "a.log").splitlines() == [f"line {n}" for n in range(70, 100)]
+    assert read_end(tmp_path / "none.log") == ""

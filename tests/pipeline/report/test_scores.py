@@ -1,0 +1,73 @@
+"""What an evaluation found, and what becomes of many labels."""
+
+from pathlib import Path
+
+from pipeline.report.head import read_head
+from pipeline.report.record import read_record
+from pipeline.report.scores import describe_confusion, read_scores
+from pipeline.report.sizes import Point, points_of
+from tests.pipeline.report.made_up import Root, answers, job, measured, node
+
+
+def test_what_is_measured_decided_and_answered(tmp_path: Path) -> None:
+    job(Root(tmp_path))
+    (scores,) = read_scores(read_record(tmp_path))
+    assert scores.headings == ["model", "accuracy", "MB", "ms"]
+    assert scores.table[1:] == [["teacher", "80.00", "4.00", "8.00"], ["tflite int8", "75.00", "1.00", "2.00"]]
+    assert scores.notes == ["on 4 test rows, x 100; ms: the median for one row on one thread"]
+    assert (scores.blessed, scores.reasons) == (True, [(True, "good"), (False, "bad"), (None, "not compared: x")])
+    assert list(scores.classes) == ["farm", "sea"]
+    assert scores.confusion is not None
+    assert scores.confusion.rows == [[(1, 0.5), (1, 0.5)], [(0, 0.0), (2, 1.0)]]
+    assert scores.calibration == ["expected calibration error 10.00 -> 2.00 on validation, 20.00 -> 3.00 on test rows"]
+    assert scores.mistakes == answers()["mistakes"]
+
+
+def test_an_evaluation_of_an_older_release_has_no_answers_and_nothing_decides_a_comparison(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    content = {**measured(), "calibration": None, "confusion": None, "report": None}
+    root.run(node("evaluate", makes={"evaluation": "Evaluation"}, files={"evaluation": {"metrics.json": content}}))
+    (scores,) = read_scores(read_record(tmp_path))
+    assert (scores.mistakes, scores.reliability, scores.calibration, scores.confusion) == (None, None, [], None)
+    assert (scores.blessed, scores.reasons, dict(scores.classes)) == (None, [], {})
+
+
+def test_of_many_labels_the_commonest_confusions_are_told() -> None:
+    labels = [str(number) for number in range(30)]
+    counts = [[10 if row == column else 0 for column in range(30)] for row in range(30)]
+    counts[3][4], counts[7][1] = 5, 30
+    found = describe_confusion(labels, counts)
+    assert found.labels == found.rows == []
+    assert found.pairs == [("7", "1", 30, 0.75), ("3", "4", 5, 1 / 3)]
+
+
+def test_models_that_have_a_size_are_points() -> None:
+    assert points_of(measured(0.79, 0.81)) == [
+        Point("teacher", 4.0, 8.0, 80.0, 1.0, is_shipped=False),
+        Point("tflite int8", 1.0, 2.0, 75.0, None, is_shipped=True),
+    ]
+
+
+def test_the_head_tells_what_is_shipped_beside_its_teacher(tmp_path: Path) -> None:
+    job(Root(tmp_path))
+    record = read_record(tmp_path)
+    head = read_head(record, read_scores(record), [])
+    assert (head.pipeline, head.run, head.state, head.pushed) == ("job", 1, "done", "/there/job/1")
+    assert head.figures == [
+        ("accuracy", "75.00", "tflite int8, 4 test rows"),
+        ("of the teacher", "93.8 %", "which reaches 80.00"),
+        ("MB", "1.00", "teacher 4.00"),
+        ("ms", "2.00", "teacher 8.00"),
+    ]
+
+
+def test_the_head_tells_what_went_wrong_with_the_end_of_the_log(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    run = root.run(
+        node("a", makes={"out": "Text"}), node("b-0.5", "a", state="failed", message="broke"), state="failed"
+    )
+    log = tmp_path / "logs" / str(run) / "b-0.5.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("first\nlast\n")
+    (trouble,) = read_head(read_record(tmp_path), [], []).troubles
+    assert trouble == ("b-0.5", "failed", "broke", "first\nlast")
