@@ -85,6 +85,13 @@ class Artifact:
         """The digest of the content, as `seal` recorded it."""
         return str(self.manifest()["fingerprint"])
 
+    def read_fingerprint(self) -> str:
+        """The digest of the content as it is now; all of it is read."""
+        digest = hashlib.sha256(f"{type(self).__name__}/{self.format_version}".encode())
+        for name in self._names():
+            digest.update(f"\0{name}\0{content_digest(self.file(name))}".encode())
+        return digest.hexdigest()
+
     def is_intact(self) -> bool:
         """Whether the content is still what `seal` saw.
 
@@ -100,7 +107,7 @@ class Artifact:
                 return False
             if all(state.st_mtime_ns <= sealed for state in states.values()):
                 return True
-            return bool(self._digest(self._names()) == manifest["fingerprint"])
+            return bool(self.read_fingerprint() == manifest["fingerprint"])
         except (OSError, TypeError, KeyError, AttributeError, ValueError):
             return False
 
@@ -110,8 +117,7 @@ class Artifact:
         The fingerprint covers names and bytes of all files but the manifest, so that two artifacts
         with the same content are the same to every later step, whatever made them.
         """
-        names = self._names()
-        fingerprint = self._digest(names)
+        names, fingerprint = self._names(), self.read_fingerprint()
         manifest = {
             "type": type(self).__name__,
             "format_version": self.format_version,
@@ -126,9 +132,3 @@ class Artifact:
     def _names(self) -> list[str]:
         """All files but the manifest, relative, sorted."""
         return [name for name in list_files(self.path) if name != MANIFEST]
-
-    def _digest(self, names: list[str]) -> str:
-        digest = hashlib.sha256(f"{type(self).__name__}/{self.format_version}".encode())
-        for name in names:
-            digest.update(f"\0{name}\0{content_digest(self.file(name))}".encode())
-        return digest.hexdigest()

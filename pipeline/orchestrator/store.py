@@ -4,13 +4,13 @@ Every operation is one transaction. Paths are kept relative to the root, so that
 """
 
 import contextlib
-import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from components.dsl.errors import InputError
+from pipeline.orchestrator.database import connect
 
 SCHEMA_VERSION = 1
 DATABASE = "metadata.sqlite"
@@ -106,12 +106,9 @@ class Store:
         if not create and not path.is_file():
             raise InputError(f"root must be a folder that a run has written to, got {root}: it has no {DATABASE}")
         with contextlib.ExitStack() as stack:
-            try:
-                self._connection = sqlite3.connect(path, timeout=10, isolation_level=None)
-                stack.callback(self.close)
-                self._prepare(root)
-            except sqlite3.DatabaseError as error:
-                raise InputError(f"root must hold a database that can be used, got {path}: {error}") from error
+            self._connection = connect(path)
+            stack.callback(self.close)
+            self._prepare(root)
             stack.pop_all()
 
     def close(self) -> None:
