@@ -221,7 +221,7 @@ FORMATS: dict[str, Format] = {
     "special_tokens_map.json": _hugging_face("special_tokens_map.json"),
     "tokenizer.json of a checkpoint": _hugging_face("tokenizer.json"),
     "vocab.txt of a checkpoint": _hugging_face("vocab.txt"),
-    "modules.json": _hugging_face("modules.json", _write_sentence_embedding),
+    "modules.json": _hugging_face("modules.json", _write_sentence_embedding, FOLDER),
     "pooling": _hugging_face("1_Pooling/config.json", _write_sentence_embedding),
     "vocab.txt": _tokenizer("vocab.txt", _write_word_pieces),
     "tokenizer.json": _tokenizer("tokenizer.json", _write_word_pieces),

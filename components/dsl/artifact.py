@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -95,7 +96,8 @@ class Artifact:
     def is_intact(self) -> bool:
         """Whether the content is still what `seal` saw.
 
-        Cheap: compares names and sizes, and reads content only where a file was written after the manifest.
+        Cheap: compares names and sizes, and reads content only where a file was written after the manifest, or the
+        clock has been set back since.
         """
         try:
             manifest = self.manifest()
@@ -105,7 +107,8 @@ class Artifact:
             states = {name: self.file(name).stat() for name in manifest["files"]}
             if any(states[name].st_size != size for name, size in manifest["files"].items()):
                 return False
-            if all(state.st_mtime_ns <= sealed for state in states.values()):
+            # A manifest of tomorrow tells nothing: since the clock was set back, what is written looks older.
+            if sealed <= time.time_ns() and all(state.st_mtime_ns <= sealed for state in states.values()):
                 return True
             return bool(self.read_fingerprint() == manifest["fingerprint"])
         except (OSError, TypeError, KeyError, AttributeError, ValueError):

@@ -1,5 +1,6 @@
 """A SQLite file that says in one line what is wrong with it, whenever that is found."""
 
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _WAIT_SECONDS = 10
+# Of the log and of the memory that readers share.
+_LEAST_BYTES = 1 << 16
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -18,7 +21,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
     Raises:
         InputError: it is none, or damaged, now or in any later call; it cannot be opened, written to or waited for.
-        sqlite3.OperationalError: the disk is full, in a later call.
+        sqlite3.OperationalError: the disk is full, now or in any later call.
     """
     connection = _told(path, _Connection)(path, timeout=_WAIT_SECONDS, isolation_level=None)
     connection.path = path
@@ -77,13 +80,20 @@ def _told(path: Path, call: Callable[P, T]) -> Callable[P, T]:
         except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
             raise  # the caller's own mistakes
         except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-                raise
+            if _is_full(error, path):
+                raise sqlite3.OperationalError("database or disk is full") from error
             raise InputError(_refusal(path, str(error))) from error
         except UnicodeDecodeError as error:
             raise InputError(_refusal(path, str(error))) from error
 
     return checked
+
+
+def _is_full(error: sqlite3.DatabaseError, path: Path) -> bool:
+    """Whether there is no space left; of the memory that readers share SQLite says so as of any other mishap."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    mishap = code & 0xFF == sqlite3.SQLITE_IOERR
+    return code == sqlite3.SQLITE_FULL or (mishap and shutil.disk_usage(path.parent).free < _LEAST_BYTES)
 
 
 def _refusal(path: Path, found: str) -> str:

@@ -5,6 +5,7 @@ import dataclasses
 import os
 import shutil
 import signal
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 from components.dsl.artifact import Artifact
 from components.dsl.component import Node
 from components.dsl.errors import InputError, Refusal
-from pipeline.orchestrator.executor import PRELOAD
+from pipeline.orchestrator.executor import PRELOAD, is_disk_full
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.launcher import Launcher, Plan, StepError, check_node
@@ -111,7 +112,7 @@ def run_pipeline(
     parameters = {node.name: check_node(node, first_party) for node in pipeline.nodes}
     observer = observer or Observer()
     observer.begin([node.name for node in pipeline.nodes])
-    with _termination_interrupts(), locked_root(Path(root)) as place, _opened(place) as store:
+    with _full_disk_told(root), _termination_interrupts(), locked_root(Path(root)) as place, _opened(place) as store:
         place.sweep(store)
         remember(code)
         run = store.start_run(pipeline.name)
@@ -185,6 +186,18 @@ def _state_of(steps: Sequence[StepResult]) -> RunState:
     if "failed" in states:
         return "failed"
     return "refused" if "refused" in states else "done"
+
+
+@contextlib.contextmanager
+def _full_disk_told(root: str | os.PathLike[str]) -> Iterator[None]:
+    """A disk that is full before a step begins, or after the last, is the user's to mend; steps tell it themselves."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        if not is_disk_full(error):
+            raise
+        rule = "must lie on a disk with space left"
+        raise InputError(f"root {rule}, got {root}: {error}; make room, then run the same command again") from error
 
 
 @contextlib.contextmanager

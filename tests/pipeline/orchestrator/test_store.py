@@ -149,6 +149,24 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
+@pytest.mark.parametrize("part", ["pages", "text"])
+def test_damage_is_told_of_in_one_line(store: Store, tmp_path: Path, part: str) -> None:
+    for number in range(40):
+        add(store, f"key-{number}", f"fingerprint-{number}")
+    store.close()
+    file = tmp_path / DATABASE
+    content = file.read_bytes()
+    if part == "pages":
+        content = content[:4096] + bytes(4096) + content[8192:]
+    else:
+        content = content.replace(b"artifacts/node", b"artif\xff\xff\xff/node")
+    file.write_bytes(content)
+    with pytest.raises(InputError) as caught, contextlib.closing(Store(tmp_path)) as damaged:
+        damaged.artifacts()
+    assert str(caught.value).startswith(f"root must hold a database that can be used, got {file}: ")
+    assert len(str(caught.value).splitlines()) == 1
+
+
 def test_reading_a_root_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a folder that a run has written to"):
         Store(tmp_path, create=False)
