@@ -54,6 +54,7 @@ def show(siege: Siege) -> None:
     print(f"kills: {tally.kills.total()}, in {_counts(tally.kills)}")
     print(f"harms between starts: {_counts(tally.harms) or 'none'}")
     print(f"runs that came to their end: {tally.finished}")
+    print(f"roots refused after their store's log was cut: {tally.refused}")
     print(f"not compared, as two undisturbed runs differ in them: {', '.join(siege.volatile) or 'none'}")
     for name, found in (
         ("lost", tally.lost),

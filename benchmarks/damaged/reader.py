@@ -9,7 +9,7 @@ import signal
 import traceback
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from benchmarks.damaged.format import Format
 from benchmarks.damaged.registry import FORMATS
@@ -17,6 +17,7 @@ from pipeline.orchestrator.executor import PRELOAD
 
 Kind = Literal["read", "refused", "fault"]
 
+METHOD = "forkserver"
 SECONDS = 20.0
 # What a process may take beyond what it has when it begins.
 MEGABYTES = 2048
@@ -85,7 +86,7 @@ class Reader:
         return outcome
 
     def _start(self, *, make: bool = False) -> None:
-        context = multiprocessing.get_context("forkserver")
+        context: Any = multiprocessing.get_context(METHOD)
         self._connection, theirs = context.Pipe()
         arguments = (theirs, self._name, self._folder, make)
         self._process = context.Process(target=_serve, args=arguments, daemon=True)

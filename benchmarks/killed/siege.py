@@ -16,8 +16,11 @@ from benchmarks.killed.trace import Trace, look
 from pipeline.orchestrator.root import ARTIFACTS
 
 FULL_DISK = "disk full"
-# What may stop a start that nobody kills, by what befell its root, and a word of what it then says.
+# What may stop a start that nobody kills, by what befell its root, and a word of what it then says. A full disk has
+# room again after that start, and a training whose only checkpoint is damaged begins anew with the next; a store that
+# has lost what it had written cannot be used any more.
 _MAY_STOP = {FULL_DISK: "space", "checkpoint cut": "damaged"}
+_CUT_LOG, _LOST_STORE = "log cut", "root must hold a database that can be used"
 # Of the starts after a kill, how many find their root harmed; of the kills, how many come right after the start, and
 # right as a step is published.
 _HARMED, _EARLY, _PUBLISHING = 0.25, 0.1, 0.25
@@ -34,6 +37,7 @@ class Tally:
         kills: the step that was running -> how often.
         harms: what befell a root -> how often.
         finished: runs that came to their end.
+        refused: roots that no run takes any more, as their store lost what it had written.
         lost: artifacts that were published and are gone, though nobody harmed them.
         half_written: artifacts that are recorded or left over, and not whole, though nobody harmed them.
         different: files that are not as in a whole run.
@@ -44,6 +48,7 @@ class Tally:
         self.kills: Counter[str] = Counter()
         self.harms: Counter[str] = Counter()
         self.finished = 0
+        self.refused = 0
         self.lost: list[str] = []
         self.half_written: list[str] = []
         self.different: list[str] = []
@@ -101,23 +106,28 @@ class Siege:
     def _besiege_one_run(self, kills: int) -> None:
         """One root, from nothing to the end."""
         shutil.rmtree(self._root, ignore_errors=True)
-        trace, harmed, harm = Trace("", {}), set[str](), ""
+        trace, harmed, harm, befallen = Trace("", {}), set[str](), "", set[str]()
         own = 0
         while True:
             may_kill = harm != FULL_DISK and own < self._job.most_kills and self.tally.kills.total() < kills
             end = self._start(harm, self._moment(trace) if may_kill else None)
             before, trace = trace, look(self._root)
-            self._judge(before, trace, harmed)
+            judge(self.tally, before, trace, harmed)
             if end.status == 0:
                 break
             if end.status is None:
                 own += 1
                 self.tally.kills[trace.step] += 1
-            elif _MAY_STOP.get(harm, "\0") not in end.said:
+            elif _CUT_LOG in befallen and _LOST_STORE in end.said:
+                self.tally.refused += 1
+                return
+            elif not any(_MAY_STOP[name] in end.said for name in befallen & _MAY_STOP.keys()):
                 self.tally.odd.append(f"status {end.status} after {harm or 'no harm'}: {end.said}")
             if not self.tally.is_clean:
                 return
+            befallen.discard(FULL_DISK)
             harm, trace = self._harm(trace, harmed) if end.status is None else ("", trace)
+            befallen.add(harm)
         self.tally.finished += 1
         found = {name: digest for name, digest in digests_of(self._root).items() if name not in self.volatile}
         wanted = {name: digest for name, digest in self._reference.items() if name not in self.volatile}
@@ -159,13 +169,19 @@ class Siege:
             harmed |= touched
         self.tally.harms[name] += 1
         # Without its log the store knows less than it did, and what it does not know is swept.
-        return name, trace._replace(published={}) if name == "log cut" else trace
+        return name, trace._replace(published={}) if name == _CUT_LOG else trace
 
-    def _judge(self, before: Trace, after: Trace, harmed: set[str]) -> None:
-        """Holds what a root has against what it had."""
-        self.tally.lost += sorted(before.published.keys() - after.published.keys() - harmed)
-        self.tally.half_written += sorted(
-            path for path, whole in after.published.items() if not whole and path not in harmed
-        )
-        # What was made again is whole again.
-        harmed -= {path for path, whole in after.published.items() if whole}
+
+def judge(tally: Tally, before: Trace, after: Trace, harmed: set[str]) -> None:
+    """Holds what a root has against what it had.
+
+    Args:
+        tally: takes what is lost or half-written.
+        before: what was there.
+        after: what is there.
+        harmed: artifacts that may be gone or broken; those that were made again are taken out.
+    """
+    tally.lost += sorted(before.published.keys() - after.published.keys() - harmed)
+    broken = {path for path, whole in after.published.items() if not whole}
+    tally.half_written += sorted(broken - harmed)
+    harmed &= broken

@@ -93,6 +93,9 @@ def attached(path: str | os.PathLike[str]) -> dict[str, bytes]:
             model = onnx.load_model(path, load_external_data=False)
         except DecodeError as error:
             raise ValueError(f"{path} must be an .onnx file: {error}") from None
+        # What is not UTF-8 comes as bytes.
+        if any(isinstance(text, bytes) for entry in model.metadata_props for text in (entry.key, entry.value)):
+            raise ValueError(f"what is attached to {path} must be UTF-8, got other bytes")
         return {entry.key: entry.value.encode() for entry in model.metadata_props}
     if path.suffix != ".tflite":
         raise ValueError(f"{path} must be a .tflite or .onnx file")

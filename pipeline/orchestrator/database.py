@@ -14,6 +14,7 @@ T = TypeVar("T")
 _WAIT_SECONDS = 10
 # Of the log and of the memory that readers share.
 _LEAST_BYTES = 1 << 16
+_ADVICE = "; use another root, or remove this one"
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -30,7 +31,7 @@ def connect(path: Path) -> sqlite3.Connection:
         for (found,) in connection.execute("PRAGMA quick_check").fetchall():
             # SQLite up to 3.40 says so of any table without row ids whose key is not in the order of its columns.
             if found != "ok" and not found.startswith("NULL value in events."):
-                raise InputError(_refusal(path, found))
+                raise InputError(_refusal(path, f"{found}{_ADVICE}"))
     except BaseException:
         connection.close()
         raise
@@ -82,7 +83,8 @@ def _told(path: Path, call: Callable[P, T]) -> Callable[P, T]:
         except sqlite3.DatabaseError as error:
             if _is_full(error, path):
                 raise sqlite3.OperationalError("database or disk is full") from error
-            raise InputError(_refusal(path, str(error))) from error
+            broken = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+            raise InputError(_refusal(path, f"{error}{_ADVICE if broken else ''}")) from error
         except UnicodeDecodeError as error:
             raise InputError(_refusal(path, str(error))) from error
 

@@ -112,6 +112,15 @@ def test_a_model_that_changed_is_told_of(tmp_path, name):
         check_whole(file)
 
 
+def test_what_is_attached_must_be_text_in_an_onnx_file(tmp_path):
+    file = tmp_path / "model.onnx"
+    file.write_bytes(onnx.ModelProto(producer_name="cow").SerializeToString())
+    attach(file, {"vocab.txt": b"piece"})
+    file.write_bytes(file.read_bytes().replace(b"piece", b"pi\xff\xffe"))
+    with pytest.raises(ValueError, match=r"what is attached to .*model\.onnx must be UTF-8, got other bytes"):
+        attached(file)
+
+
 def test_a_model_without_a_digest(file):
     with pytest.raises(ValueError, match=rf"{file.name} must hold a digest\.json of its model, .*; found none"):
         check_whole(file)
