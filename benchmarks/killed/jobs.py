@@ -13,6 +13,7 @@ _COMPRESSION = """
 min_count = 1
 [general_distillation]
 path = "texts"
+hidden_states = 1.0
 xla = "off"
 epochs = 1.0
 precision = "float32"
