@@ -53,11 +53,12 @@ def tree_memory(process: int) -> float:
 
     What each has alone, and the largest of what they share, with whomever: of one process that is its resident set.
     """
-    memory = [_memory(each) for each in _tree(process)]
+    memory = [_memory(each) for each in tree_of(process)]
     return sum(own for own, _ in memory) + max(shared for _, shared in memory)
 
 
-def _tree(process: int) -> list[int]:
+def tree_of(process: int) -> list[int]:
+    """A process and all below it, parents first, Linux only."""
     found = [process]
     for parent in found:
         for children in Path(f"/proc/{parent}/task").glob("*/children"):

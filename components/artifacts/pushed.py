@@ -9,7 +9,7 @@ from components.dsl.artifact import Artifact, holds_files
 class Pushed(Artifact):
     """`pushed.json`: where a blessed model was pushed to, as which version, and the digests of its files."""
 
-    format_version = 3
+    format_version = 4  # model files hold a digest of themselves
 
     def location(self) -> Path:
         """The versioned folder that the push made."""

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -85,10 +86,18 @@ class Artifact:
         """The digest of the content, as `seal` recorded it."""
         return str(self.manifest()["fingerprint"])
 
+    def read_fingerprint(self) -> str:
+        """The digest of the content as it is now; all of it is read."""
+        digest = hashlib.sha256(f"{type(self).__name__}/{self.format_version}".encode())
+        for name in self._names():
+            digest.update(f"\0{name}\0{content_digest(self.file(name))}".encode())
+        return digest.hexdigest()
+
     def is_intact(self) -> bool:
         """Whether the content is still what `seal` saw.
 
-        Cheap: compares names and sizes, and reads content only where a file was written after the manifest.
+        Cheap: compares names and sizes, and reads content only where a file was written after the manifest, or the
+        clock has been set back since.
         """
         try:
             manifest = self.manifest()
@@ -98,9 +107,10 @@ class Artifact:
             states = {name: self.file(name).stat() for name in manifest["files"]}
             if any(states[name].st_size != size for name, size in manifest["files"].items()):
                 return False
-            if all(state.st_mtime_ns <= sealed for state in states.values()):
+            # A manifest of tomorrow tells nothing: since the clock was set back, what is written looks older.
+            if sealed <= time.time_ns() and all(state.st_mtime_ns <= sealed for state in states.values()):
                 return True
-            return bool(self._digest(self._names()) == manifest["fingerprint"])
+            return bool(self.read_fingerprint() == manifest["fingerprint"])
         except (OSError, TypeError, KeyError, AttributeError, ValueError):
             return False
 
@@ -110,8 +120,7 @@ class Artifact:
         The fingerprint covers names and bytes of all files but the manifest, so that two artifacts
         with the same content are the same to every later step, whatever made them.
         """
-        names = self._names()
-        fingerprint = self._digest(names)
+        names, fingerprint = self._names(), self.read_fingerprint()
         manifest = {
             "type": type(self).__name__,
             "format_version": self.format_version,
@@ -126,9 +135,3 @@ class Artifact:
     def _names(self) -> list[str]:
         """All files but the manifest, relative, sorted."""
         return [name for name in list_files(self.path) if name != MANIFEST]
-
-    def _digest(self, names: list[str]) -> str:
-        digest = hashlib.sha256(f"{type(self).__name__}/{self.format_version}".encode())
-        for name in names:
-            digest.update(f"\0{name}\0{content_digest(self.file(name))}".encode())
-        return digest.hexdigest()

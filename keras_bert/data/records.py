@@ -151,8 +151,12 @@ def write_features(folder: str | os.PathLike[str], description: dict[str, Any]) 
 
 
 def read_features(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What `write_features` wrote: max_length, the number of rows of each split, ..."""
-    description: dict[str, Any] = json.loads((Path(folder) / FEATURES_FILE).read_text())
+    """What `write_features` wrote: max_length, the number of rows of each split, ...
+
+    Raises:
+        RecordError: the file is not as it was written.
+    """
+    description: dict[str, Any] = _read_json(Path(folder) / FEATURES_FILE, dict)
     return description
 
 
@@ -162,6 +166,20 @@ def write_labels(folder: str | os.PathLike[str], labels: Sequence[str]) -> None:
 
 
 def read_labels(folder: str | os.PathLike[str]) -> list[str]:
-    """What `write_labels` wrote."""
-    labels: list[str] = json.loads((Path(folder) / LABELS_FILE).read_text())
+    """What `write_labels` wrote.
+
+    Raises:
+        RecordError: the file is not as it was written.
+    """
+    labels: list[str] = _read_json(Path(folder) / LABELS_FILE, list)
     return labels
+
+
+def _read_json(file: Path, kind: type) -> Any:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"{file} must hold JSON: {error}") from None
+    if not isinstance(content, kind):
+        raise RecordError(f"{file} must hold a JSON {kind.__name__}, got {str(content)[:40]}")
+    return content

@@ -13,6 +13,7 @@ from keras_bert.data.padding import INTEGER, INTEGERS, pad, pad_pair, plan_batch
 from keras_bert.data.record_store import RecordStore
 from keras_bert.data.records import RecordError, find_records, read_features, read_labels
 from keras_bert.data.schemas import SCHEMAS, TEACHER_ANSWERS, Feature, Kind
+from keras_bert.folders import FEATURES_FILE
 from keras_bert.losses import IGNORED
 
 _PARSED: dict[Kind, Any] = {
@@ -61,6 +62,10 @@ def task_batches(
         ValueError: an argument is out of range.
     """
     content = read_features(folder)
+    told = {"task": content.get("task") in list(SCHEMAS), "max_length": type(content.get("max_length")) is int}
+    for field, holds in told.items():
+        if not holds:
+            raise RecordError(f"{FEATURES_FILE} of {folder} must say {field}, got {content.get(field)!r}")
     schema = {name: feature for name, feature in SCHEMAS[content["task"]].items() if feature.is_read}
     answers = content.get(TEACHER_ANSWERS)
     if answers is not None:

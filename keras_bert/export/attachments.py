@@ -2,13 +2,20 @@
 
 A `.tflite` file has them as LiteRT's own metadata has associated files, in a zip archive behind the model, which
 `unzip` opens; an `.onnx` file as its metadata, by name. Runtimes pass over both.
+
+The first of them is a digest of the model before them: a runtime that opens a damaged model may end the process, or
+answer something else without a word (docs/decisions/0029-a-file-holds-its-digest.md).
 """
 
+import hashlib
+import json
 import os
 import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+
+DIGEST_FILE = "digest.json"
 
 # The same bytes whenever they are written; the first day that an archive knows.
 _DAY = (1980, 1, 1, 0, 0, 0)
@@ -27,9 +34,12 @@ def attach(path: str | os.PathLike[str], files: Mapping[str, bytes], *, stored: 
         ValueError: it holds a file of such a name, or is no such file.
     """
     path = Path(path)
-    known = files.keys() & attached(path).keys()
+    held = attached(path)
+    known = files.keys() & held.keys()
     if known:
         raise ValueError(f"{path} must not hold what is attached to it, got {', '.join(sorted(known))} again")
+    if DIGEST_FILE not in held:
+        files = {DIGEST_FILE: _describe_model(path), **files}
     if path.suffix == ".onnx":
         import onnx
 
@@ -47,6 +57,27 @@ def attach(path: str | os.PathLike[str], files: Mapping[str, bytes], *, stored: 
             archive.writestr(entry, content)
 
 
+def check_whole(path: str | os.PathLike[str]) -> None:
+    """Holds the model in a file against the digest that was attached with the first of its files.
+
+    Raises:
+        ValueError: it is not what it was then; it holds no digest; or see `attached`.
+    """
+    path = Path(path)
+    held = attached(path)
+    if DIGEST_FILE not in held:
+        raise ValueError(
+            f"{path} must hold a {DIGEST_FILE} of its model, as all that is exported here does; found none"
+        )
+    try:
+        said = json.loads(held[DIGEST_FILE])
+        size, digest = int(said["bytes"]), said["sha256"]
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(f"{path} must hold a {DIGEST_FILE} of bytes and sha256, got {held[DIGEST_FILE]!r}") from None
+    if _digest(path, size) != digest:
+        raise ValueError(f"{path} must hold the model that was exported, but its first {size} bytes have changed")
+
+
 def attached(path: str | os.PathLike[str]) -> dict[str, bytes]:
     """The files that a model's file holds, name -> content.
 
@@ -62,6 +93,9 @@ def attached(path: str | os.PathLike[str]) -> dict[str, bytes]:
             model = onnx.load_model(path, load_external_data=False)
         except DecodeError as error:
             raise ValueError(f"{path} must be an .onnx file: {error}") from None
+        # What is not UTF-8 comes as bytes.
+        if any(isinstance(text, bytes) for entry in model.metadata_props for text in (entry.key, entry.value)):
+            raise ValueError(f"what is attached to {path} must be UTF-8, got other bytes")
         return {entry.key: entry.value.encode() for entry in model.metadata_props}
     if path.suffix != ".tflite":
         raise ValueError(f"{path} must be a .tflite or .onnx file")
@@ -73,3 +107,17 @@ def attached(path: str | os.PathLike[str]) -> dict[str, bytes]:
     # The last two where damage reads as a method that is not known, or as a password.
     except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"what is attached to {path} is damaged: {error}") from None
+
+
+def _describe_model(path: Path) -> bytes:
+    """The digest of all that stays as it is when something is attached."""
+    size = path.stat().st_size
+    if path.suffix != ".onnx" and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            size = archive.start_dir  # the list of its files is written anew, behind them
+    return json.dumps({"bytes": size, "sha256": _digest(path, size)}).encode()
+
+
+def _digest(path: Path, size: int) -> str:
+    with path.open("rb") as stream:
+        return hashlib.sha256(stream.read(max(0, size))).hexdigest()

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
-from keras_bert.export.attachments import attach, attached
+from keras_bert.export.attachments import DIGEST_FILE, attach, attached, check_whole
 from keras_bert.export.runtimes import open_file
 from keras_bert.folders import METRICS_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
 from keras_bert.tasks.base import Task
@@ -39,7 +39,10 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
         with tempfile.TemporaryDirectory() as folder:
             for name in (*_COMPANIONS, *({METRICS_FILE} & held.keys())):
                 (Path(folder) / name).write_bytes(held[name])
-            return _load(Path(folder), place, num_threads)
+            try:
+                return _load(Path(folder), place, num_threads)
+            except ValueError as error:
+                raise ValueError(str(error).replace(folder, str(place))) from error
     file = file or next((name for name in _FILES if (place / name).is_file()), TFLITE_FILE)
     if not (place / file).is_file():
         raise FileNotFoundError(f"{place} is no pushed model: it has no {file}")
@@ -71,6 +74,9 @@ def _load(folder: Path, file: Path, num_threads: int) -> Task:
     task, settings = read_settings(folder / TASK_FILE)
     if not isinstance(settings.get("max_length"), int):
         raise ValueError(f"{folder / TASK_FILE} must say max_length, a whole number, got {settings}")
+    # LiteRT may end the process where a model is damaged, ONNX Runtime refuses it.
+    if file.suffix != ".onnx" or DIGEST_FILE in attached(file):
+        check_whole(file)
     runtime = open_file(file, settings["max_length"], num_threads)
     found = restore(task, runtime, load_tokenizer(folder), settings, folder / TASK_FILE)
     if (folder / METRICS_FILE).is_file():

@@ -51,7 +51,7 @@ class TFLiteModel:
         try:
             interpreter = Interpreter(model_path=os.fspath(path), num_threads=num_threads)
         except ValueError as error:
-            raise ValueError(f"{path} must be a .tflite file: {error}") from error
+            raise ValueError(f"{path} must be a .tflite file: {_in_one_line(error)}") from error
         names = {int(match[1]): name for name in interpreter.get_signature_list() if (match := _LENGTH.fullmatch(name))}
         if not names:
             raise ValueError(f"{path} must have signatures named {SIGNATURE}, got {interpreter.get_signature_list()}")
@@ -123,7 +123,7 @@ class OnnxModel:
     name = "ONNX Runtime"
 
     def __init__(self, path: str | os.PathLike[str], max_length: int, num_threads: int = 1) -> None:
-        self._session = open_session(path, num_threads)
+        self._path, self._session = path, open_session(path, num_threads)
         self._inputs = {
             OURS.get(given.name, given.name): (given.name, np.int64 if "int64" in given.type else np.int32)
             for given in self._session.get_inputs()
@@ -138,9 +138,17 @@ class OnnxModel:
         return self(**{name: batch[name] for name in self._inputs})
 
     def __call__(self, **inputs: Array) -> Any:
-        """As `TFLiteModel`; an output that runs along the tokens has a value for padding, too."""
+        """As `TFLiteModel`; an output that runs along the tokens has a value for padding, too.
+
+        Raises:
+            ValueError: ONNX Runtime cannot run the graph on these inputs.
+        """
         given = {self._inputs[name][0]: np.asarray(values, self._inputs[name][1]) for name, values in inputs.items()}
-        outputs = dict(zip(self._names, self._session.run(self._names, given), strict=True))
+        try:
+            outputs = dict(zip(self._names, self._session.run(self._names, given), strict=True))
+        except Exception as error:
+            # The runtime's own errors have no kind in common.
+            raise ValueError(f"{self._path} cannot answer: {_in_one_line(error)}") from error
         return _for_task(our_outputs(outputs, lambda start, end: np.stack([start, end], axis=-1)))
 
 
@@ -168,7 +176,7 @@ def open_session(path: str | os.PathLike[str], num_threads: int = 1, profile: st
         return onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:
         # The runtime's own errors have no kind in common.
-        raise ValueError(f"{path} must be an .onnx file: {error}") from error
+        raise ValueError(f"{path} must be an .onnx file: {_in_one_line(error)}") from error
 
 
 def open_file(file: str | os.PathLike[str], max_length: int, num_threads: int = 1) -> TFLiteModel | OnnxModel:
@@ -187,6 +195,12 @@ def open_file(file: str | os.PathLike[str], max_length: int, num_threads: int = 
     return TFLiteModel(file, num_threads)
 
 
+def _in_one_line(error: Exception) -> str:
+    """What a runtime says, which may be a line for each operation."""
+    return " ".join(str(error).split())[:_LONGEST_REASON]
+
+
+_LONGEST_REASON = 500
 _LENGTH = re.compile(SIGNATURE.format(length=r"(\d+)"))
 
 

@@ -92,10 +92,12 @@ def restore(
     """The task as its settings describe it.
 
     Raises:
-        ValueError: they are not those of the task; names `file`, which they were read from.
+        ValueError: they are not those of the task, or do not fit its model; names `file`, which they were read from.
     """
     try:
         return task.from_settings(model, tokenizer, settings)
+    except ValueError as error:
+        raise ValueError(f"{file} does not fit the model beside it: {error}") from None
     except TypeError as error:
         raise ValueError(f"{file} must hold the settings of {task.name}, got {settings}: {error}") from None
 

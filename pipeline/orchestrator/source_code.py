@@ -82,7 +82,7 @@ def read(path: Path, module: str) -> Read:
 
 def recall(file: Path) -> None:
     """Takes over what `remember` wrote; nothing if this is another Python or other code, or if nothing was written."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         content = json.loads(file.read_bytes())
         if content["reader"] == _reader():
             for path, module, found, digest, imports, names in content["sources"]:

@@ -5,13 +5,13 @@ Every operation is one transaction. Paths are kept relative to the root, so that
 
 import contextlib
 import json
-import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError
+from pipeline.orchestrator.database import connect
 from pipeline.orchestrator.history import History
 from pipeline.orchestrator.records import Execution, Ingredients, NewArtifact, RunState, StoredArtifact
 from pipeline.orchestrator.schema import prepare
@@ -35,12 +35,9 @@ class Store(History):
         if not create and not path.is_file():
             raise InputError(f"root must be a folder that a run has written to, got {root}: it has no {DATABASE}")
         with contextlib.ExitStack() as stack:
-            try:
-                connection = sqlite3.connect(path, timeout=10, isolation_level=None)
-                stack.callback(connection.close)
-                prepare(connection, root)
-            except sqlite3.DatabaseError as error:
-                raise InputError(f"root must hold a database that can be used, got {path}: {error}") from error
+            connection = connect(path)
+            stack.callback(connection.close)
+            prepare(connection, root)
             stack.pop_all()
         super().__init__(connection)
 

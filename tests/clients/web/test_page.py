@@ -11,7 +11,7 @@ from keras_bert.clients.golden import TEXTS, golden_rows
 from keras_bert.clients.page import write_characters, write_page
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.compress.rounding import Rounding
-from keras_bert.export.bundle import load_exported
+from keras_bert.export.bundle import attach_companions, load_exported
 from keras_bert.export.quantized import export_quantized
 from keras_bert.models.encoder import input_names
 from keras_bert.options.quantization import RECIPES
@@ -85,6 +85,7 @@ def test_integers_of_every_recipe(recipe: str, tmp_path: Path) -> None:
     rows = {name: np.asarray(encoded[name]) for name in input_names(network)}
     rounding = Rounding(recipe, QuantizationAware(network, [rows], recipe).finish())
     export_quantized(network, tmp_path / "model.tflite", LENGTHS, rounding, rows)
+    attach_companions(task, tmp_path / "model.tflite")
     task.save_settings(tmp_path)
     (tmp_path / "metrics.json").write_text("{}")
     write_characters(tmp_path)

@@ -1,5 +1,6 @@
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,16 @@ def test_what_was_touched_but_not_changed_is_intact(tmp_path: Path) -> None:
     assert corpus.is_intact()
     corpus.file("a.txt").write_text("TEXT")
     os.utime(corpus.file("a.txt"), ns=(late, late))
+    assert not corpus.is_intact()
+
+
+def test_what_changed_after_the_clock_was_set_back_is_not_intact(tmp_path: Path) -> None:
+    corpus = sealed(tmp_path / "c")
+    tomorrow = time.time() + 24 * 3600
+    for file in corpus.path.iterdir():
+        os.utime(file, (tomorrow, tomorrow))
+    assert corpus.is_intact()
+    corpus.file("a.txt").write_text("tent")
     assert not corpus.is_intact()
 
 

@@ -1,16 +1,19 @@
 """What is attached is read again, and changes nothing that a runtime sees."""
 
 import contextlib
+import json
 import subprocess
 import sys
 import zipfile
+from hashlib import sha256
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_bert.export.attachments import attach, attached
+from keras_bert.export.attachments import DIGEST_FILE, attach, attached, check_whole
 from keras_bert.export.runtimes import open_file
 from tests.keras_bert.compress import tiny
 
@@ -27,7 +30,9 @@ def file(request, files, tmp_path):
 def test_files_travel_inside_and_answers_stay(file, files):
     attach(file, FILES)
     attach(file, {"origin.json": b"[1]"})
-    assert attached(file) == {**FILES, "origin.json": b"[1]"}
+    found = attached(file)
+    del found[DIGEST_FILE]
+    assert found == {**FILES, "origin.json": b"[1]"}
     rows, _ = tiny.make_rows(8, seed=3)
     answers = [open_file(place, 16)(**rows) for place in (file, files / file.name)]
     np.testing.assert_array_equal(*answers)
@@ -51,7 +56,7 @@ def test_a_zip_program_opens_them(files, tmp_path):
     file.write_bytes((files / "model.tflite").read_bytes())
     attach(file, FILES)
     subprocess.run([sys.executable, "-m", "zipfile", "-e", str(file), str(tmp_path / "out")], check=True)
-    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == FILES
+    assert FILES.items() < {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}.items()
 
 
 def test_nothing_is_compressed_beside_what_is_not(files, tmp_path):
@@ -73,6 +78,62 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     (tmp_path / "model.keras").write_bytes(b"PK")
     with pytest.raises(ValueError, match=r"must be a \.tflite or \.onnx file"):
         attached(tmp_path / "model.keras")
+
+
+def test_a_digest_of_the_model_comes_first(file, files):
+    attach(file, FILES)
+    attach(file, {"origin.json": b"[1]"})
+    check_whole(file)
+    model = (files / file.name).read_bytes()
+    assert next(iter(attached(file))) == DIGEST_FILE
+    assert json.loads(attached(file)[DIGEST_FILE]) == {"bytes": len(model), "sha256": sha256(model).hexdigest()}
+
+
+def test_files_that_were_there_before_the_digest_may_be_joined_by_others(files, tmp_path):
+    file = tmp_path / "model.tflite"
+    file.write_bytes((files / "model.tflite").read_bytes())
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("labels.txt", "no\nyes\n")
+    for name in ("task.json", "origin.json"):
+        attach(file, {name: b"{}"})
+        check_whole(file)
+
+
+@pytest.mark.parametrize("name", ["model.tflite", "model.onnx"])
+def test_a_model_that_changed_is_told_of(tmp_path, name):
+    file = tmp_path / name
+    file.write_bytes(onnx.ModelProto(producer_name="cow").SerializeToString())
+    attach(file, FILES)
+    check_whole(file)
+    file.write_bytes(file.read_bytes().replace(b"cow", b"hen"))
+    with pytest.raises(
+        ValueError, match=rf"{name} must hold the model that was exported, but its first \d+ bytes have"
+    ):
+        check_whole(file)
+
+
+def test_what_is_attached_must_be_text_in_an_onnx_file(tmp_path):
+    file = tmp_path / "model.onnx"
+    file.write_bytes(onnx.ModelProto(producer_name="cow").SerializeToString())
+    attach(file, {"vocab.txt": b"piece"})
+    file.write_bytes(file.read_bytes().replace(b"piece", b"pi\xff\xffe"))
+    with pytest.raises(ValueError, match=r"what is attached to .*model\.onnx must be UTF-8, got other bytes"):
+        attached(file)
+
+
+def test_a_model_without_a_digest(file):
+    with pytest.raises(ValueError, match=rf"{file.name} must hold a digest\.json of its model, .*; found none"):
+        check_whole(file)
+
+
+@pytest.mark.parametrize("digest", [b"[]", b"{}", b'{"bytes": "x", "sha256": ""}', b"\xff", b"null"])
+def test_a_digest_that_is_none(files, tmp_path, digest):
+    file = tmp_path / "model.tflite"
+    file.write_bytes((files / "model.tflite").read_bytes())
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr(DIGEST_FILE, digest)
+    with pytest.raises(ValueError, match=r"model\.tflite must hold a digest\.json of bytes and sha256, got b"):
+        check_whole(file)
 
 
 @given(st.data())

@@ -44,6 +44,8 @@ def exported(request, tmp_path_factory):
     task, folder = make_task(request.param), tmp_path_factory.mktemp(request.param)
     export_tflite(task.network(), folder / "model_float32.tflite", LENGTHS, output=task.output_name)
     export_onnx(task.network(), folder / "model.onnx", output=task.output_name)
+    for file in FILES:
+        attach_companions(task, folder / file)
     task.save_settings(folder)
     return task, folder
 
@@ -103,6 +105,7 @@ def test_the_smallest_file_that_is_there_answers(folder, files):
     for name in ("model_float32.tflite", "model.tflite"):
         # Of another vocabulary, but nothing is asked.
         shutil.copy(files / name, folder)
+        attach(folder / name, {})
         settings = json.loads((folder / "task.json").read_text())
         (folder / "task.json").write_text(json.dumps({**settings, "max_length": 16}))
         found.append(load_exported(folder).model)
@@ -176,8 +179,32 @@ def test_the_end_of_its_name_tells_the_runtime_of_a_file(files):
 
 def test_more_tokens_than_a_file_takes_are_refused(folder, files):
     shutil.copy(files / "model.tflite", folder)
+    attach(folder / "model.tflite", {})
     with pytest.raises(ValueError, match="max_length must be between 3 and the model's 16 positions, got 20"):
         load_exported(folder)
+
+
+def test_a_model_that_changed_is_not_asked(folder, files):
+    shutil.copy(files / "model.tflite", folder)
+    attach(folder / "model.tflite", {})
+    content = bytearray((folder / "model.tflite").read_bytes())
+    content[1000] ^= 1
+    (folder / "model.tflite").write_bytes(bytes(content))
+    with pytest.raises(ValueError, match=r"model\.tflite must hold the model that was exported, but its first "):
+        load_exported(folder)
+
+
+def test_a_file_for_litert_must_hold_its_digest(folder, files):
+    shutil.copy(files / "model.tflite", folder)
+    with pytest.raises(ValueError, match=r"model\.tflite must hold a digest\.json of its model"):
+        load_exported(folder)
+
+
+def test_damage_inside_of_a_file_is_told_by_the_files_name(folder, tmp_path):
+    companions = {name: (folder / name).read_bytes() for name in ("task.json", "vocab.txt", "tokenizer.json")}
+    attach(folder / "model.onnx", {**companions, "task.json": b"{"})
+    with pytest.raises(ValueError, match=rf"{folder}/model\.onnx/task\.json must be JSON"):
+        load_exported(folder / "model.onnx")
 
 
 def test_what_was_measured_says_how_probabilities_are_made(tmp_path):

@@ -1,11 +1,13 @@
 import ast
+import contextlib
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -231,6 +233,52 @@ def test_two_runs_at_once(tmp_path: Path) -> None:
     with locked_root(tmp_path), pytest.raises(InputError, match=message):
         run(tmp_path, chain("hello"))
     assert run(tmp_path, chain("hello")).state == "done"
+
+
+@contextlib.contextmanager
+def mounted(folder: Path, options: str) -> Iterator[Path]:
+    """A file system in memory, where this user may mount one."""
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a file system")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_full_disk_stops_a_run_in_one_line_and_the_next_goes_on(tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", "size=1m") as disk:
+        run(disk / "root", toy.write())
+        ballast = disk / "ballast"
+        with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+            while file.write(bytes(4096)):
+                pass
+        with pytest.raises(InputError, match=r"root must lie on a disk with space left, got .*; make room, then run"):
+            run(disk / "root", chain("hello"))
+        ballast.unlink()
+        assert states(run(disk / "root", chain("hello"))) == {"write": "cached", "initial": "ran", "shout": "ran"}
+
+
+def test_a_disk_that_is_full_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "finish_run", full)
+        with pytest.raises(InputError, match=f"got {tmp_path}: database or disk is full; make room"):
+            run(tmp_path, toy.write())
+    assert states(run(tmp_path, toy.write())) == {"write": "cached"}
+
+
+def test_a_root_that_cannot_be_written_any_more(tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", "size=4m") as disk:
+        run(disk / "root", toy.write())
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        rule = "root must be a folder that can be written to"
+        with pytest.raises(InputError, match=rf"{rule}, got .*: Read-only file system"):
+            run(disk / "root", toy.write())
 
 
 def test_another_schema_in_a_root(tmp_path: Path) -> None:

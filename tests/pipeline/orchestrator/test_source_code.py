@@ -63,7 +63,7 @@ def test_a_file_that_changed_is_read_again(module: Path, monkeypatch: pytest.Mon
     assert len(json.loads((module.parent / "memory").read_bytes())["sources"]) == 1, "what it was is forgotten"
 
 
-@pytest.mark.parametrize("damage", ["absent", "cut", "of another reader"])
+@pytest.mark.parametrize("damage", ["absent", "cut", "of another reader", "of other parts"])
 def test_a_memory_that_is_of_no_use_is_not_used(module: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     memory = module.parent / "memory"
     read(module, "shop.prices")
@@ -72,6 +72,8 @@ def test_a_memory_that_is_of_no_use_is_not_used(module: Path, monkeypatch: pytes
         memory.unlink()
     elif damage == "cut":
         memory.write_bytes(memory.read_bytes()[:-9])
+    elif damage == "of other parts":
+        memory.write_text(json.dumps({**json.loads(memory.read_bytes()), "sources": [[1, 2, [3], 4, [[5]], [6]]]}))
     else:
         memory.write_text(json.dumps({**json.loads(memory.read_bytes()), "reader": "another"}))
     monkeypatch.setattr(source_code, "_SOURCES", {})

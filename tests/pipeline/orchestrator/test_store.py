@@ -212,6 +212,24 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
+@pytest.mark.parametrize("part", ["pages", "text"])
+def test_damage_is_told_of_in_one_line(store: Store, tmp_path: Path, part: str) -> None:
+    for number in range(40):
+        add(store, f"key-{number}", f"fingerprint-{number}")
+    store.close()
+    file = tmp_path / DATABASE
+    content = file.read_bytes()
+    if part == "pages":
+        content = content[:4096] + bytes(4096) + content[8192:]
+    else:
+        content = content.replace(b"artifacts/node", b"artif\xff\xff\xff/node")
+    file.write_bytes(content)
+    with pytest.raises(InputError) as caught, contextlib.closing(Store(tmp_path)) as damaged:
+        damaged.artifacts()
+    assert str(caught.value).startswith(f"root must hold a database that can be used, got {file}: ")
+    assert len(str(caught.value).splitlines()) == 1
+
+
 def test_reading_a_root_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a folder that a run has written to"):
         Store(tmp_path, create=False)
@@ -221,21 +239,3 @@ def test_reading_a_root_that_is_none(tmp_path: Path) -> None:
 def test_reading_while_another_writes(store: Store, tmp_path: Path) -> None:
     run = store.start_run("toy")
     assert Store(tmp_path, create=False).runs()[0].id == run
-
-
-def test_events_tell_what_each_node_read_and_made(store: Store) -> None:
-    first = add(store, "k", "f")
-    run = store.start_run("toy")
-    store.record(Execution(run, "node", "node", "k", "cached", 0.0), {}, {"out": first})
-    store.record(Execution(run, "next", "next", "n", "failed", 1.0, "no"), {"text": first})
-    assert store.events(run) == [("node", "output", "out", first), ("next", "input", "text", first)]
-    assert store.events(run + 1) == []
-
-
-def test_the_maker_of_a_key_is_the_newest_execution_that_ran(store: Store) -> None:
-    assert store.maker("k") is None
-    for fingerprint in ("f", "g"):
-        add(store, "k", fingerprint)
-    run = store.start_run("toy")
-    store.record(Execution(run, "later", "node", "k", "cached", 0.0), {})
-    assert store.maker("k") == Execution(2, "node", "node", "k", "ran", 2.0)

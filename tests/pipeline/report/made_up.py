@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pipeline.orchestrator.store import Execution, NewArtifact, RunState, Store, StoredArtifact
+from pipeline.orchestrator.records import Execution, NewArtifact, RunState, StoredArtifact
+from pipeline.orchestrator.store import Store
 
 SCRIPT = "<script>alert('it')</script>"
 HISTORY = [

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from pipeline.orchestrator.store import RunState
+from pipeline.orchestrator.records import RunState
 from pipeline.report import files
 from pipeline.report.files import reported, write_page
 from tests.pipeline.report.html_pages import check_complete

@@ -1,0 +1,245 @@
+"""Formats of checkpoints, tokenizers and exported files; to make and read them imports TensorFlow."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.damaged.format import FOLDER, Format
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
+
+_WORDS = ("cow", "hen", "went", "by", ".", *(f"##{letter}" for letter in "abcdefgh"))
+_LENGTH = 16
+_REFUSALS = (FileNotFoundError, ValueError)
+
+
+def _task(name: str, **settings: Any) -> "Task":
+    import keras
+
+    from keras_bert.config import EncoderConfig
+    from keras_bert.models.encoder import build_encoder
+    from keras_bert.tasks.registry import TASKS
+    from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+
+    keras.utils.set_random_seed(0)
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, *_WORDS], lowercase=True)
+    config = EncoderConfig(
+        vocabulary_size=tokenizer.vocabulary_size,
+        hidden_size=8,
+        num_layers=1,
+        num_heads=2,
+        intermediate_size=16,
+        max_length=_LENGTH,
+        activation="gelu_tanh",
+    )
+    return TASKS[name].build(build_encoder(config), tokenizer, max_length=_LENGTH, **settings)
+
+
+def _classifier() -> "Task":
+    return _task("classification", labels=["no", "yes"])
+
+
+def _write_hugging_face(folder: Path) -> None:
+    from keras_bert.interop.configs import write_json
+    from keras_bert.interop.hugging_face import to_hugging_face
+    from keras_bert.interop.tokenizer_json import write_tokenizer
+
+    task = _classifier()
+    to_hugging_face(task, folder)
+    write_json(folder / "tokenizer.json", write_tokenizer(task.tokenizer.vocabulary, lowercase=True))
+    write_json(folder / "special_tokens_map.json", {"cls_token": "[CLS]", "pad_token": {"content": "[PAD]"}})
+
+
+def _write_shards(folder: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    from keras_bert.interop.configs import write_json
+
+    _write_hugging_face(folder)
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    places = {name: f"model-0000{1 + number % 2}-of-00002.safetensors" for number, name in enumerate(sorted(tensors))}
+    for shard in set(places.values()):
+        save_file({name: tensors[name] for name in tensors if places[name] == shard}, folder / shard)
+    write_json(folder / "model.safetensors.index.json", {"metadata": {}, "weight_map": places})
+
+
+def _write_sentence_embedding(folder: Path) -> None:
+    from keras_bert.interop.hugging_face import to_hugging_face
+
+    to_hugging_face(_task("embedding", normalize=True), folder)
+
+
+def _write_pieces(kind: str) -> Callable[[Path], object]:
+    def make(folder: Path) -> None:
+        import json
+
+        from keras_bert.tokenizers.subwords import SubwordTokenizer
+        from tests.keras_bert.tokenizers import subwords
+
+        SubwordTokenizer(json.loads(getattr(subwords, kind)())).save(folder)
+
+    return make
+
+
+def _write_word_pieces(folder: Path) -> None:
+    _classifier().tokenizer.save(folder)
+
+
+def _read_hugging_face(folder: Path) -> None:
+    from keras_bert.interop.hugging_face import from_hugging_face
+
+    from_hugging_face(folder).predict(["the cow"])
+
+
+def _read_tokenizer(folder: Path) -> None:
+    from keras_bert.tokenizers.loading import load_tokenizer
+
+    load_tokenizer(folder).tokenize(["the cow went by"])
+
+
+def _write_own(folder: Path) -> None:
+    _classifier().save(folder)
+
+
+def _read_own(folder: Path) -> None:
+    from keras_bert.tasks.registry import load
+
+    load(folder).predict(["the cow"])
+
+
+def _write_adapter(folder: Path) -> None:
+    from keras_bert.options.adaptation import Lora
+
+    base = _classifier()
+    base.save(folder / "base")
+    base.adapt(Lora(rank=2))
+    base.save_adapter(folder)
+
+
+def _read_adapter(folder: Path) -> None:
+    from keras_bert.tasks.registry import load_adapter
+
+    load_adapter(folder, _base(folder.parent))
+
+
+@functools.cache
+def _base(folder: Path) -> "Task":
+    """What adapters stand beside, whole: to load it takes longer than all else."""
+    from keras_bert.tasks.registry import load
+
+    return load(folder / "good" / "base")
+
+
+def _write_tf1(folder: Path) -> None:
+    from keras_bert.interop.tf1 import to_tf1
+
+    to_tf1(_task("embedding"), folder / "m")
+
+
+def _read_tf1(folder: Path) -> None:
+    from keras_bert.interop.tf1 import from_tf1
+
+    from_tf1(folder / "m", lowercase=True)
+
+
+def _write_exported(folder: Path) -> None:
+    import json
+
+    from keras_bert.export.attachments import attach
+    from keras_bert.export.bundle import attach_companions
+    from keras_bert.export.onnx import export_onnx
+    from keras_bert.export.tflite import export_tflite
+
+    task = _classifier()
+    recipe = {"weights": "float32", "lengths": [8, _LENGTH], "libraries": {"keras": "3"}}
+    scores = {"accuracy": {"mean": 0.9, "sd": None, "seeds": [0.9]}}
+    metrics = {
+        "metric": "accuracy",
+        "kept": 0,
+        "rows": {"test": 10},
+        "shipped": "tflite float32",
+        "models": {"tflite float32": {"metrics": scores}, "teacher": {"metrics": scores}},
+    }
+    export_tflite(task.network(), folder / "model_float32.tflite", (8, _LENGTH))
+    export_onnx(task.network(), folder / "model.onnx")
+    task.save_settings(folder)
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    for name in ("model_float32.tflite", "model.onnx"):
+        attach_companions(task, folder / name)
+        described = {"recipe.json": {name: recipe}, "metrics.json": metrics, "origin.json": {"examples": "0123"}}
+        attach(folder / name, {key: json.dumps(value).encode() for key, value in described.items()})
+
+
+def _exported(file: str, damaged: str = "", *, alone: bool = False) -> Format:
+    """An exported file as `predict` reads it, in its folder or alone, and as `describe` does."""
+
+    def read(folder: Path) -> None:
+        from keras_bert.export.bundle import load_exported
+
+        task = load_exported(folder / file) if alone else load_exported(folder, file)
+        task.predict(["the cow went by"])
+
+    return Format(damaged or file, _write_exported, read, _REFUSALS)
+
+
+def _described(file: str) -> Format:
+    def read(folder: Path) -> None:
+        import io
+
+        from rich.console import Console
+
+        from pipeline.views.description import read_description, show_description
+
+        show_description(read_description(folder / file), Console(file=io.StringIO()))
+
+    from components.dsl.errors import InputError
+
+    return Format(file, _write_exported, read, (InputError,))
+
+
+def _hugging_face(file: str, make: Callable[[Path], object] = _write_hugging_face, named: str | None = None) -> Format:
+    return Format(file, make, _read_hugging_face, _REFUSALS, named)
+
+
+def _own(file: str) -> Format:
+    return Format(file, _write_own, _read_own, _REFUSALS)
+
+
+def _tokenizer(file: str, make: Callable[[Path], object]) -> Format:
+    return Format(file, make, _read_tokenizer, _REFUSALS)
+
+
+FORMATS: dict[str, Format] = {
+    "safetensors": _hugging_face("model.safetensors", named=FOLDER),
+    "safetensors shard": _hugging_face("model-00001-of-00002.safetensors", _write_shards, FOLDER),
+    "safetensors index": _hugging_face("model.safetensors.index.json", _write_shards),
+    "config.json": _hugging_face("config.json"),
+    "tokenizer_config.json": _hugging_face("tokenizer_config.json"),
+    "special_tokens_map.json": _hugging_face("special_tokens_map.json"),
+    "tokenizer.json of a checkpoint": _hugging_face("tokenizer.json"),
+    "vocab.txt of a checkpoint": _hugging_face("vocab.txt"),
+    "modules.json": _hugging_face("modules.json", _write_sentence_embedding, FOLDER),
+    "pooling": _hugging_face("1_Pooling/config.json", _write_sentence_embedding),
+    "vocab.txt": _tokenizer("vocab.txt", _write_word_pieces),
+    "tokenizer.json": _tokenizer("tokenizer.json", _write_word_pieces),
+    "tokenizer.json, BPE": _tokenizer("tokenizer.json", _write_pieces("bpe")),
+    "tokenizer.json, unigram": _tokenizer("tokenizer.json", _write_pieces("unigram")),
+    "model.keras": _own("model.keras"),
+    "task.json": _own("task.json"),
+    "adapter.safetensors": Format("adapter.safetensors", _write_adapter, _read_adapter, _REFUSALS),
+    "adapter.json": Format("adapter.json", _write_adapter, _read_adapter, _REFUSALS),
+    "tf1 index": Format("m.index", _write_tf1, _read_tf1, _REFUSALS, named="/m"),
+    "tf1 data": Format("m.data-00000-of-00001", _write_tf1, _read_tf1, _REFUSALS, named="/m"),
+    "bert_config.json": Format("bert_config.json", _write_tf1, _read_tf1, _REFUSALS),
+    "tflite": _exported("model_float32.tflite"),
+    "tflite alone": _exported("model_float32.tflite", alone=True),
+    "tflite described": _described("model_float32.tflite"),
+    "onnx": _exported("model.onnx"),
+    "onnx alone": _exported("model.onnx", alone=True),
+    "onnx described": _described("model.onnx"),
+    "task.json, pushed": _exported("model.onnx", "task.json"),
+    "metrics.json, pushed": _exported("model.onnx", "metrics.json"),
+}
