@@ -87,7 +87,7 @@ def test_a_run_of_pre_training_only_is_told_by_its_validation(tmp_path: Path) ->
                 ],
             },
             [
-                "Of 9 test rows 1 have a wrong answer; 1 are shown, the largest wrong tags first.",
+                "Of 9 test rows 1 have a wrong answer; 1 are shown, the most wrong tags first.",
                 "O, not B-per",
                 "B-loc",
             ],
