@@ -80,7 +80,7 @@ def evaluate(
         teachers: the fine-tuned models, one a seed.
         students: the float models made of them, before quantization; none where the teachers themselves are exported.
         edges: the exported files of each seed; none where nothing is exported.
-        evaluation: a row a model.
+        evaluation: a row a model, and the worst answers of the shipped one.
         blessing: the decision and its reasons.
         previous: the version pushed before, measured on the same rows.
         thresholds: what decides.

@@ -16,7 +16,7 @@ from pipeline.report.record import Record, read_json
 from pipeline.views.statistics import STATISTICS_FILE, format_value
 
 # Rows and documents that are shown, and rows whose words are counted.
-_SHOWN, _COUNTED = 5, 5000
+_SHOWN, _COUNTED = 5, 2000
 _MOST_LABELS = 20
 # Of the kinds of vocabularies that there are.
 _SPECIAL = ("[CLS]", "[SEP]", "<s>", "</s>")

@@ -1,6 +1,7 @@
 """The page: complete, without an address, all of users' text as text; and where it goes."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from pipeline.orchestrator.records import RunState
 from pipeline.report import files
 from pipeline.report.files import reported, write_page
 from tests.pipeline.report.html_pages import check_complete
-from tests.pipeline.report.made_up import SCRIPT, Root, job, node
+from tests.pipeline.report.made_up import SCRIPT, Root, job, measured, node
 
 
 def test_a_page_is_complete_and_what_users_wrote_is_text(tmp_path: Path) -> None:
@@ -72,6 +73,50 @@ def test_a_run_of_pre_training_only_is_told_by_its_validation(tmp_path: Path) ->
     text = check_complete(write_page(tmp_path).read_text()).text
     assert "pretrain, on validation rows" in text
     assert "4.5" in text
+
+
+@pytest.mark.parametrize(
+    ("mistakes", "told"),
+    [
+        (
+            {
+                "measure": "wrong tags",
+                "wrong": 1,
+                "rows": [
+                    {"words": [["Ann", "B-per", "O"], ["ran", "O", "O"], ["far", "B-loc", "B-loc"]], "value": 1.0}
+                ],
+            },
+            [
+                "Of 9 test rows 1 have a wrong answer; 1 are shown, the most wrong tags first.",
+                "O, not B-per",
+                "B-loc",
+            ],
+        ),
+        (
+            {
+                "measure": "F1",
+                "wrong": 2,
+                "rows": [{"texts": ["who ?", "nobody"], "truth": "", "answer": "<b>me</b>", "value": 0.0, "words": []}],
+            },
+            ["1 are shown, the least F1 first.", "who ?", "nobody", "<b>me</b>", "(none)", "0.0000"],
+        ),
+        (
+            {
+                "measure": "difference",
+                "wrong": None,
+                "rows": [{"texts": ["a"], "truth": "0.5", "answer": "0.25", "value": 0.25, "words": []}],
+            },
+            ["Of 9 test rows 1 are shown, the largest difference first.", "0.2500"],
+        ),
+    ],
+)
+def test_the_worst_answers_of_every_task(tmp_path: Path, mistakes: dict[str, Any], told: list[str]) -> None:
+    answers = {"mistakes": {**mistakes, "asked": 9}, "reliability": None}
+    found = {"evaluation": {"metrics.json": measured(), "answers.json": answers}}
+    Root(tmp_path).run(node("evaluate", makes={"evaluation": "Evaluation"}, files=found))
+    text = check_complete(write_page(tmp_path).read_text()).text
+    for each in told:
+        assert each in text
 
 
 def test_pictures_are_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
