@@ -14,7 +14,8 @@ class Origin(NamedTuple):
         step: its name.
         run: that made it.
         reads: the steps that made what it read.
-        data: the user's data that it read: parameter, kind and digest.
+        data: the user's data that it read: parameter, file and digest; of older releases the kind of data in the
+            place of the file.
         made: its outputs: name, type, digest and path below the root.
     """
 
@@ -41,7 +42,8 @@ def read_origins(record: Record) -> list[Origin]:
 def _describe(record: Record, step: Step, reads: list[str]) -> Origin:
     assert step.made is not None
     outputs = [(name, own.type, own.fingerprint, own.path or "") for name, own in step.outputs.items()]
-    data = {found: None for *_, path in outputs if path for found in _data(record, path)}
+    files = [(name, file, digest) for name, read in step.files.items() for file, digest in read.items()]
+    data = files or {found: None for *_, path in outputs if path for found in _data(record, path)}
     return Origin(step.name, step.made.run, reads, list(data), outputs)
 
 

@@ -24,12 +24,14 @@ class Step(NamedTuple):
         made: the execution that made its outputs, of this run or an earlier one; None where there are none.
         inputs: what it read, by name.
         outputs: what it made or found, by name.
+        files: what it read of the user's: parameter -> file -> digest; empty where that was not recorded.
     """
 
     done: Execution
     made: Execution | None
     inputs: dict[str, StoredArtifact]
     outputs: dict[str, StoredArtifact]
+    files: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
     @property
     def name(self) -> str:
@@ -122,9 +124,15 @@ def _read_steps(store: Store, run: int) -> tuple[Step, ...]:
             store.ran_under(past.execution.key) if past.execution.state in ("ran", "cached") else None,
             store.artifacts_of(past.id, "input"),
             store.artifacts_of(past.id, "output"),
+            _files(store, past.execution.key),
         )
         for past in store.past_executions(run)
     )
+
+
+def _files(store: Store, key: str) -> Mapping[str, Mapping[str, str]]:
+    made_of = store.ingredients(key)
+    return {} if made_of is None else made_of.files
 
 
 def reads_of(steps: Sequence[Step]) -> dict[str, list[str]]:

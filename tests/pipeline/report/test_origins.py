@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pipeline.report.origins import read_origins
 from pipeline.report.record import read_record
+from tests.pipeline.provenance.made_up import Jobs
 from tests.pipeline.report.made_up import Root, job, node
 
 MAKES = {"out": "Text"}
@@ -35,3 +36,11 @@ def test_what_is_not_behind_the_last_artifact_is_left_out(tmp_path: Path) -> Non
 def test_a_run_that_made_nothing_comes_from_nothing(tmp_path: Path) -> None:
     Root(tmp_path).run(node("a", state="failed", message="no"), state="failed")
     assert read_origins(read_record(tmp_path)) == []
+
+
+def test_files_are_named_where_they_were_recorded(tmp_path: Path) -> None:
+    Jobs(tmp_path).run("a")
+    origins = read_origins(read_record(tmp_path))
+    assert [(origin.step, origin.data) for origin in origins if origin.data] == [
+        ("rows", [("source", "/data/rows.csv", "f" * 64)])
+    ]
