@@ -44,7 +44,10 @@ def besiege(job: Job, root: Path, log: Path, *, kills: int, seed: int, megabytes
         siege = Siege(job, disk, log, seed)
         if not disk.can_fill:
             print("no disk was filled: this user may mount none")
-        siege.until(kills, tell)
+        try:
+            siege.until(kills, tell)
+        except KeyboardInterrupt:
+            print("stopped early")
     return siege
 
 
