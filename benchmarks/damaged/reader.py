@@ -18,7 +18,7 @@ from pipeline.orchestrator.executor import PRELOAD
 Kind = Literal["read", "refused", "fault"]
 
 METHOD = "forkserver"
-SECONDS = 20.0
+SECONDS = 60.0
 # What a process may take beyond what it has when it begins.
 MEGABYTES = 2048
 # Libraries keep a little of each file that they read.

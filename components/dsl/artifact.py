@@ -101,7 +101,7 @@ class Artifact:
         """
         try:
             manifest = self.manifest()
-            if self._names() != sorted(manifest["files"]):
+            if not manifest["fingerprint"] or self._names() != sorted(manifest["files"]):
                 return False
             sealed = self.file(MANIFEST).stat().st_mtime_ns
             states = {name: self.file(name).stat() for name in manifest["files"]}

@@ -77,10 +77,13 @@ def load_adapter(folder: str | os.PathLike[str], base: Task) -> Task:
     """
     folder = Path(folder)
     adaptation, settings = files.read_settings(folder)
-    name = settings.pop("task", None)
-    if name not in TASKS:
-        raise ValueError(f"{folder}: task must be one of {sorted(TASKS)}, got {name!r}")
-    task = TASKS[name].build(base.encoder, base.tokenizer, **settings)
+    name, file = settings.pop("task", None), folder / files.SETTINGS_FILE
+    if not isinstance(name, str) or name not in TASKS:
+        raise ValueError(f"{file}: task must be one of {sorted(TASKS)}, got {name!r}")
+    try:
+        task = TASKS[name].build(base.encoder, base.tokenizer, **settings)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{file} must hold the settings of {name}, got {settings}: {error}") from None
     task.adapter = Adapter(task.model, adaptation)
     files.read_weights(task.adapter, folder)
     return task

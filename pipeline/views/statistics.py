@@ -28,9 +28,17 @@ def read_statistics(folder: Path) -> dict[str, Any]:
         content = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{file} cannot be read: {error}") from None
-    if not isinstance(content, dict) or not all(isinstance(block, dict | list) for block in content.values()):
+    if not isinstance(content, dict) or not all(map(_is_block, content.values())):
         raise InputError(f"{file} must hold an object of tables and histograms")
     return content
+
+
+def _is_block(block: Any) -> bool:
+    """Whether it is a table, or a histogram with a number for each label."""
+    if isinstance(block, dict):
+        return True
+    bars = block if isinstance(block, list) else [None]
+    return all(isinstance(bar, list) and len(bar) == 2 and isinstance(bar[1], int | float) for bar in bars)
 
 
 def show_statistics(statistics: Mapping[str, Any], console: Console) -> None:

@@ -80,6 +80,14 @@ def test_a_broken_manifest_is_not_intact(tmp_path: Path, text: str) -> None:
     assert not corpus.is_intact()
 
 
+def test_a_manifest_without_a_fingerprint_is_not_intact(tmp_path: Path) -> None:
+    corpus = sealed(tmp_path / "c")
+    content = corpus.manifest()
+    del content["fingerprint"]
+    corpus.file(MANIFEST).write_text(json.dumps(content))
+    assert not corpus.is_intact()
+
+
 def test_missing_or_shorter_files_are_not_intact(tmp_path: Path) -> None:
     corpus = sealed(tmp_path / "c")
     corpus.file("a.txt").write_text("t")

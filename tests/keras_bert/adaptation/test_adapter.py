@@ -208,6 +208,21 @@ def test_an_adapter_of_another_encoder(saved):
         load_adapter(folder, make_task(seed=7))
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"task": "poetry"}, r"adapter\.json: task must be one of .*, got 'poetry'"),
+        ({"colour": 1}, r"adapter\.json must hold the settings of .*, got .*'colour': 1"),
+    ],
+)
+def test_damaged_settings(saved, change, message):
+    task, folder = saved
+    content = json.loads((folder / "adapter.json").read_text())
+    (folder / "adapter.json").write_text(json.dumps({**content, "task": {**content["task"], **change}}))
+    with pytest.raises(ValueError, match=message):
+        load_adapter(folder, task)
+
+
 def test_damaged_files(saved):
     task, folder = saved
     whole = (folder / WEIGHTS_FILE).read_bytes()

@@ -52,7 +52,12 @@ def test_inspect_prints_the_statistics_of_a_folder(tmp_path: Path, capsys: pytes
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "must be the folder of an artifact"), ("{", "cannot be read"), ("[1]", "must hold an object of tables")],
+    [
+        (None, "must be the folder of an artifact"),
+        ("{", "cannot be read"),
+        ("[1]", "must hold an object of tables"),
+        ('{"a": [["x", null]]}', "tables and histograms"),
+    ],
 )
 def test_inspect_refuses_what_has_no_statistics(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, message: str
