@@ -7,14 +7,13 @@ from pathlib import Path
 
 from keras_bert.export.attachments import DIGEST_FILE, attach, attached, check_whole
 from keras_bert.export.runtimes import open_file
-from keras_bert.folders import METRICS_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE, TOKENIZER_FILES
+from keras_bert.folders import ANSWERING_FILES, METRICS_FILE, TASK_FILE, TFLITE_FILE, TOKENIZER_FILES
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import read_calibration
 from keras_bert.tasks.registry import read_settings, restore
 from keras_bert.tokenizers.loading import load_tokenizer
 
 # What answers best for its size comes first.
-_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE)
 _COMPANIONS = (TASK_FILE, *TOKENIZER_FILES)
 
 
@@ -43,7 +42,7 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
                 return _load(Path(folder), place, num_threads)
             except ValueError as error:
                 raise ValueError(str(error).replace(folder, str(place))) from error
-    file = file or next((name for name in _FILES if (place / name).is_file()), TFLITE_FILE)
+    file = file or next((name for name in ANSWERING_FILES if (place / name).is_file()), TFLITE_FILE)
     if not (place / file).is_file():
         raise FileNotFoundError(f"{place} is no pushed model: it has no {file}")
     _check_companions(place, [name for name in _COMPANIONS if (place / name).is_file()])

@@ -3,18 +3,19 @@
 import contextlib
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from components.dsl.artifact import Artifact
 from components.dsl.component import Node
-from components.dsl.errors import InputError, Refusal
+from components.dsl.errors import Refusal
 from pipeline.machine import Machine, Need
 from pipeline.orchestrator.executor import TICK_SECONDS, Outcome, wait_for_any
-from pipeline.orchestrator.graph import sources_of
+from pipeline.orchestrator.graph import Pipeline, sources_of
 from pipeline.orchestrator.launcher import Checked, Launched, Launcher, PassingError, Plan, StepError
 from pipeline.orchestrator.observer import Observer, StepState
 from pipeline.orchestrator.records import StoredArtifact
+from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.store import Store
 
 # Before a step is tried again, doubled with every try.
@@ -55,32 +56,31 @@ class Course:
     After a step that broke or was refused none begins; those that run beside it come to their end.
 
     Args:
-        nodes: in the order in which they begin; each stands after those that it needs.
+        pipeline: holds them.
+        request: which of them run, in the order of the pipeline, and which again.
         checked: what is known of each, by name.
         launcher: begins and publishes them.
         store: tells what steps took the last time.
         observer: is told how it goes.
         machine: what the run may take.
-        again: the names of those that run even if they are done.
-        done: the names of those that must be done.
     """
 
     def __init__(
         self,
-        nodes: Sequence[Node],
+        pipeline: Pipeline,
+        request: Request,
         checked: Mapping[str, Checked],
         launcher: Launcher,
         store: Store,
         observer: Observer,
         *,
         machine: Machine,
-        again: Set[str] = frozenset(),
-        done: Set[str] = frozenset(),
     ) -> None:
-        self._nodes, self._checked = nodes, checked
+        self._pipeline, self._request, self._checked = pipeline, request, checked
         self._launcher, self._store, self._observer, self._machine = launcher, store, observer, machine
-        self._again, self._done = again, done
-        self._waiting = list(nodes)
+        self._again = request.again(pipeline)
+        self._nodes = request.nodes(pipeline)
+        self._waiting = [*self._nodes]
         self._running: list[_Running] = []
         self._plans: dict[str, Plan] = {}
         self._made: dict[str, dict[str, StoredArtifact]] = {}
@@ -141,10 +141,8 @@ class Course:
 
     def _plan(self, node: Node) -> Plan:
         plan = self._launcher.plan(node, self._checked[node.name], self._made)
-        if plan.hit is None and node.name in self._done:
-            raise InputError(
-                f"--from needs the steps before it done, but {node.name} is not: without --from, it runs first"
-            )
+        if plan.hit is None:
+            self._request.check_done(self._pipeline, node.name)
         if node.name in self._again:
             return plan._replace(hit=None)
         if plan.note:

@@ -53,9 +53,12 @@ def preview(
         for node in nodes:
             missing = [name for name in dict.fromkeys(each.node.name for each in sources_of(node)) if name not in made]
             if missing:
+                # What they read may be other: nobody knows whether it is done.
                 found.append(Preview(node.name, "follows", f"after {', '.join(missing)}"))
                 continue
             plan = launcher.plan(node, checked[node.name], made)
+            if plan.hit is None:
+                request.check_done(pipeline, node.name)
             if plan.hit is None or node.name in again:
                 found.append(_explain(node, plan, store, pipeline.name))
             else:

@@ -49,6 +49,11 @@ class Request:
         nodes = self.nodes(pipeline)
         return {node.name for node in nodes} - _followers(nodes, self.since) - set(self.force)
 
+    def check_done(self, pipeline: Pipeline, name: str) -> None:
+        """Raises InputError if a step that is not done must be."""
+        if name in self.done(pipeline):
+            raise InputError(f"--from needs the steps before it done, but {name} is not: without --from, it runs first")
+
     def _known(self, flag: str, names: list[str], nodes: tuple[Node, ...]) -> None:
         known = [node.name for node in nodes]
         for name in names:

@@ -110,8 +110,7 @@ def run_pipeline(
         remember(code)
         run = store.start_run(pipeline.name, settings)
         launcher = Launcher(place.path, store, run, pipeline.name, preload=preload, first_party=first_party)
-        again, done = request.again(pipeline), request.done(pipeline)
-        course = Course(nodes, checked, launcher, store, observer, machine=machine, again=again, done=done)
+        course = Course(pipeline, request, checked, launcher, store, observer, machine=machine)
         with _recorded_end(store, run, observer, place):
             steps = course.run()
         state = _state_of(steps)

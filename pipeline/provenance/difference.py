@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.artifacts.evaluation import Evaluation
+from components.artifacts.evaluation import METRICS_FILE, Evaluation
 from components.dsl.errors import InputError, nearest
 from pipeline.orchestrator.changes import flatten
 from pipeline.orchestrator.history import History
@@ -69,12 +69,13 @@ def _scores(history: History, root: Path, run: int) -> dict[str, dict[str, float
     for past in history.past_executions(run):
         for artifact in history.artifacts_of(past.id, "output").values():
             if artifact.type == Evaluation.__name__ and artifact.path is not None:
-                measured = json.loads(Evaluation(root / artifact.path).file("metrics.json").read_text())
+                measured = json.loads(Evaluation(root / artifact.path).file(METRICS_FILE).read_text())
                 for name, model in measured["models"].items():
-                    found[name] = _figures(model)
+                    found[name] = figures_of(model)
     return found
 
 
-def _figures(model: Mapping[str, Any]) -> dict[str, float]:
+def figures_of(model: Mapping[str, Any]) -> dict[str, float]:
+    """The means of a model's metrics, its bytes and its time, of an entry of `metrics.json`."""
     means = {name: metric["mean"] for name, metric in model["metrics"].items()}
     return means | {name: model[name] for name in ("megabytes", "milliseconds") if name in model}

@@ -18,14 +18,17 @@ class Drawn:
     """The pictures of the page that was written last, by what they show.
 
     Args:
-        file: where they are kept; what cannot be read or written there is drawn again.
+        file: where they are kept; what cannot be read or written there is drawn again. None keeps none.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path | None = None) -> None:
         self._file, self._used = file, dict[str, list[str]]()
         self._code = hashlib.sha256(b"\0".join(path.read_bytes() for path in _CODE)).hexdigest()
+        if file is None:
+            self._known: dict[str, list[str]] = {}
+            return
         try:
-            self._known: dict[str, list[str]] = json.loads(file.read_text(encoding="utf-8"))
+            self._known = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             self._known = {}
 
@@ -41,7 +44,7 @@ class Drawn:
 
     def keep(self) -> None:
         """Writes those that were asked for, if there is a folder for them."""
-        if self._used == self._known:
+        if self._file is None or self._used == self._known:
             return
         temporary = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         with contextlib.suppress(OSError):

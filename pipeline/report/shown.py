@@ -58,7 +58,7 @@ def show(artifact: Artifact, height: int = 480) -> Shown:
     """
     record = _record_of(artifact)
     # Pictures are not kept: a notebook shows an artifact once.
-    return Shown(make_artifact_page(record, read_facts(artifact), Drawn(artifact.path / ".not-kept")), height)
+    return Shown(make_artifact_page(record, read_facts(artifact), Drawn()), height)
 
 
 def read_facts(artifact: Artifact) -> Facts:

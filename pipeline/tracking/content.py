@@ -9,6 +9,7 @@ from components.artifacts.evaluation import METRICS_FILE, Evaluation
 from components.artifacts.pushed import Pushed
 from pipeline.orchestrator.changes import flatten
 from pipeline.orchestrator.history import History
+from pipeline.provenance.difference import figures_of
 from pipeline.report.record import Record
 from pipeline.report.trainings import read_trainings
 
@@ -63,8 +64,6 @@ def _scores(record: Record) -> Iterator[Point]:
     for _, folder in record.outputs(Evaluation.__name__):
         measured: dict[str, Any] = json.loads((folder / METRICS_FILE).read_text(encoding="utf-8"))
         for model, row in measured["models"].items():
-            for metric, found in row["metrics"].items():
-                yield Point(f"{model}/{metric}", found["mean"], 0)
-                if found.get("sd") is not None:
-                    yield Point(f"{model}/{metric} sd", found["sd"], 0)
-            yield from (Point(f"{model}/{key}", row[key], 0) for key in ("megabytes", "milliseconds") if key in row)
+            yield from (Point(f"{model}/{name}", value, 0) for name, value in figures_of(row).items())
+            spreads = {name: found["sd"] for name, found in row["metrics"].items() if found.get("sd") is not None}
+            yield from (Point(f"{model}/{name} sd", value, 0) for name, value in spreads.items())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from components.dsl.errors import InputError
-from keras_bert.folders import ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.folders import ANSWERING_FILES
 from pipeline.orchestrator.records import Run
 from pipeline.orchestrator.store import Store
 from pipeline.report.files import write_page
@@ -24,7 +24,6 @@ _TAG = "keras_bert_edge.run"
 # The most of a request (MLflow's REST API, runs/log-batch) and of a value.
 _MOST_PARAMETERS, _MOST_METRICS, _LONGEST = 100, 1000, 6000
 _STATES = {"done": "FINISHED", "refused": "FAILED", "failed": "FAILED", "interrupted": "KILLED"}
-_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE)
 _SCRIPT = Path(__file__).with_name("pyfunc_model.py")
 
 
@@ -100,7 +99,7 @@ def _write(mlflow: Any, client: Any, uri: str, experiment: str, name: str, run: 
 
 def _log_model(mlflow: Any, uri: str, run: str, folder: Path) -> None:
     """The shipped file, as a model that takes a table of texts."""
-    file = next(folder / name for name in _FILES if (folder / name).is_file())
+    file = next(folder / name for name in ANSWERING_FILES if (folder / name).is_file())
     version = importlib.metadata.version(_DISTRIBUTION)
     before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(uri)

@@ -58,6 +58,12 @@ def test_it_says_what_a_run_then_does(tmp_path: Path) -> None:
     assert short(told(tmp_path, request=Request(to="initial"))) == [("write", "done"), ("initial", "done")]
 
 
+def test_what_a_run_would_refuse_is_refused(tmp_path: Path) -> None:
+    run(tmp_path)
+    with pytest.raises(InputError, match="--from needs the steps before it done, but write is not"):
+        told(tmp_path, value="other", request=Request(since="initial"))
+
+
 def test_other_reasons(tmp_path: Path) -> None:
     def of(how: str) -> list[str]:
         return [each.why for each in preview(Pipeline("toy", toy.misbehaving(how)), tmp_path, Request())]
