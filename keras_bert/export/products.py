@@ -1,52 +1,171 @@
-"""Negatives and squares of a `.tflite` file as products, for which there are integers, as there are for neither."""
+"""Negatives and squares of a `.tflite` file as products, of which integers lose less, or for which there are any."""
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from keras_bert.export.sharing import write_model
 
-_MINUS_ONE = np.array([-1.0], np.float32)
+_Kind = schema.BuiltinOperator
+_Options = schema.BuiltinOptions
+_SQUARES = (_Kind.SQUARE, _Kind.SQUARED_DIFFERENCE)
+_REDUCTIONS = (_Kind.MEAN, _Kind.SUM)
+# The oldest version that multiplies matrices of integers.
+_VERSIONS = {_Kind.BATCH_MATMUL: 2}
 
 
 def make_products(content: bytes) -> bytes:
-    """The same model with `MUL` in the places of `NEG` and `SQUARE`.
+    """The same model without `NEG` and `SQUARE`, and with no tensor of squares that are summed afterwards.
+
+    A negative is a product with -1, and a square one with itself. Sums and means of squares along the last axis, as in
+    each LayerNorm, become products of each row with itself: in the variance of a row with one value of 195 among
+    values of 1, a grid for the squares has steps of 150 and sees no other value; a product has sums of 32 bits.
 
     Args:
-        content: of a float `.tflite` file, all of whose data stands inside the model.
+        content: of a float `.tflite` file with fixed shapes, all of whose data stands inside the model.
     """
     model = schema.ModelT.InitFromPackedBuf(content)
-    codes = [max(code.builtinCode, code.deprecatedBuiltinCode) for code in model.operatorCodes]
-    if not {schema.BuiltinOperator.NEG, schema.BuiltinOperator.SQUARE} & set(codes):
+    kinds = {max(code.builtinCode, code.deprecatedBuiltinCode) for code in model.operatorCodes}
+    if not kinds & {_Kind.NEG, *_SQUARES}:
         return content
-    product = schema.OperatorCodeT()
-    product.builtinCode = product.deprecatedBuiltinCode = schema.BuiltinOperator.MUL
-    model.operatorCodes.append(product)
-    buffer = schema.BufferT()
-    buffer.data = np.frombuffer(_MINUS_ONE.tobytes(), np.uint8)
-    model.buffers.append(buffer)
-    for number, graph in enumerate(model.subgraphs):
-        negatives = [each for each in graph.operators if codes[each.opcodeIndex] == schema.BuiltinOperator.NEG]
-        squares = [each for each in graph.operators if codes[each.opcodeIndex] == schema.BuiltinOperator.SQUARE]
-        if negatives:
-            graph.tensors.append(_constant(f"minus_one_{number}", len(model.buffers) - 1))
-        for operation in negatives:
-            _multiply(operation, len(codes), len(graph.tensors) - 1)
-        for operation in squares:
-            _multiply(operation, len(codes), operation.inputs[0])
+    for graph in model.subgraphs:
+        _Writer(model, graph).replace()
     return write_model(model)
 
 
-def _constant(name: str, buffer: int) -> Any:
-    tensor = schema.TensorT()
-    tensor.name, tensor.buffer, tensor.type = name, buffer, schema.TensorType.FLOAT32
-    tensor.shape = np.array(_MINUS_ONE.shape, np.int32)
-    return tensor
+class _Sum(NamedTuple):
+    """A sum or mean of squares along the last axis.
+
+    Attributes:
+        square: the operation that makes the squares.
+        reduction: the one that sums them.
+    """
+
+    square: Any
+    reduction: Any
 
 
-def _multiply(operation: Any, code: int, factor: int) -> None:
-    operation.opcodeIndex = code
-    operation.inputs = np.array([operation.inputs[0], factor], np.int32)
-    operation.builtinOptionsType = schema.BuiltinOptions.MulOptions
-    operation.builtinOptions = schema.MulOptionsT()
+class _Writer:
+    """Puts other operations into a graph."""
+
+    def __init__(self, model: Any, graph: Any) -> None:
+        self._model = model
+        self._graph = graph
+
+    def replace(self) -> None:
+        """Leaves the graph with products alone."""
+        operations = self._graph.operators
+        sums = {id(found.reduction): found for found in self._sums()}
+        squares = {id(found.square) for found in sums.values()}
+        made: list[Any] = []
+        for operation in operations:
+            if id(operation) in sums:
+                made += self._summed(sums[id(operation)])
+            elif id(operation) not in squares:
+                made += self._multiplied(operation)
+        self._graph.operators = made
+
+    def _sums(self) -> Iterator[_Sum]:
+        makers = {each.outputs[0]: each for each in self._graph.operators}
+        readers: dict[int, int] = {}
+        for each in self._graph.operators:
+            for number in each.inputs:
+                readers[number] = readers.get(number, 0) + 1
+        for reduction in self._graph.operators:
+            square = makers.get(reduction.inputs[0]) if self._kind(reduction) in _REDUCTIONS else None
+            if square is None or self._kind(square) not in _SQUARES or readers[square.outputs[0]] > 1:
+                continue
+            last = len(self._shape(square.outputs[0])) - 1
+            if self._whole_numbers(reduction.inputs[1]) in ((last,), (-1,)):
+                yield _Sum(square, reduction)
+
+    def _summed(self, found: _Sum) -> Iterator[Any]:
+        """A product of each row with itself, in the places of its squares and their sum or mean."""
+        rows, total = found.square.inputs[0], found.reduction.outputs[0]
+        shape, name = self._shape(found.square.outputs[0]), self._graph.tensors[found.square.outputs[0]].name
+        if self._kind(found.square) == _Kind.SQUARED_DIFFERENCE:
+            # The tensor of the squares is none any more.
+            rows = found.square.outputs[0]
+            yield self._operation(_Kind.SUB, found.square.inputs, rows, _Options.SubOptions, schema.SubOptionsT())
+        count, width = int(np.prod(shape[:-1])), shape[-1]
+        flat, product = self._tensor(name, "rows", (count, 1, width)), self._tensor(name, "product", (count, 1, 1))
+        yield self._reshaped(rows, flat, name)
+        by_rows = schema.BatchMatMulOptionsT()
+        by_rows.adjY = True
+        yield self._operation(_Kind.BATCH_MATMUL, (flat, flat), product, _Options.BatchMatMulOptions, by_rows)
+        if self._kind(found.reduction) == _Kind.SUM:
+            yield self._reshaped(product, total, name)
+            return
+        summed = self._tensor(name, "sum", self._shape(total))
+        yield self._reshaped(product, summed, name)
+        yield self._product(summed, self._constant(name, "share", np.array([1 / width], np.float32)), total)
+
+    def _multiplied(self, operation: Any) -> Iterator[Any]:
+        """An operation, as a product where it is a negative or a square."""
+        (factor, *_), (result, *_) = operation.inputs, operation.outputs
+        if self._kind(operation) == _Kind.NEG:
+            minus_one = self._constant(self._graph.tensors[result].name, "minus_one", np.array([-1.0], np.float32))
+            yield self._product(factor, minus_one, result)
+        elif self._kind(operation) == _Kind.SQUARE:
+            yield self._product(factor, factor, result)
+        else:
+            yield operation
+
+    def _product(self, one: int, other: int, result: int) -> Any:
+        return self._operation(_Kind.MUL, (one, other), result, _Options.MulOptions, schema.MulOptionsT())
+
+    def _reshaped(self, given: int, result: int, name: bytes) -> Any:
+        options = schema.ReshapeOptionsT()
+        options.newShape = np.array(self._shape(result), np.int32)
+        shape = self._constant(name, "shape", options.newShape)
+        return self._operation(_Kind.RESHAPE, (given, shape), result, _Options.ReshapeOptions, options)
+
+    def _operation(self, kind: int, inputs: Sequence[int], output: int, options_type: int, options: Any) -> Any:
+        made = schema.OperatorT()
+        made.opcodeIndex = self._code(kind)
+        made.inputs, made.outputs = np.array(inputs, np.int32), np.array([output], np.int32)
+        made.builtinOptionsType, made.builtinOptions = options_type, options
+        return made
+
+    def _code(self, kind: int) -> int:
+        """The number of a kind in the file's table, which has none twice."""
+        for number, code in enumerate(self._model.operatorCodes):
+            if max(code.builtinCode, code.deprecatedBuiltinCode) == kind:
+                return number
+        code = schema.OperatorCodeT()
+        code.builtinCode = code.deprecatedBuiltinCode = kind
+        code.version = _VERSIONS.get(kind, 1)
+        self._model.operatorCodes.append(code)
+        return len(self._model.operatorCodes) - 1
+
+    def _constant(self, name: bytes, part: str, values: Any) -> int:
+        buffer = schema.BufferT()
+        buffer.data = np.frombuffer(values.tobytes(), np.uint8)
+        self._model.buffers.append(buffer)
+        kind = schema.TensorType.FLOAT32 if values.dtype == np.float32 else schema.TensorType.INT32
+        return self._tensor(name, part, values.shape, kind, len(self._model.buffers) - 1)
+
+    def _tensor(
+        self, name: bytes, part: str, shape: Sequence[int], kind: int = schema.TensorType.FLOAT32, buffer: int = 0
+    ) -> int:
+        """A tensor whose name says in which layer it is, and differs from all others in the graph."""
+        made = schema.TensorT()
+        made.name = name + f"/{part}_{len(self._graph.tensors)}".encode()
+        made.shape, made.type, made.buffer = np.array(shape, np.int32), kind, buffer
+        self._graph.tensors.append(made)
+        return len(self._graph.tensors) - 1
+
+    def _kind(self, operation: Any) -> int:
+        code = self._model.operatorCodes[operation.opcodeIndex]
+        return int(max(code.builtinCode, code.deprecatedBuiltinCode))
+
+    def _shape(self, tensor: int) -> tuple[int, ...]:
+        shape = self._graph.tensors[tensor].shape
+        return () if shape is None else tuple(map(int, shape))
+
+    def _whole_numbers(self, tensor: int) -> tuple[int, ...]:
+        """The values of a constant of int32; none of what is no constant."""
+        data = self._model.buffers[self._graph.tensors[tensor].buffer].data
+        return () if data is None else tuple(np.asarray(data, np.uint8).view(np.int32).tolist())

@@ -80,7 +80,9 @@ def _with_integers(
 ) -> bytes:
     """The content of a file with all that the recipe makes integers."""
     from ai_edge_quantizer import qtyping, recipe_manager
+    from ai_edge_quantizer.calibrator import Calibrator
     from ai_edge_quantizer.quantizer import Quantizer
+    from ai_edge_quantizer.utils.qsv_utils import min_max_update
 
     manager, everything = recipe_manager.RecipeManager(), qtyping.TFLOperationName.ALL_SUPPORTED
     block = f"BLOCKWISE_{recipe.block}" if recipe.block else "CHANNELWISE"
@@ -101,7 +103,13 @@ def _with_integers(
     with silent[0], silent[1], warnings.catch_warnings():
         warnings.simplefilter("ignore")
         quantizer = Quantizer(str(base), manager.get_quantization_recipe())
-        ranges = quantizer.calibrate(samples, num_threads=1) if quantizer.need_calibration else None
+        ranges = None
+        if quantizer.need_calibration:
+            # A range is that of all rows. The quantizer's own way averages those of single rows, which cuts off what
+            # few of them reach.
+            calibrator = Calibrator(base.read_bytes(), num_threads=1, qsv_update_func=min_max_update)
+            calibrator.calibrate(samples, manager)
+            ranges = calibrator.get_model_qsvs()
         return bytes(quantizer.quantize(ranges).quantized_model)
 
 

@@ -95,7 +95,7 @@ def test_integers_of_every_recipe(recipe: str, tmp_path: Path) -> None:
     # A value between two steps of a grid goes to the other one here and there, and where all is integer LiteRT looks
     # functions up in tables.
     spread = np.ptp(wanted)
-    np.testing.assert_allclose(found, wanted, atol=(0.2 if recipe == "static_wi8_ai8" else 0.01) * spread)
+    np.testing.assert_allclose(found, wanted, atol=(0.05 if recipe == "static_wi8_ai8" else 0.01) * spread)
     assert recipe == "static_wi8_ai8" or np.isclose(found, wanted, atol=1e-4).mean() > 0.9
 
 
