@@ -18,11 +18,11 @@ from keras_bert.export.layer_names import layer_pattern
 from keras_bert.export.products import make_products
 from keras_bert.export.runtimes import SIGNATURE, Array
 from keras_bert.export.sharing import share_vectors
+from keras_bert.export.text_inputs import TextInputs
 from keras_bert.export.tflite import export_tflite
 from keras_bert.folders import LOGITS
 from keras_bert.models.encoder import input_names
 from keras_bert.options.quantization import RECIPES, Recipe
-from keras_bert.tokenizers.tokenizer import Tokenizer
 
 
 def export_quantized(
@@ -33,7 +33,7 @@ def export_quantized(
     rows: Mapping[str, Array] | None = None,
     *,
     output: str = LOGITS,
-    tokenizer: Tokenizer | None = None,
+    text: TextInputs | None = None,
 ) -> None:
     """Writes a model whose weights lie on the grids of a recipe.
 
@@ -47,28 +47,28 @@ def export_quantized(
         rounding: the recipe, and the ranges; None writes a float file.
         rows: inputs of the model (rows, width) that show how far activations reach, where all of them are integers.
         output: the name of the output.
-        tokenizer: see `export_tflite`.
+        text: see `export_tflite`.
 
     Raises:
         ValueError: there are no rows where the recipe needs some, or ids are made in the file; see `export_tflite`.
     """
     if rounding is None:
-        export_tflite(model, path, lengths, output=output, tokenizer=tokenizer)
+        export_tflite(model, path, lengths, output=output, text=text)
         return
     recipe = RECIPES[rounding.recipe]
     if not recipe.integers:
-        export_tflite(model, path, lengths, half=True, output=output, tokenizer=tokenizer)
+        export_tflite(model, path, lengths, half=True, output=output, text=text)
     elif recipe.activations == "products":
-        export_tflite(model, path, lengths, rounding.ranges, output=output, tokenizer=tokenizer)
+        export_tflite(model, path, lengths, rounding.ranges, output=output, text=text)
     else:
-        if recipe.activations == "all" and tokenizer is not None:
+        if recipe.activations == "all" and text is not None:
             raise ValueError(f"{rounding.recipe} must be found by rows of ids, and cannot stand behind a tokenizer")
         if recipe.activations == "all" and not (rows and len(rows["padding_mask"])):
             raise ValueError(f"{rounding.recipe} needs rows that show how far activations reach, got none")
         tables = {tap: span for tap, span in rounding.ranges.items() if tap.endswith("token_embedding/output_tap")}
         with tempfile.TemporaryDirectory() as folder:
             base = Path(folder) / "base.tflite"
-            export_tflite(model, base, lengths, tables, output=output, tokenizer=tokenizer)
+            export_tflite(model, base, lengths, tables, output=output, text=text)
             if recipe.activations == "all":
                 base.write_bytes(make_products(base.read_bytes()))
             samples = {} if rows is None else _by_signature(rows, input_names(model), lengths)

@@ -13,9 +13,9 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from keras_bert.compress.ranges import fixed_ranges
 from keras_bert.export.runtimes import SIGNATURE, TEXT_SIGNATURES
 from keras_bert.export.sharing import share_vectors
+from keras_bert.export.text_inputs import ENDS, STARTS, TextInputs
 from keras_bert.folders import LOGITS
 from keras_bert.models.encoder import input_names
-from keras_bert.tokenizers.tokenizer import Tokenizer
 
 
 def export_tflite(
@@ -26,14 +26,15 @@ def export_tflite(
     *,
     half: bool = False,
     output: str = LOGITS,
-    tokenizer: Tokenizer | None = None,
+    text: TextInputs | None = None,
 ) -> None:
     """Writes a model with one output as `.tflite`.
 
     The signatures `serve_32`, `serve_64`, ... take `token_ids`, `segment_ids` (where the model does) and
     `padding_mask`, int32 (1, length), and answer with float32 (1, labels), (1, length, labels) or whatever the model's
-    output is. They share their weights. With a tokenizer the signatures `serve_text` and `serve_pair` take strings in
-    their place, cut to the longest of the lengths, on operations of tensorflow-text besides.
+    output is. They share their weights. Of text the signatures are `serve_text` and `serve_pair`, which take strings in
+    their place, cut to the longest of the lengths, on operations of tensorflow-text besides, and tell the places of
+    `text` as outputs of their own.
 
     Args:
         model: from an encoder's inputs to one output.
@@ -43,7 +44,7 @@ def export_tflite(
             activations become int8. None writes a float file.
         half: whether the weights are float16.
         output: the name of the output.
-        tokenizer: what makes ids of text in the file; None leaves that to whoever asks.
+        text: how the file takes text; None leaves ids to whoever asks.
 
     Raises:
         ValueError: the lengths are none, repeat or are not positive, or a range belongs to no tap of the model.
@@ -52,17 +53,14 @@ def export_tflite(
         raise ValueError(f"lengths must be positive and differ, got {tuple(lengths)}")
     rounding = contextlib.nullcontext() if ranges is None else fixed_ranges(model, ranges)
     with rounding, tempfile.TemporaryDirectory() as folder:
-        if tokenizer is None:
+        if text is None:
             signatures = {SIGNATURE.format(length=length): _freeze(model, length, output) for length in sorted(lengths)}
         else:
-            signatures = {
-                name: _freeze_text(model, tokenizer, texts, max(lengths), output)
-                for name, texts in TEXT_SIGNATURES.items()
-            }
+            signatures = {name: _freeze_text(model, text, name, max(lengths), output) for name in text.signatures}
         tf.saved_model.save(tf.Module(), folder, signatures=signatures)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=list(signatures))
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-        converter.allow_custom_ops = tokenizer is not None
+        converter.allow_custom_ops = text is not None
         if ranges is not None:
             # Without a representative data set this means: int8 where the graph says so, by its fake-quantizations.
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -75,39 +73,42 @@ def export_tflite(
 def _freeze(model: keras.Model, length: int, output: str) -> tf.types.experimental.ConcreteFunction:
     """The model for one row of a fixed length."""
     specs = {name: tf.TensorSpec((1, length), tf.int32, name=name) for name in input_names(model)}
-    return _serve(lambda inputs: model(inputs, training=False), specs, output)
+    return _serve(lambda inputs: {output: model(inputs, training=False)}, specs)
 
 
 def _freeze_text(
-    model: keras.Model, tokenizer: Tokenizer, texts: Sequence[str], length: int, output: str
+    model: keras.Model, text: TextInputs, signature: str, length: int, output: str
 ) -> tf.types.experimental.ConcreteFunction:
     """The model for one text or pair, whose pieces are cut to a length."""
-    names = input_names(model)
+    names, texts = input_names(model), TEXT_SIGNATURES[signature]
 
-    def answer(inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        rows = tokenizer.encode(*(inputs[text] for text in texts), max_length=length)
-        # The tokenizer's operations do not tell that there is one row.
-        return model({name: tf.reshape(rows[name], (1, length)) for name in names}, training=False)
+    def answer(inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        rows = text.rows(*(inputs[name] for name in texts), max_length=length)
+        answered = {output: model({name: rows[name] for name in names}, training=False)}
+        return answered | {name: rows[name] for name in (STARTS, ENDS) if name in rows}
 
-    return _serve(answer, {text: tf.TensorSpec((1,), tf.string, name=text) for text in texts}, output)
+    return _serve(answer, {name: tf.TensorSpec((1,), tf.string, name=name) for name in texts})
 
 
 def _serve(
-    answer: Callable[[dict[str, tf.Tensor]], tf.Tensor], specs: Mapping[str, tf.TensorSpec], output: str
+    answer: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]], specs: Mapping[str, tf.TensorSpec]
 ) -> tf.types.experimental.ConcreteFunction:
     """A signature, the variables behind it turned into constants.
 
     Of a file with several signatures the converter would keep variables as such, and quantize none of them.
     """
+    names: list[str] = []
 
     @tf.function(input_signature=list(specs.values()), autograph=False)
-    def compute(*inputs: tf.Tensor) -> tf.Tensor:
-        return answer(dict(zip(specs, inputs, strict=True)))
+    def compute(*inputs: tf.Tensor) -> list[tf.Tensor]:
+        answered = answer(dict(zip(specs, inputs, strict=True)))
+        names[:] = answered
+        return list(answered.values())
 
     frozen = convert_variables_to_constants_v2(compute.get_concrete_function())
 
     @tf.function(autograph=False)
     def serve(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {output: frozen(*(inputs[name] for name in specs))[0]}
+        return dict(zip(names, frozen(*(inputs[name] for name in specs)), strict=True))
 
     return serve.get_concrete_function(**specs)

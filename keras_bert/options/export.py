@@ -8,8 +8,6 @@ from keras_bert.checks import check
 RuntimeName = Literal["tflite", "onnx", "mediapipe", "transformers_js", "tflite_text"]
 # Tasks that MediaPipe knows, of single texts.
 MEDIAPIPE_TASKS = ("classification", "embedding")
-# Tasks whose answers have no places in the text.
-TEXT_TASKS = ("classification", "regression", "embedding")
 # A runtime whose files nothing scores -> the one whose figures stand for them.
 _MEASURED_BY = {"mediapipe": "tflite", "transformers_js": "onnx", "tflite_text": "tflite"}
 

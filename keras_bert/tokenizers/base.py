@@ -164,20 +164,27 @@ class BaseTokenizer(abc.ABC):
             ValueError: `max_length` leaves no room for a piece of each text; there is no text, or one that is no
                 Unicode, or there are not as many pairs.
         """
+        parts = [self.tokenize(side) for side in self._sides(texts, pairs, max_length)]
+        lengths = self._fit(parts, max_length)
+        width = max_length
+        if pad_to_longest:
+            longest = tf.reduce_max(tf.add_n(lengths) + self.special_count(len(parts)))
+            width = tf.maximum(longest, 0)  # 0 for an empty batch
+        return self._lay_out(parts, lengths, tf.range(width)[tf.newaxis])
+
+    def _sides(self, texts: Any, pairs: Any, max_length: int) -> list[tf.Tensor]:
+        """The texts of rows, or both sides of pairs, each (batch,); see `encode`."""
         texts_a_row = 1 if pairs is None else 2
-        special = self.special_count(texts_a_row)
-        needed = special + texts_a_row
+        needed = self.special_count(texts_a_row) + texts_a_row
         if max_length < needed:
             raise ValueError(f"Tokenizer.encode max_length must be at least {needed}, got {max_length!r}")
         texts = as_strings("texts", texts)
-        parts = [self.tokenize(texts)]
-        if pairs is not None:
-            parts.append(self.tokenize(as_strings("pairs", pairs, like=texts)))
-        lengths = fit([tf.cast(part.row_lengths(), tf.int32) for part in parts], max_length - special)
-        width = max_length
-        if pad_to_longest:
-            width = tf.maximum(tf.reduce_max(tf.add_n(lengths) + special), 0)  # 0 for an empty batch
-        return self._lay_out(parts, lengths, tf.range(width)[tf.newaxis])
+        return [texts] if pairs is None else [texts, as_strings("pairs", pairs, like=texts)]
+
+    def _fit(self, parts: Sequence[tf.RaggedTensor], max_length: int) -> list[tf.Tensor]:
+        """How many pieces of each part a row has, (batch,) int32."""
+        room = max_length - self.special_count(len(parts))
+        return fit([tf.cast(part.row_lengths(), tf.int32) for part in parts], room)
 
     def _lay_out(
         self, parts: list[tf.RaggedTensor], lengths: list[tf.Tensor], columns: tf.Tensor
@@ -198,10 +205,7 @@ class BaseTokenizer(abc.ABC):
                 token_ids = tf.where(columns == end, self.sep_id, token_ids)
             start, end = end, end + length[:, tf.newaxis] + 1
             inside = (columns > start) & (columns <= end)
-            places = tf.cast(part.row_starts(), tf.int32)[:, tf.newaxis] + columns - start - 1
-            # One more, so that a row without pieces has something to point at.
-            pieces = tf.concat([part.flat_values, [self.pad_id]], axis=0)
-            pieces = tf.gather(pieces, tf.where(inside & (columns < end), places, 0))
+            pieces = pick(part, inside & (columns < end), columns - start - 1)
             token_ids = tf.where(inside, tf.where(columns == end, self.sep_id, pieces), token_ids)
             segment_ids = tf.where(inside, segment, segment_ids)
         return {
@@ -209,6 +213,20 @@ class BaseTokenizer(abc.ABC):
             "segment_ids": segment_ids,
             "padding_mask": tf.cast(columns <= end, tf.int32),
         }
+
+
+def pick(part: tf.RaggedTensor, wanted: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
+    """Values of rows by their places, in operations that TFLite has too; anything where none is wanted.
+
+    Args:
+        part: (batch, values) int32.
+        wanted: (batch, width) bool.
+        columns: (batch, width) int32, the places in each row, where they are wanted.
+    """
+    places = tf.cast(part.row_starts(), tf.int32)[:, tf.newaxis] + columns
+    # One more, so that a row without values has something to point at.
+    values = tf.concat([part.flat_values, [0]], axis=0)
+    return tf.gather(values, tf.where(wanted, places, 0))
 
 
 def fit(lengths: list[tf.Tensor], room: int) -> list[tf.Tensor]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.tokenizers.base import BaseTokenizer
+from keras_bert.tokenizers.base import BaseTokenizer, pick
 from keras_bert.tokenizers.texts import as_strings
 from keras_bert.tokenizers.wordpiece import CONTINUATION, build_wordpiece
 
@@ -55,7 +55,38 @@ class Tokenizer(BaseTokenizer):
 
     def tokenize_with_offsets(self, texts: Any) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
         """See `BaseTokenizer`."""
-        return self._wordpiece.tokenize_with_offsets(as_strings("texts", texts))
+        valid = tf.strings.unicode_transcode(as_strings("texts", texts), "UTF-8", "UTF-8", errors="replace")
+        return self._wordpiece.tokenize_with_offsets(valid)
+
+    def encode_with_offsets(self, texts: Any, pairs: Any = None, *, max_length: int) -> dict[str, tf.Tensor]:
+        """What `encode` gives, and where the pieces of the last text stand in it.
+
+        Of a batch of one the operations are some that an exported file may have.
+
+        Args:
+            texts: (batch,) texts, valid UTF-8.
+            pairs: (batch,) texts, valid UTF-8, or None.
+            max_length: see `encode`.
+
+        Returns:
+            `starts` and `ends` besides, (batch, max_length) int32: characters (Unicode code points) of the text, or of
+            the second one of a pair; -1 at all tokens that are no pieces of it.
+
+        Raises:
+            TypeError, ValueError: see `encode`.
+        """
+        *before, last = self._sides(texts, pairs, max_length)
+        ids, starts, ends = self._wordpiece.tokenize_with_offsets(last)
+        parts = [*map(self.tokenize, before), ids]
+        lengths = self._fit(parts, max_length)
+        encoded = self._lay_out(parts, lengths, tf.range(max_length)[tf.newaxis])
+        # Behind the last text's pieces there is the token that ends the row.
+        end = tf.reduce_sum(encoded["padding_mask"], axis=1, keepdims=True) - 1
+        columns = tf.range(max_length)[tf.newaxis] - (end - lengths[-1][:, tf.newaxis])
+        inside = (columns >= 0) & (columns < lengths[-1][:, tf.newaxis])
+        for name, part in (("starts", starts), ("ends", ends)):
+            encoded[name] = tf.where(inside, pick(part, inside, columns), -1)
+        return encoded
 
 
 def _check(vocabulary: Sequence[str]) -> None:

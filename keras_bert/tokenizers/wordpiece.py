@@ -73,13 +73,19 @@ class WordPiece:
         return tf.RaggedTensor.from_row_splits(pieces.ids, pieces.splits, validate=False)
 
     def tokenize_with_offsets(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
-        """Ids, and the characters of the text where each piece starts and ends, all (batch, pieces) int32."""
-        texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+        """Ids, and the characters of the text where each piece starts and ends, all (batch, pieces) int32.
+
+        Of a batch of one, which the shape must tell, all operations are some that TFLite has, with those of
+        tensorflow-text.
+
+        Args:
+            texts: (batch,), valid UTF-8.
+        """
         normalized, sources = self._normalizer.normalize_with_offsets(texts)
         pieces = self._match(normalized)
         rows = tf.RaggedTensor.from_row_splits(pieces.ids, pieces.splits, validate=False)
         characters, first_bytes = _count_characters(texts)
-        row = rows.value_rowids()
+        row = tf.zeros_like(pieces.starts) if texts.shape == (1,) else rows.value_rowids()
         first_source, first_byte = tf.gather(sources.row_starts(), row), tf.gather(first_bytes, row)
 
         def character_of(place: tf.Tensor) -> tf.Tensor:
@@ -118,10 +124,10 @@ class WordPiece:
 
 def _count_characters(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """How many characters the batch has up to each of its bytes, that one's included, and each text's first byte."""
-    joined = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
-    starts_character = tf.bitwise.bitwise_and(joined, 0xC0) != 0x80
-    lengths = tf.cast(tf.strings.length(texts), tf.int64)
-    return tf.cumsum(tf.cast(starts_character, tf.int32)), tf.cumsum(lengths, exclusive=True)
+    found = tf_text.ByteSplitter().split(texts)
+    # The bytes behind a character's first are 128 to 191.
+    starts_character = tf.math.floordiv(tf.cast(found.flat_values, tf.int32), 64) != 2
+    return tf.cumsum(tf.cast(starts_character, tf.int32)), found.row_starts()
 
 
 # Building the matcher takes a moment for a large vocabulary, and a process asks for the same one again and again.

@@ -11,7 +11,7 @@ from components.scoring.base import choose_metric
 from components.scoring.calibration import check_precision
 from components.scoring.registry import TASK_SCORING
 from components.sources.text import TextSource
-from keras_bert.options.export import MEDIAPIPE_TASKS, TEXT_TASKS
+from keras_bert.options.export import MEDIAPIPE_TASKS
 from keras_bert.options.generator import AT_MOST
 from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
 from keras_bert.options.quantization import RECIPES
@@ -107,10 +107,7 @@ def _check_mediapipe(settings: Settings) -> None:
 def _check_text_file(settings: Settings) -> None:
     if settings.examples is None or "tflite_text" not in settings.export.runtimes:
         return
-    task, quantization = settings.examples.task, settings.quantization
-    if task not in TEXT_TASKS:
-        rule = f"which answers with numbers of a whole text, as {', '.join(TEXT_TASKS)} have them"
-        raise InputError(f"export.runtimes must leave out 'tflite_text', {rule}, for {task}")
+    quantization = settings.quantization
     if quantization is not None and RECIPES[quantization.recipe].activations == "all":
         rule = f"which cannot have integers alone, with {quantization.recipe}"
         raise InputError(f"export.runtimes must leave out 'tflite_text', {rule}")

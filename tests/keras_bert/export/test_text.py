@@ -11,8 +11,10 @@ from keras_bert.compress.rounding import Rounding
 from keras_bert.export.check import ParityError
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.text import TextModel, check_text, export_text
+from keras_bert.export.text_inputs import TextInputs
 from keras_bert.export.tflite import export_tflite
 from keras_bert.models.encoder import input_names
+from keras_bert.tasks.token_classification import decode
 from tests.keras_bert.clients.exported import LENGTHS
 from tests.keras_bert.export.word_tasks import make_task
 
@@ -28,8 +30,72 @@ def test_texts_and_pairs_get_the_models_numbers(tmp_path: Path) -> None:
     ask = TextModel(tmp_path / "text.tflite")
     for seconds in (None, SECONDS):
         wanted = task.network().predict(rows_of(task, TEXTS, seconds), verbose=0)
-        np.testing.assert_allclose(ask(TEXTS, seconds), wanted, atol=1e-5)
-    assert ask(["x" * 100_000]).shape == (1, 3)
+        np.testing.assert_allclose(ask(TEXTS, seconds)["logits"], wanted, atol=1e-5)
+    assert ask(["x" * 100_000])["logits"].shape == (1, 3)
+
+
+def test_words_stand_at_their_first_pieces_with_their_tags(tmp_path: Path) -> None:
+    """What an app does with it: the label of each place that is none of -1."""
+    task = make_task("token_classification")
+    export_text(task, tmp_path / "text.tflite")
+    ask = TextModel(tmp_path / "text.tflite")
+    texts = ["The unbelievable film, 2000 \u00e9\U0001f642 plots!", "", "  plot", "film " * 50]
+    found = ask(texts)
+    for text, logits, starts, ends in zip(texts, found["logits"], found["starts"], found["ends"], strict=True):
+        ids, first, last = (part.to_list()[0] for part in task.tokenizer.tokenize_with_offsets([text]))
+        begins = [not task.tokenizer.continues(task.tokenizer.vocabulary[number]) for number in ids] + [True]
+        words = [place for place, begin in enumerate(begins[:-1]) if begin]
+        wanted = [(first[place], last[begins.index(True, place + 1) - 1]) for place in words]
+        room = LENGTHS[-1] - 2
+        assert [(s, e) for s, e in zip(starts, ends, strict=True) if s >= 0] == wanted[:room]
+        assert np.flatnonzero(starts >= 0).tolist() == [place + 1 for place in words if place < room]
+        assert ((starts >= 0) == (ends >= 0)).all()
+        own = task.network().predict(rows_of(task, [text]), verbose=0)[0]
+        np.testing.assert_allclose(logits[: len(own)], own, atol=1e-5)
+    # A text that is read whole gets the entities that the task finds.
+    held = found["starts"][0] >= 0
+    tags = [task.labels[number] for number in found["logits"][0][held].argmax(axis=1)]
+    entities = decode(texts[0], tags, np.ones(len(tags)), found["starts"][0][held], found["ends"][0][held])
+    assert [(e.label, e.start, e.end) for e in entities] == [
+        (e.label, e.start, e.end) for e in task.predict(texts[:1])[0]
+    ]
+    assert entities
+    with pytest.raises(ValueError, match=r"^the file must be asked single texts, got text and second$"):
+        ask(texts, texts)
+
+
+def test_the_pieces_of_a_context_tell_their_places(tmp_path: Path) -> None:
+    task = make_task("question_answering")
+    export_text(task, tmp_path / "text.tflite")
+    ask = TextModel(tmp_path / "text.tflite")
+    question, context = "What film?", "A gre\u00e1t film, the plot is dull."
+    logits, starts, ends = (ask([question], [context])[name][0] for name in ("logits", "starts", "ends"))
+    _, first, last = (part.to_list()[0] for part in task.tokenizer.tokenize_with_offsets([context]))
+    held = np.flatnonzero(starts >= 0)
+    assert starts[held].tolist() == first
+    assert ends[held].tolist() == last
+    before = len(task.tokenizer.tokenize([question]).to_list()[0]) + 2
+    assert held.tolist() == list(range(before, before + len(first)))
+    # The likeliest span, as an app finds it.
+    scores = logits[held, 0][:, None] + logits[held, 1][None]
+    begin, end = np.unravel_index(np.where(np.tri(len(held)).T, scores, -np.inf).argmax(), scores.shape)
+    (answer,) = task.predict([question], [context])
+    assert (answer.start, answer.end) == (starts[held][begin], ends[held][end])
+    with pytest.raises(ValueError, match=r"^the file must be asked pairs, got text$"):
+        ask([question])
+
+
+def test_other_places_are_found(tmp_path: Path) -> None:
+    task = make_task("token_classification")
+    export_tflite(task.network(), tmp_path / "ids.tflite", LENGTHS)
+    wrong = TextInputs(task.tokenizer, ("serve_text",), "pieces")
+    export_tflite(task.network(), tmp_path / "text.tflite", LENGTHS, text=wrong)
+    with pytest.raises(
+        ParityError, match=r"^text\.tflite must tell the places of the tokenizer, got others as starts$"
+    ):
+        check_text(task, tmp_path / "text.tflite", tmp_path / "ids.tflite", TEXTS)
+    export_text(task, tmp_path / "text.tflite")
+    assert check_text(task, tmp_path / "text.tflite", tmp_path / "ids.tflite", TEXTS) < 1e-4
 
 
 @pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "weights_wi4", "float16"])
@@ -54,8 +120,6 @@ def test_another_vocabulary_is_found(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="numbers of a whole text"):
-        export_text(make_task("token_classification"), tmp_path / "text.tflite")
     task = make_task("regression")
     rounding = Rounding("static_wi8_ai8", {})
     with pytest.raises(ValueError, match=r"^static_wi8_ai8 must be found by rows of ids"):
