@@ -52,7 +52,8 @@ CASES = {
     "half of the weights zero": Case(("student", "pruning"), ("pruning.sparsity=0.5", *PRUNING)),
     "2 of 4 weights zero": Case(("student", "pruning"), ('pruning.pattern="2:4"', *PRUNING)),
     "half of the heads and units": Case(("student",), ("student.num_heads=6", "student.intermediate_size=768")),
-    "fitted vocabulary": Case(("student",), ("fitted_vocabulary.min_count=1",)),
+    "pieces of the training rows alone": Case(("student",), ("fitted_vocabulary.min_count=1",)),
+    "8,000 pieces": Case(("student",), ("fitted_vocabulary.size=8000",)),
 }
 
 
