@@ -74,7 +74,7 @@ class TextModel:
         except ValueError as error:
             raise ValueError(f"{path} must be a .tflite file: {error}") from error
         found = interpreter.get_signature_list()
-        if not found.keys() <= TEXT_SIGNATURES.keys():
+        if not found or not found.keys() <= TEXT_SIGNATURES.keys():
             raise ValueError(f"{path} must take text, got the signatures {list(found)}")
         self._ask = {len(TEXT_SIGNATURES[name]): interpreter.get_signature_runner(name) for name in found}
 
