@@ -79,11 +79,11 @@ test-kotlin: $(READY) ## the tokenizer in Kotlin, against the library's
 	$(BIN)/python -m pytest -m kotlin tests/clients/kotlin
 
 AARCH64 := build/aarch64
-EMULATOR := qemu-aarch64 -cpu neoverse-n1 -E PYTHONPATH=$(CURDIR)/$(AARCH64)/site -L $(AARCH64)/root
+EMULATOR := qemu-aarch64 -cpu neoverse-n1 -E PYTHONPATH=$(CURDIR)/$(AARCH64)/site -L $(AARCH64)/sysroot
 
 test-aarch64: $(READY) $(AARCH64)/.ready ## the files for LiteRT on an emulated processor of phones
 	@command -v qemu-aarch64 >/dev/null || { echo "make test-aarch64 needs qemu-aarch64, of qemu-user" >&2; exit 1; }
-	AARCH64_PYTHON="$(EMULATOR) $(AARCH64)/root/usr/bin/python3.11" $(BIN)/python -m pytest -m aarch64 tests/clients/aarch64
+	AARCH64_PYTHON="$(EMULATOR) $(AARCH64)/sysroot/usr/bin/python3.11" $(BIN)/python -m pytest -m aarch64 tests/clients/aarch64
 
 $(AARCH64)/.ready: tests/clients/aarch64/make_root.sh requirements.lock $(LIBRARIES)
 	$< $(AARCH64) $(BIN)/python requirements.lock

@@ -24,7 +24,7 @@ FEATURES_FILE = "features.json"
 TFLITE_FILE = "model.tflite"
 TFLITE_FLOAT_FILE = "model_float32.tflite"
 ONNX_FILE = "model.onnx"
-# Of a pushed folder, the one that answers is the first of these that is there.
+# Of a pushed folder, the one that answers is the first of these that is there: what answers best for its size.
 ANSWERING_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE)
 MEDIAPIPE_FILE = "model_mediapipe.tflite"
 # Takes text; the numbers are those of the first, or of the second where there is no first.

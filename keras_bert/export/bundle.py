@@ -13,7 +13,6 @@ from keras_bert.tasks.calibration import read_calibration
 from keras_bert.tasks.registry import read_settings, restore
 from keras_bert.tokenizers.loading import load_tokenizer
 
-# What answers best for its size comes first.
 _COMPANIONS = (TASK_FILE, *TOKENIZER_FILES)
 
 

@@ -1,19 +1,19 @@
 """Negatives and squares of a `.tflite` file as products, of which integers lose less, or for which there are any."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
+from keras_bert.export.rules.lite_graphs import builtin_number
 from keras_bert.export.sharing import write_model
 
 _Kind = schema.BuiltinOperator
 _Options = schema.BuiltinOptions
 _SQUARES = (_Kind.SQUARE, _Kind.SQUARED_DIFFERENCE)
 _REDUCTIONS = (_Kind.MEAN, _Kind.SUM)
-# The oldest version that multiplies matrices of integers.
-_VERSIONS = {_Kind.BATCH_MATMUL: 2}
 
 
 def make_products(content: bytes) -> bytes:
@@ -27,24 +27,11 @@ def make_products(content: bytes) -> bytes:
         content: of a float `.tflite` file with fixed shapes, all of whose data stands inside the model.
     """
     model = schema.ModelT.InitFromPackedBuf(content)
-    kinds = {max(code.builtinCode, code.deprecatedBuiltinCode) for code in model.operatorCodes}
-    if not kinds & {_Kind.NEG, *_SQUARES}:
+    if not {_Kind.NEG, *_SQUARES}.intersection(map(builtin_number, model.operatorCodes)):
         return content
     for graph in model.subgraphs:
         _Writer(model, graph).replace()
     return write_model(model)
-
-
-class _Sum(NamedTuple):
-    """A sum or mean of squares along the last axis.
-
-    Attributes:
-        square: the operation that makes the squares.
-        reduction: the one that sums them.
-    """
-
-    square: Any
-    reduction: Any
 
 
 class _Writer:
@@ -56,46 +43,46 @@ class _Writer:
 
     def replace(self) -> None:
         """Leaves the graph with products alone."""
-        operations = self._graph.operators
-        sums = {id(found.reduction): found for found in self._sums()}
-        squares = {id(found.square) for found in sums.values()}
+        squares = self._summed_squares()
+        left_out = {id(square) for square in squares.values()}
         made: list[Any] = []
-        for operation in operations:
-            if id(operation) in sums:
-                made += self._summed(sums[id(operation)])
-            elif id(operation) not in squares:
+        for number, operation in enumerate(self._graph.operators):
+            if number in squares:
+                made += self._summed(squares[number], operation)
+            elif id(operation) not in left_out:
                 made += self._multiplied(operation)
         self._graph.operators = made
 
-    def _sums(self) -> Iterator[_Sum]:
-        makers = {each.outputs[0]: each for each in self._graph.operators}
-        readers: dict[int, int] = {}
-        for each in self._graph.operators:
-            for number in each.inputs:
-                readers[number] = readers.get(number, 0) + 1
-        for reduction in self._graph.operators:
+    def _summed_squares(self) -> dict[int, Any]:
+        """Number of an operation that sums squares along the last axis -> the one that makes them, for it alone."""
+        operations = self._graph.operators
+        makers = {each.outputs[0]: each for each in operations}
+        readers = Counter(tensor for each in operations for tensor in each.inputs)
+        found = {}
+        for number, reduction in enumerate(operations):
             square = makers.get(reduction.inputs[0]) if self._kind(reduction) in _REDUCTIONS else None
             if square is None or self._kind(square) not in _SQUARES or readers[square.outputs[0]] > 1:
                 continue
             last = len(self._shape(square.outputs[0])) - 1
             if self._whole_numbers(reduction.inputs[1]) in ((last,), (-1,)):
-                yield _Sum(square, reduction)
+                found[number] = square
+        return found
 
-    def _summed(self, found: _Sum) -> Iterator[Any]:
+    def _summed(self, square: Any, reduction: Any) -> Iterator[Any]:
         """A product of each row with itself, in the places of its squares and their sum or mean."""
-        rows, total = found.square.inputs[0], found.reduction.outputs[0]
-        shape, name = self._shape(found.square.outputs[0]), self._graph.tensors[found.square.outputs[0]].name
-        if self._kind(found.square) == _Kind.SQUARED_DIFFERENCE:
+        rows, total = square.inputs[0], reduction.outputs[0]
+        shape, name = self._shape(square.outputs[0]), self._graph.tensors[square.outputs[0]].name
+        if self._kind(square) == _Kind.SQUARED_DIFFERENCE:
             # The tensor of the squares is none any more.
-            rows = found.square.outputs[0]
-            yield self._operation(_Kind.SUB, found.square.inputs, rows, _Options.SubOptions, schema.SubOptionsT())
+            rows = square.outputs[0]
+            yield self._operation(_Kind.SUB, square.inputs, rows, _Options.SubOptions, schema.SubOptionsT())
         count, width = int(np.prod(shape[:-1])), shape[-1]
         flat, product = self._tensor(name, "rows", (count, 1, width)), self._tensor(name, "product", (count, 1, 1))
         yield self._reshaped(rows, flat, name)
         by_rows = schema.BatchMatMulOptionsT()
         by_rows.adjY = True
         yield self._operation(_Kind.BATCH_MATMUL, (flat, flat), product, _Options.BatchMatMulOptions, by_rows)
-        if self._kind(found.reduction) == _Kind.SUM:
+        if self._kind(reduction) == _Kind.SUM:
             yield self._reshaped(product, total, name)
             return
         summed = self._tensor(name, "sum", self._shape(total))
@@ -132,11 +119,10 @@ class _Writer:
     def _code(self, kind: int) -> int:
         """The number of a kind in the file's table, which has none twice."""
         for number, code in enumerate(self._model.operatorCodes):
-            if max(code.builtinCode, code.deprecatedBuiltinCode) == kind:
+            if builtin_number(code) == kind:
                 return number
         code = schema.OperatorCodeT()
         code.builtinCode = code.deprecatedBuiltinCode = kind
-        code.version = _VERSIONS.get(kind, 1)
         self._model.operatorCodes.append(code)
         return len(self._model.operatorCodes) - 1
 
@@ -158,8 +144,7 @@ class _Writer:
         return len(self._graph.tensors) - 1
 
     def _kind(self, operation: Any) -> int:
-        code = self._model.operatorCodes[operation.opcodeIndex]
-        return int(max(code.builtinCode, code.deprecatedBuiltinCode))
+        return builtin_number(self._model.operatorCodes[operation.opcodeIndex])
 
     def _shape(self, tensor: int) -> tuple[int, ...]:
         shape = self._graph.tensors[tensor].shape

@@ -76,6 +76,7 @@ class TextModel:
         found = interpreter.get_signature_list()
         if not found or not found.keys() <= TEXT_SIGNATURES.keys():
             raise ValueError(f"{path} must take text, got the signatures {list(found)}")
+        self._path = path
         self._ask = {len(TEXT_SIGNATURES[name]): interpreter.get_signature_runner(name) for name in found}
 
     def __call__(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> dict[str, Array]:
@@ -87,7 +88,7 @@ class TextModel:
         sides: dict[str, Sequence[str]] = {"text": texts} | ({} if seconds is None else {"second": seconds})
         if len(sides) not in self._ask:
             wanted = "pairs" if len(sides) == 1 else "single texts"
-            raise ValueError(f"the file must be asked {wanted}, got {' and '.join(sides)}")
+            raise ValueError(f"{self._path} must be asked {wanted}, got {' and '.join(sides)}")
         ask = self._ask[len(sides)]
         rows = [
             ask(**{name: np.array([text.encode()]) for name, text in zip(sides, row, strict=True)})

@@ -97,15 +97,14 @@ def _serve(
 
     Of a file with several signatures the converter would keep variables as such, and quantize none of them.
     """
-    names: list[str] = []
 
     @tf.function(input_signature=list(specs.values()), autograph=False)
-    def compute(*inputs: tf.Tensor) -> list[tf.Tensor]:
-        answered = answer(dict(zip(specs, inputs, strict=True)))
-        names[:] = answered
-        return list(answered.values())
+    def compute(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        return answer(dict(zip(specs, inputs, strict=True)))
 
-    frozen = convert_variables_to_constants_v2(compute.get_concrete_function())
+    concrete = compute.get_concrete_function()
+    # Without variables a function answers with a list, in the order of the names.
+    names, frozen = sorted(concrete.structured_outputs), convert_variables_to_constants_v2(concrete)
 
     @tf.function(autograph=False)
     def serve(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:

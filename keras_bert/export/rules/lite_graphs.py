@@ -87,8 +87,13 @@ def count_operations(path: str | os.PathLike[str]) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
+def builtin_number(code: Any) -> int:
+    """The number of an operation in LiteRT's schema, which older files hold in another field."""
+    return int(max(code.builtinCode, code.deprecatedBuiltinCode))
+
+
 def _kind(code: Any) -> tuple[str, bool]:
-    number = max(code.builtinCode, code.deprecatedBuiltinCode)
+    number = builtin_number(code)
     if code.customCode or number == schema.BuiltinOperator.CUSTOM:
         return (code.customCode or b"CUSTOM").decode(), False
     return _OPERATORS[number], True

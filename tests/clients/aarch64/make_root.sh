@@ -13,13 +13,13 @@ packages=(python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libc6 li
 wheels='ai-edge-litert|backports-strenum|flatbuffers|numpy|protobuf|tqdm|typing-extensions'
 
 rm -rf "$folder"
-mkdir -p "$folder"/{apt/lists/partial,apt/cache/archives/partial,debs,root,site}
+mkdir -p "$folder"/{apt/lists/partial,apt/cache/archives/partial,debs,sysroot,site}
 touch "$folder/apt/status"
 apt=(apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State="$folder/apt"
   -o Dir::State::status="$folder/apt/status" -o Dir::Cache="$folder/apt/cache" -o APT::Sandbox::User="$(id -un)")
 "${apt[@]}" update
 (cd "$folder/debs" && "${apt[@]}" download "${packages[@]}")
-for deb in "$folder"/debs/*.deb; do dpkg --extract "$deb" "$folder/root"; done
+for deb in "$folder"/debs/*.deb; do dpkg --extract "$deb" "$folder/sysroot"; done
 awk -v wheels="^($wheels)==" '/^[^ ]/ { ours = $0 ~ wheels } ours' "$requirements" > "$folder/requirements.txt"
 platforms=(manylinux_2_17_aarch64 manylinux2014_aarch64 manylinux_2_27_aarch64 manylinux_2_28_aarch64)
 "$python" -m pip install --quiet --no-deps --only-binary=:all: "${platforms[@]/#/--platform=}" --python-version 3.11 \
@@ -27,8 +27,8 @@ platforms=(manylinux_2_17_aarch64 manylinux2014_aarch64 manylinux_2_27_aarch64 m
 
 # LiteRT asks the system for caches, and those of the machine that emulates it are not such as an aarch64 has: it ends
 # with a fault. What lies in the root comes before what the machine has. One core as of a Neoverse N1.
-cpu="$folder/root/sys/devices/system/cpu"
-mkdir -p "$cpu"/cpu0/cache/index{0,1,2,3} "$folder/root/proc"
+cpu="$folder/sysroot/sys/devices/system/cpu"
+mkdir -p "$cpu"/cpu0/cache/index{0,1,2,3} "$folder/sysroot/proc"
 for file in possible present online; do echo 0 > "$cpu/$file"; done
 levels=("Data 1 64K" "Instruction 1 64K" "Unified 2 1024K" "Unified 3 4096K")
 for number in 0 1 2 3; do
@@ -38,7 +38,7 @@ for number in 0 1 2 3; do
   echo 0 > "$cache/shared_cpu_list"; echo 1 > "$cache/shared_cpu_map"; echo 64 > "$cache/coherency_line_size"
   echo 4 > "$cache/ways_of_associativity"; echo 256 > "$cache/number_of_sets"; echo 1 > "$cache/physical_line_partition"
 done
-cat > "$folder/root/proc/cpuinfo" <<'CPU'
+cat > "$folder/sysroot/proc/cpuinfo" <<'CPU'
 processor	: 0
 Features	: fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp
 CPU implementer	: 0x41

@@ -66,10 +66,10 @@ def test_every_recipe_gives_the_same_numbers(recipe: str | None, tmp_path: Path)
         rounding = Rounding(recipe, QuantizationAware(network, [rows], recipe).finish())
     export_quantized(network, tmp_path / "model.tflite", LENGTHS, rounding, rows)
     there, here = compare(task, tmp_path / "model.tflite")
-    # Between two steps of a grid a last bit decides.
+    # Between two steps of a grid a last bit decides; of ten texts one may have such a value.
     share = 1e-5 if recipe in (None, "float16") else 0.02
     np.testing.assert_allclose(there, here, atol=share * np.ptp(here))
-    assert np.isclose(there, here, atol=1e-5).mean() > 0.9
+    assert np.isclose(there, here, atol=1e-5).mean() >= 0.9
 
 
 @pytest.mark.parametrize("kind", SETTINGS)
