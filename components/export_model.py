@@ -28,6 +28,7 @@ from keras_bert.folders import (
     WEB_FOLDER,
     WEB_HALF_FILE,
     WEB_INT8_FILE,
+    WEB_STATIC_FILE,
 )
 from keras_bert.options.export import Export
 from keras_bert.options.quantization import RECIPES
@@ -70,6 +71,10 @@ _WEB: dict[str, dict[str, str]] = {
     WEB_INT8_FILE: {
         "weights": "int8, symmetric, seven bits, one scale a unit; token table uint8, one scale",
         "activations": _DYNAMIC,
+    },
+    WEB_STATIC_FILE: {
+        "weights": "int8, symmetric, one scale a unit; token table uint8, one scale",
+        "activations": _ROUNDED["mixed_wi8_ai8"]["activations"],
     },
 }
 # What writes a file, whose versions are told in it.
@@ -158,7 +163,9 @@ def _write(
         return edge.file(name)
 
     total = len(export.runtimes) + ("tflite" in export.runtimes and rounding is not None)
-    total += (len(WEB_FILES) - 1) * ("transformers_js" in export.runtimes)
+    ranges = None if rounding is None else rounding.ranges
+    web_files = [name for name in WEB_FILES if ranges or name != WEB_STATIC_FILE]
+    total += (len(web_files) - 1) * ("transformers_js" in export.runtimes)
     # Training rows, where a recipe has no ranges without them.
     rows = None if rounding is None or RECIPES[rounding.recipe].activations != "all" else read_rows()
     rounded = _FLOAT if rounding is None else {"recipe": rounding.recipe, **_ROUNDED[rounding.recipe]}
@@ -197,9 +204,9 @@ def _write(
         from keras_bert.export.transformers_js import export_transformers_js
 
         report_progress(len(recipe), 2 * total, f"writing {WEB_FOLDER}")
-        export_transformers_js(task, edge.path, export.opset)
+        export_transformers_js(task, edge.path, export.opset, ranges)
         made = {"opset": export.opset, "lengths": [task.max_length], "libraries": _versions(_WEB_WRITERS)}
-        recipe |= {name: {**numbers, **made} for name, numbers in _WEB.items()}
+        recipe |= {name: {**_WEB[name], **made} for name in web_files}
     return recipe
 
 
@@ -273,7 +280,7 @@ def _compare(
             reference, outputs = (
                 np.log(np.maximum(shares, 1e-30)) for shares in (softmax(reference, axis=-1), outputs)
             )
-        if name in (TFLITE_FILE, MEDIAPIPE_FILE) and rounding is not None:
+        if name in (TFLITE_FILE, MEDIAPIPE_FILE, WEB_STATIC_FILE) and rounding is not None:
             with rounded(network, rounding):
                 wanted = predict_as_padded(network, features, lengths)
             kept = float(task.agreement(reference, wanted, mask).mean())

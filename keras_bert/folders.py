@@ -40,7 +40,9 @@ WEB_FOLDER = "transformers_js"
 WEB_FILE = f"{WEB_FOLDER}/onnx/model.onnx"
 WEB_HALF_FILE = f"{WEB_FOLDER}/onnx/model_fp16.onnx"
 WEB_INT8_FILE = f"{WEB_FOLDER}/onnx/model_quantized.onnx"
-WEB_FILES = (WEB_FILE, WEB_HALF_FILE, WEB_INT8_FILE)
+# Of models whose activations have ranges alone.
+WEB_STATIC_FILE = f"{WEB_FOLDER}/onnx/model_int8.onnx"
+WEB_FILES = (WEB_FILE, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from keras_bert.folders import (
     WEB_FILE,
     WEB_HALF_FILE,
     WEB_INT8_FILE,
+    WEB_STATIC_FILE,
 )
 
 _ANSWERS = {
@@ -41,6 +42,7 @@ _FILES = {
     WEB_FILE: 'float32, `dtype: "fp32"` of transformers.js; also for Optimum; inputs by the names of transformers',
     WEB_HALF_FILE: 'weights {weights}; `dtype: "fp16"`',
     WEB_INT8_FILE: 'weights {weights}; activations {activations}; `dtype: "q8"`',
+    WEB_STATIC_FILE: 'weights {weights}; activations {activations}; `dtype: "int8"`',
 }
 # What is not always there.
 EXTRAS = {

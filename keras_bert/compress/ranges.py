@@ -15,7 +15,7 @@ from keras_bert.models.traces import forget_traces
 # TFLite converter makes an operation integer when all it reads and writes has a grid, unless a product that it
 # cannot fold stands between. The smallest float32 above 1 changes no value by more than its last bit.
 SEPARATED = ("context_tap", "activation_tap")
-_FACTOR = float(np.nextafter(np.float32(1), np.float32(2)))
+SEPARATOR = float(np.nextafter(np.float32(1), np.float32(2)))
 
 Part = TypeVar("Part")
 
@@ -67,7 +67,7 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]]) 
     before = {path: opened[path].transform for path in ranges}
     try:
         for path, (low, high) in ranges.items():
-            factor = _FACTOR if path.endswith(SEPARATED) else None
+            factor = SEPARATOR if path.endswith(SEPARATED) else None
             opened[path].transform = _rounding(low, high, factor)
         forget_traces(model)
         yield

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
+from keras_bert.export.onnx_fusions import fuse
 from keras_bert.folders import LOGITS
 from keras_bert.models.encoder import input_names
 
@@ -55,6 +56,7 @@ def make_onnx(
         return serve(dict(zip(inputs, values, strict=True)))
 
     proto, _ = tf2onnx.convert.from_function(traced, input_signature=signature, opset=opset)
+    fuse(proto.graph, opset)
     make_canonical(proto.graph)
     onnx.checker.check_model(proto)
     return proto

@@ -1,4 +1,4 @@
-"""A float32 graph of ONNX in coarser numbers, by ONNX Runtime's own converters."""
+"""A float32 graph of ONNX in coarser numbers, by ONNX Runtime's converters, or on the grids of a trained model."""
 
 import logging
 import tempfile
@@ -6,8 +6,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from keras_bert.compress.ranges import SEPARATOR
 from keras_bert.export.onnx import make_canonical
 
 if TYPE_CHECKING:
@@ -93,6 +96,110 @@ def to_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
         rounded: onnx.ModelProto = onnx.load_model(path)
     onnx.checker.check_model(rounded)
     return rounded
+
+
+# What hands numbers on as they are, between a grid and the product that reads it.
+_CARRIERS = ("Reshape", "Transpose")
+# The last integer of a symmetric grid.
+_LAST = 127
+# How far from its grid, in steps, a kernel may lie: what float32 leaves of 127 steps is less.
+_OFF_GRID = 1e-3
+
+
+def to_static_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
+    """The same with integers for kernels and the table of pieces, where they are read beside activations on grids.
+
+    What a product reads has a grid already, as `QuantizeLinear` and `DequantizeLinear` of ONNX: so are fake
+    quantizations written. Kernels that lie on a symmetric grid, a scale a unit, become the very int8 of it; others stay
+    as they are.
+
+    Args:
+        graph: of a model inside `fixed_ranges`.
+    """
+    import onnx
+
+    copy = onnx.ModelProto()
+    copy.CopyFrom(graph)
+    _Steps(copy.graph).replace()
+    make_canonical(copy.graph)
+    onnx.checker.check_model(copy)
+    return copy
+
+
+class _Steps:
+    """Puts integers in the place of constants."""
+
+    def __init__(self, graph: "onnx.GraphProto") -> None:
+        from onnx import numpy_helper
+
+        self._graph = graph
+        self._values = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+        self._makers = {name: node for node in graph.node for name in node.output}
+
+    def replace(self) -> None:
+        """Leaves floats to products of floats."""
+        self._pass_separators()
+        readers: dict[str, list[Any]] = {}
+        for node in self._graph.node:
+            for name in node.input:
+                readers.setdefault(name, []).append(node)
+        for node in list(self._graph.node):
+            if node.op_type == "MatMul" and node.input[1] in self._values and self._is_on_grid(node.input[0]):
+                self._replace_kernel(node)
+            elif node.op_type == "Gather" and node.input[0] in self._values:
+                reading = readers[node.output[0]]
+                if [each.op_type for each in reading] == ["QuantizeLinear"]:
+                    self._replace_table(node, reading[0])
+
+    def _pass_separators(self) -> None:
+        """Reads past products with a number that only another converter needs, and no runtime can fuse."""
+        given = {}
+        for node in self._graph.node:
+            if node.op_type == "Mul":
+                for one, other in (node.input, reversed(node.input)):
+                    if other in self._values and self._values[other].tolist() == SEPARATOR:
+                        given[node.output[0]] = one
+            node.input[:] = [given.get(name, name) for name in node.input]
+
+    def _is_on_grid(self, name: str) -> bool:
+        maker = self._makers.get(name)
+        while maker is not None and maker.op_type in _CARRIERS:
+            maker = self._makers.get(maker.input[0])
+        return maker is not None and maker.op_type == "DequantizeLinear"
+
+    def _replace_kernel(self, product: "onnx.NodeProto") -> None:
+        name = product.input[1]
+        kernel = self._values[name]
+        scales = np.maximum(np.abs(kernel).max(axis=0), np.finfo("float32").tiny) / np.float32(_LAST)
+        steps = np.round(kernel / scales)
+        if np.abs(kernel / scales - steps).max() > _OFF_GRID:
+            return
+        integers = self._constant(f"{name}_steps", steps.astype("int8"))
+        zeros = self._constant(f"{name}_zeros", np.zeros(scales.shape, "int8"))
+        scale = self._constant(f"{name}_scales", scales.astype("float32"))
+        self._add("DequantizeLinear", [integers, scale, zeros], f"{name}_values", axis=1)
+        product.input[1] = f"{name}_values"
+
+    def _replace_table(self, lookup: "onnx.NodeProto", quantize: "onnx.NodeProto") -> None:
+        """Looks up steps in the place of values that become steps right afterwards."""
+        name = lookup.input[0]
+        scale, zero = (self._values[given] for given in quantize.input[1:])
+        last = np.iinfo(zero.dtype).max
+        steps = np.clip(np.round(self._values[name] / scale) + zero, np.iinfo(zero.dtype).min, last)
+        lookup.input[0] = self._constant(f"{name}_steps", steps.astype(zero.dtype))
+        lookup.output[0] = quantize.output[0]
+        self._graph.node.remove(quantize)
+
+    def _constant(self, name: str, values: Any) -> str:
+        from onnx import numpy_helper
+
+        self._graph.initializer.append(numpy_helper.from_array(values, name))
+        return name
+
+    def _add(self, kind: str, given: list[str], result: str, **attributes: Any) -> None:
+        from onnx import helper
+
+        self._graph.node.append(helper.make_node(kind, given, [result], **attributes))
 
 
 @contextmanager

@@ -106,10 +106,11 @@ def test_the_recipe_says_what_was_done_and_measured(edge):
 def test_the_recipe_says_how_near_the_files_for_the_web_are(edge):
     recipe = json.loads(edge.file("recipe.json").read_text())
     found = {name.removeprefix("transformers_js/onnx/"): entry for name, entry in recipe.items() if "/" in name}
-    assert found.keys() == {"model.onnx", "model_fp16.onnx", "model_quantized.onnx"}
+    assert found.keys() == {"model.onnx", "model_fp16.onnx", "model_int8.onnx", "model_quantized.onnx"}
     assert found["model.onnx"]["largest_difference"] <= 1e-5 < found["model_fp16.onnx"]["largest_difference"] < 0.1
     assert found["model_quantized.onnx"]["agreement_with_float_model"] >= 0.95
-    assert [found[name]["weights"].split(",")[0] for name in sorted(found)] == ["float32", "float16", "int8"]
+    assert found["model_int8.onnx"]["agreement_with_rounded_model"] >= 0.98
+    assert [found[name]["weights"].split(",")[0] for name in sorted(found)] == ["float32", "float16", "int8", "int8"]
     for name, entry in found.items():
         assert entry["bytes"] == edge.file(f"transformers_js/onnx/{name}").stat().st_size
         assert entry["rows_compared"] == 64

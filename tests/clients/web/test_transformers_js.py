@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.export.transformers_js import export_transformers_js
 from keras_bert.folders import WEB_FOLDER
+from keras_bert.models.encoder import input_names
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from tests.clients.web.node import ask
 from tests.keras_bert.export.word_tasks import LENGTH, make_task, make_texts
@@ -24,10 +26,10 @@ def answer(tmp_path_factory):
     """Exports a task, and tells what its pipeline answers."""
     folders = {}
 
-    def answer_by(task, kind, inputs, options=None, dtype="fp32"):
+    def answer_by(task, kind, inputs, options=None, dtype="fp32", ranges=None):
         if id(task) not in folders:
             folders[id(task)] = task, tmp_path_factory.mktemp(task.name)
-            export_transformers_js(task, folders[id(task)][1])
+            export_transformers_js(task, folders[id(task)][1], ranges=ranges)
         given = {"inputs": inputs, "options": options or {}}
         return ask("ask_transformers.mjs", folders[id(task)][1] / WEB_FOLDER, kind, dtype, given=given)
 
@@ -47,9 +49,17 @@ def texts(classifier):
     return [text for text, count in zip(made, counts, strict=True) if count <= LENGTH]
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("fp32", 1e-4), ("fp16", 5e-3), ("q8", 0.05)])
-def test_text_classification(answer, classifier, texts, dtype, tolerance):
-    found = answer(classifier, "text-classification", [texts], {"top_k": 3}, dtype)
+@pytest.fixture(scope="module")
+def ranges(classifier, texts):
+    """Kernels are on grids from here on."""
+    encoded = classifier.tokenizer.encode(texts, max_length=LENGTH)
+    rows = {name: np.asarray(encoded[name]) for name in input_names(classifier.network())}
+    return QuantizationAware(classifier.network(), [rows]).finish()
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("fp32", 1e-4), ("fp16", 5e-3), ("q8", 0.05), ("int8", 0.1)])
+def test_text_classification(answer, classifier, ranges, texts, dtype, tolerance):
+    found = answer(classifier, "text-classification", [texts], {"top_k": 3}, dtype, ranges)
     scores = np.array(
         [
             [next(each["score"] for each in one if each["label"] == label) for label in classifier.labels]

@@ -65,12 +65,15 @@ def test_the_files_for_the_web_are_told_apart_by_what_asks_for_them() -> None:
         "transformers_js/onnx/model.onnx": {"lengths": [64], "weights": "float32"},
         "transformers_js/onnx/model_fp16.onnx": {"lengths": [64], "weights": "float16"},
         "transformers_js/onnx/model_quantized.onnx": {"lengths": [64], "weights": "int8", "activations": "by rows"},
+        "transformers_js/onnx/model_int8.onnx": {"lengths": [64], "weights": "int8", "activations": "learned"},
     }
     card = render_model_card("reviews", 3, metrics(), TASK, RECIPE | web)
     assert '- `transformers_js/onnx/model.onnx`: float32, `dtype: "fp32"` of transformers.js' in card
     assert '- `transformers_js/onnx/model_fp16.onnx`: weights float16; `dtype: "fp16"`\n' in card
     quantized = 'weights int8; activations by rows; `dtype: "q8"`'
     assert f"- `transformers_js/onnx/model_quantized.onnx`: {quantized}\n" in card
+    static = 'weights int8; activations learned; `dtype: "int8"`'
+    assert f"- `transformers_js/onnx/model_int8.onnx`: {static}\n" in card
     assert "transformers_js" not in render_model_card("reviews", 3, metrics(), TASK, RECIPE)
 
 

@@ -1,16 +1,19 @@
 """The folder for transformers.js: names and types that it takes for granted, and the answers of Keras."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import onnx
 import pytest
 
+from keras_bert.compress.quantize import QuantizationAware
+from keras_bert.compress.ranges import fixed_ranges
 from keras_bert.export.bundle import load_exported
 from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity, tolerance_of
 from keras_bert.export.runtimes import OnnxModel
 from keras_bert.export.transformers_js import check_task, export_transformers_js
-from keras_bert.folders import WEB_FILE, WEB_FILES, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE
+from keras_bert.folders import WEB_FILE, WEB_FILES, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE
 from keras_bert.interop.hugging_face import from_hugging_face
 from keras_bert.models.encoder import input_names
 from keras_bert.tasks.classification import Classification
@@ -20,6 +23,8 @@ from tests.keras_bert.interop.family_checkpoints import make_checkpoint
 from tests.keras_bert.tokenizers import subwords
 
 PAIR = ["batch", "length"]
+# What reads tables and kernels.
+PRODUCTS = ("Gather", "MatMul", "MatMulInteger", "DequantizeLinear")
 OUTPUTS = {
     "classification": {"logits": ["batch", 3]},
     "regression": {"logits": ["batch", 1]},
@@ -29,19 +34,23 @@ OUTPUTS = {
 }
 
 
+def rows_of(task):
+    encoded = task.tokenizer.encode(make_texts(48, 12), max_length=LENGTH)
+    return {name: np.asarray(encoded[name]) for name in input_names(task.network())}
+
+
 @pytest.fixture(scope="module", params=SETTINGS)
 def exported(request, tmp_path_factory):
-    """A task, and the folder that holds its folder."""
+    """A rounded task, and the folder that holds its folder."""
     task, folder = make_task(request.param), tmp_path_factory.mktemp(request.param)
-    export_transformers_js(task, folder)
-    return task, folder
+    ranges = QuantizationAware(task.network(), [rows_of(task)]).finish()
+    export_transformers_js(task, folder, ranges=ranges)
+    return task, folder, ranges
 
 
 @pytest.fixture(scope="module")
 def rows(exported):
-    task = exported[0]
-    encoded = task.tokenizer.encode(make_texts(48, 12), max_length=LENGTH)
-    return {name: np.asarray(encoded[name]) for name in input_names(task.network())}
+    return rows_of(exported[0])
 
 
 def shapes_of(values):
@@ -56,7 +65,7 @@ def ask(file, rows):
 
 
 def test_each_file_has_the_names_of_transformers_and_operations_of_onnx_alone(exported):
-    task, folder = exported
+    task, folder, *_ = exported
     for name in WEB_FILES:
         model = onnx.load(folder / name)
         onnx.checker.check_model(model, full_check=True)
@@ -77,7 +86,7 @@ def test_each_file_has_the_names_of_transformers_and_operations_of_onnx_alone(ex
 
 
 def test_the_files_answer_as_keras_does(exported, rows):
-    task, folder = exported
+    task, folder, *_ = exported
     mask = rows["padding_mask"]
     wanted = task.network().predict(rows, verbose=0)
     check_parity("float32", wanted, ask(folder / WEB_FILE, rows), FLOAT32_TOLERANCE, mask)
@@ -92,15 +101,17 @@ def test_the_files_are_as_small_as_their_numbers(exported):
     kinds = []  # of tables and kernels
     for name in WEB_FILES:
         graph = onnx.load(exported[1] / name).graph
-        readers = [node for node in graph.node if node.op_type in ("Gather", "MatMul", "MatMulInteger")]
+        readers = [node for node in graph.node if node.op_type in PRODUCTS]
         read = {given for node in readers for given in node.input}
         kinds.append({each.data_type for each in graph.initializer if each.name in read and len(each.dims) == 2})
     whole = {onnx.TensorProto.INT8, onnx.TensorProto.UINT8}
-    assert kinds == [{onnx.TensorProto.FLOAT}, {onnx.TensorProto.FLOAT16}, whole]
+    *others, on_grids = kinds
+    assert others == [{onnx.TensorProto.FLOAT}, {onnx.TensorProto.FLOAT16}, whole]
+    assert on_grids - {onnx.TensorProto.FLOAT} == whole, "what a head reads has no grid"
 
 
 def test_a_task_asks_the_file_as_it_asks_keras(exported):
-    task, folder = exported
+    task, folder, *_ = exported
     task.save_settings(folder)
     texts = make_texts(6, 8)
     given = [["a film?"] * 6, texts] if task.name == "question_answering" else [texts]
@@ -114,9 +125,31 @@ def test_a_task_asks_the_file_as_it_asks_keras(exported):
         assert named[:6] == named[6:]
 
 
+def test_a_file_with_grids_answers_as_the_rounded_model_does(exported, rows):
+    task, folder, ranges = exported
+    with fixed_ranges(task.network(), ranges):
+        wanted = task.network().predict(rows, verbose=0)
+    answers = ask(folder / WEB_STATIC_FILE, rows)
+    agreement = task.agreement(wanted, answers, rows["padding_mask"])
+    assert agreement.mean() >= 0.95
+    kinds = Counter(node.op_type for node in onnx.load(folder / WEB_STATIC_FILE).graph.node)
+    assert kinds["DequantizeLinear"] > kinds["QuantizeLinear"] > 0
+    assert kinds["LayerNormalization"] == 1 + 2 * 2
+
+
+def test_a_kernel_beside_no_grid_stays_float(tmp_path):
+    task = make_task("classification")
+    left = ("block_0/attention/value",)
+    ranges = QuantizationAware(task.network(), [rows_of(task)], float_layers=left).finish()
+    export_transformers_js(task, tmp_path, ranges=ranges)
+    graph = onnx.load(tmp_path / WEB_STATIC_FILE).graph
+    kinds = Counter(each.data_type for each in graph.initializer if each.dims == [32, 32])
+    assert kinds == {onnx.TensorProto.INT8: 2 * 4 - 1, onnx.TensorProto.FLOAT: 2}, "a kernel, and the table of places"
+
+
 def test_equal_tasks_give_equal_folders(exported, tmp_path):
-    task, folder = exported
-    export_transformers_js(task, tmp_path)
+    task, folder, ranges = exported
+    export_transformers_js(task, tmp_path, ranges=ranges)
     names = sorted(path.relative_to(folder) for path in (folder / WEB_FOLDER).rglob("*") if path.is_file())
     assert names == sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
     for name in names:

@@ -1,0 +1,184 @@
+"""What is written anew says the same, and what only looks like it is left."""
+
+import collections
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from keras_bert.export.check import FLOAT32_TOLERANCE
+from keras_bert.export.onnx import export_onnx, make_canonical
+from keras_bert.export.onnx_fusions import NORMALIZATION_OPSET, fuse
+from keras_bert.export.runtimes import OnnxModel
+from tests.keras_bert.compress import tiny
+
+WIDTH = 8
+
+
+def kinds_of(path):
+    return collections.Counter(node.op_type for node in onnx.load(path).graph.node)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A model none of whose numbers is 0 or 1, which TensorFlow would leave out."""
+    model, chance = tiny.build(num_layers=2, activation="gelu_erf"), np.random.default_rng(0)
+    for weight in model.trainable_weights:
+        weight.assign(np.asarray(weight) + chance.normal(scale=0.1, size=weight.shape))
+    return model
+
+
+def test_a_model_has_the_operations_of_its_layers(model, tmp_path):
+    export_onnx(model, tmp_path / "model.onnx")
+    kinds = kinds_of(tmp_path / "model.onnx")
+    assert kinds["LayerNormalization"] == 1 + 2 * 2
+    assert not kinds.keys() & {"ReduceMean", "Reciprocal", "Sqrt", "Neg", "Less"}
+    # Of each GELU two, and one that turns the mask; none for queries.
+    assert kinds["Mul"] == 2 * 2 + 1
+
+
+def test_the_runtime_knows_gelu(model, tmp_path):
+    export_onnx(model, tmp_path / "model.onnx")
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    options.log_severity_level = 3
+    onnxruntime.InferenceSession(tmp_path / "model.onnx", options, providers=["CPUExecutionProvider"])
+    kinds = kinds_of(tmp_path / "optimized.onnx")
+    assert kinds["Gelu"] == 2
+    assert "Erf" not in kinds
+
+
+def test_an_older_operator_set_has_no_normalization(model, tmp_path):
+    export_onnx(model, tmp_path / "model.onnx", opset=NORMALIZATION_OPSET - 1)
+    kinds = kinds_of(tmp_path / "model.onnx")
+    assert "LayerNormalization" not in kinds
+    assert kinds["Reciprocal"] == 1 + 2 * 2
+
+
+def test_a_row_with_one_large_value(model, tmp_path):
+    gamma = next(each for each in model.weights if each.path.endswith("block_0/feed_forward_norm/gamma"))
+    before = np.asarray(gamma)
+    gamma.assign(np.where(np.arange(len(before)) == 3, 195.0, before))
+    try:
+        export_onnx(model, tmp_path / "model.onnx")
+        rows = tiny.make_rows(16)[0]
+        found, wanted = OnnxModel(tmp_path / "model.onnx", tiny.LENGTH)(**rows), model.predict(rows, verbose=0)
+    finally:
+        gamma.assign(before)
+    np.testing.assert_allclose(found, wanted, atol=FLOAT32_TOLERANCE, rtol=1e-4)
+
+
+class Drawing:
+    """A graph, node by node."""
+
+    def __init__(self, kind=TensorProto.FLOAT, shape=("rows", WIDTH)):
+        self.graph = helper.make_graph([], "drawing", [helper.make_tensor_value_info("given", kind, shape)], [])
+
+    def constant(self, name, values):
+        self.graph.initializer.append(numpy_helper.from_array(np.asarray(values), name))
+        return name
+
+    def node(self, kind, *given, **attributes):
+        name = f"{kind}_{len(self.graph.node)}"
+        self.graph.node.append(helper.make_node(kind, given, [name], **attributes))
+        return name
+
+    def answers(self, outputs, given):
+        """What the graph says as it is, and written anew; and its operations then."""
+        self.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs)
+        graph = onnx.GraphProto()
+        graph.CopyFrom(self.graph)
+        fuse(graph, 18)
+        make_canonical(graph)
+        said = [self._run(each, given) for each in (self.graph, graph)]
+        return (*said, collections.Counter(node.op_type for node in graph.node))
+
+    @staticmethod
+    def _run(graph, given):
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        return session.run(None, {"given": given})
+
+
+@pytest.fixture
+def rows():
+    return np.random.default_rng(1).normal(2, 3, (5, WIDTH)).astype("float32")
+
+
+def draw_normalization(drawing, offset, fault=None):
+    """One as Keras and tf2onnx write it, but for a fault."""
+    axes = drawing.constant("axes", np.array([0 if fault == "axis" else -1]))
+    other = drawing.node("Abs", "given")
+    mean = drawing.node("ReduceMean", other if fault == "mean" else "given", axes)
+    difference = drawing.node("Sub", "given", mean)
+    squares = drawing.node("Mul", difference, other if fault == "squares" else difference)
+    variance = drawing.node("Add", drawing.node("ReduceMean", squares, axes), drawing.constant("tiny", np.float32(0.1)))
+    root = drawing.node("Reciprocal", drawing.node("Sqrt", drawing.node("Abs", variance) if fault else variance))
+    factor = drawing.node("Mul", root, drawing.constant("scale", np.arange(1, WIDTH + 1, dtype="float32")))
+    product = drawing.node("Mul", other if fault == "rows" else "given", factor)
+    values = drawing.constant("offset", np.arange(WIDTH, dtype="float32"))
+    if offset == "minuend":
+        shift = drawing.node("Sub", values, drawing.node("Mul", mean, factor))
+    else:
+        shift = drawing.node("Mul", mean if fault == "sign" else drawing.node("Neg", mean), factor)
+        shift = shift if offset is None else drawing.node("Add", shift, values)
+    return drawing.node("Add", product, shift)
+
+
+@pytest.mark.parametrize("offset", [None, "added", "minuend"])
+def test_a_normalization_is_one_operation(rows, offset):
+    drawing = Drawing()
+    wanted, found, kinds = drawing.answers([draw_normalization(drawing, offset)], rows)
+    assert kinds == {"LayerNormalization": 1}
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("fault", ["axis", "mean", "squares", "rows", "sign"])
+def test_what_is_none_is_left(rows, fault):
+    drawing = Drawing()
+    wanted, found, kinds = drawing.answers([draw_normalization(drawing, "added", fault)], rows)
+    assert "LayerNormalization" not in kinds
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(("length", "bound", "direct"), [(6, 0, True), (5, 0, False), (6, -2, False)])
+def test_ids_below_zero_are_counted_by_the_lookup_itself(length, bound, direct):
+    drawing = Drawing(TensorProto.INT32, ("rows",))
+    table = drawing.constant("table", np.arange(12, dtype="float32").reshape(6, 2))
+    below = drawing.node(
+        "Less", drawing.node("Cast", "given", to=TensorProto.FLOAT), drawing.constant("bound", np.float32(bound))
+    )
+    wrapped = drawing.node("Add", "given", drawing.constant("length", np.int32(length)))
+    moved = drawing.node("Mul", drawing.node("Cast", below, to=TensorProto.INT32), wrapped)
+    rest = drawing.node("Cast", drawing.node("Not", below), to=TensorProto.INT32)
+    ids = drawing.node("Add", moved, drawing.node("Mul", "given", rest))
+    given = np.array([-4, -1, 2, 3] if bound else [-1, 0, -4, 3], "int32")
+    wanted, found, kinds = drawing.answers([drawing.node("Gather", table, ids)], given)
+    assert (kinds == {"Gather": 1}) == direct
+    np.testing.assert_array_equal(found, wanted)
+
+
+def draw_queries(drawing, *read_twice):
+    kernel = drawing.constant("kernel", np.random.default_rng(2).normal(size=(WIDTH, 4)).astype("float32"))
+    added = drawing.node("Add", drawing.node("MatMul", "given", kernel), drawing.constant("bias", np.float32([3] * 4)))
+    reshaped = drawing.node("Reshape", added, drawing.constant("shape", np.array([-1, 2])))
+    outputs = [drawing.node("Mul", reshaped, drawing.constant("factor", np.float32(0.25)))]
+    return outputs + [drawing.node("Neg", {"reshaped": reshaped, "added": added}[name]) for name in read_twice]
+
+
+def test_a_factor_of_queries_goes_into_their_weights(rows):
+    drawing = Drawing()
+    wanted, found, kinds = drawing.answers(draw_queries(drawing), rows)
+    assert kinds == {"MatMul": 1, "Add": 1, "Reshape": 1}
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("read_twice", ["reshaped", "added"])
+def test_a_factor_stays_where_others_read_what_it_multiplies(rows, read_twice):
+    drawing = Drawing()
+    wanted, found, kinds = drawing.answers(draw_queries(drawing, read_twice), rows)
+    assert kinds["Mul"] == 1
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
