@@ -1,15 +1,19 @@
-"""One passage on one thread: our int8 `.tflite` against ONNX Runtime's own float32 and dynamic int8.
+"""One passage on one thread: our int8 `.tflite` against what ONNX Runtime makes of the same model.
 
-    python -m benchmarks.inference --layers 2 --hidden 128
+    python -m benchmarks.inference --layers 6 --hidden 384 --heads 12 [--transformers-python PATH]
 
-The weights are random: they do not matter for speed. Medians over alternating rounds.
+The weights are random: they do not matter for speed. Medians over alternating rounds. With an interpreter that has
+torch, transformers, onnx, onnxruntime and sympy, the peers are also transformers' model as ONNX Runtime's optimizer and
+quantizers make it fast. The share of the peak is that of products with weights, in int8, in the time that all takes.
 """
 
 import argparse
+import json
 import statistics
+import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,77 +21,110 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.harness.passages import LENGTHS, VOCABULARY, make_passage
 from keras_bert.config import EncoderConfig
 
-LENGTHS = (32, 64, 128)
 LABELS = 6
-VOCABULARY = 8000
+OURS = "ours, tflite int8"
+# The width of the square product whose speed is the peak.
+_PEAK_WIDTH = 1024
+
+Classify = Callable[..., Any]
 
 
 def main() -> None:
-    """Prints milliseconds and the ratio for every length."""
+    """Prints milliseconds and ratios for every length."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--hidden", type=int, default=128)
+    parser.add_argument("--heads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--transformers-python", help="without it: the peers are our own .onnx files")
     options = parser.parse_args()
+    config = EncoderConfig(
+        vocabulary_size=VOCABULARY,
+        num_layers=options.layers,
+        hidden_size=options.hidden,
+        num_heads=options.heads,
+        intermediate_size=4 * options.hidden,
+        max_length=max(LENGTHS),
+        activation="gelu_erf",
+    )
     with tempfile.TemporaryDirectory() as folder:
-        contestants = export(options.layers, options.hidden, Path(folder))
-        table = Table(
-            "ms for one passage", *map(str, LENGTHS), title=f"L{options.layers} H{options.hidden}, one thread"
-        )
-        times: dict[str, list[float]] = {name: [] for name in contestants}
-        for length in LENGTHS:
-            for name, seconds in race(contestants, make_passage(length), options.rounds).items():
-                times[name].append(1000 * seconds)
-    for name, row in times.items():
-        table.add_row(name, *(f"{value:.3f}" for value in row))
-    ours, peer = times["ours, tflite int8"], times["onnxruntime dynamic int8"]
-    table.add_row("peer / ours, int8", *(f"{theirs / mine:.2f}" for theirs, mine in zip(peer, ours, strict=True)))
+        ours, peers = export(config, Path(folder))
+        groups = {"our .onnx": list(peers)}
+        if options.transformers_python:
+            theirs = export_theirs(config, options.transformers_python, Path(folder) / "theirs")
+            groups["transformers' .onnx"] = list(theirs)
+            peers |= theirs
+        contestants = ours | peers
+        rows = [race(contestants, make_passage(length), options.rounds) for length in LENGTHS]
+        peak = measure_peak()
+    title = f"L{options.layers} H{options.hidden} A{options.heads}, one thread"
+    table = Table("ms for one passage", *map(str, LENGTHS), title=title)
+    for name in contestants:
+        table.add_row(name, *(f"{1000 * row[name]:.3f}" for row in rows))
+    for group, names in groups.items():
+        ratios = (row[OURS] / min(row[name] for name in names) for row in rows)
+        table.add_row(f"ours / best of {group}", *(f"{ratio:.2f}" for ratio in ratios))
+    shares = (length * operations_of(config) / row[OURS] / peak for length, row in zip(LENGTHS, rows, strict=True))
+    table.add_row(f"ours, share of {peak / 1e9:.0f} GOP/s", *(f"{share:.0%}" for share in shares))
     Console().print(table)
 
 
-def export(layers: int, hidden: int, folder: Path) -> dict[str, Callable[..., Any]]:
-    """Contestant -> how it classifies."""
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
+def export(config: EncoderConfig, folder: Path) -> tuple[dict[str, Classify], dict[str, Classify]]:
+    """Contestant -> how it classifies: our `.tflite` files, and our `.onnx` files in ONNX Runtime."""
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.export.onnx import export_onnx
-    from keras_bert.export.runtimes import OnnxModel, TFLiteModel
+    from keras_bert.export.runtimes import TFLiteModel
     from keras_bert.export.tflite import export_tflite
     from keras_bert.models.encoder import build_encoder
     from keras_bert.tasks.classification import build_classifier
 
-    config = EncoderConfig(
-        vocabulary_size=VOCABULARY,
-        num_layers=layers,
-        hidden_size=hidden,
-        num_heads=max(1, hidden // 64),
-        intermediate_size=4 * hidden,
-        max_length=max(LENGTHS),
-    )
     model = build_classifier(build_encoder(config), LABELS, pooling="mean")
     export_onnx(model, folder / "model.onnx")
-    quantize_dynamic(folder / "model.onnx", folder / "int8.onnx", weight_type=QuantType.QInt8)
     export_tflite(model, folder / "float.tflite", LENGTHS)
+    quantize(folder / "model.onnx", folder / "int8.onnx")
     ranges = QuantizationAware(model, [make_passage(length) for length in LENGTHS]).finish()
     export_tflite(model, folder / "int8.tflite", LENGTHS, ranges)
-    return {
-        "ours, tflite int8": TFLiteModel(folder / "int8.tflite"),
-        "ours, tflite float32": TFLiteModel(folder / "float.tflite"),
-        "onnxruntime float32": OnnxModel(folder / "model.onnx", max(LENGTHS)),
-        "onnxruntime dynamic int8": OnnxModel(folder / "int8.onnx", max(LENGTHS)),
+    ours = {OURS: folder / "int8.tflite", "ours, tflite float32": folder / "float.tflite"}
+    peers = {"onnxruntime, our float32": folder / "model.onnx", "onnxruntime, our dynamic int8": folder / "int8.onnx"}
+    return {name: TFLiteModel(path) for name, path in ours.items()}, open_onnx(peers)
+
+
+def quantize(path: Path, result: Path) -> None:
+    """By ONNX Runtime's own quantizer, as it does it by itself."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    quantize_dynamic(path, result, weight_type=QuantType.QInt8)
+
+
+def export_theirs(config: EncoderConfig, python: str, folder: Path) -> dict[str, Classify]:
+    """Contestant -> how it classifies: transformers' model in ONNX Runtime."""
+    shape = {
+        "vocab_size": config.vocabulary_size,
+        "num_hidden_layers": config.num_layers,
+        "hidden_size": config.hidden_size,
+        "num_attention_heads": config.num_heads,
+        "intermediate_size": config.intermediate_size,
+        "max_position_embeddings": config.max_length,
+        "num_labels": LABELS,
     }
+    folder.mkdir()
+    command = [python, "-m", "benchmarks.peers.transformers_onnx", str(folder), json.dumps(shape)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return open_onnx({f"onnxruntime, {path.stem}": path for path in sorted(folder.glob("*.onnx"))})
 
 
-def make_passage(length: int) -> dict[str, np.ndarray[Any, Any]]:
-    """A passage of random tokens, each input (1, length)."""
-    tokens = np.random.default_rng(length).integers(5, VOCABULARY, (1, length), dtype=np.int32)
-    return {"token_ids": tokens, "segment_ids": np.zeros_like(tokens), "padding_mask": np.ones_like(tokens)}
+def open_onnx(files: Mapping[str, Path]) -> dict[str, Classify]:
+    """Each in ONNX Runtime, on one thread."""
+    from keras_bert.export.runtimes import OnnxModel
+
+    return {name: OnnxModel(path, max(LENGTHS)) for name, path in files.items()}
 
 
 def race(
-    contestants: dict[str, Callable[..., Any]], passage: dict[str, np.ndarray[Any, Any]], rounds: int
+    contestants: Mapping[str, Classify], passage: dict[str, np.ndarray[Any, Any]], rounds: int
 ) -> dict[str, float]:
     """Median seconds for one passage; the contestants take turns, so that a busy machine hits all alike."""
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
@@ -99,6 +136,39 @@ def race(
             if number:  # the first round warms up
                 seconds[name].append((time.perf_counter() - start) / 20)
     return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def operations_of(config: EncoderConfig) -> int:
+    """Additions and multiplications of a token's products with weights, without the head."""
+    attention = 4 * config.hidden_size**2
+    return 2 * config.num_layers * (attention + 2 * config.hidden_size * config.intermediate_size)
+
+
+def measure_peak() -> float:
+    """Operations a second of a large product of uint8 and int8 on one thread, the best of ten."""
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+
+    shape = (_PEAK_WIDTH, _PEAK_WIDTH)
+    integers = np.random.default_rng(0).integers(-100, 100, shape)
+    graph = helper.make_graph(
+        [helper.make_node("MatMulInteger", ["given", "kernel"], ["result"])],
+        "peak",
+        [helper.make_tensor_value_info("given", TensorProto.UINT8, shape)],
+        [helper.make_tensor_value_info("result", TensorProto.INT32, shape)],
+        [numpy_helper.from_array(integers.astype("int8"), "kernel")],
+    )
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    content = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8).SerializeToString()
+    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    given = {"given": (integers + 100).astype("uint8")}
+    times = []
+    for _ in range(11):
+        start = time.perf_counter()
+        session.run(None, given)
+        times.append(time.perf_counter() - start)
+    return 2 * _PEAK_WIDTH**3 / min(times)
 
 
 if __name__ == "__main__":

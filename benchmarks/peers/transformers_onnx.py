@@ -1,0 +1,89 @@
+"""transformers' side of `benchmarks.inference`: for an interpreter with torch, transformers, onnx, onnxruntime, sympy.
+
+    PYTHON -m benchmarks.peers.transformers_onnx FOLDER SETTINGS
+
+Writes a classifier with weights by chance as `.onnx`: as PyTorch exports it, as ONNX Runtime's transformer optimizer
+leaves that, and both as ONNX Runtime's quantizers make them int8, dynamic and static. Attention is written out, which
+is the form that the optimizer knows.
+"""
+
+import argparse
+import json
+import logging
+from pathlib import Path
+
+import torch
+import transformers
+from onnxruntime.quantization import QuantType, quantize_dynamic, quantize_static
+from onnxruntime.transformers.optimizer import optimize_model
+
+from benchmarks.harness.passages import LENGTHS, make_passage
+
+# Transformers' names, and ours.
+_INPUTS = {"input_ids": "token_ids", "attention_mask": "padding_mask", "token_type_ids": "segment_ids"}
+# The optimizer's own operations tell no types: ONNX' number of float32.
+_FLOATS = {"DefaultTensorType": 1}
+
+
+def main() -> None:
+    """Writes the files."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("settings", type=json.loads, help="of `transformers.BertConfig`, as JSON")
+    options = parser.parse_args()
+    logging.disable()
+    plain, optimized = (options.folder / f"{name}.onnx" for name in ("float32", "float32, optimizer"))
+    export(options.settings, plain)
+    heads, width = (options.settings[name] for name in ("num_attention_heads", "hidden_size"))
+    optimize_model(str(plain), "bert", num_heads=heads, hidden_size=width).save_model_to_file(str(optimized))
+    for source, mark in ((plain, ""), (optimized, ", optimizer")):
+        quantize_dynamic(
+            source, options.folder / f"dynamic int8{mark}.onnx", weight_type=QuantType.QInt8, extra_options=_FLOATS
+        )
+        quantize_static(
+            source,
+            options.folder / f"static int8{mark}.onnx",
+            Passages(),
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8,
+            per_channel=True,
+            op_types_to_quantize=["MatMul", "Attention"],
+            extra_options=_FLOATS,
+        )
+
+
+def export(settings: dict[str, int], file: Path) -> None:
+    """As PyTorch does it, any batch and any length."""
+    torch.manual_seed(0)
+    config = transformers.BertConfig(**settings, attn_implementation="eager", return_dict=False)
+    model = transformers.BertForSequenceClassification(config).eval()
+    given = torch.ones((1, 16), dtype=torch.int64)
+    torch.onnx.export(
+        model,
+        (),
+        file,
+        kwargs=dict.fromkeys(_INPUTS, given),
+        input_names=list(_INPUTS),
+        output_names=["logits"],
+        dynamic_axes={name: {0: "batch", 1: "length"} for name in _INPUTS},
+        opset_version=17,
+        dynamo=False,
+    )
+
+
+class Passages:
+    """What static ranges are found with."""
+
+    def __init__(self) -> None:
+        self._left = [make_passage(length) for length in LENGTHS]
+
+    def get_next(self) -> dict[str, object] | None:
+        """A passage; None after the last."""
+        if not self._left:
+            return None
+        passage = self._left.pop()
+        return {name: passage[ours].astype("int64") for name, ours in _INPUTS.items()}
+
+
+if __name__ == "__main__":
+    main()
