@@ -1,12 +1,19 @@
-"""How much of a `.tflite` file LiteRT hands to its delegate for processors, XNNPACK."""
+"""How much of a `.tflite` file LiteRT hands to its delegate for processors, XNNPACK, and why it keeps the rest."""
 
 import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 # What LiteRT calls a node that stands for those that a delegate took.
 _DELEGATE = "DELEGATE"
+# What XNNPACK computes with; LiteRT's schema has shapes and places in int32 besides.
+_NUMBERS = ("float16", "float32", "int8", "uint8")
+# Where XNNPACK's sums of integers end: nearer to 0 than 2^-10 of the result's a term's steps may not be.
+_SUMS = ("ADD", "SUB")
+_FINEST = 2.0**-10
 
 
 class Delegation(NamedTuple):
@@ -16,34 +23,64 @@ class Delegation(NamedTuple):
         nodes: of the graph.
         taken: those of them that the delegate runs.
         parts: pieces of the graph that it runs in one go each; between them numbers go from one to the other.
+        left: operation and the reason, as far as the graph tells it -> how many of those it does not run.
     """
 
     nodes: int
     taken: int
     parts: int
+    left: dict[str, int]
 
 
 def count_delegated(path: str | os.PathLike[str]) -> Delegation:
     """Counts the nodes of the first signature; the others hold the same operations.
 
     LiteRT tells it in a log that Python cannot switch on. Its nodes tell it, too: with fusion there is a node of the
-    delegate for each part, without for each node that it took.
+    delegate for each part, without for each node that it took, with the same outputs.
 
     Args:
         path: a `.tflite` file with signatures, which must be one.
     """
-    (nodes, parts), (_, taken) = (_count_nodes(path, fused=fused) for fused in (True, False))
-    return Delegation(nodes, taken, parts)
+    _, parts, _ = _nodes_of(path, fused=True)
+    nodes, taken, steps = _nodes_of(path, fused=False)
+    made = {int(output) for node in taken for output in node["outputs"]}
+    kept = [node for node in nodes if not made.intersection(map(int, node["outputs"]))]
+    ran = [node for node in nodes if made.intersection(map(int, node["outputs"]))]
+    left = Counter(f"{node['op_name']} {_type_of(node)}: {_reason(node, ran, steps)}" for node in kept)
+    return Delegation(len(nodes), len(taken), len(parts), dict(left))
 
 
-def _count_nodes(path: str | os.PathLike[str], *, fused: bool) -> tuple[int, int]:
-    """Those of the graph, and those of the delegate that stand beside them once it has been asked."""
+def _nodes_of(path: str | os.PathLike[str], *, fused: bool) -> tuple[Sequence[Any], Sequence[Any], dict[int, float]]:
+    """Those of the graph, those of the delegate beside them once it has been asked, and the steps of tensors."""
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter: Any = Interpreter(model_path=os.fspath(path), experimental_disable_delegate_node_fusion=not fused)
     runner = interpreter.get_signature_runner(next(iter(interpreter.get_signature_list())))
-    before = len(interpreter._get_ops_details())
+    nodes = interpreter._get_ops_details()
     # The delegate takes its share when a signature is asked for the first time.
     runner(**{name: np.ones(given["shape"], given["dtype"]) for name, given in runner.get_input_details().items()})
-    after = interpreter._get_ops_details()
-    return before, sum(node["op_name"] == _DELEGATE for node in after)
+    beside = interpreter._get_ops_details()[len(nodes) :]
+    steps = {tensor["index"]: float(tensor["quantization"][0]) for tensor in interpreter.get_tensor_details()}
+    return nodes, [node for node in beside if node["op_name"] == _DELEGATE], steps
+
+
+def _type_of(node: Mapping[str, Any]) -> str:
+    """Of the first operand, which is the one that is computed with."""
+    types = [*node["operand_types"], *node["result_types"]]
+    return np.dtype(types[0]).name
+
+
+def _reason(node: Mapping[str, Any], ran: Sequence[Mapping[str, Any]], steps: Mapping[int, float]) -> str:
+    numbers = _type_of(node)
+    if numbers not in _NUMBERS:
+        return f"it does not compute with {numbers}"
+    finest = min(steps.get(int(given), 0.0) for given in node["inputs"])
+    result = steps.get(int(node["outputs"][0]), 0.0)
+    if node["op_name"] in _SUMS and 0 < finest < result * _FINEST:
+        return "it adds no terms whose steps are below 1/1024 of the result's"
+    others = sorted({_type_of(each) for each in ran if each["op_name"] == node["op_name"]})
+    if numbers in others:
+        return "it runs others, of other shapes or constants"
+    if others:
+        return f"it runs those of {' and '.join(others)}"
+    return "it runs none of these"

@@ -53,6 +53,7 @@ def notes_of(content: Content) -> Iterator[str]:
             parts = "1 part" if own["parts"] == 1 else f"{own['parts']} parts"
             untimed = "; LiteRT's Python package does not time them" if content["operations"] else ""
             yield f"{name}: {own['name']} runs {own['taken']} of {own['nodes']} nodes, in {parts}{untimed}"
+            yield from (f"  left: {count} {reason}" for reason, count in own["left"].items())
 
 
 def profile_of(name: str, profile: Content) -> tuple[list[str], list[list[str]]]:
