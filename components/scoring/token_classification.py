@@ -81,6 +81,6 @@ class TaggedScoring(TaskScoring[Sentence]):
 
 
 def _are_entities(labels: Sequence[str]) -> bool:
-    from keras_bert.tasks.token_classification import are_entity_tags
+    from keras_bert.tasks.entities import are_entity_tags
 
     return are_entity_tags(labels)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from components.sources.questions import Question
 
 if TYPE_CHECKING:
-    from keras_bert.tasks.question_answering import Answer, QuestionAnswering
+    from keras_bert.tasks.answers import Answer
+    from keras_bert.tasks.question_answering import QuestionAnswering
 
 
 def tune_threshold(task: "QuestionAnswering", questions: Sequence[Question]) -> None:

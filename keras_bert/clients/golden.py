@@ -7,8 +7,9 @@ import numpy as np
 
 from keras_bert.tasks.base import Features, Task
 from keras_bert.tasks.embedding import Embedding
+from keras_bert.tasks.entities import are_entity_tags
 from keras_bert.tasks.question_answering import QuestionAnswering
-from keras_bert.tasks.token_classification import TokenClassification, are_entity_tags
+from keras_bert.tasks.token_classification import TokenClassification
 
 # What tokenizers get wrong, and what people write. Nobody's data.
 TEXTS = (

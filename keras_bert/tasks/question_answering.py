@@ -1,6 +1,5 @@
 """Extractive question answering: the answer is a span of the context (Devlin et al. 2019, sections 4.2 and 4.3)."""
 
-import dataclasses
 import math
 import operator
 from collections.abc import Sequence
@@ -27,6 +26,7 @@ from keras_bert.tasks.answer_windows import (
     widest_windows,
     window_features,
 )
+from keras_bert.tasks.answers import Answer, answers_of
 from keras_bert.tasks.base import Array, Features, Runtime, Task, slices
 from keras_bert.tasks.checks import as_texts, check_same_length
 
@@ -91,27 +91,6 @@ def separator_of(model: keras.Model) -> int | None:
     if chosen is not None:
         return chosen.separator
     return model.get_layer("question_bias").separator if has_layer(model, "question_bias") else None
-
-
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    """The answer to one question.
-
-    Attributes:
-        text: as it stands in the context, `context[start:end]`; empty for no answer.
-        start: its first character; 0 for no answer.
-        end: the character after its last; 0 for no answer.
-        probability: e^score of this answer over the sum of all that may be given, 0 to 1; a span's score is its start
-            logit plus its end logit.
-        null_score_difference: score of no answer minus that of the best span (`score_diff` of `run_squad.py`);
-            infinite if the context has no pieces. With it a `null_threshold` is found, see `score_v2`.
-    """
-
-    text: str
-    start: int
-    end: int
-    probability: float
-    null_score_difference: float
 
 
 class QuestionAnswering(Task):
@@ -274,7 +253,7 @@ class QuestionAnswering(Task):
                 for few in slices(len(logits), _SCORED_AT_ONCE)
             ]
         spans = best_of_rows(parts, windows.rows)
-        return _answers(spans, context_pieces, contexts, self.null_threshold)
+        return answers_of(spans, context_pieces, contexts, self.null_threshold)
 
     def _windows(self, questions: Sequence[str], contexts: Sequence[str]) -> tuple[Pieces, Pieces, Windows]:
         questions, contexts = as_texts("questions", questions), as_texts("contexts", contexts)
@@ -316,21 +295,3 @@ def _stack(rows: list[Any], length: int) -> Array:
     for row, values in enumerate(rows):
         logits[row, : len(values)] = values[:length]
     return logits
-
-
-def _answers(spans: Spans, pieces: Pieces, contexts: Sequence[str], null_threshold: float | None) -> list[Answer]:
-    """The spans of the rows as answers, or none, where the null score is that much greater."""
-    found = np.isfinite(spans.scores)
-    differences = spans.null_scores - spans.scores
-    if null_threshold is None:
-        silent, totals = ~found, np.where(found, spans.totals, spans.null_scores)
-    else:
-        silent, totals = differences > null_threshold, np.logaddexp(spans.totals, spans.null_scores)
-    probabilities = np.exp(np.where(silent, spans.null_scores, spans.scores) - totals)
-    answers = []
-    for row, context in enumerate(contexts):
-        start, end = (
-            (0, 0) if silent[row] else (int(pieces.starts[spans.firsts[row]]), int(pieces.ends[spans.lasts[row]]))
-        )
-        answers.append(Answer(context[start:end], start, end, float(probabilities[row]), float(differences[row])))
-    return answers

@@ -1,9 +1,7 @@
 """One label for each word, as named entities or parts of speech (Devlin et al. 2019, section 5.3)."""
 
-import dataclasses
 import difflib
 import itertools
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,13 +13,14 @@ from keras_bert.layers.dense import Dense
 from keras_bert.losses import IGNORED, labelled_cross_entropy
 from keras_bert.metrics.accuracy import LabelledAccuracy
 from keras_bert.metrics.calibration import probabilities
-from keras_bert.metrics.entities import OUTSIDE, entities_of, split_tag
+from keras_bert.metrics.entities import OUTSIDE
 from keras_bert.models.encoder import predicted, sequence_output
 from keras_bert.models.global_tokens import with_global_tokens
 from keras_bert.objectives.base import TaskObjective
 from keras_bert.objectives.token_classification import TokenClassificationObjective
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Runtime, Task, slices
 from keras_bert.tasks.checks import as_texts, check_labels, check_same_length
+from keras_bert.tasks.entities import Entity, are_entity_tags, decode
 from keras_bert.tasks.word_rows import WordRows, Words, pack_words
 
 if TYPE_CHECKING:
@@ -47,25 +46,6 @@ def build_tagger(encoder: keras.Model, num_labels: int, *, dropout: float = 0.1)
     encoder = with_global_tokens(encoder, "none")
     states = keras.layers.Dropout(dropout, name="classifier_dropout")(predicted(encoder, sequence_output(encoder)))
     return keras.Model(encoder.input, Dense(num_labels, name="classifier")(states), name="token_classification")
-
-
-@dataclasses.dataclass(frozen=True)
-class Entity:
-    """A named entity of a text.
-
-    Attributes:
-        label: its type, as `person`.
-        text: the entity as it stands in the text: `text[start:end]` of the whole.
-        start: its first character.
-        end: behind its last character.
-        probability: the mean of its words' probabilities of their tags, 0 to 1.
-    """
-
-    label: str
-    text: str
-    start: int
-    end: int
-    probability: float
 
 
 class TokenClassification(Task):
@@ -282,47 +262,6 @@ class TokenClassification(Task):
                     rule = f"tags[{row}][{place}] must be one of {list(self.labels)}"
                     raise ValueError(f"{rule}, got {tag!r}; nearest is {close[0]!r}")
         return np.array([known[tag] for sentence in tags for tag in sentence], "int32")
-
-
-def decode(text: str, tags: Sequence[str], probabilities: Array, starts: Array, ends: Array) -> list[Entity]:
-    """The entities that the tags of a text's words mark.
-
-    Args:
-        text: the words' text.
-        tags: of each word.
-        probabilities: of these tags (words,).
-        starts: the first character of each word (words,).
-        ends: behind the last one (words,).
-    """
-    entities = []
-    for label, first, last in entities_of(tags):
-        start, end = int(starts[first]), int(ends[last - 1])
-        # An accent that stands as a character of its own is no part of a piece, but of the name.
-        while end < len(text) and unicodedata.combining(text[end]):
-            end += 1
-        probability = float(probabilities[first:last].mean())
-        entities.append(Entity(label, text[start:end], start, end, probability))
-    return entities
-
-
-def are_entity_tags(labels: Sequence[str]) -> bool:
-    """Whether labels are entity tags and not, say, parts of speech.
-
-    Bare letters are entity tags only where there is nothing else: `O` and `S` are parts of speech, too (Gimpel et
-    al. 2011).
-
-    Raises:
-        ValueError: some begin as entity tags do and others are none, or there is no `O`.
-    """
-    if not any(label[:2] in ("B-", "I-", "E-", "S-") for label in labels):
-        return OUTSIDE in labels and set(labels) <= set("OBIES")
-    for label in labels:
-        try:
-            split_tag(label)
-        except ValueError as error:
-            raise ValueError(f"TokenClassification.labels: {error}") from None
-    check("TokenClassification", "labels", OUTSIDE in labels, f"hold {OUTSIDE}", list(labels))
-    return True
 
 
 def _check_sentences(name: str, sentences: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -9,7 +9,7 @@ from components.dsl.errors import InputError
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
     from keras_bert.tasks.classification import Prediction
-    from keras_bert.tasks.token_classification import Entity
+    from keras_bert.tasks.entities import Entity
 
 
 def answer_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None) -> Iterator[str]:
@@ -89,7 +89,8 @@ def _label(task: "Task", answer: "Prediction | Entity") -> str:
 
 
 def _tags(task: "Task", texts: Sequence[str]) -> Iterator[str]:
-    from keras_bert.tasks.token_classification import TokenClassification, are_entity_tags
+    from keras_bert.tasks.entities import are_entity_tags
+    from keras_bert.tasks.token_classification import TokenClassification
 
     assert isinstance(task, TokenClassification)
     if not are_entity_tags(task.labels):

@@ -7,7 +7,7 @@ import pytest
 from components.scoring.question_answering import QuestionScoring
 from components.sources.questions import Question
 from components.training.null_thresholds import find_threshold, tune_threshold
-from keras_bert.tasks.question_answering import Answer
+from keras_bert.tasks.answers import Answer
 
 
 def question(number: int, *answers: str) -> Question:

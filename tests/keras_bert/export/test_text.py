@@ -14,7 +14,7 @@ from keras_bert.export.text import TextModel, check_text, export_text
 from keras_bert.export.text_inputs import TextInputs
 from keras_bert.export.tflite import export_tflite
 from keras_bert.models.encoder import input_names
-from keras_bert.tasks.token_classification import decode
+from keras_bert.tasks.entities import decode
 from tests.keras_bert.clients.exported import LENGTHS
 from tests.keras_bert.export.word_tasks import make_task
 

@@ -10,7 +10,8 @@ from keras_bert.losses import span_hits, span_loss
 from keras_bert.models.encoder import build_encoder, encoder_of
 from keras_bert.tasks.answer_spans import best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import Pieces, cut_windows, widest_windows
-from keras_bert.tasks.question_answering import Answer, QuestionAnswering, build_span_classifier
+from keras_bert.tasks.answers import Answer
+from keras_bert.tasks.question_answering import QuestionAnswering, build_span_classifier
 from tests.keras_bert.tasks.plain_tokenizer import Special
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

@@ -9,7 +9,7 @@ from keras_bert.config import EncoderConfig
 from keras_bert.losses import IGNORED
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.classification import build_classifier
-from keras_bert.tasks.token_classification import Entity, TokenClassification, build_tagger, decode
+from keras_bert.tasks.token_classification import TokenClassification, build_tagger
 from tests.keras_bert.tasks.plain_tokenizer import Special
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzé"
@@ -214,19 +214,6 @@ def test_every_word_gets_the_tag_of_its_first_piece(max_length):
     first = task.tokenizer.tokenize([word for sentence in words for word in sentence]).rows
     expected = iter([LABELS[table[pieces[0]]] if pieces else "O" for pieces in first])
     assert task.predict_tags(words) == [[next(expected) for _ in sentence] for sentence in words]
-
-
-def test_decode():
-    text = "Zoé Lee, Paris"
-    tags, shares = ["I-person", "I-person", "O", "B-place"], np.array([0.5, 0.75, 1.0, 0.9])
-    assert decode(text, tags, shares, np.array([0, 4, 7, 9]), np.array([3, 7, 8, 14])) == [
-        Entity("person", "Zoé Lee", 0, 7, 0.625),
-        Entity("place", "Paris", 9, 14, 0.9),
-    ]
-    accent = "Zoe\u0301\u0323!"
-    assert decode(accent, ["B-person"], np.ones(1), np.array([0]), np.array([3])) == [
-        Entity("person", accent[:5], 0, 5, 1.0)
-    ]
 
 
 @pytest.mark.parametrize(
