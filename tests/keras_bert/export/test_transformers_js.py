@@ -147,6 +147,7 @@ def test_a_kernel_beside_no_grid_stays_float(tmp_path):
     assert kinds == {onnx.TensorProto.INT8: 2 * 4 - 1, onnx.TensorProto.FLOAT: 2}, "a kernel, and the table of places"
 
 
+@pytest.mark.parametrize("exported", ["question_answering"], indirect=True)
 def test_equal_tasks_give_equal_folders(exported, tmp_path):
     task, folder, ranges = exported
     export_transformers_js(task, tmp_path, ranges=ranges)
