@@ -120,7 +120,9 @@ class StepLine(Watcher):
         if self._reached is not None and self._baseline is not None:
             seconds, share = (self._reached[i] - self._baseline[i] for i in (0, 1))
             if share > 0 and seconds > 0:
-                return max(0.0, (1 - self._reached[1]) * seconds / share - (now - self._reached[0]))
+                left = (1 - self._reached[1]) * seconds / share - (now - self._reached[0])
+                # What takes longer than was thought may take any time.
+                return left if left > 0 else None
         if self._expected is not None and self._expected > now - self._began:
             return self._expected - (now - self._began)
         return None

@@ -37,6 +37,7 @@ def test_time_left_comes_from_the_reports(clock: Callable[[float], None]) -> Non
     line.progress(25, 100, "loss 3.2")
     assert line.text(20) == "[1/2] pretrain  20 s, 25%, about 30 s left, loss 3.2"
     assert line.text(25) == "[1/2] pretrain  25 s, 25%, about 25 s left, loss 3.2"
+    assert line.text(50) == "[1/2] pretrain  50 s, 25%, loss 3.2", "what is late has no time left to tell"
 
 
 def test_time_left_begins_again_with_a_new_phase(clock: Callable[[float], None]) -> None:
