@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_bert.export.onnx_graphs import count_readers, graphs_in
+
 # `LayerNormalization` is one older, but until then tf2onnx writes some means as pools.
 NORMALIZATION_OPSET = 18
 
@@ -18,25 +20,24 @@ def fuse(graph: Any, opset: int) -> None:
     Keras takes a mean, a variance and a reciprocal root apart, in a form that ONNX Runtime's own optimizer does not
     know. Nor does it know a GELU of erf(x * 0.707), which TensorFlow makes of erf(x / sqrt 2). Keras adds the length of
     a table to ids below zero, which `Gather` does itself. And a number by which all results of a product with weights
-    are multiplied, as those of queries, goes into the weights. Nodes that nothing reads any more stay.
+    are multiplied, as those of queries, goes into the weights. Weights that several nodes read stay one. Nodes that
+    nothing reads any more stay.
 
     Args:
-        graph: a `GraphProto`; those inside its nodes, as of a choice, are written anew, too.
+        graph: a `GraphProto` of float32; those inside its nodes, as of a choice, are written anew, too.
         opset: the version of ONNX' operator set.
     """
     nodes = _Nodes(graph)
     for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                fuse(attribute.g, opset)
+        for inner in graphs_in(node).values():
+            fuse(inner, opset)
         if node.op_type == "Gather":
             nodes.unwrap_ids(node)
         elif node.op_type == "Erf":
             nodes.write_quotient(node)
-        elif node.op_type == "Mul":
-            nodes.move_factor(node)
         elif node.op_type == "Add" and opset >= NORMALIZATION_OPSET:
             nodes.write_normalization(node)
+    nodes.move_factors()
 
 
 class _Normalization(NamedTuple):
@@ -44,15 +45,35 @@ class _Normalization(NamedTuple):
 
     Attributes:
         rows: name of x.
-        scale: any shape of as many values as the axis has.
-        offset: as the scale, or None.
+        scale: name of a constant.
+        offset: name of a constant; empty for none.
         epsilon: a small number.
     """
 
     rows: str
-    scale: Any
-    offset: Any
+    scale: str
+    offset: str
     epsilon: float
+
+
+class _Move(NamedTuple):
+    """A factor that may go from behind a product with weights into them.
+
+    Attributes:
+        product: the node that multiplies.
+        reshape: the node before it.
+        factor: the number.
+        places: the nodes that read kernel and bias, and as which of their inputs.
+    """
+
+    product: Any
+    reshape: Any
+    factor: float
+    places: list[tuple[Any, int]]
+
+    def weights(self) -> list[str]:
+        """The names of kernel and bias."""
+        return [node.input[place] for node, place in self.places]
 
 
 class _Nodes:
@@ -64,11 +85,13 @@ class _Nodes:
         self._graph = graph
         self._values = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
         self._makers = {name: node for node in graph.node for name in node.output}
-        self._readers = Counter(name for node in graph.node for name in node.input)
+        self._readers = count_readers(graph)
 
     def unwrap_ids(self, lookup: Any) -> None:
         """Looks up `ids` in the place of `ids < 0 ? ids + length : ids`, which is a sum of products with 0 and 1."""
         table, wrapped = lookup.input
+        if any(each.name == "axis" and each.i for each in lookup.attribute):
+            return
         for moved, kept in self._parts(wrapped, "Add"):
             for chosen, summed in self._parts(moved, "Mul"):
                 below = self._under(chosen, "Cast")
@@ -81,45 +104,10 @@ class _Nodes:
     def write_quotient(self, erf: Any) -> None:
         """Writes x * (1 / sqrt 2) as x / sqrt 2."""
         for rows, factor in self._parts(erf.input[0], "Mul"):
-            if factor in self._values and self._values[factor].tolist() == _SHARE:
+            if self._is_number(factor) and float(self._values[factor]) == _SHARE:
                 node = self._makers[erf.input[0]]
                 node.op_type = "Div"
-                node.input[:] = [rows, self._constant(f"{node.output[0]}_root", np.array(math.sqrt(2)))]
-
-    def move_factor(self, product: Any) -> None:
-        """Multiplies kernel and bias in the place of reshape(rows @ kernel + bias), which nothing else reads."""
-        for reshaped, factor in self._parts(product.output[0], "Mul"):
-            reshape = self._makers.get(reshaped)
-            if reshape is None or reshape.op_type != "Reshape" or not self._is_number(factor):
-                continue
-            places = self._weights_of(reshape.input[0])
-            if places and self._readers[reshaped] == 1:
-                for node, place in places:
-                    node.input[place] = self._multiplied(node.input[place], factor)
-                result = product.output[0]
-                product.CopyFrom(reshape)
-                product.output[:] = [result]
-
-    def _weights_of(self, name: str) -> list[tuple[Any, int]]:
-        """Where kernel and bias of a product with weights stand, that one node reads; nothing of another node."""
-        node, places = self._makers.get(name), []
-        if node is not None and node.op_type == "Add" and node.input[1] in self._values:
-            places.append((node, 1))
-            name, node = node.input[0], self._makers.get(node.input[0]) if self._readers[name] == 1 else None
-        if node is None or node.op_type != "MatMul" or node.input[1] not in self._values or self._readers[name] > 1:
-            return []
-        return [*places, (node, 1)]
-
-    def _multiplied(self, weights: str, factor: str) -> str:
-        """A constant times another; layers that share weights share these, too."""
-        name = f"{weights}_times_{factor}"
-        if name not in self._values:
-            self._values[name] = self._values[weights] * self._values[factor]
-            self._constant(name, self._values[name])
-        return name
-
-    def _is_number(self, name: str) -> bool:
-        return name in self._values and self._values[name].size == 1
+                node.input[:] = [rows, self._constant("root_of_two", np.array(math.sqrt(2), "float32"))]
 
     def write_normalization(self, last: Any) -> None:
         """Writes one in the place of its last node, if that is what the node ends."""
@@ -128,10 +116,39 @@ class _Nodes:
         found = self._find_normalization(last.output[0])
         if found is not None:
             (result,) = last.output
-            given = [found.rows, self._constant(f"{result}_scale", found.scale.reshape(-1))]
-            if found.offset is not None:
-                given.append(self._constant(f"{result}_offset", found.offset.reshape(-1)))
+            weights = [self._row(name) for name in (found.scale, found.offset) if name]
+            given = [found.rows, *weights]
             last.CopyFrom(helper.make_node("LayerNormalization", given, [result], axis=-1, epsilon=found.epsilon))
+
+    def move_factors(self) -> None:
+        """Multiplies kernel and bias in the place of their product, where all who read them do so."""
+        moves = [move for node in self._graph.node if (move := self._find_move(node)) is not None]
+        moved = Counter((name, move.factor) for move in moves for name in move.weights())
+        for move in moves:
+            if all(moved[name, move.factor] == self._readers[name] for name in move.weights()):
+                for node, place in move.places:
+                    name = node.input[place]
+                    node.input[place] = self._constant(f"{name}_{move.factor}", self._values[name] * move.factor)
+                (result,) = move.product.output
+                move.product.CopyFrom(move.reshape)
+                move.product.output[:] = [result]
+
+    def _find_move(self, product: Any) -> _Move | None:
+        """Of reshape(rows @ kernel + bias) * factor."""
+        for reshaped, factor in self._parts(product.output[0], "Mul"):
+            reshape = self._read_once(reshaped, "Reshape")
+            if reshape is not None and self._is_number(factor):
+                places = self._weights_of(reshape.input[0])
+                if places:
+                    return _Move(product, reshape, float(self._values[factor]), places)
+        return None
+
+    def _weights_of(self, name: str) -> list[tuple[Any, int]]:
+        """Where kernel and bias of a product with weights stand; nothing of another node."""
+        added = self._read_once(name, "Add")
+        places = [] if added is None or added.input[1] not in self._values else [(added, 1)]
+        product = self._read_once(added.input[0] if places else name, "MatMul")
+        return [*places, (product, 1)] if product is not None and product.input[1] in self._values else []
 
     def _find_normalization(self, name: str) -> _Normalization | None:
         """What `x * factor + (offset - mean * factor)` is, the factor being scale / sqrt(variance + epsilon)."""
@@ -139,11 +156,11 @@ class _Nodes:
             for rows, factor in self._parts(product, "Mul"):
                 for root, scale in self._parts(factor, "Mul"):
                     known = self._find_variance(rows, self._under(self._under(root, "Reciprocal"), "Sqrt"))
-                    if known is not None and scale in self._values:
+                    if known is not None and self._is_row(scale):
                         mean, epsilon = known
-                        shifted, offset = self._find_offset(shift, mean, factor)
-                        if shifted:
-                            return _Normalization(rows, self._values[scale], offset, epsilon)
+                        offset = self._find_offset(shift, mean, factor)
+                        if offset == "" or (offset and self._is_row(offset, self._values[scale].size)):
+                            return _Normalization(rows, scale, offset, epsilon)
         return None
 
     def _find_variance(self, rows: str, name: str) -> tuple[str, float] | None:
@@ -151,29 +168,39 @@ class _Nodes:
         for variance, epsilon in self._parts(name, "Add"):
             for one, other in self._parts(self._under_mean(variance), "Mul"):
                 difference = self._makers.get(one)
-                if one == other and difference is not None and difference.op_type == "Sub" and epsilon in self._values:
+                if one == other and difference is not None and difference.op_type == "Sub" and self._is_number(epsilon):
                     minuend, mean = difference.input
                     if minuend == rows == self._under_mean(mean):
                         return mean, float(self._values[epsilon])
         return None
 
-    def _find_offset(self, shift: str, mean: str, factor: str) -> tuple[bool, Any]:
-        """Whether there is -mean * factor in a shift, and the constant beside it."""
+    def _find_offset(self, shift: str, mean: str, factor: str) -> str | None:
+        """The constant beside -mean * factor in a shift: empty where there is none, None of another shift."""
         if self._is_product(shift, mean, factor, negative=True):
-            return True, None
+            return ""
         for moved, offset in self._parts(shift, "Add"):
             if offset in self._values and self._is_product(moved, mean, factor, negative=True):
-                return True, self._values[offset]
+                return offset
         node = self._makers.get(shift)
         if node is not None and node.op_type == "Sub" and node.input[0] in self._values:
-            return self._is_product(node.input[1], mean, factor, negative=False), self._values[node.input[0]]
-        return False, None
+            return str(node.input[0]) if self._is_product(node.input[1], mean, factor, negative=False) else None
+        return None
 
     def _is_product(self, name: str, mean: str, factor: str, *, negative: bool) -> bool:
         return any(
             right == factor and (self._under(left, "Neg") if negative else left) == mean
             for left, right in self._parts(name, "Mul")
         )
+
+    def _is_number(self, name: str) -> bool:
+        return name in self._values and self._values[name].ndim == 0
+
+    def _is_row(self, name: str, width: int | None = None) -> bool:
+        """Whether a constant runs along the last axis alone; Keras gives it the rank of what it scales."""
+        if name not in self._values or not self._values[name].ndim:
+            return False
+        size = self._values[name].size
+        return bool(self._values[name].shape[-1] == size and width in (None, size))
 
     def _is_length(self, count: str, table: str) -> bool:
         known = count in self._values and table in self._values
@@ -199,15 +226,28 @@ class _Nodes:
         return str(node.input[0]) if node is not None and node.op_type == kind else ""
 
     def _under_mean(self, name: str) -> str:
-        """What a mean along the last axis is of."""
+        """What a mean along the last axis, which stays as one of size 1, is of."""
         node = self._makers.get(name)
         if node is None or node.op_type != "ReduceMean":
             return ""
         axes = [self._values[each].tolist() for each in node.input[1:] if each in self._values]
-        return str(node.input[0]) if axes == [[-1]] else ""
+        keeps = all(each.i for each in node.attribute if each.name == "keepdims")
+        return str(node.input[0]) if keeps and axes == [[-1]] else ""
+
+    def _read_once(self, name: str, kind: str) -> Any:
+        """The node of a kind whose result nobody reads but one; None otherwise."""
+        node = self._makers.get(name)
+        return node if node is not None and node.op_type == kind and self._readers[name] == 1 else None
+
+    def _row(self, name: str) -> str:
+        """A constant with its last axis alone."""
+        return self._constant(f"{name}_row", self._values[name].reshape(-1))
 
     def _constant(self, name: str, values: Any) -> str:
+        """What is asked for twice is there once."""
         from onnx import numpy_helper
 
-        self._graph.initializer.append(numpy_helper.from_array(values.astype("float32"), name))
+        if name not in self._values:
+            self._values[name] = values
+            self._graph.initializer.append(numpy_helper.from_array(values, name))
         return name

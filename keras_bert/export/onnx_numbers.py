@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keras_bert.compress.ranges import SEPARATOR
-from keras_bert.export.onnx import make_canonical
+from keras_bert.export.onnx_graphs import count_readers, make_canonical
 
 if TYPE_CHECKING:
     import onnx
@@ -139,17 +139,15 @@ class _Steps:
     def replace(self) -> None:
         """Leaves floats to products of floats."""
         self._pass_separators()
-        readers: dict[str, list[Any]] = {}
-        for node in self._graph.node:
-            for name in node.input:
-                readers.setdefault(name, []).append(node)
+        counts = count_readers(self._graph)
+        readers = {name: node for node in self._graph.node for name in node.input}
         for node in list(self._graph.node):
             if node.op_type == "MatMul" and node.input[1] in self._values and self._is_on_grid(node.input[0]):
                 self._replace_kernel(node)
-            elif node.op_type == "Gather" and node.input[0] in self._values:
-                reading = readers[node.output[0]]
-                if [each.op_type for each in reading] == ["QuantizeLinear"]:
-                    self._replace_table(node, reading[0])
+            elif node.op_type == "Gather" and node.input[0] in self._values and counts[node.output[0]] == 1:
+                reader = readers.get(node.output[0])
+                if reader is not None and reader.op_type == "QuantizeLinear":
+                    self._replace_table(node, reader)
 
     def _pass_separators(self) -> None:
         """Reads past products with a number that only another converter needs, and no runtime can fuse."""
@@ -168,38 +166,44 @@ class _Steps:
         return maker is not None and maker.op_type == "DequantizeLinear"
 
     def _replace_kernel(self, product: "onnx.NodeProto") -> None:
+        """Of a matrix on a grid; others, as of layers that stay float, are left."""
         name = product.input[1]
         kernel = self._values[name]
         scales = np.maximum(np.abs(kernel).max(axis=0), np.finfo("float32").tiny) / np.float32(_LAST)
         steps = np.round(kernel / scales)
-        if np.abs(kernel / scales - steps).max() > _OFF_GRID:
+        if kernel.ndim != 2 or np.abs(kernel / scales - steps).max() > _OFF_GRID:
             return
-        integers = self._constant(f"{name}_steps", steps.astype("int8"))
-        zeros = self._constant(f"{name}_zeros", np.zeros(scales.shape, "int8"))
-        scale = self._constant(f"{name}_scales", scales.astype("float32"))
-        self._add("DequantizeLinear", [integers, scale, zeros], f"{name}_values", axis=1)
-        product.input[1] = f"{name}_values"
+        values = f"{name}_values"
+        if values not in self._makers:
+            integers = self._constant(f"{name}_steps", steps.astype("int8"))
+            zeros = self._constant(f"{name}_zeros", np.zeros(scales.shape, "int8"))
+            scale = self._constant(f"{name}_scales", scales.astype("float32"))
+            self._add("DequantizeLinear", [integers, scale, zeros], values, axis=1)
+        product.input[1] = values
 
     def _replace_table(self, lookup: "onnx.NodeProto", quantize: "onnx.NodeProto") -> None:
         """Looks up steps in the place of values that become steps right afterwards."""
         name = lookup.input[0]
         scale, zero = (self._values[given] for given in quantize.input[1:])
-        last = np.iinfo(zero.dtype).max
-        steps = np.clip(np.round(self._values[name] / scale) + zero, np.iinfo(zero.dtype).min, last)
-        lookup.input[0] = self._constant(f"{name}_steps", steps.astype(zero.dtype))
+        limits = np.iinfo(zero.dtype)
+        steps = np.clip(np.round(self._values[name] / scale) + zero, limits.min, limits.max)
+        lookup.input[0] = self._constant("_".join([name, *quantize.input[1:], "steps"]), steps.astype(zero.dtype))
         lookup.output[0] = quantize.output[0]
         self._graph.node.remove(quantize)
 
     def _constant(self, name: str, values: Any) -> str:
         from onnx import numpy_helper
 
-        self._graph.initializer.append(numpy_helper.from_array(values, name))
+        if name not in self._values:
+            self._values[name] = values
+            self._graph.initializer.append(numpy_helper.from_array(values, name))
         return name
 
     def _add(self, kind: str, given: list[str], result: str, **attributes: Any) -> None:
         from onnx import helper
 
-        self._graph.node.append(helper.make_node(kind, given, [result], **attributes))
+        self._makers[result] = helper.make_node(kind, given, [result], **attributes)
+        self._graph.node.append(self._makers[result])
 
 
 @contextmanager

@@ -6,15 +6,18 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 
 from keras_bert.export.check import FLOAT32_TOLERANCE
-from keras_bert.export.onnx import export_onnx, make_canonical
+from keras_bert.export.onnx import export_onnx
 from keras_bert.export.onnx_fusions import NORMALIZATION_OPSET, fuse
+from keras_bert.export.onnx_graphs import make_canonical
 from keras_bert.export.runtimes import OnnxModel
+from keras_bert.interop.hugging_face import from_hugging_face
+from keras_bert.tasks.classification import build_classifier
 from tests.keras_bert.compress import tiny
-
-WIDTH = 8
+from tests.keras_bert.export.drawing import WIDTH, Drawing
+from tests.keras_bert.interop.family_checkpoints import make_checkpoint
 
 
 def kinds_of(path):
@@ -70,55 +73,33 @@ def test_a_row_with_one_large_value(model, tmp_path):
     np.testing.assert_allclose(found, wanted, atol=FLOAT32_TOLERANCE, rtol=1e-4)
 
 
-class Drawing:
-    """A graph, node by node."""
-
-    def __init__(self, kind=TensorProto.FLOAT, shape=("rows", WIDTH)):
-        self.graph = helper.make_graph([], "drawing", [helper.make_tensor_value_info("given", kind, shape)], [])
-
-    def constant(self, name, values):
-        self.graph.initializer.append(numpy_helper.from_array(np.asarray(values), name))
-        return name
-
-    def node(self, kind, *given, **attributes):
-        name = f"{kind}_{len(self.graph.node)}"
-        self.graph.node.append(helper.make_node(kind, given, [name], **attributes))
-        return name
-
-    def answers(self, outputs, given):
-        """What the graph says as it is, and written anew; and its operations then."""
-        self.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs)
-        graph = onnx.GraphProto()
-        graph.CopyFrom(self.graph)
-        fuse(graph, 18)
-        make_canonical(graph)
-        said = [self._run(each, given) for each in (self.graph, graph)]
-        return (*said, collections.Counter(node.op_type for node in graph.node))
-
-    @staticmethod
-    def _run(graph, given):
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-        return session.run(None, {"given": given})
+def fused(model):
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    fuse(copy.graph, NORMALIZATION_OPSET)
+    make_canonical(copy.graph)
+    return copy
 
 
 @pytest.fixture
 def rows():
-    return np.random.default_rng(1).normal(2, 3, (5, WIDTH)).astype("float32")
+    return np.random.default_rng(1).normal(2, 3, (WIDTH, WIDTH)).astype("float32")
 
 
 def draw_normalization(drawing, offset, fault=None):
     """One as Keras and tf2onnx write it, but for a fault."""
     axes = drawing.constant("axes", np.array([0 if fault == "axis" else -1]))
     other = drawing.node("Abs", "given")
-    mean = drawing.node("ReduceMean", other if fault == "mean" else "given", axes)
+    mean = drawing.node("ReduceMean", other if fault == "mean" else "given", axes, keepdims=int(fault != "keepdims"))
     difference = drawing.node("Sub", "given", mean)
     squares = drawing.node("Mul", difference, other if fault == "squares" else difference)
     variance = drawing.node("Add", drawing.node("ReduceMean", squares, axes), drawing.constant("tiny", np.float32(0.1)))
     root = drawing.node("Reciprocal", drawing.node("Sqrt", drawing.node("Abs", variance) if fault else variance))
-    factor = drawing.node("Mul", root, drawing.constant("scale", np.arange(1, WIDTH + 1, dtype="float32")))
+    scale = np.arange(1, WIDTH + 1, dtype="float32")
+    factor = drawing.node("Mul", root, drawing.constant("scale", scale[:, None] if fault == "scale" else scale))
     product = drawing.node("Mul", other if fault == "rows" else "given", factor)
-    values = drawing.constant("offset", np.arange(WIDTH, dtype="float32"))
+    values = np.arange(WIDTH, dtype="float32")
+    values = drawing.constant("offset", values[:, None] if fault == "offset" else values)
     if offset == "minuend":
         shift = drawing.node("Sub", values, drawing.node("Mul", mean, factor))
     else:
@@ -130,15 +111,15 @@ def draw_normalization(drawing, offset, fault=None):
 @pytest.mark.parametrize("offset", [None, "added", "minuend"])
 def test_a_normalization_is_one_operation(rows, offset):
     drawing = Drawing()
-    wanted, found, kinds = drawing.answers([draw_normalization(drawing, offset)], rows)
+    wanted, found, kinds = drawing.answers(fused, [draw_normalization(drawing, offset)], rows)
     assert kinds == {"LayerNormalization": 1}
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
-@pytest.mark.parametrize("fault", ["axis", "mean", "squares", "rows", "sign"])
+@pytest.mark.parametrize("fault", ["axis", "keepdims", "mean", "squares", "rows", "sign", "scale", "offset"])
 def test_what_is_none_is_left(rows, fault):
     drawing = Drawing()
-    wanted, found, kinds = drawing.answers([draw_normalization(drawing, "added", fault)], rows)
+    wanted, found, kinds = drawing.answers(fused, [draw_normalization(drawing, "added", fault)], rows)
     assert "LayerNormalization" not in kinds
     np.testing.assert_array_equal(found, wanted)
 
@@ -155,30 +136,54 @@ def test_ids_below_zero_are_counted_by_the_lookup_itself(length, bound, direct):
     rest = drawing.node("Cast", drawing.node("Not", below), to=TensorProto.INT32)
     ids = drawing.node("Add", moved, drawing.node("Mul", "given", rest))
     given = np.array([-4, -1, 2, 3] if bound else [-1, 0, -4, 3], "int32")
-    wanted, found, kinds = drawing.answers([drawing.node("Gather", table, ids)], given)
+    wanted, found, kinds = drawing.answers(fused, [drawing.node("Gather", table, ids)], given)
     assert (kinds == {"Gather": 1}) == direct
     np.testing.assert_array_equal(found, wanted)
 
 
 def draw_queries(drawing, *read_twice):
     kernel = drawing.constant("kernel", np.random.default_rng(2).normal(size=(WIDTH, 4)).astype("float32"))
-    added = drawing.node("Add", drawing.node("MatMul", "given", kernel), drawing.constant("bias", np.float32([3] * 4)))
+    product = drawing.node("MatMul", "given", kernel)
+    added = drawing.node("Add", product, drawing.constant("bias", np.float32([3] * 4)))
     reshaped = drawing.node("Reshape", added, drawing.constant("shape", np.array([-1, 2])))
     outputs = [drawing.node("Mul", reshaped, drawing.constant("factor", np.float32(0.25)))]
-    return outputs + [drawing.node("Neg", {"reshaped": reshaped, "added": added}[name]) for name in read_twice]
+    named = {"reshaped": reshaped, "added": added, "product": product, "kernel": kernel}
+    return outputs + [drawing.node("Neg", named[name]) for name in read_twice]
 
 
 def test_a_factor_of_queries_goes_into_their_weights(rows):
     drawing = Drawing()
-    wanted, found, kinds = drawing.answers(draw_queries(drawing), rows)
+    wanted, found, kinds = drawing.answers(fused, draw_queries(drawing), rows)
     assert kinds == {"MatMul": 1, "Add": 1, "Reshape": 1}
     np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
-@pytest.mark.parametrize("read_twice", ["reshaped", "added"])
+@pytest.mark.parametrize("read_twice", ["reshaped", "added", "product", "kernel"])
 def test_a_factor_stays_where_others_read_what_it_multiplies(rows, read_twice):
     drawing = Drawing()
-    wanted, found, kinds = drawing.answers(draw_queries(drawing, read_twice), rows)
+    wanted, found, kinds = drawing.answers(fused, draw_queries(drawing, read_twice), rows)
     assert kinds["Mul"] == 1
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_factor_stays_where_the_graph_answers_with_what_it_multiplies(rows):
+    drawing = Drawing()
+    outputs = draw_queries(drawing)
+    reshaped = next(node for node in drawing.graph.node if node.op_type == "Reshape").output[0]
+    wanted, found, kinds = drawing.answers(fused, [*outputs, reshaped], rows)
+    assert kinds["Mul"] == 1
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("family", ["albert", "deberta-v2"])
+def test_what_layers_share_is_there_once(family, tmp_path, monkeypatch):
+    make_checkpoint(tmp_path / family, family, ("cow", "hen", "fox", "oak"))
+    base = from_hugging_face(tmp_path / family)
+    sizes = []
+    for name in ("fused", "plain"):
+        export_onnx(build_classifier(base.encoder, 2, pooling="mean"), tmp_path / name)
+        sizes.append(sum(np.prod(each.dims, dtype=int) for each in onnx.load(tmp_path / name).graph.initializer))
+        monkeypatch.setattr("keras_bert.export.onnx.fuse", lambda graph, opset: None)
+    assert sizes[0] <= sizes[1]

@@ -1,0 +1,97 @@
+"""The nodes of a graph of ONNX: which values they read, and the order in which they stand."""
+
+import copy
+from collections import Counter
+from typing import Any
+
+
+def make_canonical(graph: Any) -> None:
+    """Puts nodes and weights into the order of their use and numbers them: tf2onnx leaves order and names to chance."""
+    _number(graph, {value.name: value.name for value in (*graph.input, *graph.output)}, "")
+    for value in (*graph.input, *graph.output):
+        for dimension, name in zip(value.type.tensor_type.shape.dim, ("batch", "length"), strict=False):
+            if not dimension.dim_value:
+                dimension.dim_param = name
+
+
+def _number(graph: Any, outer: dict[str, str], mark: str) -> None:
+    """The same for one graph, and for those inside its nodes, as a choice between two has them.
+
+    Args:
+        graph: the graph.
+        outer: names that are known already -> what they are called from now on.
+        mark: what new names begin with.
+    """
+    graph.doc_string = ""
+    nodes = _in_order_of_use(graph)
+    weights = {weight.name: weight for weight in graph.initializer}
+    names = dict(outer)
+    used: list[Any] = []
+    for number, node in enumerate(nodes):
+        for name in read_by(node):
+            if name in weights and name not in names:
+                names[name] = f"{mark}weight_{len(used)}"
+                used.append(weights[name])
+        for place, name in enumerate(node.output):
+            names.setdefault(name, f"{mark}{node.op_type}_{number}_{place}")
+        node.name = f"{mark}{node.op_type}_{number}"
+        node.input[:] = [names[name] if name else "" for name in node.input]
+        node.output[:] = [names[name] if name else "" for name in node.output]
+        attributes = sorted(node.attribute, key=lambda attribute: attribute.name)
+        node.ClearField("attribute")
+        node.attribute.extend(attributes)
+        for attribute, inner in graphs_in(node).items():
+            inner.name = f"{node.name}_{attribute}"
+            _number(inner, names, f"{inner.name}_")
+            for value in inner.output:
+                # Their shapes are known from the node around them, and name what is unknown by chance.
+                value.type.tensor_type.ClearField("shape")
+    for weight in used:
+        weight.name = names[weight.name]
+    for value in graph.output:
+        value.name = names[value.name]
+    for field, content in (("node", nodes), ("initializer", used), ("value_info", [])):
+        graph.ClearField(field)
+        getattr(graph, field).extend(content)
+
+
+def graphs_in(node: Any) -> dict[str, Any]:
+    """The graphs that are attributes of a node, by the attributes' names."""
+    return {attribute.name: attribute.g for attribute in node.attribute if attribute.HasField("g")}
+
+
+def read_by(node: Any) -> list[str]:
+    """The names of what a node takes, and of what graphs inside of it take from around it."""
+    names = list(node.input)
+    for graph in graphs_in(node).values():
+        made = {weight.name for weight in graph.initializer} | {name for each in graph.node for name in each.output}
+        taken = [name for each in _in_order_of_use(graph) for name in read_by(each)]
+        taken += [value.name for value in graph.output]
+        names += [name for name in dict.fromkeys(taken) if name and name not in made]
+    return names
+
+
+def count_readers(graph: Any) -> Counter[str]:
+    """How many nodes read each value; that the graph answers with it counts as one."""
+    read = [name for node in graph.node for name in read_by(node)]
+    return Counter([*read, *(value.name for value in graph.output)])
+
+
+def _in_order_of_use(graph: Any) -> list[Any]:
+    """Copies of the nodes, each after those whose results it takes; what no output needs is left out."""
+    makers = {name: node for node in graph.node for name in node.output}
+    ordered: list[Any] = []
+    seen: set[str] = set()
+    pending = [(value.name, False) for value in reversed(graph.output)]
+    while pending:
+        name, ready = pending.pop()
+        node = makers.get(name)
+        if node is None or (not ready and node.output[0] in seen):
+            continue
+        if ready:
+            ordered.append(copy.deepcopy(node))
+        else:
+            seen.add(node.output[0])
+            pending.append((name, True))
+            pending.extend((needed, False) for needed in reversed(read_by(node)))
+    return ordered
