@@ -51,6 +51,9 @@ class GlobalTokens(PromptBorder):
     def call(self, token_ids: Any, padding_mask: Any) -> Any:
         """Both int32 (batch, length) -> 1 for a global token, int32 (batch, no more than the first tokens)."""
         end = self.tokens + self.looked_at
+        if end == 0:
+            # Of a slice of texts of any length TensorFlow does not know that it is empty.
+            return ops.zeros((ops.shape(padding_mask)[0], 0), "int32")
         mask = padding_mask[:, :end]
         if self.kind != "question":
             return mask

@@ -8,7 +8,9 @@ from keras_bert.export.onnx import OPSET, export_onnx
 from keras_bert.export.runtimes import OnnxModel
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.classification import build_classifier
+from keras_bert.tasks.token_classification import build_tagger
 from keras_bert.variants.block_sparse import BlockSparse
+from keras_bert.variants.sliding_window import SlidingWindow
 from tests.keras_bert.compress import tiny
 
 
@@ -77,4 +79,25 @@ def test_a_choice_by_length_stands_in_one_file(tmp_path):
             "token_ids": rng.integers(0, 20, (2, length)).astype("int32"),
             "padding_mask": np.ones((2, length), "int32"),
         }
+        check_parity("onnx", np.asarray(model(rows)), runtime(**rows), FLOAT32_TOLERANCE)
+
+
+def test_windows_without_global_tokens_run_at_any_length(tmp_path):
+    config = EncoderConfig(
+        vocabulary_size=20,
+        max_length=24,
+        num_layers=1,
+        hidden_size=8,
+        num_heads=2,
+        intermediate_size=6,
+        num_segments=0,
+        initializer_range=0.5,
+        variant=SlidingWindow(window=4),
+    )
+    model = build_tagger(build_encoder(config, pooler=False), 3)
+    export_onnx(model, tmp_path / "model.onnx")
+    runtime, rng = OnnxModel(tmp_path / "model.onnx", 24), np.random.default_rng(0)
+    for length in (3, 8, 24):
+        ids = rng.integers(0, 20, (2, length)).astype("int32")
+        rows = {"token_ids": ids, "padding_mask": np.ones((2, length), "int32")}
         check_parity("onnx", np.asarray(model(rows)), runtime(**rows), FLOAT32_TOLERANCE)
