@@ -1,6 +1,6 @@
 """How tags mark entities: BIO, which all other code speaks, and the schemes that are converted to it when read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from keras_bert.metrics.entities import OUTSIDE, entities_of
@@ -49,12 +49,15 @@ def find_tag_error(tags: Sequence[str], scheme: str) -> tuple[int, str] | None:
             *most, last = (f"{letter}-" for letter in rules.letters)
             return place, f"the tag must be O, or {', '.join(most)} or {last} with a type, got {tag!r}"
         if kind in rules.joining and label != begun:
-            return place, f"the tag {tag!r} must follow B-{label} or I-{label}, got {before!r} before it"
+            return place, f"the tag {tag!r} must follow {_joined('BI', label)}, got {before!r} before it"
         if rules.closed and begun and kind not in rules.joining:
-            return place - 1, f"the tag {before!r} must be followed by {_joining(rules, begun)}, got {tag!r} behind it"
+            return (
+                place - 1,
+                f"the tag {before!r} must be followed by {_joined(rules.joining, begun)}, got {tag!r} behind it",
+            )
         before, begun = tag, label if kind in ("B", "I") else ""
     if rules.closed and begun:
-        rule = f"the tag {before!r} must be followed by {_joining(rules, begun)}, got the end of the sentence"
+        rule = f"the tag {before!r} must be followed by {_joined(rules.joining, begun)}, got the end of the sentence"
         return len(tags) - 1, rule
     return None
 
@@ -84,5 +87,6 @@ def suggest_scheme(sentences: Sequence[Sequence[str]], scheme: str) -> str:
     return ""
 
 
-def _joining(rules: _Rules, label: str) -> str:
-    return " or ".join(f"{letter}-{label}" for letter in rules.joining)
+def _joined(letters: Iterable[str], label: str) -> str:
+    """Tags of a type in a message of one line, whatever characters the type has."""
+    return " or ".join(f"{letter}-{repr(label)[1:-1]}" for letter in letters)

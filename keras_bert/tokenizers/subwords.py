@@ -42,6 +42,7 @@ class SubwordTokenizer(BaseTokenizer):
             self._tokenizer = tokenizers.Tokenizer.from_str(json.dumps(self._content))
         except Exception as error:  # the library raises nothing narrower
             raise ValueError(f"tokenizer.json must be what `tokenizers` reads: {error}") from error
+        _check_templates(content.get("post_processor"))
         # `<mask>` in a text is text.
         self._tokenizer.encode_special_tokens = True
         if self.kind == "bpe" and "ByteLevel" not in json.dumps(content.get("pre_tokenizer")):
@@ -115,6 +116,21 @@ class SubwordTokenizer(BaseTokenizer):
                 f"or twice between the texts of a pair, got {alone} for a text {first} and {pair} with {second}"
             )
         return between
+
+
+def _check_templates(processor: Any) -> None:
+    """Asks whether templates name tokens that they define: `tokenizers` reads them all the same, and panics later.
+
+    Raises:
+        ValueError: one does not.
+    """
+    for each in [] if processor is None else [processor, *processor.get("processors", [])]:
+        if each["type"] == "TemplateProcessing":
+            named = [part["SpecialToken"]["id"] for part in each["single"] + each["pair"] if "SpecialToken" in part]
+            for token in named:
+                if token not in each["special_tokens"]:
+                    known = list(each["special_tokens"])
+                    raise ValueError(f"tokenizer.json: post_processor.special_tokens must hold {token!r}, got {known}")
 
 
 def _flat(rows: Sequence[Sequence[int]]) -> Any:

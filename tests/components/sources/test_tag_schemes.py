@@ -63,6 +63,7 @@ def test_right_is_nothing_but_what_entities_are_written_as(scheme: str, data: st
         ("BIO", "I-x", (0, "the tag 'I-x' must follow B-x or I-x, got 'O' before it")),
         ("BIO", "B-x O I-x", (2, "the tag 'I-x' must follow B-x or I-x, got 'O' before it")),
         ("BIO", "B-x I-y", (1, "the tag 'I-y' must follow B-y or I-y, got 'B-x' before it")),
+        ("BIO", "I-x\x07y", (0, r"the tag 'I-x\x07y' must follow B-x\x07y or I-x\x07y, got 'O' before it")),
         ("BIO", "O NOUN", (1, "the tag must be O, or B- or I- with a type, got 'NOUN'")),
         ("BIO", "B-", (0, "the tag must be O, or B- or I- with a type, got 'B-'")),
         ("BIO", "B", (0, "the tag must be O, or B- or I- with a type, got 'B'")),

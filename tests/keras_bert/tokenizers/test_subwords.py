@@ -137,3 +137,15 @@ def test_a_special_token_is_missing():
     broken = json.loads(json.dumps(content("unigram")).replace("[MASK]", "[HIDE]"))
     with pytest.raises(ValueError, match=r"must hold <mask> or \[MASK\], got \d+ pieces without it"):
         SubwordTokenizer(broken)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_template_names_a_token_that_it_does_not_define(wrapped):
+    broken = json.loads(json.dumps(content("unigram")))
+    template = broken["post_processor"]
+    template["special_tokens"]["[SEQ]"] = template["special_tokens"].pop("[SEP]")
+    if wrapped:
+        broken["post_processor"] = {"type": "Sequence", "processors": [template]}
+    message = r"^tokenizer\.json: post_processor\.special_tokens must hold '\[SEP\]', got \['\[CLS\]', '\[SEQ\]'\]$"
+    with pytest.raises(ValueError, match=message):
+        SubwordTokenizer(broken)
