@@ -53,7 +53,7 @@ run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to bl
 test: $(READY) ## the test suite, but what is marked slow or long, or needs the runtimes of others
 	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not aarch64 and not mlflow" --numprocesses $(WORKERS)
 
-test-long: $(READY) ## what takes minutes: every family through the steps, searches, comparisons
+test-long: $(READY) ## what takes minutes: every family through the steps, ladders, searches, comparisons
 	$(BIN)/python -m pytest -m long --numprocesses $(WORKERS)
 
 test-clients: $(READY) $(CLIENTS_READY) ## the files in the runtimes of others, in an environment of their own

@@ -111,6 +111,7 @@ def test_variants_under_one_budget_and_a_second_run_is_cached(job: Path, capsys:
     ]
 
 
+@pytest.mark.long
 def test_what_one_variant_cannot_do_shows_before_any_training(job: Path, capfd: pytest.CaptureFixture[str]) -> None:
     # That this corpus has not so many pieces shows when they are learnt.
     (job / "wide.toml").write_text("extends = 'base.toml'\n[vocabulary]\nsize = 5000\n")

@@ -55,6 +55,7 @@ def content(job: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_each_part_stands_alone_and_on_the_others(content: dict[str, Any]) -> None:
     assert tuple(content["rungs"]) == RUNGS
     rungs = content["rungs"]
@@ -71,6 +72,7 @@ def test_each_part_stands_alone_and_on_the_others(content: dict[str, Any]) -> No
     assert any(record["on_front"] for record in rungs.values())
 
 
+@pytest.mark.long
 def test_a_table_and_a_plot_show_it(job: Path, content: dict[str, Any]) -> None:
     folder = job / "root/ladders/small"
     table = (folder / "ladder.md").read_text()
@@ -81,6 +83,7 @@ def test_a_table_and_a_plot_show_it(job: Path, content: dict[str, Any]) -> None:
     assert (folder / "score_over_size.png").stat().st_size > 10_000
 
 
+@pytest.mark.long
 def test_what_rungs_share_is_made_once(job: Path) -> None:
     store = Store(job / "root", create=False)
     try:
@@ -116,6 +119,7 @@ def test_a_job_without_parts(job: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "there must be [examples], and one or more of [student], [pruning], [quantization]" in said
 
 
+@pytest.mark.long
 def test_a_doctor_looks_into_the_same_job(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["doctor", str(job / "small.toml"), "--root", str(job / "root"), "--fix", "0"]
     assert main(command) == 0

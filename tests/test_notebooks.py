@@ -33,6 +33,7 @@ def execute(name: str, **parameters: Any) -> tuple[list[Any], str]:
     return outputs, "".join(printed)
 
 
+@pytest.mark.long
 def test_plain_keras() -> None:
     outputs, texts = execute("01_classify_texts.ipynb", EPOCHS=5)
     assert any("image/png" in output.get("data", {}) for output in outputs), "there is no learning curve"

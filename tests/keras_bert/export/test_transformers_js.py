@@ -194,7 +194,7 @@ def make_classifier(family, folder):
     return Classification.build(base.encoder, base.tokenizer, labels=["a", "b"], max_length=16, pooling="mean")
 
 
-@pytest.mark.parametrize("family", ["deberta-v2", "longformer"])
+@pytest.mark.parametrize("family", ["deberta-v2", pytest.param("longformer", marks=pytest.mark.long)])
 def test_what_a_graph_counts_in_floats_is_counted_exactly(family, tmp_path):
     task = make_classifier(family, tmp_path)
     export_transformers_js(task, tmp_path)

@@ -127,6 +127,7 @@ def free_ports(count):
     return ports
 
 
+@pytest.mark.long
 def test_two_workers_train_like_one(tmp_path):
     ports = ",".join(map(str, free_ports(2)))
     processes = [forked.start(train_as_one_of_two_workers, str(index), ports, str(tmp_path)) for index in range(2)]
