@@ -12,6 +12,7 @@ takes the right to mount one.
 """
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -83,6 +84,8 @@ def main() -> int:
     )
     parser.add_argument("--megabytes", type=int, default=1024, metavar="N", help="of the disk mounted for the roots")
     options = parser.parse_args()
+    # A disk is mounted, and a run goes on: whoever ends this one means those as well.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         if options.job == "toy":

@@ -33,13 +33,19 @@ def run(command: Sequence[str], log: Path, is_time: Callable[[float], bool] | No
     began = time.monotonic()
     with log.open("wb") as stream:
         process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True)
-        while is_time is not None and process.poll() is None:
-            if is_time(time.monotonic() - began):
-                kill_tree(process.pid)
-                process.wait()
-                return End(None, "")
-            time.sleep(_LOOK_SECONDS)
-        status = process.wait()
+        try:
+            while is_time is not None and process.poll() is None:
+                if is_time(time.monotonic() - began):
+                    kill_tree(process.pid)
+                    process.wait()
+                    return End(None, "")
+                time.sleep(_LOOK_SECONDS)
+            status = process.wait()
+        except KeyboardInterrupt:
+            # It has a session of its own, which nobody interrupted.
+            kill_tree(process.pid)
+            process.wait()
+            raise
     return End(status, log.read_text(errors="replace")[-_SHOWN:])
 
 

@@ -1,5 +1,6 @@
 """Killed runs lose nothing; a short version of `python -m benchmarks.kills`."""
 
+import os
 import random
 import subprocess
 import sys
@@ -93,3 +94,16 @@ def test_a_killed_tree_is_gone(tmp_path: Path) -> None:
 def test_a_run_that_is_let_be_tells_how_it_ended(tmp_path: Path) -> None:
     end = run([sys.executable, "-c", "print('done'); raise SystemExit(3)"], tmp_path / "log")
     assert end == (3, "done\n")
+
+
+def test_whoever_interrupts_ends_the_run_as_well(tmp_path: Path) -> None:
+    before, started = set(tree_of(os.getpid())), set[int]()
+
+    def interrupt(_: float) -> bool:
+        started.update(set(tree_of(os.getpid())) - before)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path / "log", interrupt)
+    assert started
+    assert not any(is_running(process) for process in started)
