@@ -121,16 +121,21 @@ class SubwordTokenizer(BaseTokenizer):
 def _check_templates(processor: Any) -> None:
     """Asks whether templates name tokens that they define: `tokenizers` reads them all the same, and panics later.
 
+    Args:
+        processor: of a description that `tokenizers` has read; its `type` may be left out.
+
     Raises:
         ValueError: one does not.
     """
-    for each in [] if processor is None else [processor, *processor.get("processors", [])]:
-        if each["type"] == "TemplateProcessing":
-            named = [part["SpecialToken"]["id"] for part in each["single"] + each["pair"] if "SpecialToken" in part]
-            for token in named:
-                if token not in each["special_tokens"]:
-                    known = list(each["special_tokens"])
-                    raise ValueError(f"tokenizer.json: post_processor.special_tokens must hold {token!r}, got {known}")
+    for inner in (processor or {}).get("processors", []):
+        _check_templates(inner)
+    known = (processor or {}).get("special_tokens")
+    if known is not None:
+        parts = [*processor.get("single", []), *processor.get("pair", [])]
+        for token in [part["SpecialToken"]["id"] for part in parts if "SpecialToken" in part]:
+            if token not in known:
+                rule = f"tokenizer.json: post_processor.special_tokens must hold {token!r}"
+                raise ValueError(f"{rule}, got {list(known)}")
 
 
 def _flat(rows: Sequence[Sequence[int]]) -> Any:

@@ -139,10 +139,12 @@ def test_a_special_token_is_missing():
         SubwordTokenizer(broken)
 
 
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_a_template_names_a_token_that_it_does_not_define(wrapped):
+@pytest.mark.parametrize(("wrapped", "typed"), [(False, True), (True, True), (False, False)])
+def test_a_template_names_a_token_that_it_does_not_define(wrapped, typed):
     broken = json.loads(json.dumps(content("unigram")))
     template = broken["post_processor"]
+    if not typed:
+        del template["type"]
     template["special_tokens"]["[SEQ]"] = template["special_tokens"].pop("[SEP]")
     if wrapped:
         broken["post_processor"] = {"type": "Sequence", "processors": [template]}
