@@ -62,7 +62,7 @@ def task_batches(
         ValueError: an argument is out of range.
     """
     content = read_features(folder)
-    told = {"task": content.get("task") in list(SCHEMAS), "max_length": type(content.get("max_length")) is int}
+    told = {"task": content.get("task") in list(SCHEMAS), "max_length": _is_length(content.get("max_length"))}
     for field, holds in told.items():
         if not holds:
             raise RecordError(f"{FEATURES_FILE} of {folder} must say {field}, got {content.get(field)!r}")
@@ -94,6 +94,11 @@ def task_batches(
         tokens=tokens,
         **order,
     )
+
+
+def _is_length(value: Any) -> bool:
+    """Whether rows can be padded to it: a whole number that int32 holds."""
+    return type(value) is int and 1 <= value < 2**31
 
 
 def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any]) -> Parse:

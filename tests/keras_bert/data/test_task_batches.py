@@ -1,3 +1,6 @@
+import json
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -5,6 +8,7 @@ import tensorflow as tf
 from keras_bert.data.records import RecordError, serialize, write_features, write_labels, write_records
 from keras_bert.data.schemas import SCHEMAS, TEXT
 from keras_bert.data.task_batches import task_batches
+from keras_bert.folders import FEATURES_FILE
 from tests.keras_bert.objectives.kinds import KINDS, build
 
 
@@ -163,3 +167,13 @@ def test_a_split_without_rows(task):
     write_records(task / "test.tfrecord", [])
     with pytest.raises(ValueError, match=r"dataset\.split must hold a row, got 'test of "):
         task_batches(task, "test", 2)
+
+
+@pytest.mark.parametrize("length", [-1, 0, 10**40, True, 8.0, "8", None])
+def test_a_length_that_rows_cannot_have(task, length):
+    content = json.loads((task / FEATURES_FILE).read_text())
+    (task / FEATURES_FILE).write_text(json.dumps({**content, "max_length": length}))
+    with pytest.raises(
+        RecordError, match=rf"^features\.json of .* must say max_length, got {re.escape(repr(length))}$"
+    ):
+        task_batches(task, "train", 2)
