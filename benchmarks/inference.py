@@ -21,7 +21,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.harness.passages import LENGTHS, VOCABULARY, make_passage
+from benchmarks.harness.passages import LENGTHS, make_passage
+from benchmarks.harness.shapes import add_shape, config_of
 from keras_bert.config import EncoderConfig
 
 LABELS = 6
@@ -35,21 +36,11 @@ Classify = Callable[..., Any]
 def main() -> None:
     """Prints milliseconds and ratios for every length."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--hidden", type=int, default=128)
-    parser.add_argument("--heads", type=int, default=2)
+    add_shape(parser)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--transformers-python", help="without it: the peers are our own .onnx files")
     options = parser.parse_args()
-    config = EncoderConfig(
-        vocabulary_size=VOCABULARY,
-        num_layers=options.layers,
-        hidden_size=options.hidden,
-        num_heads=options.heads,
-        intermediate_size=4 * options.hidden,
-        max_length=max(LENGTHS),
-        activation="gelu_erf",
-    )
+    config = config_of(options)
     with tempfile.TemporaryDirectory() as folder:
         ours, peers = export(config, Path(folder))
         groups = {"our .onnx": list(peers)}

@@ -18,7 +18,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.harness.passages import VOCABULARY, make_passage
+from benchmarks.harness.passages import make_passage
+from benchmarks.harness.shapes import add_shape, config_of
 from keras_bert.config import EncoderConfig
 from keras_bert.options.quantization import RecipeName
 
@@ -30,20 +31,10 @@ _PLUGIN = Path(__file__).parent / "harness" / "count_instructions.c"
 def main() -> None:
     """Prints millions of instructions for every recipe and length."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--hidden", type=int, default=128)
-    parser.add_argument("--heads", type=int, default=2)
+    add_shape(parser)
     parser.add_argument("--emulator", required=True, type=shlex.split, help="up to the interpreter, as one argument")
     options = parser.parse_args()
-    config = EncoderConfig(
-        vocabulary_size=VOCABULARY,
-        num_layers=options.layers,
-        hidden_size=options.hidden,
-        num_heads=options.heads,
-        intermediate_size=4 * options.hidden,
-        max_length=max(LENGTHS),
-        activation="gelu_erf",
-    )
+    config = config_of(options)
     table = Table("millions of instructions", *(f"{length}: all / sdot / fmla" for length in LENGTHS))
     with tempfile.TemporaryDirectory() as folder:
         plugin = Path(folder) / "count.so"

@@ -51,10 +51,8 @@ def find_tag_error(tags: Sequence[str], scheme: str) -> tuple[int, str] | None:
         if kind in rules.joining and label != begun:
             return place, f"the tag {tag!r} must follow {_joined('BI', label)}, got {before!r} before it"
         if rules.closed and begun and kind not in rules.joining:
-            return (
-                place - 1,
-                f"the tag {before!r} must be followed by {_joined(rules.joining, begun)}, got {tag!r} behind it",
-            )
+            rule = f"the tag {before!r} must be followed by {_joined(rules.joining, begun)}"
+            return place - 1, f"{rule}, got {tag!r} behind it"
         before, begun = tag, label if kind in ("B", "I") else ""
     if rules.closed and begun:
         rule = f"the tag {before!r} must be followed by {_joined(rules.joining, begun)}, got the end of the sentence"

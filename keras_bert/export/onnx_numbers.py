@@ -146,7 +146,7 @@ class _Steps:
                 self._replace_kernel(node)
             elif node.op_type == "Gather" and node.input[0] in self._values and counts[node.output[0]] == 1:
                 reader = readers.get(node.output[0])
-                if reader is not None and reader.op_type == "QuantizeLinear":
+                if reader is not None and reader.op_type == "QuantizeLinear" and self._has_grid(reader):
                     self._replace_table(node, reader)
 
     def _pass_separators(self) -> None:
@@ -158,6 +158,10 @@ class _Steps:
                     if other in self._values and self._values[other].tolist() == SEPARATOR:
                         given[node.output[0]] = one
             node.input[:] = [given.get(name, name) for name in node.input]
+
+    def _has_grid(self, quantize: "onnx.NodeProto") -> bool:
+        """Whether scale and zero point are constants; the latter may be left out."""
+        return len(quantize.input) == 3 and all(name in self._values for name in quantize.input[1:])
 
     def _is_on_grid(self, name: str) -> bool:
         maker = self._makers.get(name)

@@ -55,7 +55,7 @@ def test_equal_models_give_equal_bytes(student, files, tmp_path):
     assert (tmp_path / "again.onnx").read_bytes() == (files / "model.onnx").read_bytes()
 
 
-def test_a_choice_by_length_stands_in_one_file(tmp_path):
+def make_encoder(variant, *, pooler):
     config = EncoderConfig(
         vocabulary_size=20,
         max_length=24,
@@ -65,39 +65,30 @@ def test_a_choice_by_length_stands_in_one_file(tmp_path):
         intermediate_size=6,
         num_segments=0,
         initializer_range=0.5,
-        variant=BlockSparse(block_size=2, random_blocks=0),
+        variant=variant,
     )
-    model = build_classifier(build_encoder(config), 2)
+    return build_encoder(config, pooler=pooler)
+
+
+def check_lengths(model, file, lengths):
+    runtime, rng = OnnxModel(file, 24), np.random.default_rng(0)
+    for length in lengths:
+        ids = rng.integers(0, 20, (2, length)).astype("int32")
+        rows = {"token_ids": ids, "padding_mask": np.ones((2, length), "int32")}
+        check_parity(f"{length} tokens", np.asarray(model(rows)), runtime(**rows), FLOAT32_TOLERANCE)
+
+
+def test_a_choice_by_length_stands_in_one_file(tmp_path):
+    model = build_classifier(make_encoder(BlockSparse(block_size=2, random_blocks=0), pooler=True), 2)
     for name in ("first", "second"):
         export_onnx(model, tmp_path / f"{name}.onnx")
     first = tmp_path / "first.onnx"
     assert first.read_bytes() == (tmp_path / "second.onnx").read_bytes()
     assert "If" in {node.op_type for node in onnx.load(first).graph.node}
-    runtime, rng = OnnxModel(first, 24), np.random.default_rng(0)
-    for length in (10, 11, 24):  # seen whole, and in blocks
-        rows = {
-            "token_ids": rng.integers(0, 20, (2, length)).astype("int32"),
-            "padding_mask": np.ones((2, length), "int32"),
-        }
-        check_parity("onnx", np.asarray(model(rows)), runtime(**rows), FLOAT32_TOLERANCE)
+    check_lengths(model, first, (10, 11, 24))  # seen whole, and in blocks
 
 
 def test_windows_without_global_tokens_run_at_any_length(tmp_path):
-    config = EncoderConfig(
-        vocabulary_size=20,
-        max_length=24,
-        num_layers=1,
-        hidden_size=8,
-        num_heads=2,
-        intermediate_size=6,
-        num_segments=0,
-        initializer_range=0.5,
-        variant=SlidingWindow(window=4),
-    )
-    model = build_tagger(build_encoder(config, pooler=False), 3)
+    model = build_tagger(make_encoder(SlidingWindow(window=4), pooler=False), 3)
     export_onnx(model, tmp_path / "model.onnx")
-    runtime, rng = OnnxModel(tmp_path / "model.onnx", 24), np.random.default_rng(0)
-    for length in (3, 8, 24):
-        ids = rng.integers(0, 20, (2, length)).astype("int32")
-        rows = {"token_ids": ids, "padding_mask": np.ones((2, length), "int32")}
-        check_parity("onnx", np.asarray(model(rows)), runtime(**rows), FLOAT32_TOLERANCE)
+    check_lengths(model, tmp_path / "model.onnx", (3, 8, 24))

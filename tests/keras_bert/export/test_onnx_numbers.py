@@ -15,6 +15,11 @@ def on_grid(drawing, given, scale, zero=128):
     return drawing.node("DequantizeLinear", drawing.node("QuantizeLinear", given, *grid), *grid)
 
 
+def without_zero(drawing, given, scale):
+    grid = drawing.constant("scale_alone", np.float32(scale))
+    return drawing.node("DequantizeLinear", drawing.node("QuantizeLinear", given, grid), grid)
+
+
 def test_one_table_is_read_on_two_grids():
     drawing = Drawing(TensorProto.INT32, ("rows",))
     table = drawing.constant("table", np.linspace(-1, 1, 12, dtype="float32").reshape(6, 2))
@@ -24,7 +29,7 @@ def test_one_table_is_read_on_two_grids():
     np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("reader", ["nobody", "two", "the graph"])
+@pytest.mark.parametrize("reader", ["nobody", "two", "the graph", "a grid without a zero"])
 def test_a_table_that_others_read_stays_float(reader):
     drawing = Drawing(TensorProto.INT32, ("rows",))
     rows = drawing.node(
@@ -34,6 +39,7 @@ def test_a_table_that_others_read_stays_float(reader):
         "nobody": lambda: [rows],
         "two": lambda: [on_grid(drawing, rows, 0.01), on_grid(drawing, rows, 0.1)],
         "the graph": lambda: [on_grid(drawing, rows, 0.01), rows],
+        "a grid without a zero": lambda: [without_zero(drawing, rows, 0.1)],
     }[reader]()
     wanted, found, _ = drawing.answers(to_static_int8, outputs, np.array([0, 3, 5], "int32"))
     for one, other in zip(found, wanted, strict=True):
