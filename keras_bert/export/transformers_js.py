@@ -17,6 +17,7 @@ from keras_bert.export.transformers_names import END, INPUTS, START, STATES, VEC
 from keras_bert.folders import LOGITS, WEB_FILE, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE
 from keras_bert.interop.description import write_description
 from keras_bert.models.encoder import config_of, input_names
+from keras_bert.models.first_token import without_unread_tokens
 from keras_bert.tasks.base import Task
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.variants.block_sparse import BlockSparse
@@ -77,7 +78,7 @@ def check_task(task: Task) -> None:
 
 def _serve(task: Task) -> Serve:
     """A task's network by the names of transformers."""
-    network = task.model if task.name == "embedding" else task.network()
+    network = without_unread_tokens(task.model if task.name == "embedding" else task.network())
     names = input_names(network)
 
     def serve(values: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:

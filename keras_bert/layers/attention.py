@@ -86,17 +86,31 @@ class SelfAttention(keras.layers.Layer):
         """
         return ops.transpose(ops.reshape(x, (shape[0], shape[1], self.num_heads, self.head_size)), (0, 2, 1, 3))
 
-    def call(self, inputs: Any, attention_bias: Any, values: Any = None, training: bool = False) -> Any:
-        """(batch, length, hidden), bias (batch, 1, 1, length), what V reads if not that -> (batch, length, hidden)."""
+    def call(
+        self, inputs: Any, attention_bias: Any, values: Any = None, asking: Any = None, training: bool = False
+    ) -> Any:
+        """Looks at all tokens, for all or some of them.
+
+        Args:
+            inputs: (batch, length, hidden).
+            attention_bias: (batch, 1, 1, length).
+            values: what V is read from, if not the inputs.
+            asking: what Q is read from, if not the inputs: those of fewer tokens (batch, queries, hidden).
+            training: whether it trains.
+
+        Returns:
+            (batch, queries, hidden), as many queries as tokens where nothing else is said.
+        """
         shape = ops.shape(inputs)
-        scaled = ops.multiply(self.query(inputs), 1 / math.sqrt(self.head_size))
-        query = self._split_heads(self.query_tap(scaled, training), shape)
+        asking, asked = (inputs, shape) if asking is None else (asking, ops.shape(asking))
+        scaled = ops.multiply(self.query(asking), 1 / math.sqrt(self.head_size))
+        query = self._split_heads(self.query_tap(scaled, training), asked)
         key = self._split_heads(self.key(inputs), shape)
         value = self._split_heads(self.value(inputs if values is None else values), shape)
-        return self._attend(query, key, value, attention_bias, shape, training)
+        return self._attend(query, key, value, attention_bias, asked, training)
 
     def _attend(self, query: Any, key: Any, value: Any, attention_bias: Any, shape: Any, training: bool) -> Any:
-        """Scaled queries, keys and values (batch, heads, length, head_size) -> (batch, length, hidden), the shape."""
+        """Scaled queries, keys and values (batch, heads, length, head_size) -> (batch, queries, hidden), the shape."""
         return self._join_heads(self._look_at_all(query, key, value, attention_bias, training), shape, training)
 
     def _look_at_all(self, query: Any, key: Any, value: Any, attention_bias: Any, training: bool) -> Any:

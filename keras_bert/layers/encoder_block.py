@@ -84,8 +84,11 @@ class EncoderBlock(Block):
         for part in (self.attention_norm, self.feed_forward, self.feed_forward_norm):
             part.build(inputs_shape)
 
-    def call(self, inputs: Any, attention_bias: Any, training: bool = False) -> Any:
-        """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
+    def call(self, inputs: Any, attention_bias: Any, first_only: bool = False, training: bool = False) -> Any:
+        """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden), or (batch, 1, hidden)."""
+        if first_only:
+            first = inputs[:, :1]
+            return self._complete(first, self.attention(inputs, attention_bias, asking=first), training=False)
         if training and self.training_call is not None and not self._has_transforms():
             return self.training_call(inputs, attention_bias)
         return self._complete(inputs, self.attention(inputs, attention_bias, training=training), training)

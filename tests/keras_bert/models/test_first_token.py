@@ -1,0 +1,96 @@
+"""What nobody reads is not computed, and the answers stay."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert.config import EncoderConfig
+from keras_bert.layers.recording import recording
+from keras_bert.models.encoder import PROMPT_PLACES, TOKEN_STATES, blocks_of, build_encoder, input_names
+from keras_bert.models.first_token import without_unread_tokens
+from keras_bert.tasks.classification import build_classifier
+from keras_bert.tasks.embedding import build_embedder
+from keras_bert.tasks.question_answering import build_span_classifier
+from keras_bert.tasks.regression import build_regressor
+from keras_bert.tasks.token_classification import build_tagger
+from keras_bert.variants.modern import Modern
+from tests.keras_bert.models.test_encoder import SETTINGS, make_inputs, randomize
+
+CONFIG = EncoderConfig(**{**SETTINGS, "num_layers": 3})
+# As RoBERTa, ALBERT, ELECTRA, DistilBERT and TinyBERT differ from BERT.
+CONFIGS = {
+    "bert": CONFIG,
+    "one layer": dataclasses.replace(CONFIG, num_layers=1),
+    "shared layers, factorized": dataclasses.replace(CONFIG, shared_layers=True, embedding_size=4),
+    "one segment, positions moved": dataclasses.replace(CONFIG, num_segments=1, position_offset=2, max_length=12),
+    "another pooler": dataclasses.replace(CONFIG, pooler_activation="relu", pooler_dropout=0.1),
+    "no pooler's product": dataclasses.replace(CONFIG, pooler_activation="none"),
+    "narrow attention": dataclasses.replace(CONFIG, attention_size=4),
+}
+
+
+def inputs_of(model):
+    return {name: values for name, values in make_inputs().items() if name in input_names(model)}
+
+
+def answers(model):
+    return np.asarray(model(inputs_of(model), training=False))
+
+
+def rows_of_last_layer(model, source):
+    """How many rows pass the last call of the last feed-forward layer."""
+    tap = blocks_of(source)[-1].feed_forward.output_projection.output_tap
+    with recording([tap]) as seen:
+        answers(model)
+    return seen[tap][-1].shape[0]
+
+
+def vectors_of(encoder, pooling):
+    return keras.Model(encoder.input, build_embedder(encoder, pooling=pooling).output["embedding"])
+
+
+@pytest.mark.parametrize(
+    "build",
+    [lambda encoder: build_classifier(encoder, 3), build_regressor, lambda encoder: vectors_of(encoder, "cls")],
+    ids=["classes", "a number", "vectors"],
+)
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_heads_on_the_first_token_answer_alike_without_the_others(config, build):
+    model = build(build_encoder(config))
+    randomize(model)
+    shortened = without_unread_tokens(model)
+    np.testing.assert_allclose(answers(shortened), answers(model), rtol=0, atol=1e-6)
+    batch, length = make_inputs()["token_ids"].shape
+    assert (rows_of_last_layer(model, model), rows_of_last_layer(shortened, model)) == (batch * length, batch)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda encoder: encoder,
+        lambda encoder: build_classifier(encoder, 3, pooling="mean"),
+        lambda encoder: build_embedder(encoder, pooling="cls"),
+        lambda encoder: vectors_of(encoder, "mean"),
+        lambda encoder: build_tagger(encoder, 3),
+        lambda encoder: build_span_classifier(encoder),
+    ],
+    ids=["encoder", "mean", "vectors and states", "vectors of the mean", "tags", "answers"],
+)
+def test_models_that_read_other_tokens_stay(build):
+    model = build(build_encoder(CONFIG))
+    assert without_unread_tokens(model) is model
+
+
+def test_other_blocks_than_berts_stay():
+    config = dataclasses.replace(CONFIG, num_segments=0, activation="gelu_erf", variant=Modern(window=4))
+    model = build_classifier(build_encoder(config), 3)
+    assert without_unread_tokens(model) is model
+
+
+def test_behind_a_prompt_the_first_place_is_none_of_the_texts():
+    model = build_classifier(build_encoder(CONFIG), 3)
+    for border in (PROMPT_PLACES, TOKEN_STATES):
+        model.get_layer(border).tokens = 2
+    assert without_unread_tokens(model) is model
