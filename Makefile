@@ -25,7 +25,7 @@ BACKEND_TESTS := $(addprefix tests/keras_bert/, \
 	compress/test_imitations.py compress/test_students.py interop/test_families.py \
 	interop/test_hugging_face.py test_config.py test_losses.py test_optimizer.py test_presets.py)
 
-.PHONY: help setup run test test-long test-backends test-clients test-mlflow test-web test-kotlin test-aarch64 check bench lock clean
+.PHONY: help setup run test test-long test-backends test-clients test-mlflow test-web test-kotlin test-swift test-aarch64 check bench lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -51,7 +51,7 @@ run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to bl
 	$(BIN)/keras-bert-edge run
 
 test: $(READY) ## the test suite, but what is marked slow or long, or needs the runtimes of others
-	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not aarch64 and not mlflow" --numprocesses $(WORKERS)
+	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not swift and not aarch64 and not mlflow" --numprocesses $(WORKERS)
 
 test-long: $(READY) ## what takes minutes: every family through the steps, ladders, searches, comparisons
 	$(BIN)/python -m pytest -m long --numprocesses $(WORKERS)
@@ -77,6 +77,10 @@ $(MLFLOW)/.ready: requirements-mlflow.lock $(LIBRARIES)
 test-kotlin: $(READY) ## the tokenizer in Kotlin, against the library's
 	@command -v kotlinc java >/dev/null || { echo "make test-kotlin needs kotlinc and java" >&2; exit 1; }
 	$(BIN)/python -m pytest -m kotlin tests/clients/kotlin
+
+test-swift: $(READY) ## the tokenizer in Swift, against the library's
+	@command -v swiftc >/dev/null || { echo "make test-swift needs swiftc" >&2; exit 1; }
+	$(BIN)/python -m pytest -m swift tests/clients/swift
 
 AARCH64 := build/aarch64
 EMULATOR := qemu-aarch64 -cpu neoverse-n1 -E PYTHONPATH=$(CURDIR)/$(AARCH64)/site -L $(AARCH64)/sysroot

@@ -1,7 +1,14 @@
 """Strings that a tokenizer of an app has to cut as the library does."""
 
 import random
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from keras_bert.clients.characters import character_table
 from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
 
 # Pieces of every kind, so that words are found, found in parts, and not found.
@@ -15,6 +22,8 @@ PIECES = (
     *("。", "、", "«", "\u2013", "##2019", "京"),
 )
 COUNT = 10_000
+# Of a row: most texts are longer, and lose pieces.
+LENGTH = 16
 
 
 def make_strings(seed: int) -> list[str]:
@@ -42,3 +51,32 @@ def cut(tokenizer: Tokenizer, texts: list[str]) -> list[list[list[int]]]:
     """The pieces of each text: id, first character, behind the last one."""
     found = [part.to_list() for part in tokenizer.tokenize_with_offsets(texts)]
     return [[list(piece) for piece in zip(*own, strict=True)] for own in zip(*found, strict=True)]
+
+
+def check_program(command: Sequence[str], lowercase: bool, folder: Path) -> None:
+    """Asserts that a program cuts strings and lays out rows as the library does.
+
+    It is told the files of a vocabulary and of characters and the most tokens of a row, and gets texts on standard
+    input, a line of code points each. It answers with a line of pieces, each `id:start:end`, and behind tabs the ids
+    of the text's row, the ids of its row with the text before, and the segments of that.
+    """
+    texts, tokenizer = make_strings(seed=8), Tokenizer(PIECES, lowercase)
+    files = {"vocab.txt": "".join(f"{piece}\n" for piece in PIECES), "characters.txt": character_table(lowercase)}
+    for name, content in files.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    given = "".join(f"{' '.join(str(ord(character)) for character in text)}\n" for text in texts)
+    told = [*(str(folder / name) for name in files), str(LENGTH)]
+    done = subprocess.run([*command, *told], input=given, capture_output=True, text=True, check=True)
+    found = [line.split("\t") for line in done.stdout.split("\n")[:-1]]
+    pieces = [" ".join(":".join(map(str, piece)) for piece in own) for own in cut(tokenizer, texts)]
+    alone, paired = (tokenizer.encode(texts, pairs, max_length=LENGTH) for pairs in (None, ["", *texts[:-1]]))
+    rows = (_rows(alone, "token_ids"), _rows(paired, "token_ids"), _rows(paired, "segment_ids"))
+    wanted = [list(parts) for parts in zip(pieces, *rows, strict=True)]
+    assert len(found) == len(wanted)
+    assert [text for text, one, other in zip(texts, found, wanted, strict=True) if one != other] == []
+
+
+def _rows(encoded: Mapping[str, Any], name: str) -> list[str]:
+    """An input of each row, without padding."""
+    counts = np.sum(encoded["padding_mask"], axis=1)
+    return [" ".join(map(str, row[:count])) for row, count in zip(np.asarray(encoded[name]), counts, strict=True)]
