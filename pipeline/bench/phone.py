@@ -1,5 +1,6 @@
 """The same files on a phone: through adb and LiteRT's own benchmark tool, which must be on it."""
 
+import os
 import re
 import shlex
 import shutil
@@ -40,15 +41,17 @@ def bench_on_phone(files: Sequence[Path], wanted: Wanted) -> dict[str, Any]:
 
 
 def find_phone() -> str:
-    """The serial number of the phone that adb talks to.
+    """The serial number of the phone that adb talks to: of several the one that `ANDROID_SERIAL` names.
 
     Raises:
         InputError: there is no adb, not one phone, or no benchmark tool on it.
     """
-    lines = _adb("devices").splitlines()
-    phones = [line.split("\t")[0] for line in lines if line.endswith("\tdevice")]
+    lines, chosen = _adb("devices").splitlines(), os.environ.get("ANDROID_SERIAL", "")
+    found = [line.split("\t")[0] for line in lines if line.endswith("\tdevice")]
+    phones = [phone for phone in found if chosen in ("", phone)]
     if len(phones) != 1:
-        raise InputError(f"--adb must find one phone that is connected and unlocked, got {phones or 'none'}")
+        wanted = f"the phone {chosen}" if chosen else "one phone, or ANDROID_SERIAL that names one,"
+        raise InputError(f"--adb must find {wanted} connected and unlocked, got {found or 'none'}")
     if "yes" not in _adb("shell", f"test -x {TOOL} && echo yes || echo no"):
         raise InputError(f"--adb must find LiteRT's benchmark_model at {TOOL} on {phones[0]}, found none")
     return phones[0]

@@ -38,6 +38,7 @@ esac
     (folder / "adb").write_text(script)
     (folder / "adb").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.delenv("ANDROID_SERIAL", raising=False)
     return folder
 
 
@@ -74,15 +75,24 @@ def test_no_phone_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        ("devices", "List of devices attached\n\n", "must find one phone that is connected and unlocked, got none"),
-        ("devices", "a\tdevice\nb\tdevice\n", r"must find one phone .*, got \['a', 'b'\]"),
-        ("devices", "a\tunauthorized\n", "must find one phone .*, got none"),
+        ("devices", "List of devices attached\n\n", "must find one phone, .* connected and unlocked, got none"),
+        ("devices", "a\tdevice\nb\tdevice\n", r"must find one phone, .*, got \['a', 'b'\]"),
+        ("devices", "a\tunauthorized\n", "must find one phone, .*, got none"),
         ("tool", "no\n", "must find LiteRT's benchmark_model at /data/local/tmp/benchmark_model on abc123, found none"),
     ],
 )
 def test_what_is_missing_on_the_way_to_a_phone(adb: Path, file: str, content: str, message: str) -> None:
     (adb / file).write_text(content)
     with pytest.raises(InputError, match=message):
+        find_phone()
+
+
+def test_of_several_phones_one_is_named(adb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (adb / "devices").write_text("a\tdevice\nb\tdevice\n")
+    monkeypatch.setenv("ANDROID_SERIAL", "b")
+    assert find_phone() == "b"
+    monkeypatch.setenv("ANDROID_SERIAL", "c")
+    with pytest.raises(InputError, match=r"must find the phone c connected and unlocked, got \['a', 'b'\]"):
         find_phone()
 
 
