@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
+from components.dsl.errors import InputError
 from pipeline.orchestrator.records import (
     Cost,
     Direction,
@@ -111,6 +112,22 @@ class History:
         """All runs, newest first."""
         rows = self._connection.execute("SELECT id, pipeline, state, started, ended FROM runs ORDER BY id DESC")
         return [Run(*row) for row in rows]
+
+    def run_of(self, number: int, asked: str = "RUN") -> Run:
+        """The run with a number.
+
+        Args:
+            number: of the run.
+            asked: the argument that says so.
+
+        Raises:
+            InputError: there is no such run.
+        """
+        runs = {run.id: run for run in self.runs()}
+        if number not in runs:
+            known = f"{min(runs)} to {max(runs)}" if runs else "none yet"
+            raise InputError(f"{asked} must be a number that status shows, {known}, got {number}")
+        return runs[number]
 
     def settings(self, run: int) -> dict[str, Any] | None:
         """The settings of a run as JSON values; None where none were recorded."""

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.artifacts.evaluation import METRICS_FILE, Evaluation
-from components.dsl.errors import InputError, nearest
 from pipeline.orchestrator.changes import flatten
 from pipeline.orchestrator.history import History
 
@@ -40,11 +39,7 @@ def find_difference(history: History, root: Path, one: int, other: int) -> Diffe
     Raises:
         InputError: there is no such run.
     """
-    known = {str(run.id) for run in history.runs()}
-    for number in (one, other):
-        if str(number) not in known:
-            raise InputError(f"RUN must be the number of a run, got {number}{nearest(str(number), known)}")
-    settings = [history.settings(number) for number in (one, other)]
+    settings = [history.settings(history.run_of(number).id) for number in (one, other)]
     told = None
     if settings[0] is not None and settings[1] is not None:
         told = _pairs(flatten(settings[0]), flatten(settings[1]))

@@ -38,15 +38,12 @@ def find_reason(history: History, step: str, run: int | None = None) -> Reason:
     Raises:
         InputError: there is no such run, or it has no such step.
     """
-    runs = {each.id: each for each in history.runs()}
-    if run is not None and run not in runs:
-        raise InputError(f"--run must be the number of a run, got {run}{nearest(str(run), map(str, runs))}")
-    for number in runs if run is None else [run]:
-        for past in history.past_executions(number):
+    runs = history.runs() if run is None else [history.run_of(run, "--run")]
+    for each in runs:
+        for past in history.past_executions(each.id):
             if past.execution.node == step:
-                return _explain(history, past, runs[number].pipeline)
-    searched = [run] if run is not None else list(runs)[:1]
-    known = {each.node for number in searched for each in history.executions(number)}
+                return _explain(history, past, each.pipeline)
+    known = {past.node for each in runs[:1] for past in history.executions(each.id)}
     raise InputError(f"STEP must be a step of a run, got {step!r}{nearest(step, sorted(known))}")
 
 

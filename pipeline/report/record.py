@@ -100,9 +100,7 @@ def read_record(root: Path, number: int | None = None) -> Record:
         runs = {run.id: run for run in store.runs()}
         if not runs:
             raise InputError(f"--root must be a folder that a run has written to, got {root}: it knows no run")
-        chosen = max(runs) if number is None else number
-        if chosen not in runs:
-            raise InputError(f"RUN must be a number that status shows, {min(runs)} to {max(runs)}, got {chosen}")
+        chosen = max(runs) if number is None else store.run_of(number).id
         record = Record(root.absolute(), runs[chosen], _read_steps(store, chosen))
         if record.run.state == "done":
             return record

@@ -60,7 +60,9 @@ def send(root: Path, number: int | None, uri: str) -> Sent:
     try:
         client = mlflow.MlflowClient(tracking_uri=uri)
         experiment = _find_experiment(client, record.run.pipeline)
-        known = client.search_runs([experiment], filter_string=f"tags.`{_TAG}` = '{name}'")
+        # MLflow's filters know both quotes, and no way to escape one.
+        quote = '"' if "'" in name else "'"
+        known = client.search_runs([experiment], filter_string=f"tags.`{_TAG}` = {quote}{name}{quote}")
         if known:
             return Sent(known[0].info.run_id, is_known=True)
         return Sent(_write(mlflow, client, uri, experiment, name, record.run, told, root), is_known=False)

@@ -46,5 +46,5 @@ def test_what_is_not_known_is_said(tmp_path: Path) -> None:
 def test_a_run_that_is_none(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path)
     jobs.run("a")
-    with pytest.raises(InputError, match=r"^RUN must be the number of a run, got 9; known: 1$"):
+    with pytest.raises(InputError, match=r"^RUN must be a number that status shows, 1 to 1, got 9$"):
         find_difference(jobs.store, tmp_path, 1, 9)

@@ -48,10 +48,13 @@ def test_a_run_with_its_model(
 ) -> None:
     import mlflow
 
-    monkeypatch.chdir(tmp_path)
-    tuning_job.write_checkpoint(tmp_path)
-    tuning_job.write_rows(tmp_path, "classification", count=80)
-    (tmp_path / "job.toml").write_text(JOB)
+    # A root's path is part of a filter of MLflow's.
+    home = tmp_path / "ada's"
+    home.mkdir()
+    monkeypatch.chdir(home)
+    tuning_job.write_checkpoint(home)
+    tuning_job.write_rows(home, "classification", count=80)
+    (home / "job.toml").write_text(JOB)
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     assert main(["run", "job.toml"]) == 0
     assert main(["report", "--mlflow", uri]) == 0
