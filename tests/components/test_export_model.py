@@ -10,7 +10,8 @@ import pytest
 from components.artifacts.edge_model import EdgeModel
 from components.artifacts.model import Model
 from components.artifacts.task_examples import TaskExamples
-from components.export_model import _compare, _read_rows, export_model
+from components.export_model import _read_rows, export_model
+from components.exporting.comparing import compare_files
 from components.training.model_folder import read_model
 from keras_bert.export.attachments import attached
 from keras_bert.options.export import Export
@@ -154,7 +155,7 @@ def test_an_int8_file_may_differ_as_far_as_rounding_moves_the_answers(
     )
     expected = contextlib.nullcontext() if passes else pytest.raises(ParityError, match=rf"to at least 0\.9.* {agreed}")
     with expected:
-        assert _compare(*given)["model.tflite"]["agreement_of_rounded_and_float_model"] == pytest.approx(kept)
+        assert compare_files(*given)["model.tflite"]["agreement_of_rounded_and_float_model"] == pytest.approx(kept)
 
 
 def test_of_a_model_that_was_not_trained_for_int8_there_are_float_files(float_model, examples, tmp_path):
