@@ -3,8 +3,9 @@
 import dataclasses
 import importlib.util
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
 from components.files.paths import file_digest
@@ -12,6 +13,8 @@ from components.sources.shared import digest, require
 from keras_bert.folders import MODEL_FILE, TASK_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.interop.families import FAMILIES, find_family
 from keras_bert.interop.family import Family
+from keras_bert.interop.vocabularies import read_definition, read_vocabulary
+from keras_bert.options.vocabulary import MODELS, VocabularyKind
 
 # What comes before a folder inside an installed package, as `package:name/folder`.
 PACKAGE = "package:"
@@ -27,6 +30,18 @@ _OWN = {
 }
 # What is read of either kind; the weights of other libraries that lie beside are not.
 _READ = (".json", ".keras", ".safetensors", ".txt")
+
+
+class Pieces(NamedTuple):
+    """What a tokenizer cuts text into.
+
+    Attributes:
+        kind: of the pieces.
+        lowercase: whether word pieces are of lowercased text; False of other pieces, which say it in their own way.
+    """
+
+    kind: VocabularyKind
+    lowercase: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,6 +104,29 @@ class Checkpoint:
             return None
         return found - family.fixed.get("position_offset", 0) if field == "max_length" else found
 
+    def num_segments(self) -> int | None:
+        """How many kinds of segments the encoder tells apart, where that can be told without reading the weights."""
+        family = self.family()
+        return (
+            self.size("num_segments") if family is None else family.fixed.get("num_segments", self.size("num_segments"))
+        )
+
+    def pieces(self) -> Pieces:
+        """What its tokenizer cuts text into.
+
+        Raises:
+            InputError: its files are missing or cannot be used.
+        """
+        folder = self.folder()
+        if self.is_own:
+            content = _read_config(folder / TOKENIZER_FILE)
+            return _pieces(content, lowercase=content.get("lowercase") is True)
+        try:
+            definition = read_definition(folder)
+            return _pieces(definition or {}, lowercase=definition is None and read_vocabulary(folder).lowercase)
+        except (FileNotFoundError, ValueError) as error:
+            raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
+
     def check(self) -> None:
         """Looks whether the files are there; what is in them shows when they are read.
 
@@ -123,6 +161,12 @@ class Checkpoint:
         self.check()
         files = sorted(file for file in self.folder().rglob("*") if file.suffix in _READ and file.is_file())
         return {str(file): file_digest(str(file)) for file in files}
+
+
+def _pieces(definition: Mapping[str, Any], *, lowercase: bool) -> Pieces:
+    """Of a tokenizer whose definition has a model, if it is not BERT's."""
+    model = definition.get("model")
+    return Pieces(MODELS.get(str(model.get("type")) if isinstance(model, dict) else "", "wordpiece"), lowercase)
 
 
 def _read_config(file: Path) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from components.dsl.errors import InputError, nearest
 from keras_bert.options.quantization import BLOCK_PRODUCTS
-from keras_bert.variants.block_sparse import BlockSparse
 from pipeline.settings.schema import Settings
 
 _IN_A_BLOCK = re.compile(r"block_(\d+)/(.*)")
@@ -36,17 +35,6 @@ def graph_of(settings: Settings) -> Graph:
     assert own is not None
     is_berts = own.variant is None and not own.shared_layers
     return Graph(own.num_layers, own.num_heads, (own.attention_size or own.hidden_size) if is_berts else None, is_berts)
-
-
-def check_web(settings: Settings) -> None:
-    """Raises InputError where a graph is not for the web, as far as that can be told without a model."""
-    if "transformers_js" not in settings.export.runtimes or settings.examples is None:
-        return
-    family = settings.checkpoint and settings.checkpoint.family()
-    variant = family.variant if family else settings.encoder and type(settings.encoder.variant)
-    if variant is BlockSparse:
-        rule = "leave out 'transformers_js' for block_sparse, of whose choice between two graphs there is no float16"
-        raise InputError(f"export.runtimes must {rule}, got {list(settings.export.runtimes)}")
 
 
 def check_float_layers(settings: Settings) -> None:

@@ -11,13 +11,12 @@ from components.scoring.base import choose_metric
 from components.scoring.calibration import check_precision
 from components.scoring.registry import TASK_SCORING
 from components.sources.text import TextSource
-from keras_bert.options.export import MEDIAPIPE_TASKS
 from keras_bert.options.generator import AT_MOST
 from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
-from keras_bert.options.quantization import RECIPES
 from keras_bert.options.transfer import OF_SINGLE_TEXTS
 from keras_bert.variants.disentangled import Disentangled
-from pipeline.settings.graphs import check_float_layers, check_web, graph_of
+from pipeline.settings.graphs import check_float_layers, graph_of
+from pipeline.settings.runtimes import check_models_of_runtimes, check_runtimes
 from pipeline.settings.schema import AnswersSettings, QuantizationSettings, Settings
 
 # Table or key -> the table without which it would be read by no step.
@@ -49,7 +48,6 @@ _NEEDS = {
     "seeds": "examples",
 }
 _NOT_BESIDE_A_CHECKPOINT = ("vocabulary", "encoder")
-_MEDIAPIPE = "classification of single texts and embedding"
 _OF_QUESTIONS = ("stride", "max_query_length")
 
 
@@ -79,8 +77,7 @@ def check_tables(settings: Settings) -> None:
     if settings.quantization is not None and "tflite" not in settings.export.runtimes:
         rule = "be left out where export.runtimes has no 'tflite', as no other runtime runs its files"
         raise InputError(f"quantization must {rule}, got {list(settings.export.runtimes)}")
-    _check_mediapipe(settings)
-    _check_text_file(settings)
+    check_runtimes(settings)
     _check_post_training(settings)
     _check_objective(settings)
     _check_short_length(settings)
@@ -92,25 +89,6 @@ def check_tables(settings: Settings) -> None:
         weight = getattr(settings.distillation, name)
         if weight and task != "embedding":
             raise InputError(f"distillation.{name} must be 0 but for the task 'embedding', got {weight}")
-
-
-def _check_mediapipe(settings: Settings) -> None:
-    examples = settings.examples
-    if examples is None or "mediapipe" not in settings.export.runtimes:
-        return
-    pairs = examples.task == "classification" and getattr(examples, "second_text", None) is not None
-    if examples.task not in MEDIAPIPE_TASKS or pairs:
-        got = f"{examples.task} of pairs" if pairs else examples.task
-        raise InputError(f"export.runtimes must leave out 'mediapipe', which knows {_MEDIAPIPE}, for {got}")
-
-
-def _check_text_file(settings: Settings) -> None:
-    if settings.examples is None or "tflite_text" not in settings.export.runtimes:
-        return
-    quantization = settings.quantization
-    if quantization is not None and RECIPES[quantization.recipe].activations == "all":
-        rule = f"which cannot have integers alone, with {quantization.recipe}"
-        raise InputError(f"export.runtimes must leave out 'tflite_text', {rule}")
 
 
 def check_data(settings: Settings) -> None:
@@ -126,7 +104,7 @@ def check_data(settings: Settings) -> None:
     _check_layers(settings)
     _check_imitation(settings)
     check_float_layers(settings)
-    check_web(settings)
+    check_models_of_runtimes(settings)
     _check_generator_size(settings)
     for source in (settings.corpus, settings.examples):
         if source is not None:

@@ -1,6 +1,5 @@
 """What a graph has, and what it is for, is looked at before anything trains."""
 
-import contextlib
 from pathlib import Path
 
 import pytest
@@ -50,24 +49,3 @@ def test_what_is_not_known_yet_is_left_to_the_step(tmp_path: Path) -> None:
 def test_the_places_are_those_of_the_model() -> None:
     found = [path.partition("/")[2] for path in sublayers(tiny.build(), Dense) if path.startswith("block_0/")]
     assert sorted(found) == sorted(BLOCK_PRODUCTS)
-
-
-WEB = "[export]\nruntimes = ['tflite', 'onnx', 'transformers_js']\n"
-REFUSED = "^export.runtimes must leave out 'transformers_js' for block_sparse, of whose .* got \\['tflite', 'onnx',"
-
-
-@pytest.mark.parametrize(("family", "refused"), [("bert", False), ("longformer", False), ("big_bird", True)])
-def test_a_checkpoint_whose_graph_is_not_for_the_web(tmp_path: Path, family: str, refused: bool) -> None:
-    write_data(tmp_path)
-    (tmp_path / "bert" / "config.json").write_text(f'{{"model_type": "{family}"}}')
-    check_data(load(tmp_path, CHECKPOINT + EXAMPLES))
-    with pytest.raises(InputError, match=REFUSED) if refused else contextlib.nullcontext():
-        check_data(load(tmp_path, CHECKPOINT + EXAMPLES + WEB))
-
-
-def test_an_encoder_whose_graph_is_not_for_the_web(tmp_path: Path) -> None:
-    write_data(tmp_path)
-    check_data(load(tmp_path, CORPUS + EXAMPLES + WEB))
-    variant = "[encoder.variant]\nkind = 'block_sparse'\n"
-    with pytest.raises(InputError, match=REFUSED):
-        check_data(load(tmp_path, CORPUS + variant + EXAMPLES + WEB))

@@ -320,28 +320,7 @@ def test_a_recipe_needs_a_runtime_that_runs_its_files(tmp_path: Path) -> None:
     assert str(error.value) == f"quantization must {rule}, got ['onnx']"
 
 
-@pytest.mark.parametrize(
-    ("more", "got"),
-    [("task = 'regression'\n", "regression"), ("second_text = 'other'\n", "classification of pairs")],
-)
-def test_mediapipe_knows_few_tasks(tmp_path: Path, more: str, got: str) -> None:
-    export = '[export]\nruntimes = ["tflite", "mediapipe"]\n'
-    load(tmp_path, CHECKPOINT + EXAMPLES + export)
-    rule = "leave out 'mediapipe', which knows classification of single texts and embedding"
-    with pytest.raises(InputError, match=f"^export.runtimes must {rule}, for {got}$"):
-        load(tmp_path, CHECKPOINT + EXAMPLES.replace("[examples]\n", f"[examples]\n{more}", 1) + export)
-
-
 def test_texts_without_labels_are_for_tasks_of_single_texts(tmp_path: Path) -> None:
     pairs = EXAMPLES.replace("[examples]", "[examples]\ntask = 'embedding'\nsecond_text = 'other'", 1)
     with pytest.raises(InputError, match=r"^unlabelled must be left out but for classification and regression, got it"):
         load(tmp_path, CHECKPOINT + pairs + "[student]\nnum_layers = 1\n[unlabelled]\npath = 'more.txt'\n")
-
-
-def test_a_file_that_takes_text_has_limits(tmp_path: Path) -> None:
-    export = '[export]\nruntimes = ["tflite", "tflite_text"]\n'
-    load(tmp_path, CHECKPOINT + EXAMPLES + export + "[quantization]\n")
-    with pytest.raises(InputError, match=r"'tflite_text', which cannot have integers alone, with static_wi8_ai8$"):
-        load(tmp_path, CHECKPOINT + EXAMPLES + export + "[quantization]\nrecipe = 'static_wi8_ai8'\n")
-    tags = "[examples]\ntask = 'token_classification'\ntrain = 'train.conll'\ntest = 'train.conll'\n"
-    assert "tflite_text" in load(tmp_path, CHECKPOINT + tags + export).export.runtimes

@@ -1,0 +1,119 @@
+"""What a runtime does not know is refused before anything trains."""
+
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from components.dsl.errors import InputError
+from keras_bert.folders import TOKENIZER_FILE
+from pipeline.settings.rules import check_data
+from tests.keras_bert.interop.family_checkpoints import make_checkpoint
+from tests.pipeline.settings.test_rules import write_data
+from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
+
+ANSWERS = "[examples]\ntrain = 'rows.tsv'\ntask = 'question_answering'\n"
+SHORT = "max_length = 16\n"
+SQUAD = """{"data": [{"paragraphs": [{"context": "one two", "qas": [
+    {"id": "1", "question": "what", "answers": [{"text": "one", "answer_start": 0}]}]}]}]}"""
+NO_FLOAT16 = "'transformers_js', for block_sparse, of whose choice between two graphs there is no float16"
+
+
+def export(*runtimes: str) -> str:
+    return f"[export]\nruntimes = {['tflite', 'onnx', *runtimes]}\n"
+
+
+def check(folder: Path, text: str, refused: str | None) -> None:
+    """Asserts that data and start of a job are taken, or refused for a reason."""
+    rule = f"^export.runtimes must leave out {refused}$"
+    with contextlib.nullcontext() if refused is None else pytest.raises(InputError, match=rule):
+        check_data(load(folder, text))
+
+
+@pytest.mark.parametrize(
+    ("more", "got"),
+    [("task = 'regression'\n", "regression"), ("second_text = 'other'\n", "classification of pairs")],
+)
+def test_mediapipe_knows_few_tasks(tmp_path: Path, more: str, got: str) -> None:
+    export = '[export]\nruntimes = ["tflite", "mediapipe"]\n'
+    load(tmp_path, CHECKPOINT + EXAMPLES + export)
+    rule = "leave out 'mediapipe', which knows classification of single texts and embedding"
+    with pytest.raises(InputError, match=f"^export.runtimes must {rule}, for {got}$"):
+        load(tmp_path, CHECKPOINT + EXAMPLES.replace("[examples]\n", f"[examples]\n{more}", 1) + export)
+
+
+def test_a_file_that_takes_text_has_limits(tmp_path: Path) -> None:
+    export = '[export]\nruntimes = ["tflite", "tflite_text"]\n'
+    load(tmp_path, CHECKPOINT + EXAMPLES + export + "[quantization]\n")
+    with pytest.raises(InputError, match=r"'tflite_text', which cannot have integers alone, with static_wi8_ai8$"):
+        load(tmp_path, CHECKPOINT + EXAMPLES + export + "[quantization]\nrecipe = 'static_wi8_ai8'\n")
+    tags = "[examples]\ntask = 'token_classification'\ntrain = 'train.conll'\ntest = 'train.conll'\n"
+    assert "tflite_text" in load(tmp_path, CHECKPOINT + tags + export).export.runtimes
+
+
+@pytest.mark.parametrize(
+    ("family", "runtime", "refused"),
+    [
+        ("electra", "tflite_text", None),
+        ("electra", "mediapipe", None),
+        ("roberta", "tflite_text", "'tflite_text', whose operations cut text into word pieces, for bpe"),
+        ("roberta", "mediapipe", "'mediapipe', which makes lowercased word pieces, for bpe"),
+        ("distilbert", "mediapipe", "'mediapipe', which gives segments, for a model that takes none"),
+        ("distilbert", "tflite_text", None),
+        ("albert", "transformers_js", None),
+        ("big_bird", "transformers_js", NO_FLOAT16),
+        ("longformer", "transformers_js", None),
+    ],
+)
+def test_a_checkpoint_that_a_runtime_does_not_know(
+    tmp_path: Path, family: str, runtime: str, refused: str | None
+) -> None:
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "one\ta\ntwo\tb\n" * 10)
+    make_checkpoint(tmp_path / "bert", family, ["one", "two"])
+    check(tmp_path, SHORT + CHECKPOINT + EXAMPLES, None)
+    check(tmp_path, SHORT + CHECKPOINT + EXAMPLES + export(runtime), refused)
+
+
+def test_a_checkpoint_that_was_saved_here(tmp_path: Path) -> None:
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "one\ta\ntwo\tb\n" * 10)
+    make_checkpoint(tmp_path / "theirs", "roberta", []).save(tmp_path / "bert")
+    rule = "'tflite_text', whose operations cut text into word pieces, for bpe"
+    check(tmp_path, CHECKPOINT + EXAMPLES + export("tflite_text"), rule)
+    (tmp_path / "bert" / TOKENIZER_FILE).write_text('{"lowercase": true}')
+    check(tmp_path, CHECKPOINT + EXAMPLES + export("tflite_text", "mediapipe"), None)
+
+
+def test_a_tokenizer_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    check_data(load(tmp_path, CHECKPOINT + EXAMPLES))
+    with pytest.raises(InputError, match=r"^the checkpoint .*bert cannot be used: .*lowercased.*"):
+        check_data(load(tmp_path, CHECKPOINT + EXAMPLES + export("tflite_text")))
+
+
+@pytest.mark.parametrize(
+    ("more", "runtime", "refused"),
+    [
+        ("", "mediapipe", None),
+        ("[vocabulary]\nkind = 'unigram'\n", "tflite_text", "'tflite_text', whose .* pieces, for unigram"),
+        ("[vocabulary]\nlowercase = false\n", "mediapipe", "'mediapipe', which .*, for a vocabulary with upper case"),
+        ("[vocabulary]\nlowercase = false\n", "tflite_text", None),
+        ("[encoder.variant]\nkind = 'block_sparse'\n", "transformers_js", NO_FLOAT16),
+    ],
+)
+def test_a_start_from_nothing_that_a_runtime_does_not_know(
+    tmp_path: Path, more: str, runtime: str, refused: str | None
+) -> None:
+    write_data(tmp_path)
+    check(tmp_path, CORPUS + more + EXAMPLES + export(runtime), refused)
+
+
+def test_question_and_context_are_told_apart(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    (tmp_path / "rows.json").write_text(SQUAD)
+    answers = ANSWERS.replace("tsv", "json")
+    other = "[vocabulary]\nkind = 'unigram'\n"
+    rule = "'transformers_js', which cannot tell question and context apart, for unigram"
+    check(tmp_path, CORPUS + other + answers + export("transformers_js"), rule)
+    one_segment = CORPUS + "num_segments = 1\n" + other + answers + export("transformers_js")
+    check(tmp_path, one_segment, None)
+    check(tmp_path, CORPUS + answers + export("transformers_js"), None)
