@@ -12,8 +12,10 @@ from components.files.record_files import Record
 from components.files.text_files import Lines
 from components.sources.tagged_words import Sentence, SentenceSource, parse_columns, parse_lists
 
-# Neither white space nor a mark of a document's start; the words of other scripts, marks and digits are all there.
-WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1, max_size=5)
+# Neither white space nor a mark of a document's start; the words of other scripts, marks and digits are all there. What
+# begins a file may be the mark of its byte order, which is left out.
+OTHERS = st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"], exclude_characters="\ufeff")
+WORDS = st.text(OTHERS, min_size=1, max_size=5)
 ANY_SENTENCES = st.lists(st.lists(st.tuples(WORDS, st.sampled_from(["O", "B-x"])), min_size=1, max_size=4), max_size=4)
 
 
