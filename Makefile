@@ -25,7 +25,7 @@ BACKEND_TESTS := $(addprefix tests/keras_bert/, \
 	compress/test_imitations.py compress/test_students.py interop/test_families.py \
 	interop/test_hugging_face.py test_config.py test_losses.py test_optimizer.py test_presets.py)
 
-.PHONY: help setup run test test-long test-backends test-clients test-mlflow test-web test-kotlin test-swift test-aarch64 check bench lock clean
+.PHONY: help setup run test test-long test-backends test-clients test-transformers test-mlflow test-web test-kotlin test-swift test-aarch64 check bench lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -51,7 +51,7 @@ run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to bl
 	$(BIN)/keras-bert-edge run
 
 test: $(READY) ## the test suite, but what is marked slow or long, or needs the runtimes of others
-	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not swift and not aarch64 and not mlflow" --numprocesses $(WORKERS)
+	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not swift and not aarch64 and not mlflow and not transformers" --numprocesses $(WORKERS)
 
 test-long: $(READY) ## what takes minutes: every family through the steps, ladders, searches, comparisons
 	$(BIN)/python -m pytest -m long --numprocesses $(WORKERS)
@@ -63,6 +63,10 @@ $(CLIENTS_READY): requirements-clients.lock
 	$(PYTHON) -m venv --clear $(CLIENTS_VENV)
 	$(CLIENTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	touch $@
+
+test-transformers: $(READY) ## what is written for transformers, in an interpreter that has it and torch: TRANSFORMERS_PYTHON=...
+	@test -n "$$TRANSFORMERS_PYTHON" || { echo "make test-transformers needs TRANSFORMERS_PYTHON, an interpreter with torch and transformers" >&2; exit 1; }
+	$(BIN)/python -m pytest -m transformers tests/keras_bert/interop
 
 MLFLOW := build/mlflow
 test-mlflow: $(READY) $(MLFLOW)/.ready ## a run in MLflow, and the pushed model as a pyfunc

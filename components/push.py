@@ -2,7 +2,9 @@
 
 import contextlib
 import errno
+import fcntl
 import json
+import os
 import shutil
 import time
 import uuid
@@ -40,6 +42,7 @@ OPTIONAL_FILES = (*MODEL_FILES, LABELS_FILE)
 ALWAYS_FILES = ("recipe.json", TASK_FILE, GOLDEN_FILE, *TOKENIZER_FILES)
 
 _STAGING = ".staging-"
+# Where a file system knows no locks, what is older was left by a push that was killed.
 _STAGING_SECONDS = 24 * 3600
 
 
@@ -144,14 +147,19 @@ def _describe(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _staged(folder: Path) -> Iterator[Path]:
-    """A folder beside the versions, gone in the end unless it has become one of them."""
-    _sweep(folder)
+    """A folder beside the versions, locked; gone in the end unless it has become one of them."""
     staging = folder / f"{_STAGING}{uuid.uuid4().hex}"
-    staging.mkdir()
-    try:
-        yield staging
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+    with contextlib.ExitStack() as stack:
+        # Between making and locking its own nobody else may sweep.
+        with _opened(folder) as place:
+            _lock(place, wait=True)
+            _sweep(folder)
+            staging.mkdir()
+            _lock(stack.enter_context(_opened(staging)), wait=True)
+        try:
+            yield staging
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
 
 
 def _claim(staging: Path, folder: Path, name: str, version: int) -> bool:
@@ -170,8 +178,36 @@ def _claim(staging: Path, folder: Path, name: str, version: int) -> bool:
 
 
 def _sweep(folder: Path) -> None:
-    """Deletes what killed pushes left; a push that goes on has begun just now."""
+    """Deletes what killed pushes left: what no process has locked."""
     for staging in folder.glob(f"{_STAGING}*"):
-        with contextlib.suppress(FileNotFoundError):  # another push may have come to its end
-            if time.time() - staging.stat().st_mtime > _STAGING_SECONDS:
+        # Another push may have come to its end.
+        with contextlib.suppress(FileNotFoundError), _opened(staging) as place:
+            is_left = _lock(place, wait=False)
+            if is_left is None:
+                is_left = time.time() - os.fstat(place).st_mtime > _STAGING_SECONDS
+            if is_left:
                 shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        yield place
+    finally:
+        os.close(place)
+
+
+def _lock(place: int, *, wait: bool) -> bool | None:
+    """Locks an open folder until it is closed, at the latest with the end of this process.
+
+    Returns:
+        Whether nobody else holds it; None where the file system knows no locks.
+    """
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True

@@ -5,7 +5,13 @@ from xdist.scheduler import LoadScopeScheduling
 # Modules that ask for the same models, which one worker makes once: what the steps make of a task, each after the
 # other; and exported files.
 TOGETHER = (
-    tuple(f"tests/components/test_{step}.py" for step in ("quantize", "distill", "fine_tune", "evaluate")),
+    tuple(
+        f"tests/components/test_{step}.py"
+        for step in (
+            *("quantize", "distill", "fine_tune", "evaluate", "prune", "weigh", "validate"),
+            *("answer_rows", "distill_start", "measure_distillation"),
+        )
+    ),
     tuple(f"tests/keras_bert/export/test_{module}.py" for module in ("bundle", "check", "onnx", "runtimes", "tflite")),
 )
 

@@ -1,7 +1,10 @@
 """Pushing: numbered folders, all or nothing."""
 
+import errno
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,10 @@ from components.dsl.errors import Refusal
 from components.push import ALWAYS_FILES, list_versions, push
 from keras_bert.export.attachments import DIGEST_FILE, attached
 
+# Locks a folder, says so, and waits.
+HOLD = (
+    "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX); print(flush=True); input()"
+)
 EDGE_FILES = ("model.tflite", "model.onnx", "labels.json", *ALWAYS_FILES)
 
 
@@ -241,11 +248,33 @@ def test_a_number_that_a_file_has_is_taken(tmp_path: Path) -> None:
     assert (tmp_path / "models" / "1").read_text() == "of somebody else"
 
 
-def test_what_a_killed_push_left_is_swept_when_it_is_old(tmp_path: Path) -> None:
+def test_what_a_killed_push_left_is_swept(tmp_path: Path) -> None:
+    left, held = (tmp_path / "models" / f".staging-{name}" for name in ("left", "held"))
+    for folder in (left, held):
+        folder.mkdir(parents=True)
+        (folder / "model.tflite").touch()
+    other = subprocess.Popen([sys.executable, "-c", HOLD, held], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert other.stdout is not None
+        other.stdout.readline()
+        push_once(tmp_path, 1, edge_model(tmp_path / "a"))
+        assert not left.exists()
+        assert held.is_dir(), "of a push that goes on"
+    finally:
+        other.kill()
+        other.communicate()
+    push_once(tmp_path, 2, edge_model(tmp_path / "b", "other"))
+    assert not held.exists()
+
+
+def test_without_locks_what_is_old_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(push_module.fcntl, "flock", no_locks)
     old, new = (tmp_path / "models" / f".staging-{name}" for name in ("old", "new"))
     for folder in (old, new):
         folder.mkdir(parents=True)
-        (folder / "model.tflite").touch()
     os.utime(old, (0, 0))
     push_once(tmp_path, 1, edge_model(tmp_path / "a"))
     assert not old.exists()

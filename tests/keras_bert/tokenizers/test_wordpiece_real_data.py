@@ -8,14 +8,14 @@ import pytest
 from benchmarks.tokenizer import check, load
 
 DATA = Path(os.environ.get("BERT_TEST_DATA", "../shared/data")).absolute()
-PYTHON = os.environ.get("BERT_REFERENCE_PYTHON", "")
+PYTHON = os.environ.get("TRANSFORMERS_PYTHON", "")
 FILES = sorted([*DATA.glob("tokenizer/*.txt"), *DATA.glob("corpus/*.txt")])
 VOCABULARIES = sorted(DATA.glob("vocab/*.txt"))
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not FILES, reason="needs BERT_TEST_DATA, a folder with vocab/, corpus/ and tokenizer/")
-@pytest.mark.skipif(not PYTHON, reason="needs BERT_REFERENCE_PYTHON, an interpreter with tokenizers")
+@pytest.mark.skipif(not PYTHON, reason="needs TRANSFORMERS_PYTHON, an interpreter with tokenizers")
 @pytest.mark.parametrize("text", FILES, ids=lambda file: file.stem)
 @pytest.mark.parametrize("vocabulary", VOCABULARIES, ids=lambda file: file.stem)
 def test_no_line_differs_from_the_reference(vocabulary: Path, text: Path) -> None:
@@ -27,7 +27,7 @@ def test_no_line_differs_from_the_reference(vocabulary: Path, text: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.skipif(not VOCABULARIES, reason="needs BERT_TEST_DATA, a folder with vocab/")
-@pytest.mark.skipif(not PYTHON, reason="needs BERT_REFERENCE_PYTHON, an interpreter with tokenizers")
+@pytest.mark.skipif(not PYTHON, reason="needs TRANSFORMERS_PYTHON, an interpreter with tokenizers")
 @pytest.mark.parametrize("vocabulary", VOCABULARIES, ids=lambda file: file.stem)
 @pytest.mark.parametrize("shape", ["{}", "a{}b", "a {}", "{0}2 x{0}{0}"])
 def test_no_character_differs_from_the_reference(vocabulary: Path, shape: str) -> None:
