@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import shutil
+import socket
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -42,8 +43,10 @@ OPTIONAL_FILES = (*MODEL_FILES, LABELS_FILE)
 ALWAYS_FILES = ("recipe.json", TASK_FILE, GOLDEN_FILE, *TOKENIZER_FILES)
 
 _STAGING = ".staging-"
-# Where a file system knows no locks, what is older was left by a push that was killed.
+# Where no lock tells, as on other machines, what is older was left by a push that was killed.
 _STAGING_SECONDS = 24 * 3600
+# Changes with each start of the machine; containers on it share it, as they share its locks.
+_STARTED = Path("/proc/sys/kernel/random/boot_id")
 
 
 @component(libraries=("ai-edge-litert", "onnx"))
@@ -148,14 +151,13 @@ def _describe(folder: Path) -> None:
 @contextlib.contextmanager
 def _staged(folder: Path) -> Iterator[Path]:
     """A folder beside the versions, locked; gone in the end unless it has become one of them."""
-    staging = folder / f"{_STAGING}{uuid.uuid4().hex}"
+    staging = folder / f"{_STAGING}{_machine()}-{uuid.uuid4().hex}"
     with contextlib.ExitStack() as stack:
         # Between making and locking its own nobody else may sweep.
-        with _opened(folder) as place:
-            _lock(place, wait=True)
+        with _locked(folder, wait=True):
             _sweep(folder)
             staging.mkdir()
-            _lock(stack.enter_context(_opened(staging)), wait=True)
+            stack.enter_context(_locked(staging, wait=True))
         try:
             yield staging
         finally:
@@ -178,36 +180,52 @@ def _claim(staging: Path, folder: Path, name: str, version: int) -> bool:
 
 
 def _sweep(folder: Path) -> None:
-    """Deletes what killed pushes left: what no process has locked."""
+    """Deletes what killed pushes left."""
     for staging in folder.glob(f"{_STAGING}*"):
-        # Another push may have come to its end.
-        with contextlib.suppress(FileNotFoundError), _opened(staging) as place:
-            is_left = _lock(place, wait=False)
-            if is_left is None:
-                is_left = time.time() - os.fstat(place).st_mtime > _STAGING_SECONDS
-            if is_left:
+        # Another push may have come to its end, or be of somebody whose files are not to be read.
+        with contextlib.suppress(OSError):
+            if _is_left(staging):
                 shutil.rmtree(staging, ignore_errors=True)
 
 
+def _is_left(staging: Path) -> bool:
+    """Of this machine what no process has locked; of others, and where the file system knows no locks, what is old."""
+    if staging.name.startswith(f"{_STAGING}{_machine()}-"):
+        try:
+            with _locked(staging, wait=False) as is_locked:
+                if is_locked:
+                    return True
+        except BlockingIOError:
+            return False
+    return time.time() - staging.stat().st_mtime > _STAGING_SECONDS
+
+
+def _machine() -> str:
+    return _STARTED.read_text().strip() if _STARTED.is_file() else socket.gethostname()
+
+
 @contextlib.contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    place = os.open(folder, os.O_RDONLY)
+def _locked(folder: Path, *, wait: bool) -> Iterator[bool]:
+    """Locks a folder for the length of the block; the lock ends with this process. Tells whether there are locks.
+
+    Raises:
+        BlockingIOError: another process holds it, and nobody is to wait.
+        OSError: the folder cannot be opened.
+    """
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        yield place
+        yield _lock(place, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     finally:
+        # A process that was started meanwhile would go on holding it.
+        _lock(place, fcntl.LOCK_UN)
         os.close(place)
 
 
-def _lock(place: int, *, wait: bool) -> bool | None:
-    """Locks an open folder until it is closed, at the latest with the end of this process.
-
-    Returns:
-        Whether nobody else holds it; None where the file system knows no locks.
-    """
+def _lock(place: int, how: int) -> bool:
     try:
-        fcntl.flock(place, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(place, how)
     except BlockingIOError:
-        return False
+        raise
     except OSError:
-        return None
+        return False
     return True

@@ -120,11 +120,14 @@ class Checkpoint:
         folder = self.folder()
         if self.is_own:
             content = _read_config(folder / TOKENIZER_FILE)
+            if "model" not in content and not isinstance(content.get("lowercase"), bool):
+                rule = 'must say {"lowercase": true} or false, or describe a model'
+                raise InputError(f"the checkpoint {folder} cannot be used: its {TOKENIZER_FILE} {rule}")
             return _pieces(content, lowercase=content.get("lowercase") is True)
         try:
             definition = read_definition(folder)
             return _pieces(definition or {}, lowercase=definition is None and read_vocabulary(folder).lowercase)
-        except (FileNotFoundError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
 
     def check(self) -> None:
@@ -172,6 +175,6 @@ def _pieces(definition: Mapping[str, Any], *, lowercase: bool) -> Pieces:
 def _read_config(file: Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"checkpoint must hold readable JSON, got an error in {file}: {error}") from None
     return content if isinstance(content, dict) else {}

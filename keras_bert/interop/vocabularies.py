@@ -31,7 +31,7 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
     """
     content = _read_if_there(folder / TOKENIZER_FILE)
     model = (content or {}).get("model")
-    if isinstance(model, dict) and model.get("type") in MODELS:
+    if isinstance(model, dict) and str(model.get("type")) in MODELS:
         return content
     slow = [name for name in _SLOW_FILES if (folder / name).is_file()]
     if content is None and slow and not (folder / VOCABULARY_FILE).is_file():

@@ -85,7 +85,17 @@ class EncoderBlock(Block):
             part.build(inputs_shape)
 
     def call(self, inputs: Any, attention_bias: Any, first_only: bool = False, training: bool = False) -> Any:
-        """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden), or (batch, 1, hidden)."""
+        """States and the bias (batch, 1, 1, length) -> the next states.
+
+        Args:
+            inputs: (batch, length, hidden).
+            attention_bias: hides padding.
+            first_only: whether the first token alone is asked for, and nothing trains.
+            training: whether it trains.
+
+        Returns:
+            (batch, length, hidden), or (batch, 1, hidden), of which symbolic shapes know nothing.
+        """
         if first_only:
             first = inputs[:, :1]
             return self._complete(first, self.attention(inputs, attention_bias, asking=first), training=False)

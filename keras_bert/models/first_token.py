@@ -6,6 +6,7 @@ from typing import Any
 import keras
 
 from keras_bert.layers.adapters import TokenStates
+from keras_bert.layers.block import Block
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.heads import FirstTokenPooler, Pooler
 from keras_bert.models.encoder import blocks_of, calls_of
@@ -18,6 +19,8 @@ def without_unread_tokens(model: keras.Model) -> keras.Model:
     are left out. A model that reads them, as one that pools by the mean, one with a prompt, and one with another block
     than BERT's stay as they are. It shares the layers and answers alike, and is meant to be run, not trained.
     """
+    if not any(isinstance(layer, Block) for layer in model.layers):
+        return model  # an encoder that is a layer of the model is looked at by nobody
     block = blocks_of(model)[-1]
     calls = calls_of(model, block)
     if type(block) is not EncoderBlock or not _reads_first_token_alone(model, calls[-1].output_tensors[0]):

@@ -62,6 +62,10 @@ def send(root: Path, number: int | None, uri: str) -> Sent:
         experiment = _find_experiment(client, record.run.pipeline)
         # MLflow's filters know both quotes, and no way to escape one.
         quote = '"' if "'" in name else "'"
+        if quote in name:
+            raise InputError(
+                f"--root must not have both quotes in its path to be sent to MLflow, got {root.absolute()}"
+            )
         known = client.search_runs([experiment], filter_string=f"tags.`{_TAG}` = {quote}{name}{quote}")
         if known:
             return Sent(known[0].info.run_id, is_known=True)

@@ -248,11 +248,19 @@ def test_a_number_that_a_file_has_is_taken(tmp_path: Path) -> None:
     assert (tmp_path / "models" / "1").read_text() == "of somebody else"
 
 
+def leave(folder: Path, name: str, *, old: bool = False) -> Path:
+    """A folder as a push has it while it goes on."""
+    staging = folder / "models" / f".staging-{name}"
+    staging.mkdir(parents=True)
+    (staging / "model.tflite").touch()
+    if old:
+        os.utime(staging, (0, 0))
+    return staging
+
+
 def test_what_a_killed_push_left_is_swept(tmp_path: Path) -> None:
-    left, held = (tmp_path / "models" / f".staging-{name}" for name in ("left", "held"))
-    for folder in (left, held):
-        folder.mkdir(parents=True)
-        (folder / "model.tflite").touch()
+    here = push_module._machine()
+    left, held = (leave(tmp_path, f"{here}-{name}") for name in ("left", "held"))
     other = subprocess.Popen([sys.executable, "-c", HOLD, held], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert other.stdout is not None
@@ -267,15 +275,33 @@ def test_what_a_killed_push_left_is_swept(tmp_path: Path) -> None:
     assert not held.exists()
 
 
-def test_without_locks_what_is_old_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_lock_tells_what_is_old_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On other machines, on some of their file systems, and of versions before locks."""
+    old, new = leave(tmp_path, "elsewhere-old", old=True), leave(tmp_path, "elsewhere-new")
+    push_once(tmp_path, 1, edge_model(tmp_path / "a"))
+    assert not old.exists()
+    assert new.is_dir(), "may go on"
+
     def no_locks(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(push_module.fcntl, "flock", no_locks)
-    old, new = (tmp_path / "models" / f".staging-{name}" for name in ("old", "new"))
-    for folder in (old, new):
-        folder.mkdir(parents=True)
-    os.utime(old, (0, 0))
-    push_once(tmp_path, 1, edge_model(tmp_path / "a"))
+    here = push_module._machine()
+    old, new = leave(tmp_path, f"{here}-old", old=True), leave(tmp_path, f"{here}-new")
+    push_once(tmp_path, 2, edge_model(tmp_path / "b", "other"))
     assert not old.exists()
-    assert new.is_dir(), "of a push that goes on"
+    assert new.is_dir(), "may go on"
+
+
+def test_somebody_elses_folder_is_in_nobodys_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = leave(tmp_path, f"{push_module._machine()}-other")
+    opened = os.open
+
+    def refuse(path: Any, flags: int, *more: Any, **named: Any) -> int:
+        if Path(path) == folder:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return opened(path, flags, *more, **named)
+
+    monkeypatch.setattr(push_module.os, "open", refuse)
+    assert push_once(tmp_path, 1, edge_model(tmp_path / "a")) == 1
+    assert folder.is_dir()

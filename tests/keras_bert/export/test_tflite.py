@@ -6,7 +6,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from keras_bert.compress.ranges import fixed_ranges, sublayers
 from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity
-from keras_bert.export.rules.lite_graphs import count_operations
+from keras_bert.export.rules.lite_graphs import count_operations, read_graphs
 from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.export.tflite import export_tflite
 from keras_bert.layers.dense import Dense
@@ -73,6 +73,14 @@ def test_products_with_weights_are_int8_and_attention_and_activation_float(files
     assert counts["BATCH_MATMUL float32"] == 2
     assert counts["GELU float32"] == counts["SOFTMAX float32"] == 1
     assert not any(name.endswith("int8") for name in count_operations(files / "model_float32.tflite"))
+
+
+def test_a_last_layer_whose_first_token_alone_is_read_computes_no_other(student, files):
+    graph = read_graphs(files / "model.tflite")[0]
+    made = [graph.tensors[each.outputs[0]].shape for each in graph.operations if each.kind == "FULLY_CONNECTED"]
+    rows = [int(np.prod(shape[:-1])) for shape in made]
+    # Keys and values; queries, attention's output, both of the feed-forward layer, pooler and classifier.
+    assert sorted(rows) == [1] * 6 + [tiny.LENGTH] * 2
 
 
 def outputs_of(rounded, name, rows):

@@ -16,7 +16,7 @@ PIECES = (*SPECIAL_TOKENS, *WORDS, *".,!?'-()$%")
 LENGTH = 32
 SETTINGS = {
     "classification": {"labels": ["good", "bad", "neither"], "pooling": "mean"},
-    "regression": {"pooling": "mean"},
+    "regression": {"pooling": "cls"},
     "token_classification": {"labels": ["O", "B-film", "I-film"]},
     "question_answering": {"stride": 4, "max_query_length": 8, "null_threshold": None},
     "embedding": {"pooling": "mean", "normalize": True},
@@ -27,7 +27,7 @@ TYPED = ["The", "film", "GREAT", "dull", "plot", "unbelievable", "don't", "2000"
 ENDS = [".", "!", "?", " ...", ", ", "  ", ""]
 
 
-def make_encoder(tokenizer: BaseTokenizer, num_segments: int = 2):
+def make_encoder(tokenizer: BaseTokenizer, num_segments: int = 2, *, pooler: bool = False):
     config = EncoderConfig(
         vocabulary_size=tokenizer.vocabulary_size,
         max_length=LENGTH,
@@ -37,13 +37,13 @@ def make_encoder(tokenizer: BaseTokenizer, num_segments: int = 2):
         intermediate_size=64,
         num_segments=num_segments,
     )
-    return build_encoder(config, pooler=False)
+    return build_encoder(config, pooler=pooler)
 
 
 def make_task(name: str, *, tokenizer: BaseTokenizer | None = None, num_segments: int = 2) -> Task:
     """A task of `SETTINGS`; without a tokenizer of lowercased word pieces."""
     tokenizer = tokenizer or Tokenizer(PIECES, lowercase=True)
-    encoder = make_encoder(tokenizer, num_segments)
+    encoder = make_encoder(tokenizer, num_segments, pooler=name == "regression")
     task = TASKS[name].build(encoder, tokenizer, max_length=LENGTH, **SETTINGS[name])
     chance = np.random.default_rng(0)
     for weight in task.model.trainable_weights:

@@ -83,6 +83,12 @@ def test_models_that_read_other_tokens_stay(build):
     assert without_unread_tokens(model) is model
 
 
+def test_an_encoder_that_is_one_layer_of_a_model_stays():
+    encoder = build_encoder(CONFIG)
+    model = keras.Model(encoder.input, keras.layers.Dense(3)(encoder(encoder.input)["pooled_output"]))
+    assert without_unread_tokens(model) is model
+
+
 def test_other_blocks_than_berts_stay():
     config = dataclasses.replace(CONFIG, num_segments=0, activation="gelu_erf", variant=Modern(window=4))
     model = build_classifier(build_encoder(config), 3)

@@ -1,14 +1,18 @@
 """What a runtime does not know is refused before anything trains."""
 
 import contextlib
+import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from components.dsl.errors import InputError
+from keras_bert.export import mediapipe, transformers_js
+from keras_bert.export.text import text_inputs
 from keras_bert.folders import TOKENIZER_FILE
 from pipeline.settings.rules import check_data
-from tests.keras_bert.interop.family_checkpoints import make_checkpoint
+from tests.keras_bert.interop.family_checkpoints import FAMILIES, make_checkpoint
 from tests.pipeline.settings.test_rules import write_data
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
@@ -16,11 +20,18 @@ ANSWERS = "[examples]\ntrain = 'rows.tsv'\ntask = 'question_answering'\n"
 SHORT = "max_length = 16\n"
 SQUAD = """{"data": [{"paragraphs": [{"context": "one two", "qas": [
     {"id": "1", "question": "what", "answers": [{"text": "one", "answer_start": 0}]}]}]}]}"""
+# What the export asks, hours later, of the model itself.
+EXPORTS = {"mediapipe": mediapipe.check_task, "tflite_text": text_inputs, "transformers_js": transformers_js.check_task}
+BROKEN = ("[]", "{}", '{"lowercase": "yes"}', "[" * 100_000, "{")
 NO_FLOAT16 = "'transformers_js', for block_sparse, of whose choice between two graphs there is no float16"
 
 
 def export(*runtimes: str) -> str:
     return f"[export]\nruntimes = {['tflite', 'onnx', *runtimes]}\n"
+
+
+def write_rows(folder: Path) -> None:
+    (folder / "rows.tsv").write_text("text\tlabel\n" + "one\ta\ntwo\tb\n" * 10)
 
 
 def check(folder: Path, text: str, refused: str | None) -> None:
@@ -54,28 +65,39 @@ def test_a_file_that_takes_text_has_limits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("family", "runtime", "refused"),
     [
-        ("electra", "tflite_text", None),
-        ("electra", "mediapipe", None),
         ("roberta", "tflite_text", "'tflite_text', whose operations cut text into word pieces, for bpe"),
         ("roberta", "mediapipe", "'mediapipe', which makes lowercased word pieces, for bpe"),
         ("distilbert", "mediapipe", "'mediapipe', which gives segments, for a model that takes none"),
-        ("distilbert", "tflite_text", None),
-        ("albert", "transformers_js", None),
         ("big_bird", "transformers_js", NO_FLOAT16),
-        ("longformer", "transformers_js", None),
     ],
 )
-def test_a_checkpoint_that_a_runtime_does_not_know(
-    tmp_path: Path, family: str, runtime: str, refused: str | None
-) -> None:
-    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "one\ta\ntwo\tb\n" * 10)
+def test_a_checkpoint_that_a_runtime_does_not_know(tmp_path: Path, family: str, runtime: str, refused: str) -> None:
+    write_rows(tmp_path)
     make_checkpoint(tmp_path / "bert", family, ["one", "two"])
     check(tmp_path, SHORT + CHECKPOINT + EXAMPLES, None)
     check(tmp_path, SHORT + CHECKPOINT + EXAMPLES + export(runtime), refused)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_the_export_would_refuse_is_refused_before(tmp_path: Path, family: str) -> None:
+    write_rows(tmp_path)
+    task = make_checkpoint(tmp_path / "bert", family, ["one", "two"])
+    for runtime, look in EXPORTS.items():
+        knows = does(lambda look=look: look(task), ValueError)
+        text = SHORT + CHECKPOINT + EXAMPLES + export(runtime)
+        assert does(lambda text=text: check_data(load(tmp_path, text)), InputError) == knows, runtime
+
+
+def does(look: Callable[[], object], refusal: type[Exception]) -> bool:
+    try:
+        look()
+    except refusal:
+        return False
+    return True
+
+
 def test_a_checkpoint_that_was_saved_here(tmp_path: Path) -> None:
-    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "one\ta\ntwo\tb\n" * 10)
+    write_rows(tmp_path)
     make_checkpoint(tmp_path / "theirs", "roberta", []).save(tmp_path / "bert")
     rule = "'tflite_text', whose operations cut text into word pieces, for bpe"
     check(tmp_path, CHECKPOINT + EXAMPLES + export("tflite_text"), rule)
@@ -83,10 +105,19 @@ def test_a_checkpoint_that_was_saved_here(tmp_path: Path) -> None:
     check(tmp_path, CHECKPOINT + EXAMPLES + export("tflite_text", "mediapipe"), None)
 
 
-def test_a_tokenizer_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+# Of models in a file of our own the step that reads it knows.
+@pytest.mark.parametrize(
+    ("content", "own"), [*itertools.product(BROKEN, (False, True)), ('{"model": {"type": ["BPE"]}}', False)]
+)
+def test_a_tokenizer_that_cannot_be_read_is_one_line(tmp_path: Path, content: str, own: bool) -> None:
     write_data(tmp_path)
     check_data(load(tmp_path, CHECKPOINT + EXAMPLES))
-    with pytest.raises(InputError, match=r"^the checkpoint .*bert cannot be used: .*lowercased.*"):
+    (tmp_path / "bert" / TOKENIZER_FILE).write_text(content)
+    for name in ("model.keras", "task.json") if own else ():
+        (tmp_path / "bert" / name).touch()
+    with pytest.raises(
+        InputError, match=r"^(the checkpoint .*bert cannot be used: .+|checkpoint must hold readable .+)$"
+    ):
         check_data(load(tmp_path, CHECKPOINT + EXAMPLES + export("tflite_text")))
 
 
