@@ -40,13 +40,20 @@ RUNGS = ("teacher", "student", "quantization", "student+quantization")
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The job and what it reads."""
     folder = tmp_path_factory.mktemp("ladder")
     tuning_job.write_checkpoint(folder)
     tuning_job.write_rows(folder, "classification")
     (folder / "small.toml").write_text(JOB)
-    assert main(["ladder", str(folder / "small.toml"), "--root", str(folder / "root")]) == 0
     return folder
+
+
+@pytest.fixture(scope="module")
+def job(files: Path) -> Path:
+    """The same, done."""
+    assert main(["ladder", str(files / "small.toml"), "--root", str(files / "root")]) == 0
+    return files
 
 
 @pytest.fixture(scope="module")
@@ -103,18 +110,18 @@ def test_what_rungs_share_is_made_once(job: Path) -> None:
     ],
 )
 def test_what_is_no_ladder_is_refused(
-    job: Path, capsys: pytest.CaptureFixture[str], changes: tuple[str, str], message: str
+    files: Path, capsys: pytest.CaptureFixture[str], changes: tuple[str, str], message: str
 ) -> None:
-    (job / "other.toml").write_text(JOB.replace(*changes))
-    assert main(["ladder", str(job / "other.toml"), "--root", str(job / "other")]) == 2
+    (files / "other.toml").write_text(JOB.replace(*changes))
+    assert main(["ladder", str(files / "other.toml"), "--root", str(files / "other")]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
-    assert not (job / "other").exists()
+    assert not (files / "other").exists()
 
 
-def test_a_job_without_parts(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_without_parts(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bare = JOB[: JOB.index("[student]")]
-    (job / "bare.toml").write_text(bare)
-    assert main(["ladder", str(job / "bare.toml"), "--root", str(job / "other")]) == 2
+    (files / "bare.toml").write_text(bare)
+    assert main(["ladder", str(files / "bare.toml"), "--root", str(files / "other")]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "there must be [examples], and one or more of [student], [pruning], [quantization]" in said
 
@@ -149,8 +156,8 @@ def test_a_doctor_looks_into_the_same_job(job: Path, capsys: pytest.CaptureFixtu
     ],
 )
 def test_what_a_doctor_cannot_look_into(
-    job: Path, capsys: pytest.CaptureFixture[str], text: str, more: list[str], message: str
+    files: Path, capsys: pytest.CaptureFixture[str], text: str, more: list[str], message: str
 ) -> None:
-    (job / "other.toml").write_text(text)
-    assert main(["doctor", str(job / "other.toml"), "--root", str(job / "other"), *more]) == 2
+    (files / "other.toml").write_text(text)
+    assert main(["doctor", str(files / "other.toml"), "--root", str(files / "other"), *more]) == 2
     assert message in " ".join(capsys.readouterr().err.split())

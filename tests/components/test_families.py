@@ -30,12 +30,8 @@ from tests.keras_bert.interop.family_checkpoints import FAMILIES, make_checkpoin
 TRAINING = Training(steps=2, batch_size=8, learning_rate=1e-3, xla="off", precision="float32")
 
 
-# A graph of its own in positions and in attention: the others differ less from it or from BERT, or take long.
-ALWAYS = ("deberta-v2",)
-ASKED = [family if family in ALWAYS else pytest.param(family, marks=pytest.mark.long) for family in FAMILIES]
-
-
-@pytest.mark.parametrize("family", ASKED)
+@pytest.mark.long
+@pytest.mark.parametrize("family", FAMILIES)
 def test_from_a_checkpoint_to_files(family: str, tmp_path: Path) -> None:
     make_checkpoint(tmp_path / "theirs", family, tuning_job.WORDS)
     pretrained, vocabulary = Model(tmp_path / "pretrained"), Vocabulary(tmp_path / "vocabulary")

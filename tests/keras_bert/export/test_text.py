@@ -98,7 +98,9 @@ def test_other_places_are_found(tmp_path: Path) -> None:
     assert check_text(task, tmp_path / "text.tflite", tmp_path / "ids.tflite", TEXTS) < 1e-4
 
 
-@pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "weights_wi4", "float16"])
+@pytest.mark.parametrize(
+    "recipe", ["mixed_wi8_ai8", *(pytest.param(name, marks=pytest.mark.long) for name in ("weights_wi4", "float16"))]
+)
 def test_integers_are_those_of_the_file_that_takes_ids(recipe: str, tmp_path: Path) -> None:
     task = make_task("embedding")
     network, rows = task.network(), rows_of(task, TEXTS)

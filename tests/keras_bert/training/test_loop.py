@@ -357,6 +357,7 @@ def pretrain_in_a_fresh_process(folder: str, checkpoints: str, name: str) -> Non
     write_history(history, Path(folder, f"{name}.jsonl"))
 
 
+@pytest.mark.long
 def test_kill_minus_nine_at_random_steps(tmp_path):
     for length in ("short", "long"):
         (tmp_path / length).mkdir()

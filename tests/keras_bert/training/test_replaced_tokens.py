@@ -105,6 +105,7 @@ def train_on_two_devices(folder: str) -> None:
     Path(folder, "devices.json").write_text(json.dumps(histories))
 
 
+@pytest.mark.long
 def test_two_devices_train_like_one(tmp_path):
     forked.run(train_on_two_devices, str(tmp_path))
     one, two = json.loads((tmp_path / "devices.json").read_text())

@@ -50,11 +50,13 @@ def trained(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["model.keras", "history.jsonl"])
 def test_two_processes_give_equal_bytes_with_dropout_on(trained, name):
     assert (trained / "first" / name).read_bytes() == (trained / "second" / name).read_bytes()
 
 
+@pytest.mark.long
 def test_two_devices_train_like_one(trained):
     one, two = json.loads((trained / "first" / "devices.json").read_text())
     assert len(one) == len(two) == 8
