@@ -51,21 +51,24 @@ WARMER = ("--set", "distillation.temperature=3.0")
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Folders with jobs that have run.
-
-    They are `tiny`; the same `again`, where more is asked of the model; and `tags`, from a checkpoint of our own
-    and without a student, so that the teacher itself is quantized.
-    """
-    folders = {name: tmp_path_factory.mktemp(name) for name in ("tiny", "again", "tags")}
+    """Folders with jobs that have run: `tiny`, and the same `again`, where more is asked of the model."""
+    folders = {name: tmp_path_factory.mktemp(name) for name in ("tiny", "again")}
     write_job(folders["tiny"])
     write_job(folders["again"])
-    tuning_job.write_checkpoint(folders["tags"])
-    tuning_job.write_rows(folders["tags"], "token_classification")
-    (folders["tags"] / "tiny.toml").write_text(TAGS)
     assert run(folders["tiny"]) == 0
-    assert run(folders["tags"]) == 0
     assert run(folders["again"], "--set", "evaluation.min_score=100") == 3
     return folders
+
+
+@pytest.fixture(scope="module")
+def tags(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A job from a checkpoint of our own that has run without a student, so that the teacher itself is quantized."""
+    folder = tmp_path_factory.mktemp("tags")
+    tuning_job.write_checkpoint(folder)
+    tuning_job.write_rows(folder, "token_classification")
+    (folder / "tiny.toml").write_text(TAGS)
+    assert run(folder) == 0
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -197,14 +200,22 @@ def test_a_model_that_is_not_good_enough_is_not_pushed(jobs: dict[str, Path]) ->
             ["farm", "tflite int8, 24 test rows", "How far tflite int8 may be believed", "Rows as the model sees"],
         ),
         ("again", ["not pushed, because it was not blessed", "Not blessed", "refused"]),
-        ("tags", ["over 2 seeds", "fine_tune-1", "quantize-0", "animal", "seed 1"]),
     ],
 )
 def test_each_run_leaves_a_report(jobs: dict[str, Path], job: str, told: list[str]) -> None:
-    page = check_complete((jobs[job] / "root" / "reports" / "1.html").read_text())
+    check_report(jobs[job], told)
+
+
+@pytest.mark.long
+def test_a_run_of_two_seeds_leaves_a_report(tags: Path) -> None:
+    check_report(tags, ["over 2 seeds", "fine_tune-1", "quantize-0", "animal", "seed 1"])
+
+
+def check_report(folder: Path, told: list[str]) -> None:
+    page = check_complete((folder / "root" / "reports" / "1.html").read_text())
     sections = {attributes["id"] for tag, attributes in page.elements if tag == "section"}
     assert sections == {"steps", "data", "trainings", "scores", "origins"}
-    for text in (*told, *states(jobs[job])):
+    for text in (*told, *states(folder)):
         assert text in page.text
 
 
@@ -251,25 +262,24 @@ def test_pre_training_alone_ends_with_a_model(
     assert capsys.readouterr().out.splitlines()[-2:] == told
 
 
-def test_two_seeds_of_tags_from_a_checkpoint_without_a_student(
-    jobs: dict[str, Path], capfd: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.long
+def test_two_seeds_of_tags_from_a_checkpoint_without_a_student(tags: Path, capfd: pytest.CaptureFixture[str]) -> None:
     of_seeds = [f"{step}-{seed}" for step in ("fine_tune", "quantize", "export_model") for seed in (0, 1)]
-    steps = states(jobs["tags"])
+    steps = states(tags)
     assert set(steps) == {"import_checkpoint", "ingest_examples", *of_seeds, "evaluate", "push"}
     assert set(steps.values()) == {"ran"}
-    measured = metrics(jobs["tags"])
+    measured = metrics(tags)
     for name in ("teacher", "tflite float32", "tflite int8"):
         scores = measured["models"][name]["metrics"]["f1"]
         assert len(scores["seeds"]) == 2
         assert scores["mean"] > 0.5
     chosen = measured["validation"]["f1"]["seeds"]
     assert measured["kept"] == chosen.index(max(chosen))
-    origin = json.loads((pushed(jobs["tags"]) / "origin.json").read_text())
-    (edge,) = (jobs["tags"] / "root" / "artifacts" / f"export_model-{measured['kept']}").glob("edge-*")
+    origin = json.loads((pushed(tags) / "origin.json").read_text())
+    (edge,) = (tags / "root" / "artifacts" / f"export_model-{measured['kept']}").glob("edge-*")
     assert origin["edge_model"] == manifest(edge)["fingerprint"]
 
-    lines = predict(pushed(jobs["tags"]), capfd, "the cow near one oak", "the old elm")
+    lines = predict(pushed(tags), capfd, "the cow near one oak", "the old elm")
     assert [(label, place, text) for label, _, place, text in lines] == [
         ("animal", "4:7", "cow"),
         ("(no entity)", "", "the old elm"),
