@@ -195,6 +195,7 @@ def test_same_bytes_again_and_other_bytes_for_another_seed(inputs, tmp_path):
     ]
 
 
+@pytest.mark.long
 def test_same_bytes_with_two_workers(inputs, tmp_path):
     prints = []
     for workers in (1, 2):

@@ -63,6 +63,7 @@ def eager():
     tf.config.run_functions_eagerly(False)
 
 
+@pytest.mark.long
 def test_killed_and_started_again_the_bits_are_the_same(tmp_path):
     trainer = make_trainer(accumulation=2, ema=0.8, precision="bfloat16")
     begin = trainer.arrays()
