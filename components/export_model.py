@@ -18,13 +18,9 @@ from keras_bert.folders import GOLDEN_FILE, LABELS_FILE, TEXT_FILE, WEB_FILES
 from keras_bert.options.export import Export
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from keras_bert.compress.rounding import Rounding
     from keras_bert.export.rules.expected import Expected
-    from keras_bert.tasks.base import Task
-
-    Features = dict[str, np.ndarray[Any, Any]]
+    from keras_bert.tasks.base import Features, Task
 
 LIBRARIES = (
     *("ai-edge-litert", "ai-edge-quantizer", "keras", "onnx", "onnxruntime"),

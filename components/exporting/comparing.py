@@ -18,12 +18,8 @@ from keras_bert.folders import (
 from keras_bert.options.quantization import RECIPES
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from keras_bert.compress.rounding import Rounding
-    from keras_bert.tasks.base import Task
-
-    Features = dict[str, np.ndarray[Any, Any]]
+    from keras_bert.tasks.base import Features, Task
 
 
 def compare_files(

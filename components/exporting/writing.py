@@ -23,12 +23,8 @@ from keras_bert.options.export import Export
 from keras_bert.options.quantization import RECIPES
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from keras_bert.compress.rounding import Rounding
-    from keras_bert.tasks.base import Task
-
-    Features = dict[str, np.ndarray[Any, Any]]
+    from keras_bert.tasks.base import Features, Task
 
 # Recipe -> what was done.
 _INT8 = "int8, symmetric, one scale a unit; token table int8, one scale"

@@ -99,17 +99,11 @@ class Checkpoint:
             return None
         content = _read_config(self.folder() / CONFIG_FILE)
         family = FAMILIES.get(str(content.get("model_type")))
-        found = content.get(family.keys.get(field, "")) if family else None
+        # What all of a family have stands in no file.
+        found = family.fixed.get(field, content.get(family.keys.get(field, ""))) if family else None
         if family is None or not isinstance(found, int):
             return None
         return found - family.fixed.get("position_offset", 0) if field == "max_length" else found
-
-    def num_segments(self) -> int | None:
-        """How many kinds of segments the encoder tells apart, where that can be told without reading the weights."""
-        family = self.family()
-        return (
-            self.size("num_segments") if family is None else family.fixed.get("num_segments", self.size("num_segments"))
-        )
 
     def pieces(self) -> Pieces:
         """What its tokenizer cuts text into.

@@ -71,5 +71,5 @@ def _pieces(settings: Settings) -> Pieces:
 
 def _segments(settings: Settings) -> int | None:
     if settings.checkpoint is not None:
-        return settings.checkpoint.num_segments()
+        return settings.checkpoint.size("num_segments")
     return None if settings.encoder is None else settings.encoder.num_segments

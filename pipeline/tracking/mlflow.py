@@ -45,6 +45,9 @@ def send(root: Path, number: int | None, uri: str) -> Sent:
     Raises:
         InputError: MLflow is not installed, the store cannot be reached, or there is no such run.
     """
+    place = str(root.absolute())
+    if "'" in place and '"' in place:
+        raise InputError(f"--root must not have both quotes in its path to be sent to MLflow, got {place}")
     try:
         import mlflow
     except ImportError:
@@ -56,16 +59,12 @@ def send(root: Path, number: int | None, uri: str) -> Sent:
         told = tell(record, store)
     if record.run.state == "running":
         raise InputError(f"RUN must have ended to be sent to MLflow, got {record.run.id}, which is running")
-    name = f"{root.absolute()}#{record.run.id}"
+    name = f"{place}#{record.run.id}"
     try:
         client = mlflow.MlflowClient(tracking_uri=uri)
         experiment = _find_experiment(client, record.run.pipeline)
         # MLflow's filters know both quotes, and no way to escape one.
         quote = '"' if "'" in name else "'"
-        if quote in name:
-            raise InputError(
-                f"--root must not have both quotes in its path to be sent to MLflow, got {root.absolute()}"
-            )
         known = client.search_runs([experiment], filter_string=f"tags.`{_TAG}` = {quote}{name}{quote}")
         if known:
             return Sent(known[0].info.run_id, is_known=True)

@@ -43,7 +43,7 @@ def make_encoder(tokenizer: BaseTokenizer, num_segments: int = 2, *, pooler: boo
 def make_task(name: str, *, tokenizer: BaseTokenizer | None = None, num_segments: int = 2) -> Task:
     """A task of `SETTINGS`; without a tokenizer of lowercased word pieces."""
     tokenizer = tokenizer or Tokenizer(PIECES, lowercase=True)
-    encoder = make_encoder(tokenizer, num_segments, pooler=name == "regression")
+    encoder = make_encoder(tokenizer, num_segments, pooler=SETTINGS[name].get("pooling") == "cls")
     task = TASKS[name].build(encoder, tokenizer, max_length=LENGTH, **SETTINGS[name])
     chance = np.random.default_rng(0)
     for weight in task.model.trainable_weights:

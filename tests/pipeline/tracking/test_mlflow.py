@@ -42,6 +42,11 @@ def test_without_mlflow_one_line_says_what_to_install(tmp_path: Path, monkeypatc
         send(tmp_path, number, "sqlite:///nowhere.db")
 
 
+def test_a_root_that_no_filter_of_mlflow_can_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^--root must not have both quotes in its path to be sent to MLflow, got "):
+        send(tmp_path / 'ada\'s "job"', 1, "sqlite:///nowhere.db")
+
+
 @pytest.mark.mlflow
 def test_a_run_with_its_model(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
