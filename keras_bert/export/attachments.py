@@ -104,8 +104,8 @@ def attached(path: str | os.PathLike[str]) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(path) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
-    # The last two where damage reads as a method that is not known, or as a password.
-    except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
+    # The last three where damage reads as a method that is not known, a password, or a place before the file's start.
+    except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError, OSError) as error:
         raise ValueError(f"what is attached to {path} is damaged: {error}") from None
 
 

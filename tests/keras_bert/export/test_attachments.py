@@ -136,6 +136,18 @@ def test_a_digest_that_is_none(files, tmp_path, digest):
         check_whole(file)
 
 
+def test_a_list_of_files_that_points_before_the_start(tmp_path):
+    file = tmp_path / "model.tflite"
+    file.write_bytes(b"model" * 10)
+    attach(file, FILES)
+    content = bytearray(file.read_bytes())
+    # The list says of itself, 6 bytes before the end, that it begins behind where it does.
+    content[-4] ^= 0x40
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"what is attached to .*model\.tflite is damaged: .*Invalid argument"):
+        attached(file)
+
+
 @given(st.data())
 def test_damaged_files_are_read_or_refused(tmp_path_factory, data):
     file = tmp_path_factory.mktemp("damaged") / "model.tflite"
