@@ -15,6 +15,7 @@ from keras_bert.export.attachments import attached
 from keras_bert.folders import TASK_FILE, VOCABULARY_FILE
 
 _READ = ("task", "recipe", "metrics", "origin")
+_ATTACHED = ", ".join(f"{name}.json" for name in _READ)
 _MOST_LABELS = 12
 
 
@@ -22,7 +23,7 @@ def read_description(file: Path) -> dict[str, Any]:
     """The settings, labels, recipe, figures and origin that travel in a pushed file.
 
     Raises:
-        InputError: there is no such file, or nothing of the kind in it.
+        InputError: there is no such file, nothing of the kind in it, or what cannot be shown.
     """
     if not file.is_file():
         raise InputError(f"{file} must be a .tflite or .onnx file, found none")
@@ -39,8 +40,14 @@ def read_description(file: Path) -> dict[str, Any]:
     content: dict[str, Any] = {"file": file.name, "bytes": file.stat().st_size}
     if VOCABULARY_FILE in held:
         content["pieces"] = held[VOCABULARY_FILE].count(b"\n")
-    found["recipe"] = found.get("recipe", {}).get(file.name, {})
-    return content | found
+    content |= found
+    # Formats that carry no digest of what is attached may hold other JSON; to be shown is all that is asked of it.
+    try:
+        content["recipe"] = found.get("recipe", {}).get(file.name, {})
+        list(_lines(content))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{file} must hold {_ATTACHED} as they are written here, got {error!r}") from None
+    return content
 
 
 def show_description(content: Mapping[str, Any], console: Console) -> None:

@@ -65,6 +65,29 @@ def test_a_program_reads_json(file: Path, capsys: pytest.CaptureFixture[str]) ->
     assert json.loads(capsys.readouterr().out) == read_description(file)
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"task.json": {"max_length": 64}},
+        {"recipe.json": []},
+        {"metrics.json": METRICS | {"shipped": "tflite float32"}},
+        {"metrics.json": METRICS | {"rows": 10}},
+        {"metrics.json": {"models": {}}},
+        {"origin.json": "abc"},
+    ],
+)
+def test_what_cannot_be_shown_is_refused_in_one_line(
+    tmp_path: Path, changed: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(b"a model")
+    attach(path, {name: json.dumps(content).encode() for name, content in (HELD | changed).items()})
+    assert main(["describe", str(path), "--json"]) == 2
+    said = capsys.readouterr().err
+    assert "model.tflite must hold task.json, recipe.json, metrics.json, origin.json as they are written here" in said
+    assert said.count("\n") == 1
+
+
 def test_what_says_nothing_is_refused(file: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"must be a \.tflite or \.onnx file, found none"):
         read_description(tmp_path / "other.tflite")
