@@ -27,6 +27,7 @@ from keras_bert.options.student import Student
 from keras_bert.options.training import Training
 from tests.components import tuning_job
 from tests.components.tuning_job import Line
+from tests.samples import long_but
 
 Lines = Callable[[str], Line]
 
@@ -86,7 +87,7 @@ def test_what_fine_tuning_leaves(line: Lines, pretrained: Model, tmp_path: Path,
     assert moved == (both if kind.kind == "lora" else set())
 
 
-@pytest.mark.parametrize("kind", [KINDS[2], pytest.param(KINDS[3], marks=pytest.mark.long)], ids=NAMES[2:])
+@pytest.mark.parametrize("kind", long_but(KINDS[2:3], KINDS[2:]), ids=NAMES[2:])
 def test_an_adapter_that_cannot_be_merged_goes_into_the_files(
     line: Lines, pretrained: Model, tmp_path: Path, kind: Adaptation
 ) -> None:

@@ -21,6 +21,7 @@ from keras_bert.options.student import Student
 from keras_bert.options.transfer import Transfer
 from tests.components import tuning_job
 from tests.components.tuning_job import TRAINING, Line
+from tests.samples import long_but
 
 Lines = Callable[[str], Line]
 
@@ -41,7 +42,7 @@ def key(row: dict[str, np.ndarray]) -> bytes:
     return row["token_ids"].tobytes() + row.get("second_token_ids", row["token_ids"]).tobytes()
 
 
-@pytest.mark.parametrize("task", tuning_job.TASKS)
+@pytest.mark.parametrize("task", long_but(("classification", "question_answering"), tuning_job.TASKS))
 def test_answers_are_the_teachers_to_the_rows_as_they_stand(line: Lines, tmp_path: Path, task: str) -> None:
     found = line(task)
     answered = answer(found, tmp_path, transfer=Transfer(copies=1, replaced=0.5, candidates=3))

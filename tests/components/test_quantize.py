@@ -23,8 +23,11 @@ from keras_bert.options.export import Export
 from keras_bert.options.quantization import Quantization, RecipeName
 from tests.components import tuning_job
 from tests.components.tuning_job import Line
+from tests.samples import long_but
 
 Lines = Callable[[str], Line]
+# Other tests ask for the models of these.
+ASKED_OFTEN = ("classification", "question_answering", "embedding")
 
 
 def steps_of(column: np.ndarray) -> np.ndarray:
@@ -32,7 +35,7 @@ def steps_of(column: np.ndarray) -> np.ndarray:
     return column * 127 / np.abs(column).max()
 
 
-@pytest.mark.parametrize("task", tuning_job.TASKS)
+@pytest.mark.parametrize("task", long_but(ASKED_OFTEN, tuning_job.TASKS))
 def test_weights_are_on_grids_and_activations_have_ranges(line: Lines, task: str) -> None:
     found = line(task)
     quantized = found.load("quantized")
@@ -85,7 +88,7 @@ def test_the_threshold_is_that_of_the_rounded_model(line: Lines) -> None:
     quantized.null_threshold = threshold
 
 
-@pytest.mark.parametrize("recipe", ["static_wi8_ai8", "weights_wi4", "float16"])
+@pytest.mark.parametrize("recipe", long_but(["static_wi8_ai8"], ("static_wi8_ai8", "weights_wi4", "float16")))
 def test_a_model_is_rounded_as_it_is_by_any_recipe(line: Lines, tmp_path: Path, recipe: RecipeName) -> None:
     found, quantized = line("classification"), Model(tmp_path / "quantized")
     given = {"student": found.student, "examples": found.examples, "quantized": quantized}

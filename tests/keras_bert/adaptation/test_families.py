@@ -10,13 +10,13 @@ from keras_bert.models.encoder import build_encoder
 from tests.keras_bert.adaptation.test_adapter import KINDS, NAMES, answer, disturb, make_task
 from tests.keras_bert.interop.family_checkpoints import FAMILIES, SHAPE
 from tests.keras_bert.tasks.tiny import make_tokenizer
+from tests.samples import long_but
 
 # Shared layers, positions in the attention, and products with other names; the others differ less.
 ALWAYS = ("albert", "deberta-v2", "modernbert")
-ASKED = [family if family in ALWAYS else pytest.param(family, marks=pytest.mark.long) for family in FAMILIES]
 
 
-@pytest.fixture(scope="module", params=ASKED)
+@pytest.fixture(scope="module", params=long_but(ALWAYS, FAMILIES))
 def encoder(request):
     keras.utils.set_random_seed(0)
     known = {**SHAPE, **FAMILIES[request.param][0]}

@@ -17,6 +17,7 @@ from keras_bert.models.encoder import input_names
 from keras_bert.tasks.entities import decode
 from tests.keras_bert.clients.exported import LENGTHS
 from tests.keras_bert.export.word_tasks import make_task
+from tests.samples import long_but
 
 
 def rows_of(task, texts, seconds=None):
@@ -98,9 +99,7 @@ def test_other_places_are_found(tmp_path: Path) -> None:
     assert check_text(task, tmp_path / "text.tflite", tmp_path / "ids.tflite", TEXTS) < 1e-4
 
 
-@pytest.mark.parametrize(
-    "recipe", ["mixed_wi8_ai8", *(pytest.param(name, marks=pytest.mark.long) for name in ("weights_wi4", "float16"))]
-)
+@pytest.mark.parametrize("recipe", long_but(["mixed_wi8_ai8"], ("mixed_wi8_ai8", "weights_wi4", "float16")))
 def test_integers_are_those_of_the_file_that_takes_ids(recipe: str, tmp_path: Path) -> None:
     task = make_task("embedding")
     network, rows = task.network(), rows_of(task, TEXTS)

@@ -21,6 +21,7 @@ from keras_bert.tokenizers.subwords import SubwordTokenizer
 from tests.keras_bert.export.word_tasks import LENGTH, SETTINGS, make_task, make_texts
 from tests.keras_bert.interop.family_checkpoints import make_checkpoint
 from tests.keras_bert.tokenizers import subwords
+from tests.samples import long_but
 
 PAIR = ["batch", "length"]
 # What reads tables and kernels.
@@ -39,7 +40,7 @@ def rows_of(task):
     return {name: np.asarray(encoded[name]) for name in input_names(task.network())}
 
 
-@pytest.fixture(scope="module", params=SETTINGS)
+@pytest.fixture(scope="module", params=long_but(("classification", "question_answering", "embedding"), SETTINGS))
 def exported(request, tmp_path_factory):
     """A rounded task, and the folder that holds its folder."""
     task, folder = make_task(request.param), tmp_path_factory.mktemp(request.param)
@@ -194,7 +195,7 @@ def make_classifier(family, folder):
     return Classification.build(base.encoder, base.tokenizer, labels=["a", "b"], max_length=16, pooling="mean")
 
 
-@pytest.mark.parametrize("family", ["deberta-v2", pytest.param("longformer", marks=pytest.mark.long)])
+@pytest.mark.parametrize("family", long_but(["deberta-v2"], ("deberta-v2", "longformer")))
 def test_what_a_graph_counts_in_floats_is_counted_exactly(family, tmp_path):
     task = make_classifier(family, tmp_path)
     export_transformers_js(task, tmp_path)
