@@ -4,7 +4,8 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
-# Where a damaged file lies, and what is read with it: enough of a name for what concerns a tensor, or several files.
+# Where a damaged file lies, and what is read with it: enough of a name for what concerns a tensor, or several files,
+# of which any may be the one that changed.
 FOLDER = "/damaged"
 
 

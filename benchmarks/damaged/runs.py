@@ -184,10 +184,10 @@ def _read_memory(folder: Path) -> None:
 FORMATS: dict[str, Format] = {
     "tfrecord, task rows": Format("train.tfrecord", _write_task_rows, _read_task_rows, (ValueError,)),
     "tfrecord, pre-training rows": Format(
-        "train-16-00001-of-00002.tfrecord", _write_pretraining_rows, _read_pretraining_rows, (ValueError,)
+        "train-16-00001-of-00002.tfrecord", _write_pretraining_rows, _read_pretraining_rows, (ValueError,), FOLDER
     ),
     "features.json": Format("features.json", _write_task_rows, _read_task_rows, (ValueError,)),
-    "labels.json": Format("labels.json", _write_task_rows, _read_task_rows, (ValueError,)),
+    "labels.json": Format("labels.json", _write_task_rows, _read_task_rows, (ValueError,), FOLDER),
     "training checkpoint": Format(
         "*.safetensors", _write_checkpoints, _read_checkpoints, (RuntimeError,), named=FOLDER
     ),

@@ -2,9 +2,9 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from safetensors import SafetensorError
@@ -36,8 +36,22 @@ def write_adapter(adapter: Adapter, folder: Path, task: Mapping[str, Any]) -> No
         (staging / SETTINGS_FILE).write_text(text + "\n", encoding="utf-8")
 
 
-def read_settings(folder: Path) -> tuple[Adaptation, dict[str, Any]]:
-    """Which weights an adapter has, and how its head is built.
+class Settings(NamedTuple):
+    """What `adapter.json` says.
+
+    Attributes:
+        adaptation: which weights there are.
+        base: tells the encoder that they were trained beside, see `Adapter.base`.
+        task: how the head is built again.
+    """
+
+    adaptation: Adaptation
+    base: str
+    task: dict[str, Any]
+
+
+def read_settings(folder: Path) -> Settings:
+    """What an adapter is, without its weights.
 
     Raises:
         FileNotFoundError: there is no adapter.
@@ -48,24 +62,33 @@ def read_settings(folder: Path) -> tuple[Adaptation, dict[str, Any]]:
         raise FileNotFoundError(f"{folder} is no adapter: it has no {SETTINGS_FILE}")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        return read_kind(content["adaptation"], ADAPTATIONS, "Adaptation"), dict(content["task"])
+        adaptation = read_kind(content["adaptation"], ADAPTATIONS, "Adaptation")
+        return Settings(adaptation, content["base"], dict(content["task"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} must hold an adapter's settings: {error}") from None
+        raise ValueError(f"{path} must hold an adapter's settings: {error!r}") from None
 
 
-def read_weights(adapter: Adapter, folder: Path) -> None:
-    """Fills an adapter, which need not be attached, with what `write_adapter` wrote.
+def read_adapter(folder: Path, make: Callable[[Adaptation], Adapter]) -> Adapter:
+    """An adapter with the weights that `write_adapter` wrote.
+
+    Args:
+        folder: of the adapter.
+        make: puts one beside an encoder; it need not be attached.
 
     Raises:
-        FileNotFoundError: there is no file of weights.
-        ValueError: it is damaged, was trained beside another encoder, or holds weights of another shape.
+        FileNotFoundError: a file is missing.
+        ValueError: one is damaged, the adapter was trained beside another encoder, or has weights of another shape.
     """
+    adaptation, base, _ = read_settings(folder)
     path = folder / WEIGHTS_FILE
     if not path.is_file():
         raise FileNotFoundError(f"{folder} is no adapter: it has no {WEIGHTS_FILE}")
-    said = json.loads((folder / SETTINGS_FILE).read_text(encoding="utf-8"))["base"]
-    if adapter.base() != said:
-        raise ValueError(f"{folder} was trained beside another encoder: its weights are {adapter.base()}, not {said}")
+    try:
+        adapter = make(adaptation)
+    except ValueError as error:
+        raise ValueError(f"{folder / SETTINGS_FILE} must suit the encoder: {error}") from None
+    if adapter.base() != base:
+        raise ValueError(f"{folder} was trained beside another encoder: its weights are {adapter.base()}, not {base}")
     try:
         arrays = load_file(path)
     except SafetensorError as error:
@@ -78,3 +101,4 @@ def read_weights(adapter: Adapter, folder: Path) -> None:
             raise ValueError(f"{path}: {odd!r} must have the shape {wanted.get(odd)}, got {found.get(odd)}")
         for name, weight in weights.items():
             weight.assign(arrays[name])
+    return adapter

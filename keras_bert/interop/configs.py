@@ -9,6 +9,8 @@ from keras_bert.config import Activation, EncoderConfig
 
 _RATES = ("dropout", "attention_dropout", "pooler_dropout", "initializer_range", "layer_norm_epsilon")
 _ACTIVATION = "activation"
+# One piece of text between two special tokens.
+_LEAST_LENGTH = 3
 
 
 def read_json(path: Path, kind: type = dict) -> Any:
@@ -59,17 +61,16 @@ def read_length(path: Path, content: Mapping[str, Any], key: str) -> int | None:
     """The most tokens of an input that a file allows; None where it does not say, or says 1e30 for no limit.
 
     Raises:
-        ValueError: the value is no whole number above 0.
+        ValueError: the value is no whole number, or has no room for a piece of text between two special tokens.
     """
     value = content.get(key)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise ValueError(f"{path}: {key} must be a whole number above 0, got {value!r}")
-    if value >= 1e9:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and value >= 1e9:
         return None
-    if value != int(value):
-        raise ValueError(f"{path}: {key} must be a whole number above 0, got {value!r}")
+    if not is_number or not value >= _LEAST_LENGTH or value != int(value):
+        raise ValueError(f"{path}: {key} must be a whole number of at least {_LEAST_LENGTH}, got {value!r}")
     return int(value)
 
 

@@ -30,7 +30,8 @@ class Lora:
         check("Lora", "rank", self.rank >= 1, "be at least 1", self.rank)
         check("Lora", "alpha", self.alpha > 0, "be positive", self.alpha)
         check("Lora", "dropout", 0 <= self.dropout < 1, "be in [0, 1)", self.dropout)
-        check("Lora", "layers", self.layers is None or bool(self.layers), "name at least one layer", self.layers)
+        names = self.layers is None or (len(self.layers) and all(isinstance(name, str) for name in self.layers))
+        check("Lora", "layers", bool(names), "name at least one layer", self.layers)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -57,8 +57,7 @@ def load(folder: str | os.PathLike[str]) -> Task:
     model, tokenizer = load_model(folder / MODEL_FILE), load_tokenizer(folder)
     task = restore(kind, model, tokenizer, settings, folder / TASK_FILE)
     if adapted:
-        adaptation, _ = files.read_settings(folder / ADAPTER_FOLDER)
-        files.read_weights(task.adapt(adaptation), folder / ADAPTER_FOLDER)
+        files.read_adapter(folder / ADAPTER_FOLDER, task.adapt)
     return task
 
 
@@ -76,7 +75,7 @@ def load_adapter(folder: str | os.PathLike[str], base: Task) -> Task:
         ValueError: a file is damaged, or the adapter was trained beside another encoder.
     """
     folder = Path(folder)
-    adaptation, settings = files.read_settings(folder)
+    settings = files.read_settings(folder).task
     name, file = settings.pop("task", None), folder / files.SETTINGS_FILE
     if not isinstance(name, str) or name not in TASKS:
         raise ValueError(f"{file}: task must be one of {sorted(TASKS)}, got {name!r}")
@@ -84,8 +83,7 @@ def load_adapter(folder: str | os.PathLike[str], base: Task) -> Task:
         task = TASKS[name].build(base.encoder, base.tokenizer, **settings)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{file} must hold the settings of {name}, got {settings}: {error}") from None
-    task.adapter = Adapter(task.model, adaptation)
-    files.read_weights(task.adapter, folder)
+    task.adapter = files.read_adapter(folder, lambda adaptation: Adapter(task.model, adaptation))
     return task
 
 

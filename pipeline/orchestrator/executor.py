@@ -27,6 +27,7 @@ from components.dsl.component import Component
 from components.dsl.errors import InputError, Refusal
 from components.dsl.signature import Role
 from components.dsl.workplace import Workplace, set_progress_sink, set_workplace
+from pipeline.orchestrator.disk import is_disk_full
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.records import Cost
@@ -259,13 +260,6 @@ def _cost() -> Cost:
     # Kilobytes, but on macOS.
     unit = 1 if sys.platform == "darwin" else 1024
     return Cost(sum(own.ru_utime + own.ru_stime for own in used), unit * max(own.ru_maxrss for own in used))
-
-
-def is_disk_full(error: BaseException) -> bool:
-    """Whether an error says that there is no space left; libraries wrap the system's error in their own."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return True
-    return os.strerror(errno.ENOSPC) in str(error) or "database or disk is full" in str(error)
 
 
 def _last_line(error: BaseException) -> str:

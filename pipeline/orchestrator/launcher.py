@@ -16,7 +16,8 @@ from components.dsl.component import Handle, Latest, Node
 from components.dsl.errors import InputError, Refusal
 from components.dsl.signature import Role
 from components.dsl.workplace import Workplace
-from pipeline.orchestrator.executor import PRELOAD, Child, Outcome, is_disk_full
+from pipeline.orchestrator.disk import is_disk_full
+from pipeline.orchestrator.executor import PRELOAD, Child, Outcome
 from pipeline.orchestrator.fingerprint import FIRST_PARTY, execution_key, find_code, find_ingredients
 from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.records import Cost, Execution, ExecutionState, Ingredients, NewArtifact, StoredArtifact

@@ -5,7 +5,6 @@ import dataclasses
 import os
 import shutil
 import signal
-import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,8 @@ from typing import Any
 from components.dsl.errors import InputError
 from pipeline.machine import Machine
 from pipeline.orchestrator.course import Course, StepResult
-from pipeline.orchestrator.executor import PRELOAD, is_disk_full
+from pipeline.orchestrator.disk import full_disk_told
+from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.launcher import Launcher, check_node
@@ -105,7 +105,7 @@ def run_pipeline(
     checked = {node.name: check_node(node, first_party) for node in nodes}
     observer = observer or Observer()
     observer.begin([node.name for node in nodes])
-    with _full_disk_told(root), _termination_interrupts(), locked_root(Path(root)) as place, _opened(place) as store:
+    with full_disk_told(root), _termination_interrupts(), locked_root(Path(root)) as place, _opened(place) as store:
         place.sweep(store)
         remember(code)
         run = store.start_run(pipeline.name, settings)
@@ -123,18 +123,6 @@ def _state_of(steps: Sequence[StepResult]) -> RunState:
     if "failed" in states:
         return "failed"
     return "refused" if "refused" in states else "done"
-
-
-@contextlib.contextmanager
-def _full_disk_told(root: str | os.PathLike[str]) -> Iterator[None]:
-    """A disk that is full before a step begins, or after the last, is the user's to mend; steps tell it themselves."""
-    try:
-        yield
-    except (OSError, sqlite3.Error) as error:
-        if not is_disk_full(error):
-            raise
-        rule = "must lie on a disk with space left"
-        raise InputError(f"root {rule}, got {root}: {error}; make room, then run the same command again") from error
 
 
 @contextlib.contextmanager

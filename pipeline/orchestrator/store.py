@@ -12,6 +12,7 @@ from typing import Any
 
 from components.dsl.errors import InputError
 from pipeline.orchestrator.database import connect
+from pipeline.orchestrator.disk import full_disk_told
 from pipeline.orchestrator.history import History
 from pipeline.orchestrator.records import Execution, Ingredients, NewArtifact, RunState, StoredArtifact
 from pipeline.orchestrator.schema import prepare
@@ -27,14 +28,15 @@ class Store(History):
         create: whether to begin a new database where there is none.
 
     Raises:
-        InputError: the root holds none (and `create` is false), one of a later release, or a file that is none.
+        InputError: the root holds none (and `create` is false), one of a later release, or a file that is none; or the
+            disk is full, where SQLite keeps notes even to read.
     """
 
     def __init__(self, root: Path, *, create: bool = True) -> None:
         path = root / DATABASE
         if not create and not path.is_file():
             raise InputError(f"root must be a folder that a run has written to, got {root}: it has no {DATABASE}")
-        with contextlib.ExitStack() as stack:
+        with full_disk_told(root), contextlib.ExitStack() as stack:
             connection = connect(path)
             stack.callback(connection.close)
             prepare(connection, root)

@@ -13,6 +13,7 @@ from components.dsl.errors import InputError
 
 STATISTICS_FILE = "statistics.json"
 _WIDEST_BAR = 40
+_MOST = 2**63
 
 
 def read_statistics(folder: Path) -> dict[str, Any]:
@@ -38,7 +39,12 @@ def _is_block(block: Any) -> bool:
     if isinstance(block, dict):
         return True
     bars = block if isinstance(block, list) else [None]
-    return all(isinstance(bar, list) and len(bar) == 2 and isinstance(bar[1], int | float) for bar in bars)
+    return all(isinstance(bar, list) and len(bar) == 2 and _is_count(bar[1]) for bar in bars)
+
+
+def _is_count(value: Any) -> bool:
+    # Neither NaN nor infinity has a length as a bar, though JSON in Python knows both.
+    return isinstance(value, int | float) and 0 <= value < _MOST
 
 
 def show_statistics(statistics: Mapping[str, Any], console: Console) -> None:

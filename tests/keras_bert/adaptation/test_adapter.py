@@ -223,6 +223,24 @@ def test_damaged_settings(saved, change, message):
         load_adapter(folder, task)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"base": None}, r"must hold an adapter's settings: KeyError\('base'\)"),
+        ({"adaptation": {"kind": "lora", "layers": 5}}, "must hold an adapter's settings: TypeError"),
+        ({"adaptation": {"kind": "lora", "layers": [[]]}}, "Lora.layers must name at least one layer, got "),
+        ({"adaptation": {"kind": "lora", "layers": ["poetry"]}}, "must suit the encoder: Lora.layers must be among"),
+    ],
+)
+def test_what_an_adapter_says_of_itself(saved, changes, message):
+    task, folder = saved
+    said = json.loads((folder / SETTINGS_FILE).read_text()) | changes
+    kept = {name: value for name, value in said.items() if value is not None}
+    (folder / SETTINGS_FILE).write_text(json.dumps(kept))
+    with pytest.raises(ValueError, match=rf"adapter\.json .*{message}"):
+        load_adapter(folder, task)
+
+
 def test_damaged_files(saved):
     task, folder = saved
     whole = (folder / WEIGHTS_FILE).read_bytes()

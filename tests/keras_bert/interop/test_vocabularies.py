@@ -226,10 +226,11 @@ def test_special_tokens_of_bert(written):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model_max_length": "512"}, "model_max_length must be a whole number above 0, got '512'"),
-        ({"model_max_length": True}, "model_max_length must be a whole number above 0, got True"),
-        ({"model_max_length": 20.5}, "model_max_length must be a whole number above 0, got 20.5"),
-        ({"model_max_length": 0}, "model_max_length must be a whole number above 0, got 0"),
+        ({"model_max_length": "512"}, "model_max_length must be a whole number of at least 3, got '512'"),
+        ({"model_max_length": True}, "model_max_length must be a whole number of at least 3, got True"),
+        ({"model_max_length": 20.5}, "model_max_length must be a whole number of at least 3, got 20.5"),
+        ({"model_max_length": 2}, "model_max_length must be a whole number of at least 3, got 2"),
+        ({"model_max_length": 0}, "model_max_length must be a whole number of at least 3, got 0"),
         ({"added_tokens_decoder": ["x"]}, r"added_tokens_decoder must map ids to tokens, got \['x'\]"),
         ({"do_lower_case": "false"}, "lowercasing must be true or false, got 'false'"),
         ({"additional_special_tokens": ["<e>"]}, r"additional_special_tokens: added tokens .*\['<e>'\] besides"),

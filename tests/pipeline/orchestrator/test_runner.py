@@ -257,6 +257,8 @@ def test_a_full_disk_stops_a_run_in_one_line_and_the_next_goes_on(tmp_path: Path
                 pass
         with pytest.raises(InputError, match=r"root must lie on a disk with space left, got .*; make room, then run"):
             run(disk / "root", chain("hello"))
+        with pytest.raises(InputError, match="root must lie on a disk with space left"):
+            Store(disk / "root", create=False)
         ballast.unlink()
         assert states(run(disk / "root", chain("hello"))) == {"write": "cached", "initial": "ran", "shout": "ran"}
 

@@ -57,6 +57,9 @@ def test_inspect_prints_the_statistics_of_a_folder(tmp_path: Path, capsys: pytes
         ("{", "cannot be read"),
         ("[1]", "must hold an object of tables"),
         ('{"a": [["x", null]]}', "tables and histograms"),
+        ('{"a": [["x", NaN]]}', "tables and histograms"),
+        ('{"a": [["x", 1e999], ["y", 1]]}', "tables and histograms"),
+        ('{"a": [["x", -1]]}', "tables and histograms"),
     ],
 )
 def test_inspect_refuses_what_has_no_statistics(
