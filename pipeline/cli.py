@@ -24,6 +24,7 @@ from pipeline.comparison.runs import Record, prepare, train
 from pipeline.doctor import examine, write_diagnosis
 from pipeline.ladder.files import write_ladder
 from pipeline.ladder.rungs import climb, find_rungs
+from pipeline.orchestrator.disk import is_disk_full
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.preview import preview
 from pipeline.orchestrator.request import Request
@@ -70,6 +71,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InputError, CodeError, BrokenError) as error:
         write(Console(stderr=True), f"error: {error}")
         return BAD_INPUT if isinstance(error, InputError) else FAILED
+    except OSError as error:
+        # Tables and pictures are written where no step is that would tell of it.
+        if not is_disk_full(error):
+            raise
+        write(Console(stderr=True), f"error: the disk must have space left, got {error}; make room, then go on")
+        return BAD_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED
 

@@ -1,6 +1,7 @@
 """The command line: bad input is one clear line and exit status 2, and leaves nothing but what was finished."""
 
 import contextlib
+import errno
 import os
 import subprocess
 import sys
@@ -94,6 +95,26 @@ def test_a_root_that_cannot_be_written_is_refused(tmp_path: Path, capfd: pytest.
     line = refused(capfd, "run", str(settings), "--root", str(tmp_path / "file" / "root"))
     assert "root" in line
     assert (tmp_path / "file").read_text() == ""
+
+
+def test_a_disk_that_is_full_where_no_step_is(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(code: int) -> Callable[[Path], None]:
+        def write(_: Path) -> None:
+            raise OSError(code, os.strerror(code), "ladder.md")
+
+        return write
+
+    monkeypatch.setattr("pipeline.cli.read_statistics", fail(errno.ENOSPC))
+    line = refused(capfd, "inspect", str(tmp_path))
+    assert (
+        line
+        == "the disk must have space left, got [Errno 28] No space left on device: 'ladder.md'; make room, then go on"
+    )
+    monkeypatch.setattr("pipeline.cli.read_statistics", fail(errno.EIO))
+    with pytest.raises(OSError, match="Input/output error"):
+        main(["inspect", str(tmp_path)])
 
 
 @pytest.mark.parametrize(
