@@ -93,9 +93,9 @@ def look(file: Path) -> tuple[Asked, dict[str, Any]]:
         InputError: it is missing, damaged or not from here.
     """
     content = read_description(file)
-    longest = content["task"].get("max_length") if isinstance(content["task"], dict) else None
+    longest = content["task"]["max_length"]
     if not isinstance(longest, int) or "pieces" not in content:
-        raise InputError(f"{file} must hold its vocabulary and say max_length, as files exported here do")
+        raise InputError(f"{file} must hold its vocabulary and a whole number as max_length, as files exported here do")
     asked = Asked(str(file), longest, content["pieces"], (longest,), 1, LEAST_ANSWERS)
     return asked, ask("inside", asked)
 

@@ -63,5 +63,5 @@ def test_a_length_of_another_kind(tmp_path):
     modules = [{"path": "", "type": f"sentence_transformers.models.{name}"} for name in ("Transformer", "Pooling")]
     (tmp_path / "modules.json").write_text(json.dumps(modules))
     (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": "256"}')
-    with pytest.raises(ValueError, match=r"sentence_bert_config.json: max_seq_length must be .* above 0, got '256'"):
+    with pytest.raises(ValueError, match=r"sentence_bert_config.json: max_seq_length must be .* at least 3, got '256'"):
         read_pooling(tmp_path)

@@ -56,7 +56,7 @@ def _cut(files: Path, folder: Path) -> Path:
 
 def _without_length(files: Path, folder: Path) -> Path:
     with zipfile.ZipFile(folder / "model.tflite", "w") as archive:
-        archive.writestr("task.json", "{}")
+        archive.writestr("task.json", '{"task": "classification", "max_length": "long"}')
         archive.writestr("vocab.txt", "a\n")
     return folder / "model.tflite"
 
@@ -69,7 +69,7 @@ def _without_length(files: Path, folder: Path) -> Path:
         (_text, "must be a file that was pushed or exported here"),
         (_damaged, "must be a .tflite file: "),
         (_cut, "must be an .onnx file: "),
-        (_without_length, "must hold its vocabulary and say max_length"),
+        (_without_length, "must hold its vocabulary and a whole number as max_length"),
     ],
 )
 def test_what_is_no_file_from_here_is_one_line(
