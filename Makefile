@@ -1,6 +1,8 @@
 # Everything runs in .venv, made from requirements.lock with its hashes checked; `make help` lists the targets.
 
-PYTHON ?= python3.11
+# The versions that the locks hold for. The first that this machine has makes .venv; PYTHON=... names another.
+VERSIONS := 3.11 3.12 3.13
+PYTHON ?= $(firstword $(foreach version,$(VERSIONS),$(shell python$(version) -c 'print("python$(version)")' 2>/dev/null)) python3.11)
 WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,21 +18,39 @@ WEB := tests/clients
 WEB_READY := $(WEB)/node_modules/.package-lock.json
 CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 
+DOCS_VENV := .venv-docs
+DOCS_READY := $(DOCS_VENV)/.ready
+
 JAX_VENV := .venv-jax
 JAX_READY := $(JAX_VENV)/.ready
 
+# Tests start some hundred processes: without Python's cache each compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # What these cover must not need TensorFlow; the import contract in pyproject.toml says the same of the code.
 BACKEND_TESTS := $(addprefix tests/keras_bert/, \
-	layers masking metrics models objectives tasks compress/test_imitation.py \
+	families layers masking metrics models objectives tasks compress/test_imitation.py \
 	compress/test_imitations.py compress/test_students.py interop/test_families.py \
 	interop/test_hugging_face.py test_config.py test_losses.py test_optimizer.py test_presets.py)
 
-.PHONY: help setup run test test-long test-backends test-clients test-transformers test-mlflow test-web test-kotlin test-swift test-aarch64 check bench lock clean
+# On each version: every module, the wheel, and a tiny job from text to an answer.
+SHORT_TESTS := tests/test_imports.py tests/test_package.py \
+	$(addprefix tests/test_end_to_end.py::test_, every_step_runs_and_the_models_learn the_pushed_folder_is_complete \
+	predict_answers_from_the_pushed_file)
+
+.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
-setup: $(READY) ## make the environment from the lock
+setup: $(READY) ## make the environment from the lock; PYTHON=python3.13 makes it anew on another version
+
+VERSION_OF = $(shell { $(1) -c 'import sys; print(*sys.version_info[:2])'; } 2>/dev/null)
+ifneq ($(origin PYTHON),file)
+ifneq ($(call VERSION_OF,$(PYTHON)),$(call VERSION_OF,$(BIN)/python))
+$(LIBRARIES): other-python
+endif
+endif
 
 $(LIBRARIES): requirements.lock
 	$(PYTHON) -m venv --clear $(VENV)
@@ -53,8 +73,26 @@ run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to bl
 test: $(READY) ## the test suite, but what is marked slow or long, or needs the runtimes of others
 	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not swift and not aarch64 and not mlflow and not transformers" --numprocesses $(WORKERS)
 
+test-short: ## a few tests on another version, in an environment of its own: PYTHON=python3.13
+	@$(MAKE) --no-print-directory run-short-tests VENV=build/python$(subst $() ,.,$(call VERSION_OF,$(PYTHON)))
+
+versions: ## the versions of Python that the locks hold for
+	@echo $(VERSIONS)
+
+run-short-tests: $(READY)
+	$(BIN)/python -m pytest $(SHORT_TESTS)
+
 test-long: $(READY) ## what takes minutes: every family through the steps, ladders, searches, comparisons
 	$(BIN)/python -m pytest -m long --numprocesses $(WORKERS)
+
+FILES := 10000
+test-corruption: $(READY) ## corrupted files of every format, each read or refused in one line: FILES=300
+	$(BIN)/python -m tests.robustness.corrupted_files --files $(FILES)
+
+JOB := tiny
+KILLS := 100
+test-crashes: $(READY) ## runs that are killed at random moments, with faults between starts: JOB=toy KILLS=1000
+	$(BIN)/python -m tests.robustness.crashes --job $(JOB) --kills $(KILLS)
 
 test-clients: $(READY) $(CLIENTS_READY) ## the files in the runtimes of others, in an environment of their own
 	CLIENTS_PYTHON=$(CLIENTS_VENV)/bin/python $(BIN)/python -m pytest -m clients tests/clients
@@ -119,20 +157,37 @@ check: $(READY) ## lint, format, types, import contract
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(READY) $(DOCS_READY) ## the site, build/docs/site/index.html; broken links and files of other servers fail
+	$(BIN)/python -m docs.site build/docs
+	$(DOCS_VENV)/bin/zensical build --strict --config-file build/docs/mkdocs.yml
+	$(BIN)/python -m docs.site.check build/docs/site
+
+$(DOCS_READY): requirements-docs.lock
+	$(PYTHON) -m venv --clear $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
+	touch $@
+
+wheel: $(READY) ## the package, build/wheel/keras_bert_edge-*.whl
+	rm -rf build/lib build/wheel
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir build/wheel .
+
 bench: $(READY) ## speed, ours and the peers' in one run
 	$(BIN)/python -m benchmarks.inference
 
-COMPILE := build/lock/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \
-	--no-header --no-emit-options --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+# A lock holds for all of $(VERSIONS) and each system. Every requirements-NAME.in gets one; `make lock UPGRADE=` keeps the
+# versions that are locked.
+UPGRADE := --upgrade
+COMPILE := build/lock/bin/uv pip compile --quiet --universal --python-version $(firstword $(VERSIONS)) \
+	--generate-hashes --no-header $(UPGRADE)
 
 lock: ## resolve the dependencies anew
 	$(PYTHON) -m venv --clear build/lock
-	build/lock/bin/python -m pip install --quiet pip-tools
+	build/lock/bin/python -m pip install --quiet uv
 	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
-	$(COMPILE) --output-file requirements-jax.lock requirements-jax.in
-	$(COMPILE) --output-file requirements-clients.lock requirements-clients.in
-	$(COMPILE) --output-file requirements-mlflow.lock requirements-mlflow.in
+	for input in requirements-*.in; do $(COMPILE) --output-file $${input%.in}.lock $$input || exit 1; done
+	sed -n 's/^checkpoint = \["\(.*\)"\]$$/\1/p' pyproject.toml \
+		| $(COMPILE) --no-deps --no-annotate --output-file requirements-checkpoint.lock -
 
 clean: ## remove the environment and caches, but no artifacts
-	rm -rf $(VENV) $(JAX_VENV) $(CLIENTS_VENV) $(WEB)/node_modules build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(JAX_VENV) $(CLIENTS_VENV) $(DOCS_VENV) $(WEB)/node_modules build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

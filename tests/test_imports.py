@@ -1,0 +1,33 @@
+"""Every module, on this version of Python."""
+
+import importlib
+import pkgutil
+import warnings
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+PACKAGES = ("keras_bert", "components", "pipeline", "benchmarks", "tests")
+NEEDS_MLFLOW = {"pipeline.tracking.pyfunc_model"}
+
+
+def test_every_module_of_the_wheel_can_be_imported() -> None:
+    names = {
+        module.name
+        for package in ("keras_bert", "components", "pipeline")
+        for module in pkgutil.walk_packages([str(REPOSITORY / package)], f"{package}.")
+    }
+    assert len(names) > 300
+    for name in sorted(names - NEEDS_MLFLOW):
+        assert importlib.import_module(name).__name__ == name
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_source_is_deprecated(package: str) -> None:
+    files = [*(REPOSITORY / package).rglob("*.py")]
+    assert files
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for file in files:
+            compile(file.read_bytes(), str(file), "exec")
