@@ -1,4 +1,4 @@
-"""Formats of the user's data, and of settings."""
+"""Formats of the user's data and of settings files."""
 
 import bz2
 import gzip
@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.damaged.format import Format
 from components.dsl.errors import InputError
 from components.sources.questions import QuestionSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
 from pipeline.settings.files import load_settings
+from tests.robustness.corruption.format import Format
 
 _ROWS = [
     (f"the {animal} went by, number {number}", ("even", "odd")[number % 2])
@@ -47,10 +47,10 @@ post_training = true
 
 
 def _text(name: str, pack: Callable[[bytes], bytes]) -> Format:
-    def make(folder: Path) -> None:
+    def write(folder: Path) -> None:
         (folder / name).write_bytes(pack(_DOCUMENTS))
 
-    return Format(name, make, lambda folder: TextSource(str(folder / name)).check(), (InputError,))
+    return Format(name, write, lambda folder: TextSource(str(folder / name)).check(), (InputError,))
 
 
 def _table(name: str, pack: Callable[[Path], object]) -> Format:
@@ -99,11 +99,11 @@ def _write_arrow(file: Path) -> None:
 
 def _write_questions(folder: Path) -> None:
     context = "A cow went by, and nobody saw her go."
-    asked = [
+    questions = [
         {"id": f"q{number}", "question": "Who went by?", "answers": [{"text": "A cow", "answer_start": 0}]}
         for number in range(8)
     ]
-    article = {"title": "Cows", "paragraphs": [{"context": context, "qas": asked}]}
+    article = {"title": "Cows", "paragraphs": [{"context": context, "qas": questions}]}
     (folder / "squad.json").write_text(json.dumps({"version": "1.1", "data": [article]}))
 
 
@@ -140,6 +140,6 @@ FORMATS: dict[str, Format] = {
         _write_settings,
         lambda folder: load_settings(folder / "job.toml"),
         (InputError,),
-        named="",
+        mentions="",
     ),
 }

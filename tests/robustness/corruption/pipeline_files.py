@@ -1,11 +1,10 @@
-"""Formats of what the pipeline itself writes and reads again: records, checkpoints, manifests, the store."""
+"""Formats that the pipeline writes and reads again: records, checkpoints, manifests, the store."""
 
 import json
 import sqlite3
 from pathlib import Path
 from typing import Any
 
-from benchmarks.damaged.format import FOLDER, Format
 from components.artifacts.pushed import Pushed
 from components.dsl.artifact import Artifact, content_digest
 from components.dsl.errors import InputError
@@ -13,12 +12,13 @@ from pipeline.orchestrator import source_code
 from pipeline.orchestrator.records import Execution, NewArtifact
 from pipeline.orchestrator.store import DATABASE, Store
 from pipeline.views.statistics import read_statistics, show_statistics
+from tests.robustness.corruption.format import FOLDER, Format
 
 _STATISTICS = {"texts": {"rows": 120, "longest": 17, "share": 0.25}, "lengths": [["1-8", 100], ["9-16", 20]]}
 
 
-class Refused(Exception):
-    """A reader that answers no by its value has answered no."""
+class NotIntactError(Exception):
+    """Raised where a reader returns False for a file that is not intact."""
 
 
 def _write_task_rows(folder: Path) -> None:
@@ -43,7 +43,7 @@ def _read_task_rows(folder: Path) -> None:
 def _write_pretraining_rows(folder: Path) -> None:
     from tests.keras_bert.data import rows
 
-    rows.write_dynamic_rows(folder)  # type: ignore[no-untyped-call]
+    rows.write_dynamic_rows(folder)
 
 
 def _read_pretraining_rows(folder: Path) -> None:
@@ -78,7 +78,7 @@ def _write_artifact(folder: Path) -> None:
 def _read_artifact(folder: Path) -> None:
     artifact = Artifact(folder)
     if not artifact.is_intact():
-        raise Refused(f"{folder / 'manifest.json'} is not intact")
+        raise NotIntactError(f"{folder / 'manifest.json'} is not intact")
     artifact.fingerprint()
 
 
@@ -104,7 +104,7 @@ def _write_pushed(folder: Path) -> None:
 
 def _read_pushed(folder: Path) -> None:
     if not Pushed(folder / "artifact").is_intact():
-        raise Refused(f"{folder / 'artifact' / 'pushed.json'} is not intact")
+        raise NotIntactError(f"{folder / 'artifact' / 'pushed.json'} is not intact")
 
 
 def _write_store(folder: Path) -> None:
@@ -112,14 +112,14 @@ def _write_store(folder: Path) -> None:
     for number in range(3):
         run = store.start_run("tiny")
         for node in ("ingest", "train", "evaluate"):
-            done = Execution(run, node, node, f"{node}-{number}", "ran", 1.5)
-            made = NewArtifact("Text", f"fingerprint-{node}-{number}", f"artifacts/{node}/text-{number}")
-            store.publish(done, {}, {"text": made})
+            execution = Execution(run, node, node, f"{node}-{number}", "ran", 1.5)
+            artifact = NewArtifact("Text", f"fingerprint-{node}-{number}", f"artifacts/{node}/text-{number}")
+            store.publish(execution, {}, {"text": artifact})
         store.finish_run(run, "done")
     store.close()
     connection = sqlite3.connect(folder / DATABASE)
     with connection:
-        # The same bytes whenever it is made.
+        # The bytes must not depend on the time.
         connection.execute("UPDATE runs SET started = 1.5e9, ended = 1.6e9")
         connection.execute("UPDATE executions SET ended = 1.6e9")
     connection.execute("VACUUM")
@@ -127,35 +127,34 @@ def _write_store(folder: Path) -> None:
 
 
 def _read_store(folder: Path) -> None:
-    """What a run and `status` ask of it."""
+    """Makes the queries of a run and of `status`."""
     store = Store(folder)
     try:
-        _ask(store)
+        _query(store)
     finally:
         store.close()
 
 
-def _ask(store: Store) -> None:
+def _query(store: Store) -> None:
     for run in store.runs():
         store.executions(run.id)
     store.artifacts()
     store.paths()
     run_id = store.start_run("tiny")
-    found = store.find("train-1") or {}
-    list(store.published("Text", "fingerprint-ingest-0", "tiny"))
+    outputs = store.find("train-1") or {}
     store.last_ran("train")
     store.last_of("train", "tiny")
     store.ingredients("train-1")
     store.settings(run_id)
-    store.record(Execution(run_id, "train", "train", "train-1", "cached", 0.0), {}, found)
-    made = {"text": NewArtifact("Text", "another", "artifacts/train/text-1")}
-    store.publish(Execution(run_id, "train", "train", "train-9", "ran", 1.0), {}, made)
+    store.record(Execution(run_id, "train", "train", "train-1", "cached", 0.0), {}, outputs)
+    artifacts = {"text": NewArtifact("Text", "another", "artifacts/train/text-1")}
+    store.publish(Execution(run_id, "train", "train", "train-9", "ran", 1.0), {}, artifacts)
     store.ran_under("train-9")
     store.finish_run(run_id, "done")
 
 
 def _write_wal(folder: Path) -> None:
-    """A store whose last run stands in the log alone, as after a kill."""
+    """A store whose last run is only in the write-ahead log, as after a kill."""
     _write_store(folder)
     reader = sqlite3.connect(folder / DATABASE)
     reader.execute("PRAGMA journal_mode = WAL")
@@ -164,21 +163,21 @@ def _write_wal(folder: Path) -> None:
     store = Store(folder)
     store.finish_run(store.start_run("tiny"), "done")
     log = folder / f"{DATABASE}-wal"
-    kept = log.read_bytes()
+    content = log.read_bytes()
     store.close()
     reader.close()
-    log.write_bytes(kept)
+    log.write_bytes(content)
 
 
-def _write_memory(folder: Path) -> None:
+def _write_code_cache(folder: Path) -> None:
     source_code.read(Path(__file__), __name__)
-    source_code.remember(folder / ".code.json")
+    source_code.save_cache(folder / ".code.json")
 
 
-def _read_memory(folder: Path) -> None:
-    source_code.recall(folder / ".code.json")
+def _read_code_cache(folder: Path) -> None:
+    source_code.load_cache(folder / ".code.json")
     source_code.read(Path(__file__), __name__)
-    source_code.remember(folder / ".code.json")
+    source_code.save_cache(folder / ".code.json")
 
 
 FORMATS: dict[str, Format] = {
@@ -189,12 +188,12 @@ FORMATS: dict[str, Format] = {
     "features.json": Format("features.json", _write_task_rows, _read_task_rows, (ValueError,)),
     "labels.json": Format("labels.json", _write_task_rows, _read_task_rows, (ValueError,), FOLDER),
     "training checkpoint": Format(
-        "*.safetensors", _write_checkpoints, _read_checkpoints, (RuntimeError,), named=FOLDER
+        "*.safetensors", _write_checkpoints, _read_checkpoints, (RuntimeError,), mentions=FOLDER
     ),
-    "manifest.json": Format("manifest.json", _write_artifact, _read_artifact, (Refused,)),
+    "manifest.json": Format("manifest.json", _write_artifact, _read_artifact, (NotIntactError,)),
     "statistics.json": Format("statistics.json", _write_artifact, _read_statistics, (InputError,)),
-    "pushed.json": Format("artifact/pushed.json", _write_pushed, _read_pushed, (Refused,)),
+    "pushed.json": Format("artifact/pushed.json", _write_pushed, _read_pushed, (NotIntactError,)),
     "store": Format(DATABASE, _write_store, _read_store, (InputError,)),
     "store's log": Format(f"{DATABASE}-wal", _write_wal, _read_store, (InputError,)),
-    ".code.json": Format(".code.json", _write_memory, _read_memory, ()),
+    ".code.json": Format(".code.json", _write_code_cache, _read_code_cache, ()),
 }

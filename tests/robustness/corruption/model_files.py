@@ -1,11 +1,11 @@
-"""Formats of checkpoints, tokenizers and exported files; to make and read them imports TensorFlow."""
+"""Formats of checkpoints, tokenizers and exported files; writing and reading them imports TensorFlow."""
 
 import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.damaged.format import FOLDER, Format
+from tests.robustness.corruption.format import FOLDER, Format
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
@@ -21,7 +21,8 @@ def _task(name: str, **settings: Any) -> "Task":
     from keras_bert.config import EncoderConfig
     from keras_bert.models.encoder import build_encoder
     from keras_bert.tasks.registry import TASKS
-    from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
     keras.utils.set_random_seed(0)
     tokenizer = Tokenizer([*SPECIAL_TOKENS, *_WORDS], lowercase=True)
@@ -72,8 +73,8 @@ def _write_sentence_embedding(folder: Path) -> None:
     to_hugging_face(_task("embedding", normalize=True), folder)
 
 
-def _write_pieces(kind: str) -> Callable[[Path], object]:
-    def make(folder: Path) -> None:
+def _write_subwords(kind: str) -> Callable[[Path], object]:
+    def write(folder: Path) -> None:
         import json
 
         from keras_bert.tokenizers.subwords import SubwordTokenizer
@@ -81,10 +82,10 @@ def _write_pieces(kind: str) -> Callable[[Path], object]:
 
         SubwordTokenizer(json.loads(getattr(subwords, kind)())).save(folder)
 
-    return make
+    return write
 
 
-def _write_word_pieces(folder: Path) -> None:
+def _write_wordpiece(folder: Path) -> None:
     _classifier().tokenizer.save(folder)
 
 
@@ -100,11 +101,11 @@ def _read_tokenizer(folder: Path) -> None:
     load_tokenizer(folder).tokenize(["the cow went by"])
 
 
-def _write_own(folder: Path) -> None:
+def _write_saved(folder: Path) -> None:
     _classifier().save(folder)
 
 
-def _read_own(folder: Path) -> None:
+def _read_saved(folder: Path) -> None:
     from keras_bert.tasks.registry import load
 
     load(folder).predict(["the cow"])
@@ -127,10 +128,10 @@ def _read_adapter(folder: Path) -> None:
 
 @functools.cache
 def _base(folder: Path) -> "Task":
-    """What adapters stand beside, whole: to load it takes longer than all else."""
+    """The valid base model of the adapters, cached: loading it takes longer than all the rest."""
     from keras_bert.tasks.registry import load
 
-    return load(folder / "good" / "base")
+    return load(folder / "valid" / "base")
 
 
 def _write_tf1(folder: Path) -> None:
@@ -148,7 +149,7 @@ def _read_tf1(folder: Path) -> None:
 def _write_exported(folder: Path) -> None:
     import json
 
-    from keras_bert.export.attachments import attach
+    from keras_bert.export.attachments import attach_entries
     from keras_bert.export.bundle import attach_companions
     from keras_bert.export.onnx import export_onnx
     from keras_bert.export.tflite import export_tflite
@@ -157,6 +158,7 @@ def _write_exported(folder: Path) -> None:
     recipe = {"weights": "float32", "lengths": [8, _LENGTH], "libraries": {"keras": "3"}}
     scores = {"accuracy": {"mean": 0.9, "sd": None, "seeds": [0.9]}}
     metrics = {
+        "task": task.name,
         "metric": "accuracy",
         "kept": 0,
         "rows": {"test": 10},
@@ -169,12 +171,12 @@ def _write_exported(folder: Path) -> None:
     (folder / "metrics.json").write_text(json.dumps(metrics))
     for name in ("model_float32.tflite", "model.onnx"):
         attach_companions(task, folder / name)
-        described = {"recipe.json": {name: recipe}, "metrics.json": metrics, "origin.json": {"examples": "0123"}}
-        attach(folder / name, {key: json.dumps(value).encode() for key, value in described.items()})
+        described = {"export.json": {name: recipe}, "metrics.json": metrics, "origin.json": {"examples": "0123"}}
+        attach_entries(folder / name, {key: json.dumps(value).encode() for key, value in described.items()})
 
 
-def _exported(file: str, damaged: str = "", *, alone: bool = False) -> Format:
-    """An exported file as `predict` reads it, in its folder or alone, and as `describe` does."""
+def _exported(file: str, corrupted: str = "", *, alone: bool = False) -> Format:
+    """An exported file as `predict` reads it, in its folder or alone; `corrupted` is the corrupted one of its files."""
 
     def read(folder: Path) -> None:
         from keras_bert.export.bundle import load_exported
@@ -182,7 +184,7 @@ def _exported(file: str, damaged: str = "", *, alone: bool = False) -> Format:
         task = load_exported(folder / file) if alone else load_exported(folder, file)
         task.predict(["the cow went by"])
 
-    return Format(damaged or file, _write_exported, read, _REFUSALS)
+    return Format(corrupted or file, _write_exported, read, _REFUSALS)
 
 
 def _described(file: str) -> Format:
@@ -200,39 +202,41 @@ def _described(file: str) -> Format:
     return Format(file, _write_exported, read, (InputError,))
 
 
-def _hugging_face(file: str, make: Callable[[Path], object] = _write_hugging_face, named: str | None = None) -> Format:
-    return Format(file, make, _read_hugging_face, _REFUSALS, named)
+def _hugging_face(
+    file: str, write: Callable[[Path], object] = _write_hugging_face, mentions: str | None = None
+) -> Format:
+    return Format(file, write, _read_hugging_face, _REFUSALS, mentions)
 
 
-def _own(file: str) -> Format:
-    return Format(file, _write_own, _read_own, _REFUSALS)
+def _saved(file: str) -> Format:
+    return Format(file, _write_saved, _read_saved, _REFUSALS)
 
 
-def _tokenizer(file: str, make: Callable[[Path], object]) -> Format:
-    return Format(file, make, _read_tokenizer, _REFUSALS)
+def _tokenizer(file: str, write: Callable[[Path], object]) -> Format:
+    return Format(file, write, _read_tokenizer, _REFUSALS)
 
 
 FORMATS: dict[str, Format] = {
-    "safetensors": _hugging_face("model.safetensors", named=FOLDER),
+    "safetensors": _hugging_face("model.safetensors", mentions=FOLDER),
     "safetensors shard": _hugging_face("model-00001-of-00002.safetensors", _write_shards, FOLDER),
     "safetensors index": _hugging_face("model.safetensors.index.json", _write_shards, FOLDER),
-    "config.json": _hugging_face("config.json", named=FOLDER),
+    "config.json": _hugging_face("config.json", mentions=FOLDER),
     "tokenizer_config.json": _hugging_face("tokenizer_config.json"),
     "special_tokens_map.json": _hugging_face("special_tokens_map.json"),
     "tokenizer.json of a checkpoint": _hugging_face("tokenizer.json"),
     "vocab.txt of a checkpoint": _hugging_face("vocab.txt"),
     "modules.json": _hugging_face("modules.json", _write_sentence_embedding, FOLDER),
     "pooling": _hugging_face("1_Pooling/config.json", _write_sentence_embedding),
-    "vocab.txt": _tokenizer("vocab.txt", _write_word_pieces),
-    "tokenizer.json": _tokenizer("tokenizer.json", _write_word_pieces),
-    "tokenizer.json, BPE": _tokenizer("tokenizer.json", _write_pieces("bpe")),
-    "tokenizer.json, unigram": _tokenizer("tokenizer.json", _write_pieces("unigram")),
-    "model.keras": _own("model.keras"),
-    "task.json": _own("task.json"),
+    "vocab.txt": _tokenizer("vocab.txt", _write_wordpiece),
+    "tokenizer.json": _tokenizer("tokenizer.json", _write_wordpiece),
+    "tokenizer.json, BPE": _tokenizer("tokenizer.json", _write_subwords("bpe")),
+    "tokenizer.json, unigram": _tokenizer("tokenizer.json", _write_subwords("unigram")),
+    "model.keras": _saved("model.keras"),
+    "task.json": _saved("task.json"),
     "adapter.safetensors": Format("adapter.safetensors", _write_adapter, _read_adapter, _REFUSALS),
     "adapter.json": Format("adapter.json", _write_adapter, _read_adapter, _REFUSALS, FOLDER),
-    "tf1 index": Format("m.index", _write_tf1, _read_tf1, _REFUSALS, named="/m"),
-    "tf1 data": Format("m.data-00000-of-00001", _write_tf1, _read_tf1, _REFUSALS, named="/m"),
+    "tf1 index": Format("m.index", _write_tf1, _read_tf1, _REFUSALS, mentions="/m"),
+    "tf1 data": Format("m.data-00000-of-00001", _write_tf1, _read_tf1, _REFUSALS, mentions="/m"),
     "bert_config.json": Format("bert_config.json", _write_tf1, _read_tf1, _REFUSALS, FOLDER),
     "tflite": _exported("model_float32.tflite"),
     "tflite alone": _exported("model_float32.tflite", alone=True),

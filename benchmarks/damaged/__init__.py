@@ -1,1 +1,0 @@
-"""Files of every format that is read, damaged in many ways, and what their readers make of them."""
