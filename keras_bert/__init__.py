@@ -23,7 +23,7 @@ _HOMES = {
     "Lora": "keras_bert.options.adaptation",
     "Prompt": "keras_bert.options.adaptation",
     "load_adapter": "keras_bert.tasks.registry",
-    "load": "keras_bert.tasks.registry",
+    "load": "keras_bert.export.bundle",
     "preset": "keras_bert.presets",
     "to_hugging_face": "keras_bert.interop.hugging_face",
     "to_peft": "keras_bert.interop.peft",

@@ -4,9 +4,37 @@ import math
 import numbers
 from typing import Any
 
+# In float32 models compute, and records hold numbers (IEEE 754, binary32).
+_LARGEST_FLOAT32 = (2 - 2.0**-23) * 2.0**127
+
+
+class FieldError(ValueError):
+    """A field breaks a rule; the message is the line `owner.field must rule, got value`.
+
+    Attributes:
+        owner: the record or function that has the field.
+        field: the name of the field.
+        rule: the rule as the end of a sentence that begins with "must".
+        value: the value that breaks the rule; `...` for a field that is missing.
+        hint: text after the value, such as `; did you mean 'tflite'?`.
+    """
+
+    def __init__(self, owner: str, field: str, rule: str, value: Any, hint: str = "") -> None:
+        # All arguments, so that another process can unpickle the error.
+        super().__init__(owner, field, rule, value, hint)
+        self.owner, self.field, self.rule, self.value, self.hint = owner, field, rule, value, hint
+
+    def __str__(self) -> str:
+        return self.describe(self.owner)
+
+    def describe(self, owner: str) -> str:
+        """The message with another owner, such as a table of the settings, or without one for an empty string."""
+        got = "" if self.value is ... else f", got {self.value!r}"
+        return f"{owner}{'.' if owner else ''}{self.field} must {self.rule}{got}{self.hint}"
+
 
 def check(owner: str, field: str, holds: bool, rule: str, value: Any) -> None:
-    """Raises ValueError `owner.field must rule, got value` unless the rule holds; a number must be finite in any case.
+    """Raises FieldError `owner.field must rule, got value` unless the rule holds; a number must always be finite.
 
     Infinity keeps most rules of one bound, and makes weights NaN far from where it was set.
     """
@@ -14,4 +42,27 @@ def check(owner: str, field: str, holds: bool, rule: str, value: Any) -> None:
     if holds and isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral):
         holds, rule = math.isfinite(value), "be a finite number"
     if not holds:
-        raise ValueError(f"{owner}.{field} must {rule}, got {value!r}")
+        raise FieldError(owner, field, rule, value)
+
+
+def broken_float32_rule(number: float) -> str | None:
+    """The rule that a number breaks where float32 cannot hold it; None for one that it holds.
+
+    Example:
+        `broken_float32_rule(1e39)` is `be at most 3.4028e+38 in size, the largest number of float32`.
+    """
+    if not math.isfinite(number):
+        return "be a finite number"
+    rule = f"be at most {_LARGEST_FLOAT32:.5g} in size, the largest number of float32"
+    return None if abs(number) <= _LARGEST_FLOAT32 else rule
+
+
+def broken_label_rule(label: str) -> str | None:
+    """The rule that a label breaks where it does not fit a line of its own; None for one that fits.
+
+    MediaPipe ends a line of its labels at a line feed and at a carriage return and a label at NUL, and answers an empty
+    label without a name (measured with 1.2.2). Other line ends of Unicode, as U+2028 and U+0085, are part of a label.
+    """
+    if not label:
+        return "not be empty"
+    return "hold no line feed, carriage return or NUL" if {*"\n\r\0"} & {*label} else None

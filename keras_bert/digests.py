@@ -1,4 +1,4 @@
-"""Short digests, to tell contents apart."""
+"""Short digests of contents and weights."""
 
 import hashlib
 from collections.abc import Iterable
@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import keras
 
-# Hexadecimal digits, 64 bits: enough where nobody looks for two contents with one digest.
+# Hexadecimal digits: 64 bits suffice where nobody searches for a collision.
 _DIGITS = 16
 
 
 def digest(parts: Iterable[bytes]) -> str:
     """The first 16 hexadecimal digits of SHA-256 of the bytes, one part after the other."""
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for part in parts:
-        found.update(part)
-    return found.hexdigest()[:_DIGITS]
+        sha256.update(part)
+    return sha256.hexdigest()[:_DIGITS]
 
 
 def digest_weights(model: "keras.Model") -> str:
-    """Tells models apart by the shapes and values of their weights, whatever their layers are called."""
+    """The digest of the shapes and values of a model's weights, which does not depend on the names of its layers."""
     arrays = model.get_weights()
     return digest(part for array in arrays for part in (f"{array.dtype}{array.shape}".encode(), array.tobytes()))

@@ -1,12 +1,13 @@
-"""The names that files and graphs share, and how several files appear together."""
+"""The names of files, inputs and outputs, and folders whose files appear all at once."""
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# What every model takes, each int32 (batch, length), and what an exported one answers with.
+# The inputs of every model, each int32 (batch, length), and the output of exported models.
 INPUT_NAMES = ("token_ids", "segment_ids", "padding_mask")
 LOGITS = "logits"
 
@@ -31,10 +32,14 @@ MEDIAPIPE_FILE = "model_mediapipe.tflite"
 TEXT_FILE = "model_text.tflite"
 # Inside that for MediaPipe, a label a line.
 LABELS_TEXT = "labels.txt"
-# For whoever writes an app: what it has to get, what each character is to a tokenizer, and the model in a page.
+# Of exported and pushed folders: number formats, lengths, libraries and measurements of each file.
+EXPORT_FILE = "export.json"
+# For whoever writes an app: what it has to get, what each character is to a tokenizer, the model in a page, and
+# tokenizers to copy.
 GOLDEN_FILE = "golden.json"
 CHARACTERS_FILE = "characters.txt"
 PAGE_FILE = "index.html"
+TOKENIZERS_FOLDER = "tokenizers"
 # For transformers.js, which looks for these names in a folder of Hugging Face's layout: the numbers of a "dtype" each.
 WEB_FOLDER = "transformers_js"
 WEB_FILE = f"{WEB_FOLDER}/onnx/model.onnx"
@@ -44,12 +49,25 @@ WEB_INT8_FILE = f"{WEB_FOLDER}/onnx/model_quantized.onnx"
 WEB_STATIC_FILE = f"{WEB_FOLDER}/onnx/model_int8.onnx"
 WEB_FILES = (WEB_FILE, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE)
 
+_PATTERN = re.compile(r"[*?\[\\]")
+
+
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """A temporary folder for TensorFlow, which reads paths of variables as patterns: `[` in one matches no file.
+
+    It lies in the usual folder for temporary files, or in `/tmp` where the path of that folder would be a pattern.
+    """
+    parent = tempfile.gettempdir()
+    with tempfile.TemporaryDirectory(dir="/tmp" if _PATTERN.search(parent) else parent) as folder:  # noqa: S108
+        yield folder
+
 
 @contextmanager
 def staged_files(folder: Path) -> Iterator[Path]:
-    """A folder whose files move into `folder` when all are written, replacing those of the same names.
+    """A temporary folder whose files move into `folder` when all are written, and replace files of the same names.
 
-    Files in sub-folders keep their place. If writing fails, `folder` stays as it was. Missing parents are made.
+    Files keep their sub-folders. If writing fails, `folder` stays as it was. Missing parents are made.
 
     Raises:
         NotADirectoryError: `folder` is a file.
@@ -57,9 +75,9 @@ def staged_files(folder: Path) -> Iterator[Path]:
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} must be a folder, got a file")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # A folder that is there may be a mounted disk: files only move within one.
-    place = folder if folder.exists() else folder.parent
-    with tempfile.TemporaryDirectory(dir=place, prefix=f".{folder.name}-") as staging:
+    # Inside of an existing folder, which may be a mounted disk: files can only be moved within a disk.
+    parent = folder if folder.exists() else folder.parent
+    with tempfile.TemporaryDirectory(dir=parent, prefix=f".{folder.name}-") as staging:
         yield Path(staging)
         folder.mkdir(exist_ok=True)
         for file in sorted(path for path in Path(staging).rglob("*") if path.is_file()):

@@ -21,6 +21,7 @@ _EMBEDDINGS = (
 )
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     """Rises linearly to the peak over the warm-up, then falls and would be 0 one step after the last.
 
@@ -55,6 +56,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         return {name: getattr(self, name) for name in ("peak", "steps", "warmup", "decay", "power")}
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class LayerwiseAdamW(keras.optimizers.Adam):
     """AdamW (Loshchilov and Hutter 2019, algorithm 2) whose rate falls from layer to layer.
 
@@ -109,7 +111,7 @@ class LayerwiseAdamW(keras.optimizers.Adam):
         self.assign_sub(variable, change)
 
     def _scale(self, learning_rate: Any, layer: float, decay: float) -> tuple[Any, Any]:
-        """What the moment of a variable is multiplied with, and what the variable is, if it decays."""
+        """The factors of a variable's moment and, where it decays, of the variable itself."""
         if (layer, decay) not in self._scales:
             rate = learning_rate if layer == 1.0 else learning_rate * layer
             self._scales[layer, decay] = rate * self._correction, rate * decay if decay else None
@@ -117,12 +119,12 @@ class LayerwiseAdamW(keras.optimizers.Adam):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        own = {"decoupled_decay": self.decoupled_decay, "layer_decay": self.layer_decay}
-        return {**super().get_config(), **own}
+        settings = {"decoupled_decay": self.decoupled_decay, "layer_decay": self.layer_decay}
+        return {**super().get_config(), **settings}
 
 
 def _depth(path: str) -> int | None:
-    """How many blocks lie below a variable's layer, its own included; None for heads, which lie above all."""
+    """The depth of a variable's layer: 0 for embeddings, 1 for the lowest block; None for heads."""
     parts = path.split("/")
     if any(part in _EMBEDDINGS for part in parts):
         return 0

@@ -1,17 +1,17 @@
-"""The shapes that were released, by the names of their checkpoints.
+"""The configurations of released checkpoints, by their names.
 
-Sources: the papers named beside them, and the `config.json` or the README of the released checkpoints.
+Sources: the papers in the comments, and the `config.json` or the README of the checkpoints.
 """
 
 from typing import Any
 
 from keras_bert.checks import check
 from keras_bert.config import EncoderConfig
-from keras_bert.variants.block_sparse import BlockSparse
-from keras_bert.variants.bottleneck import Bottleneck
-from keras_bert.variants.disentangled import Disentangled
-from keras_bert.variants.modern import Modern
-from keras_bert.variants.sliding_window import SlidingWindow
+from keras_bert.families.bigbird.settings import BigBird
+from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.longformer.settings import Longformer
+from keras_bert.families.mobilebert.settings import MobileBERT
+from keras_bert.families.modernbert.settings import ModernBERT
 
 # Turc et al. 2019, "Well-Read Students Learn Better", table 1: layers, hidden size; one head for every 64 units.
 _SHAPES = {
@@ -37,18 +37,18 @@ def _shape(layers: int, hidden: int, heads: int, vocabulary: int, **further: Any
     return {**sizes, "vocabulary_size": vocabulary, "activation": "gelu_erf", **further}
 
 
-# Positions begin behind that of padding, and there is one segment (fairseq).
+# The first position follows that of padding, and there is one segment (fairseq).
 _ROBERTA = {"num_segments": 1, "position_offset": 2, "layer_norm_epsilon": 1e-5}
 _DISTILBERT = {"num_segments": 0, "pooler_activation": "relu"}
 _ELECTRA = {"pooler_activation": "gelu_erf"}
 _ALBERT = {"embedding_size": 128, "shared_layers": True, "activation": "gelu_tanh"}
 _DEBERTA = {"num_segments": 0, "layer_norm_epsilon": 1e-7, "pooler_activation": "gelu_erf"}
-_FIRST = Disentangled(position_buckets=0, shared_projections=False, normalized_positions=False, key_bias=False)
+_FIRST = DeBERTa(position_buckets=0, shared_projections=False, normalized_positions=False, key_bias=False)
 _DEBERTA_1 = {**_DEBERTA, "variant": _FIRST}
-_DEBERTA_2 = {**_DEBERTA, "variant": Disentangled(convolution=3)}
-_DEBERTA_3 = {**_DEBERTA, "variant": Disentangled()}
-_LONGFORMER = {**_ROBERTA, "max_length": 4096, "variant": SlidingWindow()}
-_BIGBIRD = {"activation": "gelu_tanh", "max_length": 4096, "variant": BlockSparse()}
+_DEBERTA_2 = {**_DEBERTA, "variant": DeBERTa(convolution=3)}
+_DEBERTA_3 = {**_DEBERTA, "variant": DeBERTa()}
+_LONGFORMER = {**_ROBERTA, "max_length": 4096, "variant": Longformer()}
+_BIGBIRD = {"activation": "gelu_tanh", "max_length": 4096, "variant": BigBird()}
 _MOBILEBERT = {
     "intermediate_size": 512,
     "embedding_size": 128,
@@ -58,7 +58,7 @@ _MOBILEBERT = {
 }
 _NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
 
-_MODERN = {"num_segments": 0, "max_length": 8192, "layer_norm_epsilon": 1e-5, "variant": Modern(), **_NO_DROPOUT}
+_MODERN = {"num_segments": 0, "max_length": 8192, "layer_norm_epsilon": 1e-5, "variant": ModernBERT(), **_NO_DROPOUT}
 
 RELEASED: dict[str, dict[str, Any]] = {
     # Liu et al. 2019, table 9; Sanh et al. 2019 for the smallest.
@@ -102,9 +102,9 @@ RELEASED: dict[str, dict[str, Any]] = {
     "bigbird-roberta-base": _shape(12, 768, 12, 50358, **_BIGBIRD),
     "bigbird-roberta-large": _shape(24, 1024, 16, 50358, **_BIGBIRD),
     # Sun et al. 2020, table 1; google-research/mobilebert, config/.
-    "mobilebert-uncased": _shape(24, 512, 4, 30522, **_MOBILEBERT, variant=Bottleneck()),
+    "mobilebert-uncased": _shape(24, 512, 4, 30522, **_MOBILEBERT, variant=MobileBERT()),
     "mobilebert-tiny-uncased": _shape(
-        24, 512, 4, 30522, **_MOBILEBERT, variant=Bottleneck(feed_forwards=2, bottleneck_attention=True)
+        24, 512, 4, 30522, **_MOBILEBERT, variant=MobileBERT(feed_forwards=2, bottleneck_attention=True)
     ),
     # Jiao et al. 2020, section 4.2; Wang et al. 2020, table 4.
     "tinybert-4l-312d": _shape(4, 312, 12, 30522, intermediate_size=1200),
@@ -125,11 +125,15 @@ def preset(name: str, vocabulary: str = "uncased") -> EncoderConfig:
     """The configuration of a released encoder.
 
     Args:
-        name: a key of `RELEASED`; or one of `PRESETS`, the sizes of BERT.
-        vocabulary: of BERT alone, a key of `VOCABULARY_SIZES`: uncased or cased English, 104 languages cased, Chinese.
+        name: a key of `RELEASED`, or of `PRESETS` for a size of BERT.
+        vocabulary: for sizes of BERT, a key of `VOCABULARY_SIZES`: uncased or cased English, 104 languages cased,
+            Chinese.
 
     Raises:
         ValueError: there is no such preset or vocabulary.
+
+    Example:
+        preset("roberta-base").num_layers  # 12
     """
     if name in RELEASED:
         return EncoderConfig(**RELEASED[name])

@@ -1,4 +1,4 @@
-"""What the processor of this machine computes natively."""
+"""The number formats that the processor of this machine supports natively."""
 
 import functools
 from pathlib import Path
@@ -11,10 +11,10 @@ _BFLOAT16 = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
 
 @functools.cache
 def native_precision() -> Literal["bfloat16", "float32"]:
-    """The fastest precision that training needs no other settings for.
+    """The fastest precision for training that needs no other settings.
 
-    That is bfloat16 where the processor multiplies it natively, about twice as fast as float32 or more; else float32,
-    with which bfloat16 would be emulated. Where the system does not tell (no `/proc/cpuinfo`), it is float32.
+    It is bfloat16 where the processor multiplies it natively, about twice as fast as float32 or more; else float32,
+    which would emulate bfloat16. On systems without `/proc/cpuinfo` it is float32.
     """
     try:
         lines = _INFO.read_text().splitlines()

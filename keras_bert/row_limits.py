@@ -1,11 +1,11 @@
-"""How many rows may be in memory at once, however long they are."""
+"""Limits of the number of rows in memory, by their length."""
 
-# Tokens of a row that the numbers of rows in this project are chosen for: BERT's longest.
+# The row length, in tokens, for which the limits in this project are chosen: the maximum of BERT.
 USUAL_LENGTH = 512
 
 
 def rows_at_once(rows: int, length: int) -> int:
-    """As many rows, or fewer where they have more than 512 tokens, so that no more tokens are held than of `rows` such.
+    """Reduces a number of rows for rows of more than 512 tokens, so that the number of tokens stays the same.
 
     Args:
         rows: of up to 512 tokens, at least 1.

@@ -1,1 +1,1 @@
-"""Training few weights beside a frozen encoder, and keeping them alone."""
+"""Parameter-efficient fine-tuning: few weights beside a frozen encoder, and files that hold them alone."""

@@ -1,136 +1,199 @@
-"""A few weights beside a frozen encoder: attached to it, merged into it, or kept alone."""
+"""An adapter: a few weights beside a frozen encoder, which can be attached, detached and merged."""
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import keras
 import numpy as np
 
+from keras_bert.adaptation.grids import grid_bits
 from keras_bert.adaptation.parts import Parts, make_parts
 from keras_bert.adaptation.slots import clear, fill
 from keras_bert.digests import digest
 from keras_bert.layers.adapters import LowRank, PromptBorder
 from keras_bert.models.encoder import encoder_of
+from keras_bert.models.traces import attachments_of
 from keras_bert.options.adaptation import Adaptation, Bias, Lora, Prompt
 
-# Of Dense, and of LayerNorm (Ben Zaken et al. 2022, section 3).
+# The biases of Dense and of LayerNorm (Ben Zaken et al. 2022, section 3).
 _BIASES = ("bias", "beta")
 
 
 class Adapter:
-    """What training changes of a model whose encoder stays as it is: new parts or biases, the pooler, and the head.
+    """The weights that train while the encoder is frozen: new layers or biases, the pooler and the head.
 
-    While it is attached, the encoder's own weights do not train, and every model on that encoder answers with it. One
-    can be attached at a time; `active` changes places for a while.
+    While an adapter is attached, the encoder's weights do not train, and every Keras model on that encoder runs with
+    the adapter. One adapter can be attached at a time; `active` exchanges it temporarily. While it is detached, its
+    model refuses to run, to train and to be read, see `Attachments`.
 
     Args:
-        model: with a head on an encoder.
-        adaptation: which weights are to learn.
-
-    Attributes:
-        attached: whether it is.
+        model: a head on an encoder.
+        adaptation: the kind of adapter and its settings.
 
     Raises:
-        ValueError: the encoder has no such layers, no biases, or no place for a prompt.
+        ValueError: the encoder has no such layers, no biases, or no place for adapters.
     """
 
     def __init__(self, model: keras.Model, adaptation: Adaptation) -> None:
+        attachments = attachments_of(model)
+        if attachments is None:
+            raise ValueError("an adapter needs a model that this version made: import the checkpoint again")
         encoder = encoder_of(model)
-        inside = {id(weight) for weight in encoder.weights}
-        self._model, self.adaptation = model, adaptation
-        self._encoder = [weight for weight in encoder.weights if weight.trainable]
-        self._head = [weight for weight in model.trainable_variables if id(weight) not in inside]
-        # The encoder's own that change: they are exchanged, as others may use the encoder, too.
-        self._changed = [weight for weight in self._encoder if weight.path.startswith("pooler/")]
-        if isinstance(adaptation, Bias):
-            biases = [weight for weight in self._encoder if weight.name in _BIASES]
-            if not biases:
-                raise ValueError(f"Bias needs an encoder with biases, got {model.name!r} without any")
-            self._changed += [weight for weight in biases if not weight.path.startswith("pooler/")]
-        self._values = [weight.numpy() for weight in self._changed]
-        self._parts: Parts = make_parts(model, adaptation)
-        self.attached, self._freezes = False, True
+        self._model, self.adaptation, self._attachments = model, adaptation, attachments
+        shared = _parts_of(encoder)
+        self._head_parts = {part for part in _parts_of(model) if part not in shared}
+        # The encoder is looked at without another adapter, which adds weights and freezes others.
+        with self._attachments.using(None):
+            inside = {id(weight) for weight in encoder.weights}
+            self._encoder = [weight for weight in encoder.weights if weight.trainable]
+            self._head = [weight for weight in model.trainable_variables if id(weight) not in inside]
+            self._changed = _changed_weights(model, self._encoder, adaptation)
+            self._values = [weight.numpy() for weight in self._changed]
+            self._parts: Parts = make_parts(model, adaptation)
+        self._freezes, self._merged = True, False
+
+    @property
+    def attached(self) -> bool:
+        """Whether the adapter is attached to the encoder now."""
+        return self._attachments.attached is self
 
     def weights(self) -> dict[str, Any]:
-        """Path -> each weight that training changes, those of the head last; read and written while it is attached."""
+        """Path -> weight that training changes, those of the head last; read and write them while it is attached."""
         parts = [weight for _, part in self._parts.values() for weight in part.trainable_variables]
         return {weight.path: weight for weight in (*parts, *self._changed, *self._head)}
 
     def base(self) -> str:
-        """Tells the encoder without the adapter from all others."""
+        """A digest of the encoder's weights without the adapter."""
         with self.active(False):
             arrays = [weight.numpy() for weight in self._encoder]
         return digest(part for array in arrays for part in (str(array.shape).encode(), array.tobytes()))
 
+    def owns(self, model: keras.Model) -> bool:
+        """Whether a model contains the adapter's head, as its model and those derived from it do."""
+        return any(part in self._head_parts for layer in model._flatten_layers() for part in _parts_of(layer))
+
     def attach(self) -> None:
-        """From here on the model answers, and trains, with it.
+        """Attaches the adapter until `detach`: all models on the encoder run, and train, with it.
 
         Raises:
-            ValueError: another one stands beside the same layers.
+            ValueError: another adapter is attached to the encoder, or this one was merged into it.
         """
-        for layer, part in self._parts.values():
-            fill(layer, part)
-        self.attached = True
-        self._exchange()
+        if self._merged:
+            raise ValueError("Adapter.attach must not follow a merge: the encoder's weights have the adapter already")
+        check_free(self._model, self)
+        self._attachments.exchange(self)
 
     def detach(self) -> None:
-        """The encoder is as it was; the head stays."""
-        for layer, _ in self._parts.values():
-            clear(layer)
-        self.attached = False
-        self._exchange()
+        """Detaches the adapter: the encoder is as before; the head stays."""
+        if self.attached:
+            self._attachments.exchange(None)
+
+    def drop(self) -> None:
+        """Detaches the adapter permanently: its model runs without it from now on."""
+        self.detach()
+        self._attachments.discard(self)
 
     def thaw(self) -> None:
-        """From here on the encoder's own weights train, too: quantization rounds all of them."""
+        """Unfreezes the encoder's weights, as quantization-aware training changes all of them."""
         self._freezes = False
         for weight in self._encoder:
             weight.trainable = True
+        self._attachments.forget_traces()
 
-    @contextlib.contextmanager
-    def active(self, wanted: bool = True) -> Iterator[None]:
-        """Within it the adapter is attached; or, where that is not wanted, it is not."""
-        if self.attached == wanted:
-            yield
-            return
-        change, back = (self.attach, self.detach) if wanted else (self.detach, self.attach)
-        change()
-        try:
-            yield
-        finally:
-            back()
+    def active(self, attached: bool = True) -> AbstractContextManager[None]:
+        """A context with the adapter attached, or with `attached=False` with none; other threads wait for its end."""
+        return self._attachments.using(self if attached else None)
 
     @property
     def merges(self) -> bool:
-        """Whether the encoder's own weights can say the same without it: true of LoRA and of biases."""
+        """Whether the adapter can be merged into the encoder's weights, as LoRA and biases can."""
         return isinstance(self.adaptation, Lora | Bias)
 
     def merge(self) -> None:
-        """Writes it into the encoder's own weights, for good.
+        """Adds the adapter to the encoder's weights, permanently.
 
         Raises:
-            ValueError: it computes what no weight of the encoder can.
+            ValueError: no weights of the encoder can hold it, another adapter belongs to the encoder as it is, or the
+                encoder was quantized.
         """
+        self._check_mergeable()
+        self.drop()
+        with self._attachments.using(None):
+            for weight, value in zip(self._changed, self._values, strict=True):
+                weight.assign(value)
+            for layer, part in self._parts.values():
+                assert isinstance(part, LowRank)
+                layer.kernel.assign_add(part.change())
+        self._merged = True
+
+    def _check_mergeable(self) -> None:
         if not self.merges:
             raise ValueError(f"adaptation {self.adaptation.kind!r} cannot be merged; it is exported with its model")
-        if self.attached:
-            self.detach()
-        for weight, value in zip(self._changed, self._values, strict=True):
-            weight.assign(value)
-        for layer, part in self._parts.values():
-            assert isinstance(part, LowRank)
-            layer.kernel.assign_add(part.change())
+        if any(adapter is not self for adapter in self._attachments.adapters()):
+            raise ValueError(
+                "an adapter must be the only one of its encoder to be merged: it would change the weights that another "
+                "one was trained beside; drop that one, or load the checkpoint a second time"
+            )
+        for path, (layer, _) in self._parts.items():
+            bits = grid_bits(layer.kernel.numpy())
+            if bits is not None:
+                raise ValueError(
+                    f"an adapter must be merged before quantization: the kernel of {path!r} lies on a grid of {bits} "
+                    "bits, which the sum would leave; export the task with its adapter, or merge and quantize again"
+                )
 
-    def _exchange(self) -> None:
-        """What of the encoder changes, trains, and is in front of the tokens: with the adapter, or without it."""
+    def insert(self) -> None:
+        """Puts layers, values and the prompt into the encoder, and freezes it; called by `Attachments`."""
+        for layer, part in self._parts.values():
+            fill(layer, part)
+        self._exchange_values(attached=True)
+
+    def remove(self) -> None:
+        """Undoes `insert`; called by `Attachments`."""
+        for layer, _ in self._parts.values():
+            clear(layer)
+        self._exchange_values(attached=False)
+
+    def _exchange_values(self, *, attached: bool) -> None:
         before = [np.array(weight.numpy()) for weight in self._changed]
         for weight, value in zip(self._changed, self._values, strict=True):
             weight.assign(value)
         self._values = before
         trained = {id(weight) for weight in self._changed}
         for weight in self._encoder:
-            weight.trainable = not (self.attached and self._freezes) or id(weight) in trained
+            weight.trainable = not (attached and self._freezes) or id(weight) in trained
         if isinstance(self.adaptation, Prompt):
             for layer in self._model.layers:
                 if isinstance(layer, PromptBorder):
-                    layer.tokens = self.adaptation.tokens if self.attached else 0
+                    layer.tokens = self.adaptation.tokens if attached else 0
+
+
+def check_free(model: keras.Model, adapter: Adapter | None = None) -> None:
+    """Refuses an encoder with an attached adapter, other than `adapter`.
+
+    Raises:
+        ValueError: there is one.
+    """
+    attachments = attachments_of(model)
+    attached: Any = None if attachments is None else attachments.attached
+    if attached not in (None, adapter):
+        raise ValueError(
+            "an encoder must have no other adapter attached, got one of kind "
+            f"{attached.adaptation.kind!r}: detach, drop or merge that one first"
+        )
+
+
+def _parts_of(layer: keras.layers.Layer) -> set[Any]:
+    """A layer and, of a graph, the operations in it; Keras models compare by identity."""
+    return {layer, *getattr(layer, "operations", ())}
+
+
+def _changed_weights(model: keras.Model, encoder: list[Any], adaptation: Adaptation) -> list[Any]:
+    """The encoder weights that training changes; they are exchanged, as others use the encoder without the adapter."""
+    pooler = [weight for weight in encoder if weight.path.startswith("pooler/")]
+    if not isinstance(adaptation, Bias):
+        return pooler
+    biases = [weight for weight in encoder if weight.name in _BIASES]
+    if not biases:
+        raise ValueError(f"Bias needs an encoder with biases, got {model.name!r} without any")
+    return pooler + [weight for weight in biases if not weight.path.startswith("pooler/")]

@@ -1,4 +1,4 @@
-"""An adapter alone: a folder of a few megabytes beside the checkpoint that it belongs to."""
+"""Adapter files: a folder of a few megabytes with an adapter and its head, without the encoder."""
 
 import dataclasses
 import json
@@ -12,8 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from keras_bert.adaptation.adapter import Adapter
 from keras_bert.folders import staged_files
-from keras_bert.kinds import read_kind
-from keras_bert.options.adaptation import ADAPTATIONS, Adaptation
+from keras_bert.options.adaptation import Adaptation, read_adaptation
 
 SETTINGS_FILE = "adapter.json"
 WEIGHTS_FILE = "adapter.safetensors"
@@ -23,9 +22,9 @@ def write_adapter(adapter: Adapter, folder: Path, task: Mapping[str, Any]) -> No
     """Writes `adapter.json` and `adapter.safetensors`; both or none.
 
     Args:
-        adapter: with its head.
-        folder: where to.
-        task: how the head is built again, as plain values.
+        adapter: the adapter to write, with its head.
+        folder: the folder to write.
+        task: settings that rebuild the task and its head, as plain values.
     """
     with adapter.active():
         arrays = {path: np.ascontiguousarray(weight.numpy()) for path, weight in adapter.weights().items()}
@@ -36,13 +35,13 @@ def write_adapter(adapter: Adapter, folder: Path, task: Mapping[str, Any]) -> No
         (staging / SETTINGS_FILE).write_text(text + "\n", encoding="utf-8")
 
 
-class Settings(NamedTuple):
-    """What `adapter.json` says.
+class AdapterSettings(NamedTuple):
+    """The content of `adapter.json`.
 
     Attributes:
-        adaptation: which weights there are.
-        base: tells the encoder that they were trained beside, see `Adapter.base`.
-        task: how the head is built again.
+        adaptation: the kind of adapter and its settings.
+        base: digest of the encoder that the adapter was trained beside, see `Adapter.base`.
+        task: settings that rebuild the task and its head.
     """
 
     adaptation: Adaptation
@@ -50,8 +49,8 @@ class Settings(NamedTuple):
     task: dict[str, Any]
 
 
-def read_settings(folder: Path) -> Settings:
-    """What an adapter is, without its weights.
+def read_settings(folder: Path) -> AdapterSettings:
+    """Reads the settings of an adapter, without its weights.
 
     Raises:
         FileNotFoundError: there is no adapter.
@@ -62,22 +61,22 @@ def read_settings(folder: Path) -> Settings:
         raise FileNotFoundError(f"{folder} is no adapter: it has no {SETTINGS_FILE}")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        adaptation = read_kind(content["adaptation"], ADAPTATIONS, "Adaptation")
-        return Settings(adaptation, content["base"], dict(content["task"]))
+        adaptation = read_adaptation(content["adaptation"])
+        return AdapterSettings(adaptation, content["base"], dict(content["task"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} must hold an adapter's settings: {error!r}") from None
+        raise ValueError(f"{path} must hold an adapter's settings: {type(error).__name__}: {error}") from None
 
 
 def read_adapter(folder: Path, make: Callable[[Adaptation], Adapter]) -> Adapter:
-    """An adapter with the weights that `write_adapter` wrote.
+    """Reads the adapter that `write_adapter` wrote.
 
     Args:
-        folder: of the adapter.
-        make: puts one beside an encoder; it need not be attached.
+        folder: the adapter's folder.
+        make: makes an adapter for an encoder; it need not be attached.
 
     Raises:
         FileNotFoundError: a file is missing.
-        ValueError: one is damaged, the adapter was trained beside another encoder, or has weights of another shape.
+        ValueError: a file is damaged, or the adapter was trained beside another encoder or has other shapes.
     """
     adaptation, base, _ = read_settings(folder)
     path = folder / WEIGHTS_FILE
@@ -93,12 +92,12 @@ def read_adapter(folder: Path, make: Callable[[Adaptation], Adapter]) -> Adapter
         arrays = load_file(path)
     except SafetensorError as error:
         raise ValueError(f"{path} is no whole safetensors file: {error}") from None
+    weights = adapter.weights()
+    shapes, expected = ({name: tuple(weight.shape) for name, weight in group.items()} for group in (arrays, weights))
+    if shapes != expected:
+        name = sorted(shapes.items() ^ expected.items())[0][0]
+        raise ValueError(f"{path}: {name!r} must have the shape {expected.get(name)}, got {shapes.get(name)}")
     with adapter.active():
-        weights = adapter.weights()
-        found, wanted = ({name: tuple(each.shape) for name, each in group.items()} for group in (arrays, weights))
-        if found != wanted:
-            odd = sorted(found.items() ^ wanted.items())[0][0]
-            raise ValueError(f"{path}: {odd!r} must have the shape {wanted.get(odd)}, got {found.get(odd)}")
         for name, weight in weights.items():
             weight.assign(arrays[name])
     return adapter

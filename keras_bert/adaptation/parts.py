@@ -13,20 +13,20 @@ from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.models.encoder import PROMPT_PLACES, blocks_of, config_of, has_layer
 from keras_bert.options.adaptation import Adaptation, Adapters, Bias, Lora, Prompt
 
-# Layers of a block by the end of their paths. Those that LoRA moves where nobody says which: query and value (Hu et al.
-# 2022, section 4.2), or the one that holds them.
+# Layers of a block by the end of their paths: the default layers of LoRA, query and value (Hu et al. 2022, section
+# 4.2), or the layer that holds both.
 _QUERY_AND_VALUE = (("query", "value"), ("query_key_value",))
-# Those that the two sub-layers end with, which an adapter follows (Houlsby et al. 2019, figure 2).
+# The last layer of both sub-layers, which a bottleneck adapter follows (Houlsby et al. 2019, figure 2).
 _ENDS = ("output_projection",)
 
 Parts = dict[str, tuple[keras.layers.Layer, keras.layers.Layer]]
 
 
 def make_parts(model: keras.Model, adaptation: Adaptation) -> Parts:
-    """New parts for a model's encoder.
+    """Builds the layers of an adaptation.
 
     Returns:
-        Path of a layer of the encoder -> it, and the built layer that is to stand beside it.
+        Path of a layer of the encoder -> that layer, and the built layer to attach to it.
 
     Raises:
         ValueError: the encoder has no such layers, or no place for the prompt.
@@ -45,24 +45,24 @@ def make_parts(model: keras.Model, adaptation: Adaptation) -> Parts:
 
 
 def dense_layers(model: keras.Model) -> dict[str, Dense]:
-    """Path -> the products of all blocks of a model."""
-    found: dict[str, Dense] = {}
+    """Path -> dense layer, of all blocks of a model."""
+    layers: dict[str, Dense] = {}
     for block in blocks_of(model):
         parts = block._flatten_layers(include_self=False, recursive=True)
-        found |= {part.path: part for part in parts if isinstance(part, Dense)}
-    return found
+        layers |= {part.path: part for part in parts if isinstance(part, Dense)}
+    return layers
 
 
 def _choose(model: keras.Model, names: tuple[str, ...] | None) -> dict[str, Dense]:
     layers = dense_layers(model)
-    known = sorted({path.rpartition("/")[2] for path in layers})
+    allowed = sorted({path.rpartition("/")[2] for path in layers})
     if names is None:
-        names = next((names for names in _QUERY_AND_VALUE if set(names) <= set(known)), ("query", "value"))
+        names = next((names for names in _QUERY_AND_VALUE if set(names) <= set(allowed)), ("query", "value"))
     chosen = {path: layer for path, layer in layers.items() if path.endswith(tuple(f"/{name}" for name in names))}
     for name in names:
         if not any(path.endswith(f"/{name}") for path in chosen):
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
-            raise ValueError(f"Lora.layers must be among {known}, got {name!r}; the nearest is {near!r}")
+            nearest = difflib.get_close_matches(name, allowed, n=1, cutoff=0.0)[0]
+            raise ValueError(f"Lora.layers must be among {allowed}, got {name!r}; the nearest is {nearest!r}")
     return chosen
 
 
@@ -74,7 +74,7 @@ def _prompt(model: keras.Model, tokens: int) -> Parts:
         raise ValueError(f"Prompt.tokens must be below the encoder's {config.max_length} positions, got {tokens}")
     table = model.get_layer("token_embedding")
     parts = _beside({table.path: table}, lambda: SoftPrompt(tokens, name="soft_prompt"))
-    # Random pieces of the vocabulary are a better start than random numbers (Lester et al. 2021, section 3.2).
+    # Vectors of random tokens are better initial values than random numbers (Lester et al. 2021, section 3.2).
     chosen = keras.random.randint((tokens,), 0, config.vocabulary_size)
     parts[table.path][1].vectors.assign(np.asarray(table.matrix())[np.asarray(chosen)])
     return parts
@@ -85,7 +85,7 @@ def _beside(layers: dict[str, Dense] | dict[str, TokenEmbedding], make: Callable
 
 
 def _build(make: Callable[[], keras.layers.Layer], layer: Dense | TokenEmbedding) -> keras.layers.Layer:
-    """A new layer whose weights' paths begin with that of the layer beside it, as rates by layer want."""
+    """A new layer whose weights' paths begin with the path of its layer, as layer-wise learning rates require."""
     with contextlib.ExitStack() as scopes:
         for name in layer.path.split("/"):
             scopes.enter_context(keras.name_scope(name))

@@ -1,13 +1,13 @@
-"""Putting a layer beside one that is built already, and taking it away again."""
+"""Attaches a layer to one that is built already, and detaches it."""
 
 import keras
 
 
 def fill(layer: keras.layers.Layer, adapter: keras.layers.Layer) -> None:
-    """Makes `adapter` the layer's own: it is called, and its weights are among those of the model.
+    """Attaches `adapter` to a layer, which then calls it; its weights are among those of the model.
 
     Raises:
-        ValueError: the layer has one already.
+        ValueError: the layer has an adapter already.
     """
     if layer.adapter is not None:
         raise ValueError(f"layer {layer.path!r} must have no adapter yet, got one; detach that first")
@@ -18,6 +18,6 @@ def fill(layer: keras.layers.Layer, adapter: keras.layers.Layer) -> None:
 
 
 def clear(layer: keras.layers.Layer) -> None:
-    """The layer is as it was."""
+    """Detaches the adapter of a layer."""
     layer._tracker.untrack(layer.adapter)
     layer.adapter = None

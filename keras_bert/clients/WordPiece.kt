@@ -35,6 +35,14 @@ class WordPiece(pieces: List<String>, characters: String) {
     fun tokenize(text: String): List<Piece> = words(text).flatMap { cut(it) }
 
     /**
+     * A text as the model's training read it, its words parted by spaces. MediaPipe Tasks, which keeps accents and
+     * characters without width, makes the ids of the training of it.
+     */
+    fun plain(text: String): String = words(text).joinToString(" ") { word ->
+        word.fold(StringBuilder()) { spelt, character -> spelt.appendCodePoint(character.code) }
+    }
+
+    /**
      * The inputs of a model.
      * @param parts the pieces of a text, or of each of two.
      * @param length the most tokens; the longer part gives first, the second one on a tie.

@@ -51,6 +51,13 @@ public struct WordPiece {
     words(text).flatMap(cut)
   }
 
+  /// A text as the model's training read it, its words parted by spaces. MediaPipe Tasks, which keeps accents and
+  /// characters without width, makes the ids of the training of it.
+  public func plain(_ text: String) -> String {
+    let spelt = words(text).map { word in String(String.UnicodeScalarView(word.map { Unicode.Scalar($0.code)! })) }
+    return spelt.joined(separator: " ")
+  }
+
   /// The inputs of a model.
   /// - Parameters:
   ///   - parts: the pieces of a text, or of each of two.

@@ -61,9 +61,7 @@ export function tagWords({ tokenizer, model, settings, temperature }, text) {
 export function findEntities(student, text) {
   const words = tagWords(student, text);
   return readTags(words.map(({ tag }) => tag)).map(({ label, first, last }) => {
-    const [start, near] = [words[first].start, words[last - 1].end];
-    // An accent that stands as a character of its own is no part of a piece, but of the name.
-    const end = near + text.slice(near).match(/^\p{M}*/u)[0].length;
+    const [start, end] = [words[first].start, endWithMarks(text, words[last - 1].end)];
     const probability = words.slice(first, last).reduce((sum, word) => sum + word.probability, 0) / (last - first);
     return { label, text: text.slice(start, end), start, end, probability };
   });
@@ -97,8 +95,13 @@ export function findAnswer({ tokenizer, model, settings }, question, context) {
   const [mayBeNone, found] = [settings.null_threshold !== null, Number.isFinite(best.score)];
   const silent = mayBeNone ? none - best.score > settings.null_threshold : !found;
   const probability = Math.exp(silent ? none : best.score) / (total + (mayBeNone || !found ? Math.exp(none) : 0));
-  const [start, end] = silent ? [0, 0] : [pieces[best.start].start, pieces[best.end].end];
+  const [start, end] = silent ? [0, 0] : [pieces[best.start].start, endWithMarks(context, pieces[best.end].end)];
   return { text: context.slice(start, end), start, end, probability };
+}
+
+/** The end of a part of a text, behind the marks of its last character, which no token covers: accents, vowel signs. */
+function endWithMarks(text, end) {
+  return end + text.slice(end).match(/^\p{M}*/u)[0].length;
 }
 
 function rowOf(tokenizer, settings, ...texts) {

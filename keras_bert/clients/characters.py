@@ -54,7 +54,7 @@ def character_table(lowercase: bool) -> str:
     if lowercase:
         kinds["syllables"] = [(_HANGUL[0], _HANGUL[-1])]
     return "".join(
-        f"{kind} {' '.join(f'{code:x}' for code in codes)}\n" for kind, own in kinds.items() for codes in own
+        f"{kind} {' '.join(f'{code:x}' for code in codes)}\n" for kind, ranges in kinds.items() for codes in ranges
     )
 
 
@@ -66,10 +66,10 @@ def _is_punctuation(code_point: int) -> bool:
 
 
 def _ranges(code_points: Iterable[int]) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = []
+    ranges: list[tuple[int, ...]] = []
     for code_point in sorted(code_points):
-        if found and code_point == found[-1][1] + 1:
-            found[-1] = (found[-1][0], code_point)
+        if ranges and code_point == ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], code_point)
         else:
-            found.append((code_point, code_point))
-    return found
+            ranges.append((code_point, code_point))
+    return ranges

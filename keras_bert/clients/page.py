@@ -20,29 +20,44 @@ from keras_bert.folders import (
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
     TOKENIZER_FILE,
+    TOKENIZERS_FOLDER,
     VOCABULARY_FILE,
 )
 from keras_bert.tasks.calibration import read_calibration
 
+# What an app copies: Kotlin, Swift and JavaScript.
+TOKENIZER_SOURCES = ("WordPiece.kt", "WordPiece.swift", "wordpiece.js")
 # In the order in which they need one another.
 _SCRIPTS = ("flatbuffer.js", "operations.js", "tflite.js", "wordpiece.js", "answers.js", "page.js")
+_PAGE_TASK = re.compile(r'^  ([a-z_]+): \["', re.MULTILINE)
 _OPERATION = re.compile(r'^  \d+: \["([A-Z_]+)"', re.MULTILINE)
 
 
-def write_characters(folder: Path) -> None:
-    """Writes `characters.txt`, which tokenizers of apps need, of a folder with word pieces; of others nothing."""
+def write_tokenizers(folder: Path) -> None:
+    """Writes the tokenizers to copy into an app, and `characters.txt`, which they read, beside the files of a model.
+
+    Args:
+        folder: with a tokenizer; where its pieces are no word pieces nothing is written.
+    """
     options = json.loads((folder / TOKENIZER_FILE).read_text(encoding="utf-8"))
-    if "lowercase" in options:
-        (folder / CHARACTERS_FILE).write_text(character_table(options["lowercase"]))
+    if "lowercase" not in options:
+        return
+    (folder / CHARACTERS_FILE).write_text(character_table(options["lowercase"]))
+    (folder / TOKENIZERS_FOLDER).mkdir(exist_ok=True)
+    for name in TOKENIZER_SOURCES:
+        (folder / TOKENIZERS_FOLDER / name).write_text(_read(name), encoding="utf-8")
 
 
-def page_obstacle(folder: Path) -> str:
+def find_page_obstacle(folder: Path) -> str:
     """Why there can be no page of a folder with exported files; empty if nothing stands against it."""
     file = _model_file(folder)
     if not file.is_file():
         return "there is no file for LiteRT"
     if not (folder / CHARACTERS_FILE).is_file():
         return "the page makes ids of word pieces alone"
+    task = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))["task"]
+    if task not in _PAGE_TASK.findall(_read("page.js")):
+        return f"the page shows no answers of the task {task}"
     unknown = sorted({operation.split()[0] for operation in count_operations(file)} - page_operations())
     return f"the page knows no {', '.join(unknown)}" if unknown else ""
 
@@ -63,12 +78,12 @@ def write_page(folder: Path, name: str) -> None:
     characters = (folder / CHARACTERS_FILE).read_text()
     pieces = (folder / VOCABULARY_FILE).read_text(encoding="utf-8").removesuffix("\n").split("\n")
     file, calibration = _model_file(folder), read_calibration(folder / METRICS_FILE)
-    known = {"task": task, "pieces": pieces, "characters": characters, **calibration._asdict()}
+    content = {"task": task, "pieces": pieces, "characters": characters, **calibration._asdict()}
     fields = {
         "title": html.escape(name),
         "about": html.escape(_about(task, metrics, file)),
         # Nothing within a script may look like its end.
-        "description": json.dumps(known).replace("<", "\\u003c"),
+        "description": json.dumps(content).replace("<", "\\u003c"),
         "model": base64.b64encode(file.read_bytes()).decode(),
         "code": page_code(),
     }

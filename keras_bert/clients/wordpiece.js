@@ -36,6 +36,17 @@ export class WordPiece {
   }
 
   /**
+   * A text as the model's training read it, its words parted by spaces. MediaPipe Tasks, which keeps accents and
+   * characters without width, makes the ids of the training of it.
+   * @param {string} text
+   * @returns {string}
+   */
+  plain(text) {
+    const spell = (word) => word.map(({ character }) => character).join("");
+    return this.words(text).map(spell).join(" ");
+  }
+
+  /**
    * The inputs of a model.
    * @param {object[][]} parts the pieces of a text, or of each of two.
    * @param {number} length the most tokens; the longer part gives first, the second one on a tie.

@@ -69,12 +69,12 @@ class Comparison:
             training: whether the student's dropout is on.
         """
         outputs, ours = self._student.run(inputs(self._student.model), training)
-        wanted, theirs = self._teacher.run(inputs(self._teacher.model), training=False)
+        teacher_outputs, theirs = self._teacher.run(inputs(self._teacher.model), training=False)
         sums: Sums = {}
         for loss in self._losses:
             goal = keras.tree.map_structure(ops.stop_gradient, theirs[loss.name])
             sums[f"{loss.name}_loss"] = loss.distance(ours[loss.name], goal, mask), loss.weight(mask)
-        return outputs, wanted, sums
+        return outputs, teacher_outputs, sums
 
 
 class _Reader:
@@ -90,9 +90,9 @@ class _Reader:
         self._reader = AttentionReader(model, attended)
 
     def run(self, inputs: dict[str, Any], training: bool) -> tuple[Any, dict[str, Read]]:
-        outputs, found = self._reader.run(inputs, training)
+        outputs, states = self._reader.run(inputs, training)
         tensors = {
-            (kind, layer): found[kind][place]
+            (kind, layer): states[kind][place]
             for kind, layers in self._attended.items()
             for place, layer in enumerate(layers)
         }
@@ -107,7 +107,7 @@ class _Reader:
 
 def _with_states(model: keras.Model, states: dict[str, list[Any]]) -> keras.Model:
     """The same graph with further outputs."""
-    named = {_name(name, place): found for name, each in states.items() for place, found in enumerate(each)}
+    named = {_name(name, place): state for name, tensors in states.items() for place, state in enumerate(tensors)}
     return keras.Model(model.input, {_ANSWERS: model.output, **named}, name=f"{model.name}_with_states")
 
 
@@ -116,21 +116,21 @@ def _name(loss: str, place: int) -> str:
 
 
 def _states(model: keras.Model, needs: Needs) -> list[Any]:
-    found = hidden_states(model) if needs.states else []
-    return [model.output if state == OUTPUT else found[int(state)] for state in needs.states]
+    states = hidden_states(model) if needs.states else []
+    return [model.output if state == OUTPUT else states[int(state)] for state in needs.states]
 
 
 def _projected(loss: ImitationLoss, student: keras.Model, theirs: dict[str, list[Any]]) -> list[Any]:
     """The student's states, through a matrix where the teacher's have another width and the loss wants equal ones."""
     matrices: dict[str, Dense] = {}
 
-    def project(state: State, own: Any, wanted: Any) -> Any:
-        width = wanted.shape[-1]
-        if not loss.projected or own.shape[-1] == width:
-            return own
+    def project(state: State, student_state: Any, teacher_state: Any) -> Any:
+        width = teacher_state.shape[-1]
+        if not loss.projected or student_state.shape[-1] == width:
+            return student_state
         name = loss.projection(state)
         matrices[name] = matrices.get(name) or Dense(width, use_bias=False, name=name)
-        return matrices[name](own)
+        return matrices[name](student_state)
 
     trios: Sequence[Any] = [*zip(loss.student.states, _states(student, loss.student), theirs[loss.name], strict=True)]
     return [project(*trio) for trio in trios]

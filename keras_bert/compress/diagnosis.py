@@ -1,4 +1,4 @@
-"""Which layers rounding hurts, and what leaving them float gains."""
+"""The loss that quantization costs in each layer, and the gain of leaving layers float."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,23 +14,23 @@ from keras_bert.options.quantization import RECIPES, RecipeName
 
 Array = np.ndarray[Any, Any]
 
-# Rows that are looked at together.
+# Rows of a batch.
 _ROWS = 32
 
 
-class Finding(NamedTuple):
-    """What rounding does to one layer whose product reads a kernel.
+class LayerDiagnosis(NamedTuple):
+    """The effect of quantization on one layer with a kernel.
 
     Attributes:
-        layer: its path.
-        kernel_db: signal to noise of the rounded kernel, 10 log10(mean w^2 / mean error^2).
-        output_db: that of what the product gives, rounded as the recipe says; None where that stays float.
-        low: the smallest value of the output's grid; None likewise.
-        high: the largest.
-        usual: the 99.9th percentile of the sizes of the output's values: a range much wider than that is spent on few.
-        gain: share of the rounded model's distance from the float one that is gone where this layer alone is float.
-        weights: of its kernel.
-        extra_bytes: that the file has more then.
+        layer: the layer's path.
+        kernel_db: the signal-to-noise ratio of the quantized kernel, 10 log10(mean w^2 / mean error^2).
+        output_db: the ratio of the quantized output of the product; None where it stays float.
+        low: the smallest value of the output's quantization grid; None where it stays float.
+        high: the largest value of that grid; None where it stays float.
+        usual: the 99.9th percentile of the output's absolute values: a much wider range is spent on outliers.
+        gain: the share of the quantized model's distance from the float one that vanishes if this layer is float.
+        weights: the number of weights in its kernel.
+        extra_bytes: the growth of the file if this layer is float.
     """
 
     layer: str
@@ -44,17 +44,17 @@ class Finding(NamedTuple):
     extra_bytes: int
 
 
-class Diagnosis:
-    """A float model beside what rounding makes of it, without a training.
+class QuantizationDiagnosis:
+    """A float model compared with its quantization without training.
 
     Args:
-        network: with one output; it is rounded from here on.
-        batches: inputs that the ranges start from.
-        rows: inputs (rows, length) to look at.
+        network: a model with one output; it is quantized from here on.
+        batches: model inputs that calibrate the ranges.
+        rows: model inputs (rows, length) on which outputs are compared.
         recipe: a key of `RECIPES`; one with integers.
 
     Attributes:
-        distance: mean squared difference of the rounded model's outputs, over the mean square of the float one's.
+        distance: the mean squared difference of quantized and float outputs, over the mean square of float outputs.
     """
 
     def __init__(
@@ -71,15 +71,17 @@ class Diagnosis:
         self.distance = self.distance_with(())
 
     def distance_with(self, float_layers: Sequence[str]) -> float:
-        """The distance where the products of some layers stay float."""
+        """Returns the distance with the products of some layers left float."""
         with self.aware.left_float(float_layers):
-            found = self._run()
-        return float(np.square(found - self._float).mean() / max(float(np.square(self._float).mean()), 1e-30))
+            outputs = self._run()
+        return float(np.square(outputs - self._float).mean() / max(float(np.square(self._float).mean()), 1e-30))
 
-    def find(self, on_progress: Callable[[int, int], None] = lambda done, total: None) -> list[Finding]:
-        """All layers, those that hurt most first."""
+    def diagnose_layers(
+        self, on_progress: Callable[[int, int], None] = lambda done, total: None
+    ) -> list[LayerDiagnosis]:
+        """Diagnoses all layers; returns those with the largest gain first."""
         noise, layers = self._listen(), list(self.aware.kernels.items())
-        found = []
+        diagnoses = []
         for number, (path, layer) in enumerate(layers):
             on_progress(number, len(layers))
             kernel = np.asarray(layer.kernel, np.float64)
@@ -88,8 +90,8 @@ class Diagnosis:
             low, high = self._ranges[tap] if tap else (None, None)
             heard = noise[tap] if tap else None
             without = self.distance_with((path,))
-            found.append(
-                Finding(
+            diagnoses.append(
+                LayerDiagnosis(
                     layer=path,
                     kernel_db=_decibels(np.square(kernel).mean(), np.square(error).mean()),
                     output_db=None if heard is None else _decibels(heard.signal, heard.error),
@@ -101,7 +103,7 @@ class Diagnosis:
                     extra_bytes=kernel.size * (32 - self._recipe.weight_bits) // 8,
                 )
             )
-        return sorted(found, key=lambda finding: -finding.gain)
+        return sorted(diagnoses, key=lambda diagnosis: -diagnosis.gain)
 
     def _run(self) -> Array:
         # `predict` would trace the model anew for each layer that is left float, which takes twice as long.
@@ -110,24 +112,24 @@ class Diagnosis:
         return np.concatenate([np.asarray(self._network(part, training=False), np.float64) for part in parts])
 
     def _listen(self) -> "dict[str, _Noise]":
-        """Path of a rounded tap -> what its rounding does to the rows."""
+        """Measures the quantization noise of the rows at each quantized tap, by the tap's path."""
         opened = taps(self._network)
         noise = {path: _Noise(opened[path]) for path in self._ranges}
         try:
             self._network(dict(self._rows), training=False)
         finally:
-            for each in noise.values():
-                each.close()
+            for listener in noise.values():
+                listener.close()
         return noise
 
 
 class _Noise:
-    """Listens at a tap to what its transform takes and gives, when the model runs eagerly.
+    """Measures the input and the error of a tap's transform, when the model runs eagerly.
 
     Attributes:
-        signal: mean square of what came.
-        error: of what rounding changed.
-        usual: see `Finding`.
+        signal: the mean square of the input.
+        error: the mean square of the quantization error.
+        usual: see `LayerDiagnosis`.
     """
 
     signal = error = usual = 0.0
@@ -145,38 +147,38 @@ class _Noise:
         return rounded
 
     def close(self) -> None:
-        """The tap is as it was."""
+        """Restores the tap's transform."""
         self._tap.transform = self._before
 
 
-def fewest_float(
-    order: Sequence[str], score: Callable[[Sequence[str]], float], wanted: float
+def search_float_layers(
+    order: Sequence[str], score: Callable[[Sequence[str]], float], minimum: float
 ) -> Iterator[tuple[list[str], float]]:
-    """Sets of layers to leave float, and what each scores: more and more of them until the score is reached.
+    """Searches a small set of float layers that reaches a score; yields each set that is tried, and its score.
 
-    Then those are rounded again, the least worthy first, without which it stays reached: the last set is the answer
-    where it reaches the score, and else nothing does.
+    Layers are added until the score is reached; then those that are not needed are quantized again, the last first. The
+    last set is the answer if it reaches the score; else no set does.
 
     Args:
-        order: the layers, those first that hurt most.
-        score: of the model with some layers float; higher is better.
-        wanted: the least score.
+        order: the layers, those with the largest gain first.
+        score: scores the model with some layers float; higher is better.
+        minimum: the least score.
     """
     chosen: list[str] = []
-    found = score(chosen)
-    yield list(chosen), found
+    value = score(chosen)
+    yield list(chosen), value
     for layer in order:
-        if found >= wanted:
+        if value >= minimum:
             break
         chosen.append(layer)
-        found = score(chosen)
-        yield list(chosen), found
-    if found < wanted:
+        value = score(chosen)
+        yield list(chosen), value
+    if value < minimum:
         return
     for layer in list(reversed(chosen[:-1])):
         fewer = [other for other in chosen if other != layer]
         value = score(fewer)
-        if value >= wanted:
+        if value >= minimum:
             chosen = fewer
             yield list(chosen), value
 

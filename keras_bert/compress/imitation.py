@@ -53,13 +53,13 @@ class ImitationObjective:
 
     def weights(self, batch: Batch) -> dict[str, Any]:
         """Those of the task's loss, unless answers do not count, and of each loss, divided by what it counts for."""
-        own = self._comparison.weights(self._mask(batch))
-        return {**self._plain.weights(batch), **own} if self._answers else own
+        weights = self._comparison.weights(self._mask(batch))
+        return {**self._plain.weights(batch), **weights} if self._answers else weights
 
     def identity(self) -> dict[str, Any]:
         """As `DistillationObjective.identity`, with the settings and the layers that they mean."""
-        own = {"class": type(self).__name__, "answers": self._answers}
-        return {**self._plain.identity(), **own, **self._comparison.identity()}
+        identity = {"class": type(self).__name__, "answers": self._answers}
+        return {**self._plain.identity(), **identity, **self._comparison.identity()}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """As `DistillationObjective`, and of each further loss its sum and weight, as NAME_loss.
@@ -73,10 +73,10 @@ class ImitationObjective:
             ValueError: it is another model.
         """
         self._comparison.check(model)
-        outputs, wanted, sums = self._comparison.run(
+        outputs, teacher_outputs, sums = self._comparison.run(
             lambda model: self._task.inputs(model, batch), self._mask(batch), training
         )
-        return self._plain.measure(self._task.answers(outputs), self._task.answers(wanted), batch) | sums
+        return self._plain.measure(self._task.answers(outputs), self._task.answers(teacher_outputs), batch) | sums
 
     def _mask(self, batch: Batch) -> Any:
         """(texts, length), of both texts of pairs of embeddings."""
@@ -109,8 +109,8 @@ class StatesObjective:
 
     def identity(self) -> dict[str, Any]:
         """The settings, the layers that they mean, and the digest of the teacher's weights."""
-        own = {"class": type(self).__name__, "teacher": digest_weights(self._teacher)}
-        return {**own, **self._comparison.identity()}
+        identity = {"class": type(self).__name__, "teacher": digest_weights(self._teacher)}
+        return {**identity, **self._comparison.identity()}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """Of each loss its sum and weight, as NAME_loss.

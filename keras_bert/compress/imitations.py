@@ -32,13 +32,13 @@ def make_losses(settings: StateImitation, student: Anatomy, teacher: Anatomy, *,
     settings.check_heads(student.heads, teacher.heads)
     settings.check_widths(student.attention_width, teacher.attention_width, teacher.heads)
     for name, weight in settings.weights.items():
-        known = embeds or name not in OF_EMBEDDINGS
-        check("Imitation", name, known, "be 0 but for embeddings of texts", weight)
+        applies = embeds or name not in OF_EMBEDDINGS
+        check("Imitation", name, applies, "be 0 but for embeddings of texts", weight)
     losses = [_LOSSES[name](settings, student, teacher) for name in settings.weights]
     for loss in losses:
-        for whose, needs, found in (("student", loss.student, student), ("teacher", loss.teacher, teacher)):
-            missing = sorted(needs.attended.keys() & found.unreadable)
-            rule = f"be 0 where the attention of the {whose}, {found.attention}, does not tell {', '.join(missing)}"
+        for whose, needs, states in (("student", loss.student, student), ("teacher", loss.teacher, teacher)):
+            missing = sorted(needs.attended.keys() & states.unreadable)
+            rule = f"be 0 where the attention of the {whose}, {states.attention}, does not tell {', '.join(missing)}"
             check("Imitation", loss.name, not missing, rule, getattr(settings, loss.name))
     return losses
 

@@ -1,4 +1,4 @@
-"""How much of what a model answers well hangs on each attention head and each unit of its feed-forward layers."""
+"""Importance of attention heads and feed-forward units for a model's loss."""
 
 from collections.abc import Iterable
 from typing import Any, Protocol
@@ -17,20 +17,20 @@ from keras_bert.options.student import may_lose_parts
 
 
 class RowLoss(Protocol):
-    """What `measure_importance` asks of an objective, as that of a task or `RandomProbes`."""
+    """The interface of the objectives that `measure_importance` takes, such as a task's or `RandomProbes`."""
 
     def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
-        """What of a batch the model is called with, by name."""
+        """Returns the model inputs of a batch, by name."""
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """Sums over a batch, `loss` among them."""
 
 
 def measure_importance(network: keras.Model, objective: RowLoss, batches: Iterable[Batch]) -> list[Importance]:
-    """The expected change of the loss, to first order, if a head or a unit were taken out of a model.
+    """Estimates to first order how much the loss changes if a head or a unit is removed from a model.
 
-    That is the mean over rows of |sum over tokens of a x dL/da|, where a is what a head or unit gives (Michel et al.
-    2019, equation 2; for units Molchanov et al. 2017, section 2.2).
+    The estimate is the mean over rows of |sum over tokens of a x dL/da|, where a is the output of a head or unit
+    (Michel et al. 2019, equation 2; for units Molchanov et al. 2017, section 2.2).
 
     Args:
         network: with one output, an encoder of BERT's graph in it whose layers are not shared.
@@ -46,8 +46,8 @@ def measure_importance(network: keras.Model, objective: RowLoss, batches: Iterab
     blocks = prunable_blocks(network)
     totals, rows = [Importance(np.zeros(0), np.zeros(0))] * len(blocks), 0
     for batch in batches:
-        found = _measure(network, objective, batch, blocks)
-        totals = found if not rows else [_add(*pair) for pair in zip(totals, found, strict=True)]
+        sums = _measure(network, objective, batch, blocks)
+        totals = sums if not rows else [_add(*pair) for pair in zip(totals, sums, strict=True)]
         rows += int(batch["padding_mask"].shape[0])
     if not rows:
         raise ValueError("measure_importance.batches must hold at least one batch, got none")
@@ -55,15 +55,15 @@ def measure_importance(network: keras.Model, objective: RowLoss, batches: Iterab
 
 
 def prunable_blocks(network: keras.Model) -> list[EncoderBlock]:
-    """The blocks of an encoder of which heads and units can be taken.
+    """Returns the blocks of an encoder whose heads and units can be removed.
 
     Raises:
         ValueError: its graph is not BERT's, or its layers share one block.
     """
     config = config_of(network)
     if not may_lose_parts(config):
-        found = "shared_layers" if config.variant is None else f"variant {config.variant.kind!r}"
-        raise ValueError(f"heads and units can be taken out of BERT's graph alone, got one with {found}")
+        obstacle = "shared_layers" if config.variant is None else f"variant {config.variant.kind!r}"
+        raise ValueError(f"heads and units can be taken out of BERT's graph alone, got one with {obstacle}")
     return [block for block in blocks_of(network) if isinstance(block, EncoderBlock)]
 
 
@@ -82,17 +82,17 @@ def _measure(network: keras.Model, objective: RowLoss, batch: Batch, blocks: lis
             for gate in gates.values():
                 gate.tape = tape
             loss, _ = objective(network, batch, False)["loss"]
-        found = tape.gradient(loss, [gate.values for gate in gates.values()])
+        gradients = tape.gradient(loss, [gate.values for gate in gates.values()])
     finally:
         for tap in gates:
             tap.transform = None
         forget_traces(network)
-    sums = [np.abs(gradient.numpy()).sum(axis=0) for gradient in found]
+    sums = [np.abs(gradient.numpy()).sum(axis=0) for gradient in gradients]
     return [Importance(*pair) for pair in zip(sums[::2], sums[1::2], strict=True)]
 
 
 class _Gates:
-    """Ones, of each row its own, that what passes a tap is multiplied with: their gradients are a x dL/da."""
+    """Factors of 1 for each row at a tap; their gradients are a x dL/da."""
 
     def __init__(self, *, by_head: bool) -> None:
         self._by_head = by_head

@@ -1,4 +1,4 @@
-"""What hangs on the parts of an encoder before it has any task."""
+"""Random probes: a loss that measures the importance of an encoder's parts without a task."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from keras_bert.objectives.base import Batch, Sums
 
 
 class RandomProbes:
-    """The final states of a text seen along a random direction, in the place of a task's loss.
+    """The final states of a text along a random direction, in the place of a task's loss.
 
     To first order, taking a part out of an encoder moves a text's final states, all tokens together, by a vector v. Of
     r with independent normal entries the mean of |r v| is sqrt(2 / pi) |v|: with this loss `measure_importance` tells,
@@ -18,7 +18,7 @@ class RandomProbes:
     stand for a norm is Hutchinson's (1990) way to a trace.
 
     Args:
-        encoder: of the states; it is called with the inputs that a batch has for it.
+        encoder: the encoder whose states are probed.
     """
 
     def __init__(self, encoder: keras.Model) -> None:
@@ -26,7 +26,7 @@ class RandomProbes:
         self._seeds = keras.random.SeedGenerator(0)
 
     def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
-        """What of a batch the model is called with, by name."""
+        """Returns the model inputs of a batch, by name."""
         return {spec.name: batch[spec.name] for spec in model.inputs}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:

@@ -16,11 +16,12 @@ from keras_bert.checks import check
 from keras_bert.compress.ranges import sublayers
 from keras_bert.compress.tfmot import pruning_schedule, pruning_utils
 from keras_bert.layers.dense import Dense
+from keras_bert.models.traces import check_attached
 from keras_bert.options.pruning import Pruning
 
 SPARSITY_FILE = "sparsity.json"
 
-# How often masks are found anew while the share of zeros rises.
+# How often masks are recomputed while the sparsity rises.
 _MASKS = 50
 
 
@@ -32,20 +33,24 @@ class Masks:
 
     Attributes:
         kernels: path of a layer -> the layer.
+
+    Raises:
+        ValueError: the model's adapter is detached.
     """
 
     def __init__(self, model: keras.Model) -> None:
+        check_attached(model)
         heads = {layer.path for layer in model.layers if isinstance(layer, Dense)}
         self.kernels = {path: layer for path, layer in sublayers(model, Dense).items() if path not in heads}
         self._masks = {path: self._first_mask(layer) for path, layer in self.kernels.items()}
 
     def after_step(self, number: int) -> None:
-        """To be called after each optimizer step, see `TrainingStep`."""
+        """Applies the masks after an optimizer step, see `TrainingStep`."""
         for path, layer in self.kernels.items():
             layer.kernel.assign(layer.kernel.value * self._masks[path])
 
     def variables(self) -> list[tf.Variable]:
-        """What an interrupted training must have again."""
+        """The variables that a resumed training restores."""
         return list(self._masks.values())
 
     def sparsity(self) -> float:
@@ -55,7 +60,7 @@ class Masks:
 
     @staticmethod
     def _first_mask(layer: Any) -> tf.Variable:
-        """Holds the zeros that there are."""
+        """Makes a mask of the present zeros."""
         return tf.Variable(
             tf.cast(layer.kernel.value != 0, tf.float32),
             trainable=False,
@@ -96,8 +101,8 @@ class MagnitudePruning(Masks):
         kernel = tf.convert_to_tensor(kernel)
         if self._settings.pattern == "2:4":
             # Four inputs of a unit side by side.
-            found = pruning_utils.generate_m_by_n_mask(pruning_utils.weights_rearrange(kernel))
-            return pruning_utils.m_by_n_sparsity_mask_prepare(found, kernel.shape)
+            mask = pruning_utils.generate_m_by_n_mask(pruning_utils.weights_rearrange(kernel))
+            return pruning_utils.m_by_n_sparsity_mask_prepare(mask, kernel.shape)
         size = kernel.shape.num_elements()
         _, places = tf.math.top_k(tf.reshape(tf.abs(kernel), [-1]), size - round(sparsity * size))
         ones = tf.ones_like(places, dtype=tf.float32)

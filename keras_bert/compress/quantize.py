@@ -11,15 +11,21 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_bert.compress.grids import HalfKernel, KernelGrid, MovingGrid, TableGrid, round_rows
+from keras_bert.compress.fake_quantizers import (
+    ActivationQuantizer,
+    Float16Kernel,
+    KernelQuantizer,
+    TableQuantizer,
+    quantize_rows,
+)
 from keras_bert.compress.ranges import Ranges, sublayers, taps
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.layers.tap import Tap
-from keras_bert.models.traces import forget_traces
+from keras_bert.models.traces import check_attached, forget_traces
 from keras_bert.options.quantization import RECIPES, Recipe, RecipeName
 
-# Ends of the paths of the taps that stay float where activations are rounded around products. Products of matrices with
+# Ends of the paths of the taps that stay float where activations are quantized around products. Products with
 # weights read and write int8; attention, residual sums, GELU, tanh and LayerNorm between them run in float: XNNPACK
 # knows them in float only, and LiteRT's own integer kernels take longer (an L4 H256 at 128 tokens: 4.9 ms, against
 # 2.0 ms this way and 8.5 ms in float32). Without a grid on the query its scaling folds into the projection.
@@ -29,24 +35,25 @@ READ = ("embeddings_norm_tap", "attention_norm_tap", "feed_forward_norm_tap", "c
 
 
 class QuantizationAware:
-    """A model whose kernels and activations are rounded to the grids of a recipe while it trains and runs.
+    """Fake quantization of a model's kernels and activations by a recipe, in training and inference.
 
-    Kernels get symmetric grids, found anew at every call; activations with ranges of their own one grid a tap, whose
-    range is a moving average over the training batches. Gradients pass straight through the rounding.
-    Train the model as usual, then call `finish`; until then every call of the model is rounded, and
-    `training=True` also moves the ranges.
+    Kernels are quantized symmetrically, with scales computed at every call; activations with one range a tap, a moving
+    average over the training batches. Gradients pass straight through.
+    Train the model as usual, then call `finish`; until then every call of the model is quantized, and
+    `training=True` also updates the ranges.
 
     Args:
-        model: any model made of this package's layers; under `tf.distribute`, make this object in the same scope.
-        batches: inputs of the model, the more varied the better; the ranges start from what they show.
+        model: a model made of this package's layers; under `tf.distribute`, make this object in the same scope.
+        batches: model inputs that calibrate the initial ranges, the more varied the better.
         recipe: a key of `RECIPES`.
         float_layers: paths of layers whose products stay float.
 
     Attributes:
-        kernels: path -> each layer whose kernel is rounded.
+        kernels: the layers with a quantized kernel, by path.
 
     Raises:
-        ValueError: there are no batches, a kernel cannot be cut into the recipe's blocks, or there is no such layer.
+        ValueError: there are no batches, a kernel cannot be cut into the recipe's blocks, there is no such layer, or
+            the model's adapter is detached.
     """
 
     def __init__(
@@ -56,21 +63,24 @@ class QuantizationAware:
         recipe: RecipeName = "mixed_wi8_ai8",
         float_layers: Sequence[str] = (),
     ) -> None:
-        self._model, own = model, RECIPES[recipe]
+        check_attached(model)
+        self._model, settings = model, RECIPES[recipe]
         heads = {layer.path for layer in model.layers if isinstance(layer, Dense)}
         kernels = sublayers(model, Dense)
         _check_layers(float_layers, kernels)
-        left = {*float_layers, *(() if own.heads else heads)}
+        left = {*float_layers, *(() if settings.heads else heads)}
         self.kernels = {path: layer for path, layer in kernels.items() if path not in left}
-        grids = {path: _kernel_grid(layer, own) for path, layer in self.kernels.items()}
+        grids = {path: _kernel_grid(layer, settings) for path, layer in self.kernels.items()}
         tables = {f"{path}/output_tap": layer for path, layer in sublayers(model, TokenEmbedding).items()}
         opened = taps(model)
-        self._tables = {path: TableGrid(layer) for path, layer in tables.items() if own.integers}
-        moving = _with_ranges(opened.keys() - tables.keys(), heads, own)
+        self._tables = {path: TableQuantizer(layer) for path, layer in tables.items() if settings.integers}
+        moving = _with_ranges(opened.keys() - tables.keys(), heads, settings)
         freed = {tap for layer in float_layers for tap in taps_around(layer)}
         moving -= freed
-        self._moving = {path: MovingGrid() for path in opened if path in moving}
-        by_rows = [path for path in opened if own.activations == "rows" and path.endswith(READ) and path not in freed]
+        self._moving = {path: ActivationQuantizer() for path in opened if path in moving}
+        by_rows = [
+            path for path in opened if settings.activations == "rows" and path.endswith(READ) and path not in freed
+        ]
         self._rows = {path: opened[path] for path in by_rows}
         self._taps = {path: opened[path] for path in opened if path in self._tables or path in self._moving}
         self._calibrate(batches)
@@ -79,12 +89,12 @@ class QuantizationAware:
         for path, tap in self._taps.items():
             tap.transform = self._grid(path)
         for tap in self._rows.values():
-            tap.transform = round_rows
+            tap.transform = quantize_rows
         forget_traces(model)
 
     @contextlib.contextmanager
     def left_float(self, layers: Iterable[str]) -> Iterator[None]:
-        """Inside, the products of some layers are float, too: their kernels, and the taps around them."""
+        """Inside the block, the products of some layers are float: their kernels, and the taps around them."""
         chosen, rounded = [self.kernels[path] for path in layers], {**self._taps, **self._rows}
         taps = [rounded[tap] for path in layers for tap in taps_around(path) if tap in rounded]
         before = [layer.kernel_transform for layer in chosen], [tap.transform for tap in taps]
@@ -103,21 +113,21 @@ class QuantizationAware:
             forget_traces(self._model)
 
     def ranges(self) -> Ranges:
-        """Path of each rounded tap with a range of its own -> (smallest, largest) value of its grid."""
+        """Returns the smallest and largest value of each quantized tap with a learned range, by the tap's path."""
         return {path: self._grid(path).range() for path in self._taps}
 
     def variables(self) -> list[tf.Variable]:
-        """What training moves besides the weights: the ends of the ranges."""
+        """The variables that training updates besides the weights: the ends of the ranges."""
         return [variable for path in self._taps for variable in self._grid(path).variables()]
 
     def finish(self) -> Ranges:
-        """Writes the rounded weights into the model and lets go of it.
+        """Writes the quantized weights into the model and detaches from it.
 
-        From here on the model is an ordinary one whose kernels and token table lie on their grids;
-        its activations are float again until `rounded` rounds them.
+        From here on the model is a plain one with quantized kernels and token table; its activations are float again
+        until `quantized_activations` quantizes them.
 
         Returns:
-            What `ranges` says: `save_rounding` keeps it beside the model.
+            The ranges, which `save_quantization` writes beside the model.
         """
         for layer in self.kernels.values():
             layer.kernel.assign(layer.kernel_transform(layer.kernel))
@@ -129,13 +139,13 @@ class QuantizationAware:
         forget_traces(self._model)
         return self.ranges()
 
-    def _grid(self, path: str) -> TableGrid | MovingGrid:
+    def _grid(self, path: str) -> TableQuantizer | ActivationQuantizer:
         return self._tables[path] if path in self._tables else self._moving[path]
 
     def _calibrate(self, batches: Iterable[Any]) -> None:
-        """Starts every moving range at the mean of what the batches show.
+        """Initializes each moving range with the mean over the batches.
 
-        tfmot's moving average forgets 0.1 % a step: from its own start it would not arrive in a short training.
+        tfmot's moving average forgets 0.1 % a step: from its default it would not converge in a short training.
         """
         for path, grid in self._moving.items():
             self._taps[path].transform = grid.observe
@@ -152,33 +162,33 @@ class QuantizationAware:
 
 
 def taps_around(layer: str) -> tuple[str, ...]:
-    """The paths of the taps that belong to a layer's product: those that it passes, and one that nothing else reads."""
+    """Returns the paths of the taps of a layer's product: its output's, and one input's that only it reads."""
     parent, _, name = layer.rpartition("/")
     # A query is scaled behind its product; a way back has its input for itself.
     beside = {"query": ["query_tap"], "output_projection": ["context_tap", "activation_tap"]}.get(name, [])
     return (f"{layer}/output_tap", *(f"{parent}/{tap}" for tap in beside))
 
 
-def _check_layers(wanted: Iterable[str], known: Mapping[str, Any]) -> None:
-    for name in wanted:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
+def _check_layers(names: Iterable[str], layers: Mapping[str, Any]) -> None:
+    for name in names:
+        if name not in layers:
+            near = difflib.get_close_matches(name, layers, n=1, cutoff=0.0)[0]
             raise ValueError(f"float_layers must be layers of the model, got {name!r}; the nearest is {near!r}")
 
 
-def _kernel_grid(layer: Any, recipe: Recipe) -> KernelGrid | HalfKernel:
+def _kernel_grid(layer: Any, recipe: Recipe) -> KernelQuantizer | Float16Kernel:
     if not recipe.integers:
-        return HalfKernel()
-    return KernelGrid(tuple(layer.kernel.shape), recipe.weight_bits, recipe.block)
+        return Float16Kernel()
+    return KernelQuantizer(tuple(layer.kernel.shape), recipe.weight_bits, recipe.block)
 
 
 def _with_ranges(paths: Iterable[str], heads: Iterable[str], recipe: Recipe) -> set[str]:
-    """The taps behind which a tensor lies on a grid of its own."""
+    """Returns the taps whose tensor is quantized with a learned range."""
     if recipe.activations == "all":
         return set(paths)
     if recipe.activations != "products":
         return set()
-    # What makes the logits stays float: on a grid they would tie.
+    # Layers that make logits stay float: quantized logits would tie.
     left = (*FLOATING, *(f"{path}/output_tap" for path in heads))
     return {path for path in paths if not path.endswith(left)}
 

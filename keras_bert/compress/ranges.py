@@ -1,4 +1,4 @@
-"""The ranges of the activations: what quantization-aware training learns and export needs."""
+"""Activation ranges, which quantization-aware training learns and the export needs."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,12 +19,12 @@ SEPARATOR = float(np.nextafter(np.float32(1), np.float32(2)))
 
 Part = TypeVar("Part")
 
-# Path of a tap -> (smallest, largest) value that its int8 grid spans.
+# Path of a tap -> smallest and largest value of its int8 quantization grid.
 Ranges = dict[str, tuple[float, float]]
 
 
 def sublayers(model: keras.Model, kind: type[keras.layers.Layer]) -> dict[str, keras.layers.Layer]:
-    """All layers of a kind, however deep they stand, by their path, in the order of the graph.
+    """Returns all layers of a class, nested ones too, by path, in the order of the graph.
 
     Raises:
         ValueError: two of them have the same path.
@@ -34,7 +34,7 @@ def sublayers(model: keras.Model, kind: type[keras.layers.Layer]) -> dict[str, k
 
 
 def taps(model: keras.Model) -> dict[str, Tap]:
-    """All taps, however deep they stand, by their path, in the order of the graph.
+    """Returns all taps, nested ones too, by path, in the order of the graph.
 
     Raises:
         ValueError: two of them have the same path.
@@ -44,16 +44,16 @@ def taps(model: keras.Model) -> dict[str, Tap]:
 
 
 def _by_path(parts: Iterable[tuple[str, Part]]) -> dict[str, Part]:
-    found: dict[str, Part] = {}
+    by_path: dict[str, Part] = {}
     for path, part in parts:
-        if found.setdefault(path, part) is not part:
+        if by_path.setdefault(path, part) is not part:
             raise ValueError(f"the path of a part must be unique, got {path!r} twice")
-    return found
+    return by_path
 
 
 @contextlib.contextmanager
 def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]]) -> Iterator[None]:
-    """Inside, the model's activations are rounded to int8 grids that span `ranges`.
+    """Inside the block, the model's activations are quantized to int8 with fixed ranges.
 
     Raises:
         ValueError: a range belongs to no tap of the model, or is empty or backwards.

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from keras_bert.layers.block import Block, by_place
+from keras_bert.layers.block import TransformerBlock, weights_by_path
 from keras_bert.layers.embeddings import PositionEmbedding, TokenEmbedding
 from keras_bert.models.encoder import config_of, has_layer
+from keras_bert.models.traces import check_attached
 
 _DENSE = ("kernel", "bias")
 
@@ -24,7 +25,7 @@ _SHARED = (
 
 
 def spread_layers(teacher: int, student: int) -> tuple[int, ...]:
-    """Which of a teacher's layers, counted from 0, a student has: the last one, and others as evenly spread as can be.
+    """Chooses the layers of a teacher, counted from 0, for a student: the last one, and others evenly spread.
 
     Layer i of the student is layer ceil((i + 1) x teacher / student) of the teacher, both counted from 1, as the layer
     map of TinyBERT (Jiao et al. 2020, section 4.1) where the teacher has k times as many.
@@ -38,11 +39,11 @@ def spread_layers(teacher: int, student: int) -> tuple[int, ...]:
 
 
 class Importance(NamedTuple):
-    """How much hangs on the parts of a block, see `measure_importance`.
+    """The importance of a block's heads and units, see `measure_importance`.
 
     Attributes:
-        heads: (heads,).
-        units: of the feed-forward layer (intermediate,).
+        heads: (heads,) importance of the attention heads.
+        units: (intermediate,) importance of the feed-forward units.
     """
 
     heads: Any
@@ -78,8 +79,10 @@ def initialize_from_teacher(
     Raises:
         ValueError: there is no such block, there are not as many as the student has, one model shares its layers and
             the other does not, the weights of two layers differ in shape, as they do when the models differ in width
-            or vocabulary, or the encoders differ in their number of heads, without `importance`, or their variant.
+            or vocabulary, the encoders differ in their number of heads, without `importance`, or their variant, or the
+            teacher's adapter is detached.
     """
+    check_attached(teacher)
     config, of = config_of(student), config_of(teacher)
     if len(layers) != config.num_layers or not all(0 <= layer < of.num_layers for layer in layers):
         raise ValueError(
@@ -108,12 +111,22 @@ def take_head(student: keras.Model, teacher: keras.Model) -> list[str]:
 
     Returns:
         The names of the layers that were copied.
+
+    Raises:
+        ValueError: the teacher's adapter is detached.
     """
+    check_attached(teacher)
     copied = []
     for name in (name for name in _HEADS if has_layer(student, name) and has_layer(teacher, name)):
-        own, held = by_place(student.get_layer(name)), by_place(teacher.get_layer(name))
-        if all(place in held and held[place].shape == weight.shape for place, weight in own.items()):
-            student.get_layer(name).set_weights([held[place].numpy() for place in own])
+        student_weights, teacher_weights = (
+            weights_by_path(student.get_layer(name)),
+            weights_by_path(teacher.get_layer(name)),
+        )
+        if all(
+            place in teacher_weights and teacher_weights[place].shape == weight.shape
+            for place, weight in student_weights.items()
+        ):
+            student.get_layer(name).set_weights([teacher_weights[place].numpy() for place in student_weights])
             copied.append(name)
     return copied
 
@@ -122,19 +135,19 @@ def _take_over(
     layer: keras.layers.Layer, source: keras.layers.Layer, importance: Importance | None, piece_counts: Any
 ) -> list[Any]:
     """The weights that the student's layer gets; of the positions only as many as it has."""
-    if isinstance(layer, Block):
+    if isinstance(layer, TransformerBlock):
         weights = layer.weights_from(source) if importance is None else _most_important(layer, source, importance)
     elif isinstance(layer, TokenEmbedding) and layer.rank is not None and layer.rank != source.rank:
         weights = [*factorize(np.asarray(source.matrix()), layer.rank, piece_counts)]
     else:
         # By name: beside the teacher's layer there may stand an adapter, which a student does not have.
-        held = by_place(source)
-        weights = [held[place].numpy() for place in by_place(layer) if place in held]
+        held = weights_by_path(source)
+        weights = [held[place].numpy() for place in weights_by_path(layer) if place in held]
     if isinstance(layer, PositionEmbedding):
         weights = [table[: layer.offset + layer.max_length] for table in weights]
-    shapes, wanted = [weight.shape for weight in weights], [tuple(weight.shape) for weight in layer.weights]
-    if shapes != wanted:
-        raise ValueError(f"{layer.name} must have weights like the teacher's {source.name}, {shapes}, got {wanted}")
+    shapes, expected = [weight.shape for weight in weights], [tuple(weight.shape) for weight in layer.weights]
+    if shapes != expected:
+        raise ValueError(f"{layer.name} must have weights like the teacher's {source.name}, {shapes}, got {expected}")
     return weights
 
 
@@ -147,8 +160,8 @@ def _most_important(layer: Any, source: Any, importance: Importance) -> list[Any
     kept = {f"attention/{name}/{kind}": (columns, -1) for name in ("query", "key", "value") for kind in _DENSE}
     kept |= {f"feed_forward/intermediate/{kind}": (units, -1) for kind in _DENSE}
     kept |= {"attention/output_projection/kernel": (columns, 0), "feed_forward/output_projection/kernel": (units, 0)}
-    held = {place: weight.numpy() for place, weight in by_place(source).items()}
-    weights = [(place, held[place]) for place in by_place(layer) if place in held]
+    held = {place: weight.numpy() for place, weight in weights_by_path(source).items()}
+    weights = [(place, held[place]) for place in weights_by_path(layer) if place in held]
     return [weight.take(*kept[place]) if place in kept else weight for place, weight in weights]
 
 

@@ -1,4 +1,4 @@
-"""A task whose model knows fewer pieces, and how often texts need each."""
+"""Reduction of a task's vocabulary, and the counts of token ids that it is chosen by."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -6,44 +6,49 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.layers.global_tokens import GlobalTokens
+from keras_bert.checks import check
+from keras_bert.layers.separator import SeparatorReader
 from keras_bert.objectives.base import Batch
 from keras_bert.tasks.base import Task
-from keras_bert.tokenizers.base import BaseTokenizer
-from keras_bert.tokenizers.fitting import reduced
+from keras_bert.tokenizers.fitting import reduce_tokenizer
 
-# Layer -> the weight of it that has a row a piece.
+# Layer -> its weight with a row for each vocabulary entry.
 _ROWS = {"token_embedding": "embeddings", "masked_token_bias": "bias", "masked_token_columns": "embeddings"}
 
 
-def with_pieces(task: Task, kept: Sequence[int]) -> Task:
-    """The same task with some of the pieces; the rows of all others are left out of its model.
+def reduce_vocabulary(task: Task, kept: Sequence[int]) -> Task:
+    """Returns the task with a part of its vocabulary; the model loses the table rows of the other entries.
 
-    Texts whose pieces are all kept get the same answers.
+    Texts whose tokens are all kept get the same answers.
 
     Args:
-        task: its model is left as it is.
-        kept: the ids of the pieces, rising, see `choose_pieces`.
+        task: a task with a Keras model, which stays as it is.
+        kept: the ids of the entries to keep, rising, see `choose_vocabulary`.
 
     Raises:
-        ValueError: a special token is left out, or the task has an adapter.
+        ValueError: a special token is left out, or a separator that the model reads; or the task has an adapter.
     """
     if task.adapter is not None:
         raise ValueError(f"{type(task).__name__}.adapter must be merged or dropped first, got {task.adapter!r}")
-    tokenizer = reduced(task.tokenizer, kept)
-    model = _with_rows(task.model, kept, tokenizer)
+    tokenizer = reduce_tokenizer(task.tokenizer, kept)
+    with task.weights_for("another vocabulary"):
+        model = _with_rows(task.model, kept)
     return type(task).from_settings(model, tokenizer, task.settings())
 
 
-def _with_rows(model: keras.Model, kept: Sequence[int], tokenizer: BaseTokenizer) -> keras.Model:
+def _with_rows(model: keras.Model, kept: Sequence[int]) -> keras.Model:
+    numbers = {old: new for new, old in enumerate(kept)}
+
     def rebuild(layer: keras.layers.Layer) -> keras.layers.Layer:
         config = layer.get_config()
         if "vocabulary_size" in config:
             config["vocabulary_size"] = len(kept)
         if isinstance(config.get("config"), dict):
             config["config"] = {**config["config"], "vocabulary_size": len(kept)}
-        if isinstance(layer, GlobalTokens) and layer.separator is not None:
-            config["separator"] = tokenizer.sep_id
+        if isinstance(layer, SeparatorReader) and layer.separator is not None:
+            rule = f"hold the separator that layer {layer.name!r} reads"
+            check("reduce_vocabulary", "kept", layer.separator in numbers, rule, layer.separator)
+            config["separator"] = numbers[layer.separator]
         return type(layer).from_config(config)
 
     smaller = keras.models.clone_model(model, clone_function=rebuild)
@@ -58,8 +63,8 @@ def _rows_of(layer: str, weight: Any, values: Any, kept: Sequence[int]) -> Any:
     return values[np.asarray(kept)] if _ROWS.get(layer) == weight.name else values
 
 
-def count_pieces(batches: Iterable[Batch], vocabulary_size: int) -> Any:
-    """How often each piece stands in rows (vocabulary,), padding left out."""
+def count_token_ids(batches: Iterable[Batch], vocabulary_size: int) -> Any:
+    """Counts each token id in batches, without padding: (vocabulary,) int64."""
     counts = np.zeros(vocabulary_size, np.int64)
     for batch in batches:
         for name in ("", "second_"):

@@ -1,4 +1,4 @@
-"""Which rows stand in which batch: the seed and the batch's number decide, so that reading can start anywhere."""
+"""Plans batches: the seed and the number of a batch decide its rows, so that reading can resume at any batch."""
 
 import functools
 from collections.abc import Sequence
@@ -12,17 +12,17 @@ from keras_bert.masking.row_random import row_keys
 
 Indices = NDArray[np.int64]
 
-# Keeps the order of the rows apart from what else is drawn from the same seed, epoch and row.
+# Makes the order of the rows independent of other draws with the same seed, epoch and row.
 _ORDER, _BATCH_ORDER = 0x6F72646572, 0x6261746368
 
 
 class PlannedBatch(NamedTuple):
-    """One batch.
+    """A planned batch.
 
     Attributes:
-        epoch: the pass over the rows that it belongs to, from 0.
-        rows: (batch,), their numbers.
-        width: tokens to pad to.
+        epoch: the epoch of the batch, from 0.
+        rows: (batch,) row numbers.
+        width: length in tokens that rows are padded to.
     """
 
     epoch: int
@@ -31,24 +31,24 @@ class PlannedBatch(NamedTuple):
 
 
 class BatchPlan:
-    """Batches without end; each epoch has every row once, and as many batches as any other.
+    """An endless sequence of batches; every epoch has every row once, and all epochs have equally many batches.
 
     Args:
-        total: rows.
-        batch_size: rows of a batch.
-        longest: tokens of the longest row there may be.
-        lengths: (total,), tokens of each row; needed for buckets alone.
-        boundaries: tokens, rising; a row stands beside others that fit under the same one and is padded to it. What
-            fills no batch of its own at the end of an epoch shares batches with shorter rows.
-        tokens: of a batch, padding included, in place of `batch_size`: the shorter the bucket, the more rows.
-        shuffle: each epoch in an order of its own.
-        seed: of the order.
-        drop_remainder: without batches that are not full.
+        total: number of rows.
+        batch_size: number of rows in a batch.
+        longest: maximum length of a row in tokens.
+        lengths: (total,) lengths of the rows in tokens; needed for buckets only.
+        boundaries: ascending bucket boundaries in tokens. Rows of one bucket form batches and are padded to its
+            boundary. At the end of an epoch, rows that do not fill a batch share batches with shorter rows.
+        tokens: number of tokens in a batch, padding included, instead of `batch_size`: short buckets get more rows.
+        shuffle: whether every epoch has a new random order.
+        seed: seed of the order.
+        drop_remainder: whether batches that are not full are left out.
 
     Attributes:
-        batch_size: rows of the largest batch.
-        per_epoch: batches of an epoch.
-        is_even: whether all batches have that many rows.
+        batch_size: number of rows in the largest batch.
+        per_epoch: number of batches in an epoch.
+        is_even: whether all batches have the same number of rows.
 
     Raises:
         ValueError: an argument is out of range.
@@ -81,14 +81,14 @@ class BatchPlan:
         if lengths is None:
             check("BatchPlan", "bucket_boundaries", len(self._widths) == 1, "come with lengths", list(boundaries))
         self._shuffle, self._seed, self._drop_remainder = shuffle, seed, drop_remainder
-        # One reader stands at the end of an epoch while another has begun the next.
+        # One reader may be at the end of an epoch while another one has begun the next epoch.
         self._plan_epoch = functools.lru_cache(maxsize=2)(self._group)
         self.per_epoch = len(self._plan_epoch(0))
         self.is_even = drop_remainder and len(set(self._sizes.tolist())) == 1
         check("BatchPlan", "batch_size", self.per_epoch >= 1, f"leave a batch of {total} rows", batch_size)
 
     def identity(self) -> dict[str, Any]:
-        """What batches of the same rows depend on, as plain values."""
+        """The plain values that batches of the same rows depend on."""
         return {
             "batch_sizes": self._sizes.tolist(),
             "widths": self._widths.tolist(),
@@ -98,37 +98,37 @@ class BatchPlan:
         }
 
     def batch(self, number: int) -> PlannedBatch:
-        """The batch with a number, counted from 0 over all epochs."""
+        """The batch with this number, counted from 0 over all epochs."""
         epoch, place = divmod(number, self.per_epoch)
         rows, width = self._plan_epoch(epoch)[place]
         return PlannedBatch(epoch, rows, width)
 
     def _group(self, epoch: int) -> list[tuple[Indices, int]]:
-        """The batches of an epoch: rows and width."""
+        """The rows and the width of all batches of an epoch."""
         order = np.arange(self._total)
         if self._shuffle:
             order = np.argsort(row_keys(self._seed ^ _ORDER, epoch, order), kind="stable")
         buckets = self._buckets[order]
         batches: list[tuple[Indices, int]] = []
         ends: list[int] = []
-        left: list[Indices] = []
+        remainders: list[Indices] = []
         for bucket, (width, size) in enumerate(zip(self._widths, self._sizes, strict=True)):
             places = np.flatnonzero(buckets == bucket)
             full = len(places) - len(places) % size
             for start in range(0, full, size):
                 batches.append((order[places[start : start + size]], int(width)))
                 ends.append(int(places[start + size - 1]))
-            left.append(places[full:])
+            remainders.append(places[full:])
         batches = [batches[place] for place in np.argsort(ends, kind="stable")]
-        batches += self._gather(order, np.concatenate(left[::-1]), buckets)
+        batches += self._merge_remainders(order, np.concatenate(remainders[::-1]), buckets)
         if not self._shuffle or len(self._widths) == 1:
             return batches
         return [
             batches[place] for place in np.argsort(row_keys(self._seed ^ _BATCH_ORDER, epoch, np.arange(len(batches))))
         ]
 
-    def _gather(self, order: Indices, places: Indices, buckets: Indices) -> list[tuple[Indices, int]]:
-        """What filled no batch, the longest first; as many batches whichever rows are left of each bucket."""
+    def _merge_remainders(self, order: Indices, places: Indices, buckets: Indices) -> list[tuple[Indices, int]]:
+        """Batches of the remaining rows of all buckets, longest first; their number is the same in every epoch."""
         batches = []
         while len(places):
             bucket = int(buckets[places[0]])

@@ -1,4 +1,4 @@
-"""Rows -> `tf.data`: batches by number, in the same order for the same seed, from any batch on."""
+"""Reads rows as a `tf.data` pipeline: the same seed gives the same batches, from any batch on."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -11,27 +11,27 @@ from keras_bert.data.batch_plan import BatchPlan
 from keras_bert.data.record_store import RecordStore
 
 Batch = dict[str, tf.Tensor]
-# Serialized examples (rows,), their numbers and epochs (rows,), and how many tokens to pad to.
+# Arguments: serialized examples (rows,), their numbers (rows,) and epochs (rows,), and the length to pad to in tokens.
 Parse = Callable[[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor | int], Batch]
 
 _ROWS_AT_ONCE = 256
-# Batches that wait to be asked for, beside those that were parsed with them.
-_AHEAD = 2
+# Prefetched batches, besides those that were parsed in one group.
+_PREFETCH = 2
 _FOREVER = np.iinfo(np.int64).max
 
 
 class Batches:
-    """Batches by number: batch k of epoch e depends on nothing but the rows, the seed, e and k.
+    """Batches by number: batch k of epoch e depends on the rows, the seed, e and k alone.
 
     Args:
         records: the serialized examples.
-        plan: which of them stand in which batch.
-        parse: makes a batch of them.
-        width: tokens that all batches are padded to, None where they differ.
-        reading: what else `parse` depends on, as plain values.
+        plan: assigns rows to batches.
+        parse: parses examples into a batch.
+        width: length in tokens that all batches are padded to; None if it differs between batches.
+        reading: further plain values that `parse` depends on.
 
     Attributes:
-        per_epoch: batches of an epoch.
+        per_epoch: number of batches in an epoch.
     """
 
     def __init__(
@@ -42,32 +42,32 @@ class Batches:
         self.per_epoch = plan.per_epoch
 
     def identity(self) -> dict[str, Any]:
-        """What tells these batches from others, as plain values: the same in any process and for copies elsewhere."""
+        """Plain values that identify these batches, the same in every process and for copies of the files."""
         return {"records": self._records.digest, **self._plan.identity(), **self._reading}
 
     def epoch(self, number: int = 0, *, shares: Sequence[int] = (0,), of: int = 1) -> tf.data.Dataset:
-        """All batches of one epoch; `shares` and `of` as for `after`."""
-        # Asked for at every validation: to make a dataset is to trace its functions.
-        asked = number, tuple(shares), of
-        if asked not in self._epochs:
-            self._epochs[asked] = self._read(number * self.per_epoch, (number + 1) * self.per_epoch, tuple(shares), of)
-        return self._epochs[asked]
+        """All batches of an epoch; for `shares` and `of` see `after`."""
+        # Every validation reads an epoch again, and making a dataset traces its functions.
+        key = number, tuple(shares), of
+        if key not in self._epochs:
+            self._epochs[key] = self._read(number * self.per_epoch, (number + 1) * self.per_epoch, tuple(shares), of)
+        return self._epochs[key]
 
     def after(
         self, done: int, *, shares: Sequence[int] = (0,), of: int = 1, stop: int | None = None
     ) -> tf.data.Dataset:
-        """The batches from number `done` on, without end; none of those before is read.
+        """The batches from number `done` on, without end; earlier batches are not read.
 
         Args:
-            done: batches that were read before.
-            shares: which parts of each batch to give, one after the other: of the devices that read here.
-            of: how many parts there are, each with every so-manyth row: of all devices.
-            stop: the batch before which to end.
+            done: number of batches that were read before.
+            shares: the parts of every batch to yield, one after the other: one a device of this process.
+            of: number of parts of a batch, one a device of all processes; part i has every `of`-th row from i on.
+            stop: the batch before which to end; None reads without end.
         """
         return self._read(done, stop, tuple(shares), of)
 
     def _read(self, start: int, stop: int | None, shares: tuple[int, ...], of: int) -> tf.data.Dataset:
-        # Parsing and hiding cost as much for a few rows as for many, if they are padded alike.
+        # Parsing and masking a few rows takes as long as many, so batches of equal width are parsed in groups.
         group = 1 if self._width is None else max(1, _ROWS_AT_ONCE * of // self._plan.batch_size)
         group = -(-group // len(shares)) * len(shares)
         first, last = start * len(shares), _FOREVER - group if stop is None else stop * len(shares)
@@ -77,7 +77,7 @@ class Batches:
             rows = np.concatenate([rows for _, rows, _ in parts])
             counts = [len(rows) for _, rows, _ in parts]
             epochs = np.repeat(np.array([epoch for epoch, _, _ in parts], np.int64), counts)
-            # NumPy's own strings of bytes lose the zeros at their end.
+            # An object array, because NumPy's byte strings lose trailing zeros.
             records = np.array([*self._records.read(rows), None], object)[:-1]
             return records, rows, epochs, np.int64(parts[0][2]), np.cumsum([0, *counts])
 
@@ -86,34 +86,34 @@ class Batches:
         @tf.autograph.experimental.do_not_convert
         def parse(item: tf.Tensor) -> tuple[Batch, tf.Tensor]:
             records, rows, epochs, width, ends = tf.numpy_function(fetch, [item], kinds, stateful=False)
-            for known in (records, rows, epochs, ends):
-                known.set_shape([None])
+            for vector in (records, rows, epochs, ends):
+                vector.set_shape([None])
             width.set_shape([])
             return self._parse(records, rows, epochs, self._width or width), ends
 
         groups = tf.data.Dataset.range(first, last, group).map(parse, num_parallel_calls=os.cpu_count() or 1)
-        # A batch is as large as any other where none is left unfilled: accelerators compile for one size.
+        # A static batch size where all batches are full, because accelerators compile for one size.
         size = self._plan.batch_size // of if self._plan.is_even and self._plan.batch_size % of == 0 else None
         split = tf.autograph.experimental.do_not_convert(lambda batch, ends: _split(batch, ends, size))
         batches = groups.flat_map(split)
-        return batches.with_options(reading_options()).prefetch(_AHEAD)
+        return batches.with_options(reading_options()).prefetch(_PREFETCH)
 
     def _part(self, item: int, shares: tuple[int, ...], of: int) -> tuple[int, Any, int]:
-        """Epoch, rows and width of one share of one batch."""
+        """Epoch, rows and width of one part of a batch."""
         epoch, rows, width = self._plan.batch(item // len(shares))
         return epoch, rows[shares[item % len(shares)] :: of], width
 
 
 class Phases:
-    """Batches of one kind, then of another, as those of short rows and then of long ones.
+    """Batches of one kind followed by batches of another, such as short rows and then long ones.
 
     Args:
-        first: see `Batches`.
-        count: how many of them come.
-        then: what comes after.
+        first: the first batches.
+        count: number of batches of `first`.
+        then: the following batches.
 
     Attributes:
-        per_epoch: as `Batches` has it, of what comes last.
+        per_epoch: number of batches in an epoch of `then`.
     """
 
     def __init__(self, first: Batches, count: int, then: Batches) -> None:
@@ -121,27 +121,28 @@ class Phases:
         self.per_epoch = then.per_epoch
 
     def identity(self) -> dict[str, Any]:
-        """As `Batches.identity`, of both kinds."""
+        """Plain values that identify the batches, see `Batches.identity`."""
         kinds = {"first": self._first.identity(), "then": self._then.identity()}
-        parts = {f"{kind}.{name}": value for kind, found in kinds.items() for name, value in found.items()}
+        parts = {f"{kind}.{name}": value for kind, identity in kinds.items() for name, value in identity.items()}
         return {"count": self._count, **parts}
 
     def after(self, done: int, *, shares: Sequence[int] = (0,), of: int = 1) -> tf.data.Dataset:
-        """The batches from number `done` on, as `Batches.after` gives them."""
+        """The batches from number `done` on, see `Batches.after`."""
         rest = self._then.after(max(0, done - self._count), shares=shares, of=of)
         if done >= self._count:
             return rest
         return self._first.after(done, shares=shares, of=of, stop=self._count).concatenate(rest)
 
     def epoch(self, number: int = 0, *, shares: Sequence[int] = (0,), of: int = 1) -> tf.data.Dataset:
-        """An epoch of what comes last."""
+        """All batches of an epoch of `then`."""
         return self._then.epoch(number, shares=shares, of=of)
 
 
 def reading_options() -> tf.data.Options:
-    """Batches in order, and no thread that tunes the reading: to let go of a dataset waits until that thread wakes.
+    """Options for deterministic order and without autotuning.
 
-    It sleeps twice as long each time, up to a minute (TensorFlow 2.21, measured).
+    Deleting a dataset waits until the autotuning thread wakes up, and that thread doubles its sleep each time, up to a
+    minute (measured with TensorFlow 2.21).
     """
     options = tf.data.Options()
     options.deterministic = True
@@ -150,7 +151,7 @@ def reading_options() -> tf.data.Options:
 
 
 def _split(batches: Batch, ends: tf.Tensor, size: int | None) -> tf.data.Dataset:
-    """Several batches that were parsed together, one by one; all of one size, if it is known."""
+    """Splits a group of batches into single batches, with a static size if all batches have the same."""
 
     @tf.autograph.experimental.do_not_convert
     def cut(place: tf.Tensor) -> Batch:

@@ -1,4 +1,4 @@
-"""Ragged rows of records -> padded batches."""
+"""Pads ragged rows of records to batches."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,15 +16,15 @@ PAIR = {"token_ids": INTEGERS, "segment_ids": INTEGERS}
 
 
 def pad_pair(rows: Mapping[str, tf.RaggedTensor], width: tf.Tensor | int, prefix: str = "") -> Batch:
-    """The model's inputs (batch, width) int32 of ragged rows; `prefix` stands before their names."""
-    # 0 is no special case for the model: padding_mask says what is padding, whatever its id.
+    """The model inputs (batch, width) int32 of ragged rows; `prefix` precedes their names."""
+    # Any id can be padding: the model reads padding_mask alone.
     batch = {f"{prefix}{name}": pad(rows[f"{prefix}{name}"], width) for name in PAIR}
     batch[f"{prefix}padding_mask"] = pad(tf.ones_like(rows[f"{prefix}token_ids"]), width)
     return batch
 
 
 def pad(rows: tf.RaggedTensor, width: tf.Tensor | int, filling: int = 0) -> tf.Tensor:
-    """(batch, width) int32, filled up."""
+    """Pads ragged rows with `filling` to (batch, width) int32."""
     shape = tf.stack([rows.nrows(), tf.cast(width, tf.int64)])
     padded = tf.cast(rows, tf.int32).to_tensor(filling, shape=shape)
     return tf.ensure_shape(padded, [None, width]) if isinstance(width, int) else padded

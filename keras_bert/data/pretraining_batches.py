@@ -49,16 +49,16 @@ def pretraining_batches(
 
     Raises:
         FileNotFoundError: the folder has no records of this split.
-        RecordError: a record is cut off or changed, or records are missing.
+        RecordError: a record is truncated or corrupted, or records are missing.
         ValueError: an argument is out of range.
     """
     content = read_features(folder)
-    known = {entry["max_length"]: entry for entry in content["lengths"]}
-    longest = max(known) if length is None else length
-    check("dataset", "length", longest in known, f"be one of {list(known)}", length)
-    masking = Masking(**known[longest]["masking"])
+    descriptions = {entry["max_length"]: entry for entry in content["lengths"]}
+    longest = max(descriptions) if length is None else length
+    check("dataset", "length", longest in descriptions, f"be one of {list(descriptions)}", length)
+    masking = Masking(**descriptions[longest]["masking"])
     records = RecordStore(find_records(folder, f"{split}-{longest}-*.tfrecord"), content["compression"])
-    written = known[longest]["counts"][split]
+    written = descriptions[longest]["counts"][split]
     if len(records) != written:
         raise RecordError(f"the {split}-{longest} files of {folder} must hold {written} records, found {len(records)}")
     parse = _parse_rows(content, masking)

@@ -1,4 +1,4 @@
-"""Records by number, in any order: what a training needs that goes on where it stopped."""
+"""Random access to records by number, so that a training can resume anywhere."""
 
 import functools
 import gzip
@@ -24,16 +24,16 @@ _ROWS_AT_ONCE = 4096
 
 
 class RecordStore:
-    """The records of files, numbered in order from 0.
+    """The records of several files, numbered in order from 0.
 
-    Files are mapped into memory, not read into it; compressed ones are unpacked into files without a name first.
+    Files are memory-mapped; compressed files are decompressed into temporary files first.
 
     Args:
         files: TFRecord files.
-        compression: of the files.
+        compression: compression of the files.
 
     Raises:
-        RecordError: a file is cut off or its bytes have changed; names the file and the record.
+        RecordError: a file is truncated or corrupted; the message names the file and the record.
     """
 
     def __init__(self, files: Sequence[str], compression: Compression = "none") -> None:
@@ -53,9 +53,9 @@ class RecordStore:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Tells these records, in this order, from others; the files may have other names and lie elsewhere.
+        """A digest of the records in their order, independent of file names and folders.
 
-        It is made of the records' lengths and of the checksums behind them, so that no record is read for it.
+        It hashes the lengths and the stored checksums of the records, so that no record needs to be read.
         """
         checksums = [np.zeros((0, _TAIL), np.uint8)]
         for number, data in enumerate(self._data):
@@ -65,11 +65,11 @@ class RecordStore:
         return digest([np.diff(self._spans, axis=1).tobytes(), np.concatenate(checksums).tobytes()])
 
     def longest(self, features: Sequence[str]) -> NDArray[np.int64]:
-        """(records,), how many numbers the longest of these features has."""
+        """The number of values (records,) of the longest of these features."""
         return np.max([self.values(feature).lengths for feature in features], axis=0)
 
-    def values(self, feature: str) -> "Values":
-        """The whole numbers of a feature, of all records."""
+    def values(self, feature: str) -> "FeatureValues":
+        """The integers of a feature in all records."""
         kind = {feature: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)}
         values, lengths = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for start in range(0, len(self), _ROWS_AT_ONCE):
@@ -77,15 +77,15 @@ class RecordStore:
             rows = tf.io.parse_example(records, kind)[feature]
             values.append(rows.flat_values.numpy())
             lengths.append(rows.row_lengths().numpy())
-        return Values(np.concatenate(values), np.concatenate(lengths))
+        return FeatureValues(np.concatenate(values), np.concatenate(lengths))
 
 
-class Values(NamedTuple):
-    """The whole numbers of a feature.
+class FeatureValues(NamedTuple):
+    """The integers of a feature.
 
     Attributes:
-        values: of all records, one after the other.
-        lengths: (records,), how many each has.
+        values: (values,) of all records, concatenated.
+        lengths: (records,) number of values in every record.
     """
 
     values: NDArray[np.int64]
@@ -93,7 +93,7 @@ class Values(NamedTuple):
 
 
 def _map(file: str, compression: Compression) -> bytes | mmap.mmap:
-    """The bytes of a file, without its compression."""
+    """The decompressed bytes of a file."""
     with open(file, "rb") as packed:
         if compression == "none":
             return _map_stream(packed)
@@ -109,7 +109,7 @@ def _map_stream(stream: IO[bytes]) -> bytes | mmap.mmap:
 
 
 def _find_records(data: bytes | mmap.mmap) -> NDArray[np.int64]:
-    """(records, 2): where each begins and ends; the file is known to hold whole records."""
+    """The start and end (records, 2) of every record of a file that was checked to hold whole records."""
     spans = []
     place, end = 0, len(data)
     while place < end:

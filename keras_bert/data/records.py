@@ -1,4 +1,4 @@
-"""The records of examples: what a TFRecord of each kind holds, and how it is written and checked."""
+"""Writes, reads and checks record files (TFRecord) and the JSON files beside them."""
 
 import gzip
 import json
@@ -19,19 +19,19 @@ Value = bytes | float | Sequence[int] | np.ndarray[Any, np.dtype[np.float32]]
 
 _TENSORFLOW_NAMES: dict[Compression, str] = {"none": "", "gzip": "GZIP"}
 _CHUNK = 1 << 20
-# What stands around a record: 8 bytes of length, and a checksum of 4 for it and for the data.
+# The overhead of a record: 8 bytes of length, and 4 bytes of checksum for the length and for the data.
 _FRAME = 16
 
 
 class RecordError(ValueError):
-    """A record file is not as it was written."""
+    """A record file, or a JSON file beside it, is corrupted."""
 
 
 def serialize(features: dict[str, Value]) -> bytes:
-    """One `tf.train.Example`; equal features give equal bytes.
+    """Serializes a `tf.train.Example`; equal features give equal bytes.
 
     Args:
-        features: name -> bytes, one float, an array of floats, or whole numbers (a sequence or an array).
+        features: name -> bytes, one float, an array of floats, or integers (a sequence or an array).
     """
     return tf.train.Example(
         features=tf.train.Features(feature={name: _feature(value) for name, value in features.items()})
@@ -55,13 +55,13 @@ def write_records(
     compression: Compression = "none",
     scratch: str | os.PathLike[str] | None = None,
 ) -> int:
-    """Writes a TFRecord file, which appears whole or not at all, and returns how many records it has.
+    """Writes a TFRecord file atomically and returns the number of records.
 
     Args:
-        file: what to write; one that is there is replaced.
+        file: the path; an existing file is replaced.
         records: serialized examples.
-        compression: of the file.
-        scratch: a folder on the same file system for the file while it grows; its own folder if None.
+        compression: compression of the file.
+        scratch: a folder on the same file system for the unfinished file; None for the folder of `file`.
     """
     temporary = Path(scratch or Path(file).parent) / f"{uuid.uuid4().hex}.partial"
     count = 0
@@ -82,10 +82,10 @@ def read_records(files: Sequence[str], compression: Compression = "none") -> tf.
 
 
 def count_records(files: Sequence[str], compression: Compression = "none") -> int:
-    """How many records files have; reads all of them and checks the checksums.
+    """Number of records in files; reads all of them and verifies their checksums.
 
     Raises:
-        RecordError: a file is cut off or its bytes have changed; names the file and the record.
+        RecordError: a file is truncated or corrupted; the message names the file and the record.
     """
     return sum(_count(file, compression) for file in files)
 
@@ -105,17 +105,17 @@ def _count(file: str, compression: Compression) -> int:
                 ),
             )
         )
-        # A file that ends inside of a record's length ends well for tensorflow.
+        # TensorFlow reports no error if a file ends inside the length field of a record.
         if int(read) == size:
             return int(count)
         number = int(count)
     except (tf.errors.DataLossError, EOFError, OSError, zlib.error):
         number = _first_bad_record(file, compression)
-    raise RecordError(f"{file} must hold whole records, but record {number} is cut off or changed")
+    raise RecordError(f"{file} must hold whole records, but record {number} is truncated or corrupted")
 
 
 def _size(file: str, compression: Compression) -> int:
-    """Bytes of a file without compression; one that is cut off, which tensorflow does not see, is an error."""
+    """Decompressed size of a file in bytes; raises on a truncated gzip file, which TensorFlow does not notice."""
     if compression == "none":
         return os.path.getsize(file)
     with gzip.open(file) as stream:
@@ -123,7 +123,7 @@ def _size(file: str, compression: Compression) -> int:
 
 
 def _first_bad_record(file: str, compression: Compression) -> int:
-    """How many records can be read before one cannot, which is its number, counted from 0."""
+    """The number, from 0, of the first record that cannot be read."""
     number = 0
     try:
         for _ in read_records([file], compression):
@@ -137,7 +137,7 @@ def find_records(folder: str | os.PathLike[str], pattern: str) -> list[str]:
     """The record files of a folder that match a pattern, sorted.
 
     Raises:
-        FileNotFoundError: there are none.
+        FileNotFoundError: no file matches.
     """
     files = sorted(str(file) for file in Path(folder).glob(pattern))
     if not files:
@@ -151,25 +151,25 @@ def write_features(folder: str | os.PathLike[str], description: dict[str, Any]) 
 
 
 def read_features(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What `write_features` wrote: max_length, the number of rows of each split, ...
+    """Reads `features.json`: the task, max_length, the number of rows a split, ...
 
     Raises:
-        RecordError: the file is not as it was written.
+        RecordError: the file is corrupted.
     """
     description: dict[str, Any] = _read_json(Path(folder) / FEATURES_FILE, dict)
     return description
 
 
 def write_labels(folder: str | os.PathLike[str], labels: Sequence[str]) -> None:
-    """Writes `labels.json`: the names of the labels, a label's id being its place."""
+    """Writes `labels.json`: the names of the labels in the order of their ids."""
     (Path(folder) / LABELS_FILE).write_text(json.dumps(list(labels), indent=1, ensure_ascii=False) + "\n")
 
 
 def read_labels(folder: str | os.PathLike[str]) -> list[str]:
-    """What `write_labels` wrote.
+    """Reads `labels.json`.
 
     Raises:
-        RecordError: the file is not as it was written.
+        RecordError: the file is corrupted.
     """
     labels: list[str] = _read_json(Path(folder) / LABELS_FILE, list)
     return labels

@@ -1,19 +1,19 @@
-"""What the records of each task hold: the one place that writers and readers look at."""
+"""The schemas of the record files, one a task; writers and readers share them."""
 
 from typing import Literal, NamedTuple
 
 Kind = Literal["tokens", "labels", "integer", "pair", "number", "answers"]
-"""Of a feature: whole numbers along the tokens, or along them with a mark where there is none; one whole number; two;
-one float; as many floats as a model answers."""
+"""The kind of a feature: an integer a token (`tokens`); an integer a token with `IGNORED` for none (`labels`); one
+integer; two integers (`pair`); one float (`number`); the floats of a model's answer (`answers`)."""
 
 
 class Feature(NamedTuple):
     """A feature of a record.
 
     Attributes:
-        kind: what it holds.
-        meaning: for `features.json`.
-        is_read: whether a batch has it; else it only says where the record comes from.
+        kind: the type of its values.
+        meaning: the description in `features.json`.
+        is_read: whether batches contain it; otherwise it only tells the source of the record.
     """
 
     kind: Kind
@@ -25,11 +25,11 @@ _TOKENS = Feature("tokens", "int64, (length,): [CLS] text [SEP], or [CLS] text [
 _SEGMENTS = Feature("tokens", "int64, (length,): 0 up to the first [SEP], then 1")
 _ROW = "int64: the row, from 0, in the split's .jsonl.gz; a long one has several records"
 
-# What a teacher answers to a row, where `features.json` says under this name how many numbers that are, whether for
-# each token, and what stands for padding then: {"shape": [2], "along": true, "filling": -120.0}.
+# The teacher's answers to a row. `features.json` describes them under this name: the shape, whether there is one a
+# token, and the value of padding, e.g. {"shape": [2], "along": true, "filling": -120.0}.
 TEACHER_ANSWERS = "teacher_answers"
 
-# In the place of a task: rows that have none.
+# The schema of rows without a task.
 TEXT = "text"
 
 SCHEMAS: dict[str, dict[str, Feature]] = {

@@ -1,4 +1,4 @@
-"""Labelled rows -> batches: of each task the features that its schema names, checked and padded."""
+"""Reads the labelled rows of a task as padded batches, by the task's schema."""
 
 import math
 import os
@@ -37,34 +37,39 @@ def task_batches(
     bucket_boundaries: Sequence[int] = (),
     tokens: int | None = None,
 ) -> Batches:
-    """Labelled rows, as `ingest_examples` writes them.
+    """Batches of labelled rows, as `ingest_examples` writes them.
 
-    Each batch has token_ids, segment_ids, padding_mask (batch, length) int32 and, by the task that `features.json`
-    names: for classification `label` (batch,) int32, for regression `value` (batch,) float32, for token classification
-    `label` (batch, length) int32 with `IGNORED` where nothing is to be said, for question answering `positions`
-    (batch, 2) int32, for embedding `value` and the inputs of the second text as `second_...`. Where a teacher answered
-    the rows, `teacher_answers` float32 are what `TaskObjective.run` gave for it. Without shuffling and
-    buckets the rows stand in the order of the files.
+    A batch has token_ids, segment_ids and padding_mask (batch, length) int32, and further features of the task that
+    `features.json` names:
+
+    - classification: `label` (batch,) int32
+    - regression: `value` (batch,) float32
+    - token classification: `label` (batch, length) int32, `IGNORED` where no label is predicted
+    - question answering: `positions` (batch, 2) int32
+    - embedding: `value` (batch,) float32, and the inputs of the second text as `second_...`
+    - rows with a teacher's answers: `teacher_answers` float32, the result of `TaskObjective.run` for the teacher
+
+    Without shuffling and buckets, rows are in the order of the files.
 
     Args:
-        folder: holds `features.json`, `{split}.tfrecord` and, where there are labels, `labels.json`.
+        folder: holds `features.json`, `{split}.tfrecord` and, for tasks with labels, `labels.json`.
         split: `train`, `validation` or `test`.
-        batch_size: see `pretraining_batches`, as are the next four.
-        seed: of the order.
-        shuffle: see there.
-        drop_remainder: see there.
-        bucket_boundaries: see there.
-        tokens: of a batch, padding included, in place of `batch_size`; see `BatchPlan`.
+        batch_size: number of rows in a batch; for this and the next arguments see `BatchPlan`.
+        seed: seed of the order.
+        shuffle: whether every epoch has a new random order.
+        drop_remainder: whether batches that are not full are left out.
+        bucket_boundaries: ascending lengths in tokens that rows are padded to.
+        tokens: number of tokens in a batch, padding included, instead of `batch_size`.
 
     Raises:
         FileNotFoundError: the folder has no records of this split.
-        RecordError: a record is cut off or changed, or has a label that there is not.
+        RecordError: a record is truncated or corrupted, or has a label that does not exist.
         ValueError: an argument is out of range.
     """
     content = read_features(folder)
-    told = {"task": content.get("task") in list(SCHEMAS), "max_length": _is_length(content.get("max_length"))}
-    for field, holds in told.items():
-        if not holds:
+    is_valid = {"task": content.get("task") in list(SCHEMAS), "max_length": _is_length(content.get("max_length"))}
+    for field, valid in is_valid.items():
+        if not valid:
             raise RecordError(f"{FEATURES_FILE} of {folder} must say {field}, got {content.get(field)!r}")
     schema = {name: feature for name, feature in SCHEMAS[content["task"]].items() if feature.is_read}
     answers = content.get(TEACHER_ANSWERS)
@@ -97,12 +102,12 @@ def task_batches(
 
 
 def _is_length(value: Any) -> bool:
-    """Whether rows can be padded to it: a whole number that int32 holds."""
+    """Whether rows can be padded to this value: a positive int32."""
     return type(value) is int and 1 <= value < 2**31
 
 
 def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any]) -> Parse:
-    """From records to batches."""
+    """The function that parses records into a batch."""
     prefixes = [name.removesuffix("token_ids") for name in schema if name.endswith("token_ids")]
     features = {name: _PARSED[feature.kind] for name, feature in schema.items()}
 
@@ -126,14 +131,14 @@ def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any]) -> Parse:
 def _as_answers(
     rows: tf.RaggedTensor, width: tf.Tensor | int, *, shape: Sequence[int], along: bool, filling: float
 ) -> tf.Tensor:
-    """(batch, numbers) -> (batch, ...), or (batch, width, ...) where there are so many for each token."""
+    """Reshapes answers (batch, numbers) to (batch, ...), or (batch, width, ...) if there is one a token."""
     numbers = math.prod(shape) * (tf.cast(width, tf.int64) if along else 1)
     flat = rows.to_tensor(filling, shape=tf.stack([rows.nrows(), numbers]))
     return tf.reshape(flat, [-1, *([width] if along else []), *shape])
 
 
 def _check_range(records: RecordStore, where: str, feature: str, least: int, count: int) -> None:
-    """Raises RecordError for a label that there is not: on some devices it only makes the loss no number."""
+    """Raises RecordError for a label out of range, which on some devices would only turn the loss into NaN."""
     labels = records.values(feature)
     bad = np.flatnonzero((labels.values < least) | (labels.values >= count))
     if len(bad):

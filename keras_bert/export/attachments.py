@@ -4,7 +4,7 @@ A `.tflite` file has them as LiteRT's own metadata has associated files, in a zi
 `unzip` opens; an `.onnx` file as its metadata, by name. Runtimes pass over both.
 
 The first of them is a digest of the model before them: a runtime that opens a damaged model may end the process, or
-answer something else without a word (docs/decisions/0029-a-file-holds-its-digest.md).
+answer something else without a word (docs/decisions/0029-model-files-hold-a-digest.md).
 """
 
 import hashlib
@@ -21,12 +21,12 @@ DIGEST_FILE = "digest.json"
 _DAY = (1980, 1, 1, 0, 0, 0)
 
 
-def attach(path: str | os.PathLike[str], files: Mapping[str, bytes], *, stored: bool = False) -> None:
-    """Adds files to those that a model's file holds; what the model answers does not change.
+def attach_entries(path: str | os.PathLike[str], files: Mapping[str, bytes], *, stored: bool = False) -> None:
+    """Attaches files to a model's file; the model's answers do not change.
 
     Args:
         path: a `.tflite` or `.onnx` file.
-        files: name -> content; of an `.onnx` file UTF-8.
+        files: the contents by name; UTF-8 for an `.onnx` file.
         stored: of a `.tflite` file, whether they are left as they are, in place of being compressed; so is what comes
             to files that were.
 
@@ -34,10 +34,10 @@ def attach(path: str | os.PathLike[str], files: Mapping[str, bytes], *, stored: 
         ValueError: it holds a file of such a name, or is no such file.
     """
     path = Path(path)
-    held = attached(path)
-    known = files.keys() & held.keys()
-    if known:
-        raise ValueError(f"{path} must not hold what is attached to it, got {', '.join(sorted(known))} again")
+    held = read_attachments(path)
+    repeated = files.keys() & held.keys()
+    if repeated:
+        raise ValueError(f"{path} must not hold what is attached to it, got {', '.join(sorted(repeated))} again")
     if DIGEST_FILE not in held:
         files = {DIGEST_FILE: _describe_model(path), **files}
     if path.suffix == ".onnx":
@@ -57,14 +57,14 @@ def attach(path: str | os.PathLike[str], files: Mapping[str, bytes], *, stored: 
             archive.writestr(entry, content)
 
 
-def check_whole(path: str | os.PathLike[str]) -> None:
-    """Holds the model in a file against the digest that was attached with the first of its files.
+def check_integrity(path: str | os.PathLike[str]) -> None:
+    """Compares the model in a file with the digest that was attached to it.
 
     Raises:
-        ValueError: it is not what it was then; it holds no digest; or see `attached`.
+        ValueError: it is not what it was then; it holds no digest; or see `read_attachments`.
     """
     path = Path(path)
-    held = attached(path)
+    held = read_attachments(path)
     if DIGEST_FILE not in held:
         raise ValueError(
             f"{path} must hold a {DIGEST_FILE} of its model, as all that is exported here does; found none"
@@ -78,8 +78,8 @@ def check_whole(path: str | os.PathLike[str]) -> None:
         raise ValueError(f"{path} must hold the model that was exported, but its first {size} bytes have changed")
 
 
-def attached(path: str | os.PathLike[str]) -> dict[str, bytes]:
-    """The files that a model's file holds, name -> content.
+def read_attachments(path: str | os.PathLike[str]) -> dict[str, bytes]:
+    """Reads the files that are attached to a model's file; returns their contents by name.
 
     Raises:
         ValueError: it is no `.tflite` or `.onnx` file, or they are damaged.
@@ -110,7 +110,7 @@ def attached(path: str | os.PathLike[str]) -> dict[str, bytes]:
 
 
 def _describe_model(path: Path) -> bytes:
-    """The digest of all that stays as it is when something is attached."""
+    """Digests the part of a file that attaching does not change."""
     size = path.stat().st_size
     if path.suffix != ".onnx" and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:

@@ -1,29 +1,61 @@
-"""A folder with exported files, and a task that asks one of them."""
+"""Loading a task from an exported file or folder."""
 
 import os
 import tempfile
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
-from keras_bert.export.attachments import DIGEST_FILE, attach, attached, check_whole
-from keras_bert.export.runtimes import open_file
-from keras_bert.folders import ANSWERING_FILES, METRICS_FILE, TASK_FILE, TFLITE_FILE, TOKENIZER_FILES
+from keras_bert.export.attachments import DIGEST_FILE, attach_entries, check_integrity, read_attachments
+from keras_bert.export.mediapipe_text import MediaPipeTokenizer
+from keras_bert.export.runtimes import PROBABILITIES, LogProbabilityClassifier, open_file
+from keras_bert.export.tflite_kinds import is_for_mediapipe, takes_text
+from keras_bert.folders import (
+    ANSWERING_FILES,
+    METRICS_FILE,
+    TASK_FILE,
+    TFLITE_FILE,
+    TOKENIZER_FILES,
+)
+from keras_bert.tasks import registry
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import read_calibration
-from keras_bert.tasks.registry import read_settings, restore
-from keras_bert.tokenizers.loading import load_tokenizer
+from keras_bert.tokenizers.loading import load_eager_tokenizer
 
 _COMPANIONS = (TASK_FILE, *TOKENIZER_FILES)
 
 
-def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads: int = 1) -> Task:
-    """The task of a folder that was exported or pushed to, asking one of its files, or of such a file alone.
-
-    What was measured of it, where it is there, says how it is calibrated.
+def load(place: str | os.PathLike[str]) -> Task:
+    """Loads a trained or exported model, ready for `predict`.
 
     Args:
-        place: a `.tflite` or `.onnx` file, or a folder that holds one, `task.json`, `vocab.txt` and `tokenizer.json`.
-        file: of a folder, the file's name; if empty the int8 one, else the one for LiteRT or ONNX Runtime.
+        place: a folder that `Task.save` or a training step wrote, for a Keras model; or a pushed folder or one of its
+            files, see `load_exported`.
+
+    Raises:
+        FileNotFoundError: there is no such file or folder, or it lacks one of its files.
+        ModuleNotFoundError: TensorFlow, which reads text into tokens for a Keras model, is not installed.
+        ValueError: a file is damaged.
+
+    Example:
+        >>> keras_bert.load("runs/pushed/reviews/1").predict(["what a film"])
+        [Prediction(label='good', probability=0.98)]
+    """
+    place = Path(place)
+    is_exported = place.is_file() or any((place / name).is_file() for name in ANSWERING_FILES) or _versions(place)
+    return load_exported(place) if is_exported else registry.load(place)
+
+
+def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads: int = 1) -> Task:
+    """Loads the task of an exported or pushed folder on one of its files, or of such a file alone.
+
+    The calibration is read from `metrics.json`, if there is one. Neither Keras nor TensorFlow is imported, except for a
+    file that takes text, which needs tensorflow-text's operations.
+
+    Args:
+        place: a `.tflite` or `.onnx` file, or a folder that holds one, `task.json`, `vocab.txt` and `tokenizer.json`. A
+            file for MediaPipe gets the ids that MediaPipe makes.
+        file: the file's name in the folder; if empty the first of `ANSWERING_FILES`.
         num_threads: threads of the runtime.
 
     Raises:
@@ -31,52 +63,86 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
         ValueError: one of them is damaged.
     """
     place = Path(place)
-    if place.is_file():
-        held = attached(place)
-        _check_companions(place, held.keys())
-        with tempfile.TemporaryDirectory() as folder:
-            for name in (*_COMPANIONS, *({METRICS_FILE} & held.keys())):
-                (Path(folder) / name).write_bytes(held[name])
-            try:
-                return _load(Path(folder), place, num_threads)
-            except ValueError as error:
-                raise ValueError(str(error).replace(folder, str(place))) from error
-    file = file or next((name for name in ANSWERING_FILES if (place / name).is_file()), TFLITE_FILE)
-    if not (place / file).is_file():
-        raise FileNotFoundError(f"{place} is no pushed model: it has no {file}")
-    _check_companions(place, [name for name in _COMPANIONS if (place / name).is_file()])
-    return _load(place, place / file, num_threads)
+    if place.is_dir():
+        file = file or next((name for name in ANSWERING_FILES if (place / name).is_file()), TFLITE_FILE)
+        if not (place / file).is_file():
+            raise FileNotFoundError(f"{place} is no pushed model: it has no {file}{_hint(place)}")
+        _check_companions(place, [name for name in _COMPANIONS if (place / name).is_file()])
+        return _load(place, place / file, num_threads)
+    if not place.is_file():
+        raise FileNotFoundError(f"{place} must be a file or a folder of a pushed model, there is none")
+    held = read_attachments(place)
+    if not held.keys() & set(_COMPANIONS) and (folder := _folder_of(place)) is not None:
+        return _load(folder, place, num_threads)
+    _check_companions(place, held.keys())
+    with tempfile.TemporaryDirectory() as made:
+        for name in (*_COMPANIONS, *({METRICS_FILE} & held.keys())):
+            (Path(made) / name).write_bytes(held[name])
+        try:
+            return _load(Path(made), place, num_threads)
+        except ValueError as error:
+            raise ValueError(str(error).replace(made, str(place))) from error
 
 
 def attach_companions(task: Task, file: Path) -> None:
-    """Puts into a file of a task how text becomes its ids and its outputs become answers.
+    """Attaches tokenizer and task settings to an exported file.
 
     Args:
-        task: what the file was exported from.
-        file: a `.tflite` or `.onnx` file; what it holds already stays.
+        task: the task that was exported.
+        file: a `.tflite` or `.onnx` file; files that are attached already stay.
     """
-    held = attached(file)
+    held = read_attachments(file)
     with tempfile.TemporaryDirectory() as folder:
         task.save_settings(folder)
-        attach(file, {name: (Path(folder) / name).read_bytes() for name in _COMPANIONS if name not in held})
+        attach_entries(file, {name: (Path(folder) / name).read_bytes() for name in _COMPANIONS if name not in held})
 
 
-def _check_companions(place: Path, found: Collection[str]) -> None:
+def _check_companions(place: Path, held: Collection[str]) -> None:
     for name in _COMPANIONS:
-        if name not in found:
+        if name not in held:
             raise FileNotFoundError(f"{place} is no pushed model: it has no {name}")
 
 
+def _versions(folder: Path) -> list[str]:
+    """Returns the numbered folders of a pushed model, the lowest first."""
+    names = [entry.name for entry in folder.glob("*") if entry.name.isdecimal() and (entry / TASK_FILE).is_file()]
+    return sorted(names, key=int)
+
+
+def _hint(folder: Path) -> str:
+    """Returns a hint for the error message where a folder holds versions."""
+    versions = _versions(folder)
+    return f"; its newest version is {folder / versions[-1]}" if versions else ""
+
+
+def _folder_of(file: Path) -> Path | None:
+    """Finds the pushed folder of a file for the web, which has nothing attached, as every visitor fetches it."""
+    folders = file.absolute().parents[:3]
+    return next((folder for folder in folders if all((folder / name).is_file() for name in _COMPANIONS)), None)
+
+
 def _load(folder: Path, file: Path, num_threads: int) -> Task:
-    """The task whose settings and tokenizer a folder holds, asking a file."""
-    task, settings = read_settings(folder / TASK_FILE)
-    if not isinstance(settings.get("max_length"), int):
+    """Loads the task whose settings and tokenizer a folder holds, on an exported file."""
+    task, settings = registry.read_settings(folder / TASK_FILE)
+    max_length = settings.get("max_length")
+    if not isinstance(max_length, int):
         raise ValueError(f"{folder / TASK_FILE} must say max_length, a whole number, got {settings}")
     # LiteRT may end the process where a model is damaged, ONNX Runtime refuses it.
-    if file.suffix != ".onnx" or DIGEST_FILE in attached(file):
-        check_whole(file)
-    runtime = open_file(file, settings["max_length"], num_threads)
-    found = restore(task, runtime, load_tokenizer(folder), settings, folder / TASK_FILE)
+    if file.suffix != ".onnx" or DIGEST_FILE in read_attachments(file):
+        check_integrity(file)
+    tokenizer = load_eager_tokenizer(folder)
+    model: Any
+    if file.suffix == ".tflite" and takes_text(file):
+        from keras_bert.export.text_tasks import TextRuntime, find_text_task
+
+        task, model = find_text_task(task), TextRuntime(file, max_length, num_threads)
+    else:
+        model = open_file(file, max_length, num_threads)
+        if file.suffix == ".tflite" and is_for_mediapipe(file):
+            tokenizer = MediaPipeTokenizer(tokenizer.vocabulary, lowercase=True)
+            if isinstance(model.output, dict) and PROBABILITIES in model.output:
+                model = LogProbabilityClassifier(model)
+    restored = registry.restore(task, model, tokenizer, settings, folder / TASK_FILE)
     if (folder / METRICS_FILE).is_file():
-        found.calibration = read_calibration(folder / METRICS_FILE)
-    return found
+        restored.calibration = read_calibration(folder / METRICS_FILE)
+    return restored

@@ -1,4 +1,4 @@
-"""Proof that an exported file says what the model said: a failure raises, it is never a log line."""
+"""Checks that an exported file gives the answers of its model; a difference raises an error."""
 
 from typing import Any
 
@@ -8,28 +8,31 @@ Array = np.ndarray[Any, Any]
 
 # Float32 sums in another order: 1e-6 measured on logits of up to 10.
 FLOAT32_TOLERANCE = 1e-4
+# The same of larger outputs, as of a regression on prices: float32 has 24 bits, whatever the size of a number.
+FLOAT32_SHARE = 1e-5
 # Float16 has 11 bits, and each sum rounds anew: of the largest output.
 FLOAT16_SHARE = 0.02
-# Of the answers, what a file must keep for whose grids no model was trained or chosen.
+# The least mean agreement of files with quantization grids that the model was not trained for.
 UNTRAINED_AGREEMENT = 0.95
 
 
 class ParityError(AssertionError):
-    """An exported model answers otherwise than the model it was made from."""
+    """An exported file does not give the answers of the model that it was made from."""
 
 
-def tolerance_of(reference: Array, padding_mask: Array, *, half: bool) -> float:
-    """The largest absolute difference that a file's outputs may have.
+def parity_tolerance(reference: Array, padding_mask: Array, *, half: bool) -> float:
+    """Returns the largest absolute difference that a file's outputs may have from the model's.
+
+    In float32 outputs of up to 10 may differ by `FLOAT32_TOLERANCE`, larger ones by a share of their size.
 
     Args:
-        reference: (rows, ...), what the model answers.
-        padding_mask: (rows, length), where outputs run along the tokens: what stands at padding does not count.
+        reference: (rows, ...), the model's outputs.
+        padding_mask: (rows, length); outputs (rows, length, ...) at padding do not count.
         half: whether the file computes in float16; else in float32.
     """
-    if not half:
-        return FLOAT32_TOLERANCE
     counted = reference[padding_mask == 1] if reference.ndim == 3 else reference
-    return FLOAT16_SHARE * float(np.abs(counted).max())
+    size = float(np.abs(counted).max())
+    return FLOAT16_SHARE * size if half else max(FLOAT32_TOLERANCE, FLOAT32_SHARE * size)
 
 
 def check_parity(
@@ -38,11 +41,11 @@ def check_parity(
     """Compares outputs (rows, ...) and returns the largest absolute difference.
 
     Args:
-        name: of the candidate, for the message.
-        reference: what the model answers.
-        candidate: what the exported file answers to the same rows.
+        name: the candidate's name, for the message.
+        reference: the model's outputs.
+        candidate: the exported file's outputs for the same rows.
         tolerance: the largest absolute difference allowed.
-        padding_mask: (rows, length), where outputs run along the tokens: what stands at padding does not count.
+        padding_mask: (rows, length); outputs (rows, length, ...) at padding do not count.
 
     Raises:
         ParityError: an output differs by more, or is not a number; or the shapes differ.
@@ -66,13 +69,13 @@ def check_parity(
 
 
 def check_agreement(name: str, agreement: Array, answers: Array, minimum: float) -> float:
-    """Checks how far a file gives its reference's answers, and returns the mean over the rows.
+    """Checks that a file agrees with its reference, and returns the mean agreement over the rows.
 
-    For integer files: rounding in another order moves a value by a grid step here and there, and what
-    such steps add up to depends on the model. What must not change is the answer.
+    For integer files: rounding in another order moves single values by a quantization step, and the sum of such
+    steps depends on the model. The answers must not change.
 
     Args:
-        name: of the file, for the message.
+        name: the file's name, for the message.
         agreement: (rows,) from 0 to 1, see `Task.agreement`.
         answers: the file's outputs (rows, ...).
         minimum: the smallest mean, 0 to 1; one row may always differ.

@@ -1,4 +1,4 @@
-"""How much of a `.tflite` file LiteRT hands to its delegate for processors, XNNPACK, and why it keeps the rest."""
+"""Operations of a `.tflite` file that LiteRT delegates to XNNPACK, and the reasons for the others."""
 
 import os
 from collections import Counter
@@ -17,13 +17,13 @@ _FINEST = 2.0**-10
 
 
 class Delegation(NamedTuple):
-    """What of a graph runs where.
+    """The nodes of a graph that XNNPACK runs, and those that it does not.
 
     Attributes:
-        nodes: of the graph.
-        taken: those of them that the delegate runs.
-        parts: pieces of the graph that it runs in one go each; between them numbers go from one to the other.
-        left: operation and the reason, as far as the graph tells it -> how many of those it does not run.
+        nodes: the number of nodes in the graph.
+        taken: the number of nodes that the delegate runs.
+        parts: the number of connected partitions that it runs; values are copied between them.
+        left: operation and reason, as far as the graph shows it -> number of nodes that it does not run.
     """
 
     nodes: int
@@ -39,7 +39,7 @@ def count_delegated(path: str | os.PathLike[str]) -> Delegation:
     delegate for each part, without for each node that it took, with the same outputs.
 
     Args:
-        path: a `.tflite` file with signatures, which must be one.
+        path: a `.tflite` file with signatures.
     """
     _, parts, _ = _nodes_of(path, fused=True)
     nodes, taken, steps = _nodes_of(path, fused=False)
@@ -78,7 +78,7 @@ def _reason(node: Mapping[str, Any], ran: Sequence[Mapping[str, Any]], steps: Ma
     result = steps.get(int(node["outputs"][0]), 0.0)
     if node["op_name"] in _SUMS and 0 < finest < result * _FINEST:
         return "it adds no terms whose steps are below 1/1024 of the result's"
-    others = sorted({_type_of(each) for each in ran if each["op_name"] == node["op_name"]})
+    others = sorted({_type_of(run) for run in ran if run["op_name"] == node["op_name"]})
     if numbers in others:
         return "it runs others, of other shapes or constants"
     if others:

@@ -1,11 +1,17 @@
 """Layers of a Keras model in the names of what a file computes."""
 
 import re
+from collections.abc import Iterable
 
 
-def layer_pattern(layer: str) -> str:
+def make_layer_pattern(layer: str) -> str:
     """A regular expression for a layer's place, as `block_0/attention/key`, within the name of a tensor.
 
     Tensors are called after the layers that make them, and each part of a path may have a number behind it.
     """
     return "/".join(rf"{re.escape(part)}(_\d+)?" for part in layer.split("/"))
+
+
+def is_head_float(float_layers: Iterable[str]) -> bool:
+    """Whether one of the layers that stay float stands on the encoder itself: the one that makes the answer."""
+    return any("/" not in layer for layer in float_layers)

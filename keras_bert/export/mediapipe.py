@@ -1,6 +1,6 @@
-"""Keras model -> `.tflite` file for MediaPipe Tasks: one graph, and metadata that says what its tensors are.
+"""Export of a Keras model as a `.tflite` file for MediaPipe Tasks, with metadata that describes its tensors.
 
-MediaPipe's text tasks make ids of text by themselves. They find out how, and what an answer means, from LiteRT's model
+MediaPipe's text tasks tokenize text themselves. They read the vocabulary and the meaning of outputs from LiteRT's model
 metadata (its schema `metadata_schema.fbs`, identifier M001) and from the vocabulary and the labels behind the model.
 """
 
@@ -13,21 +13,18 @@ import flatbuffers
 import keras
 from ai_edge_litert import schema_py_generated as schema
 
-from keras_bert.compress.rounding import Rounding
-from keras_bert.export.attachments import attach
+from keras_bert.compress.quantization_parameters import QuantizationParameters
+from keras_bert.export.attachments import attach_entries
 from keras_bert.export.quantized import export_quantized
-from keras_bert.export.runtimes import Array
+from keras_bert.export.runtimes import PROBABILITIES, Array
 from keras_bert.export.sharing import write_model
+from keras_bert.export.targets.mediapipe import MediaPipe
+from keras_bert.export.tflite_kinds import METADATA_NAME
 from keras_bert.folders import LABELS_TEXT, VOCABULARY_FILE
-from keras_bert.models.encoder import input_names
-from keras_bert.options.export import MEDIAPIPE_TASKS
 from keras_bert.tasks.base import Task
-from keras_bert.tokenizers.tokenizer import Tokenizer
 
-PROBABILITIES = "probabilities"
-
-# The name that MediaPipe looks for, and its names of our inputs.
-_METADATA_NAME, _IDENTIFIER = "TFLITE_METADATA", b"M001"
+# The identifier of its schema, and MediaPipe's names of our inputs.
+_IDENTIFIER = b"M001"
 _INPUTS = {"token_ids": "ids", "segment_ids": "segment_ids", "padding_mask": "mask"}
 # Of the schema: kinds of files, of the contents of a tensor, and of steps before the first tensor.
 _AXIS_LABELS, _VOCABULARY, _FEATURE, _BERT_TOKENIZER = 2, 5, 1, 4
@@ -38,53 +35,41 @@ Table = Mapping[int, Writer]
 
 
 def export_mediapipe(
-    task: Task, path: str | os.PathLike[str], rounding: Rounding | None = None, rows: Mapping[str, Array] | None = None
+    task: Task,
+    path: str | os.PathLike[str],
+    quantization: QuantizationParameters | None = None,
+    rows: Mapping[str, Array] | None = None,
 ) -> None:
     """Writes a task that MediaPipe knows, for its longest texts; classes answer with probabilities.
 
     Args:
-        task: of a Keras model; a classifier of single texts, or an embedding.
+        task: a classifier of single texts or an embedding, with a Keras model.
         path: the file to write.
-        rounding: what `QuantizationAware` left of it; None writes a float file.
+        quantization: what `QuantizationAware` left of it; None writes a float file.
         rows: see `export_quantized`.
 
     Raises:
-        ValueError: MediaPipe knows no such task, or cannot make its ids.
+        ValueError: MediaPipe has no such task, makes other token ids, or cannot read a label.
     """
-    check_task(task)
+    MediaPipe().check(task, None if quantization is None else quantization.recipe)
     network, labels, output = task.network(), list(getattr(task, "labels", ())), task.output_name
     if labels:
         network, output = (
             keras.Model(network.inputs, keras.layers.Softmax(name="softmax")(network.output)),
             PROBABILITIES,
         )
-    export_quantized(network, path, (task.max_length,), rounding, rows, output=output)
+    export_quantized(network, path, (task.max_length,), quantization, rows, output=output)
     add_metadata(path, task.tokenizer.vocabulary, labels, output)
 
 
-def check_task(task: Task) -> None:
-    """Asks whether MediaPipe knows a task.
-
-    Raises:
-        ValueError: it does not, or cannot make its ids of text.
-    """
-    if task.name not in MEDIAPIPE_TASKS:
-        raise ValueError(f"MediaPipe must be given one of {MEDIAPIPE_TASKS}, got {task.name}")
-    if not isinstance(task.tokenizer, Tokenizer) or not task.tokenizer.lowercase:
-        raise ValueError("MediaPipe must be given a model of lowercased word pieces: it makes no other ids")
-    missing = sorted(_INPUTS.keys() - set(input_names(task.network())))
-    if missing:
-        raise ValueError(f"MediaPipe must be given a model with the inputs of BERT, got one without {missing[0]}")
-
-
-def add_metadata(path: str | os.PathLike[str], pieces: Sequence[str], labels: Sequence[str], output: str) -> None:
-    """Makes a `.tflite` file of one signature one that MediaPipe opens.
+def add_metadata(path: str | os.PathLike[str], vocabulary: Sequence[str], labels: Sequence[str], output: str) -> None:
+    """Adds MediaPipe's metadata, vocabulary and labels to a `.tflite` file with one signature.
 
     Args:
-        path: the file, of a model with BERT's three inputs; it is written anew.
-        pieces: of its vocabulary, by id.
-        labels: what the values of its output mean; none for a vector.
-        output: the name of its output, for people.
+        path: the file of a model with BERT's three inputs; it is rewritten.
+        vocabulary: the tokens by id.
+        labels: the names of the output's values; none for a vector.
+        output: the name of the output.
 
     Raises:
         ValueError: the file has several signatures.
@@ -98,13 +83,15 @@ def add_metadata(path: str | os.PathLike[str], pieces: Sequence[str], labels: Se
     content = schema.BufferT()
     content.data = bytearray(_metadata(inputs, output, bool(labels)))
     entry = schema.MetadataT()
-    entry.name, entry.buffer = _METADATA_NAME, len(model.buffers)
+    entry.name, entry.buffer = METADATA_NAME, len(model.buffers)
     model.buffers.append(content)
     model.metadata = [*(model.metadata or ()), entry]
     path.write_bytes(write_model(model))
-    files = {VOCABULARY_FILE: pieces, **({LABELS_TEXT: labels} if labels else {})}
+    files = {VOCABULARY_FILE: vocabulary, **({LABELS_TEXT: labels} if labels else {})}
     # MediaPipe reads them where they lie.
-    attach(path, {name: "".join(f"{line}\n" for line in lines).encode() for name, lines in files.items()}, stored=True)
+    attach_entries(
+        path, {name: "".join(f"{line}\n" for line in lines).encode() for name, lines in files.items()}, stored=True
+    )
 
 
 def _metadata(inputs: Sequence[str], output: str, has_labels: bool) -> bytes:
@@ -131,7 +118,7 @@ def _file(name: str, kind: int) -> Writer:
 
 
 class _Byte(int):
-    """A number that a table holds itself, where other fields point to a place."""
+    """A number that stands in a table; other fields hold offsets."""
 
 
 def _kind(kind: int) -> Writer:

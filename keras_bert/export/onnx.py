@@ -1,4 +1,4 @@
-"""Keras model -> float32 `.onnx` file, for any batch and any length."""
+"""Export of a Keras model as a float32 `.onnx` file for any batch and any length."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import keras
 import tensorflow as tf
 
-from keras_bert.export.onnx_fusions import fuse
+from keras_bert.export.onnx_fusions import fuse_operations
 from keras_bert.export.onnx_graphs import make_canonical
 from keras_bert.folders import LOGITS
 from keras_bert.models.encoder import input_names
@@ -25,7 +25,7 @@ def export_onnx(model: keras.Model, path: str | os.PathLike[str], *, output: str
     """Writes a model with one output as `.onnx`, see `without_unread_tokens`; equal models give equal bytes.
 
     The graph takes `token_ids`, `segment_ids` (where the model does) and `padding_mask`, int32 (batch, length), and
-    answers with float32 (batch, labels), (batch, length, labels) or whatever the model's output is.
+    gives float32 (batch, labels), (batch, length, labels) or the shape of the model's output.
 
     Args:
         model: from an encoder's inputs to one output.
@@ -41,7 +41,7 @@ def export_onnx(model: keras.Model, path: str | os.PathLike[str], *, output: str
 def make_onnx(
     serve: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]], inputs: Mapping[str, tf.DType], opset: int
 ) -> "onnx.ModelProto":
-    """The graph of a function, checked by ONNX' own checker; equal functions give equal graphs.
+    """Converts a function to an ONNX graph that passes ONNX' checker; equal functions give equal graphs.
 
     Args:
         serve: inputs by name (batch, length) -> outputs by name.
@@ -58,7 +58,7 @@ def make_onnx(
         return serve(dict(zip(inputs, values, strict=True)))
 
     proto, _ = tf2onnx.convert.from_function(traced, input_signature=signature, opset=opset)
-    fuse(proto.graph, opset)
+    fuse_operations(proto.graph, opset)
     make_canonical(proto.graph)
     onnx.checker.check_model(proto)
     return proto

@@ -14,7 +14,7 @@ NORMALIZATION_OPSET = 18
 _SHARE = float(np.float32(math.sqrt(0.5)))
 
 
-def fuse(graph: Any, opset: int) -> None:
+def fuse_operations(graph: Any, opset: int) -> None:
     """Writes normalizations as `LayerNormalization`, from operator set 18 on, and GELU and ids in their usual forms.
 
     Keras takes a mean, a variance and a reciprocal root apart, in a form that ONNX Runtime's own optimizer does not
@@ -30,7 +30,7 @@ def fuse(graph: Any, opset: int) -> None:
     nodes = _Nodes(graph)
     for node in graph.node:
         for inner in graphs_in(node).values():
-            fuse(inner, opset)
+            fuse_operations(inner, opset)
         if node.op_type == "Gather":
             nodes.unwrap_ids(node)
         elif node.op_type == "Erf":
@@ -83,21 +83,23 @@ class _Nodes:
         from onnx import numpy_helper
 
         self._graph = graph
-        self._values = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+        self._values = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self._makers = {name: node for node in graph.node for name in node.output}
         self._readers = count_readers(graph)
 
     def unwrap_ids(self, lookup: Any) -> None:
         """Looks up `ids` in the place of `ids < 0 ? ids + length : ids`, which is a sum of products with 0 and 1."""
         table, wrapped = lookup.input
-        if any(each.name == "axis" and each.i for each in lookup.attribute):
+        if any(attribute.name == "axis" and attribute.i for attribute in lookup.attribute):
             return
         for moved, kept in self._parts(wrapped, "Add"):
             for chosen, summed in self._parts(moved, "Mul"):
                 below = self._under(chosen, "Cast")
                 for ids, count in self._parts(summed, "Add"):
                     if self._is_length(count, table) and self._is_below_zero(below, ids):
-                        others = [self._under(other, "Cast") for each, other in self._parts(kept, "Mul") if each == ids]
+                        others = [
+                            self._under(other, "Cast") for factor, other in self._parts(kept, "Mul") if factor == ids
+                        ]
                         if below in [self._under(other, "Not") for other in others]:
                             lookup.input[1] = ids
 
@@ -113,12 +115,14 @@ class _Nodes:
         """Writes one in the place of its last node, if that is what the node ends."""
         from onnx import helper
 
-        found = self._find_normalization(last.output[0])
-        if found is not None:
+        normalization = self._find_normalization(last.output[0])
+        if normalization is not None:
             (result,) = last.output
-            weights = [self._row(name) for name in (found.scale, found.offset) if name]
-            given = [found.rows, *weights]
-            last.CopyFrom(helper.make_node("LayerNormalization", given, [result], axis=-1, epsilon=found.epsilon))
+            weights = [self._row(name) for name in (normalization.scale, normalization.offset) if name]
+            given = [normalization.rows, *weights]
+            last.CopyFrom(
+                helper.make_node("LayerNormalization", given, [result], axis=-1, epsilon=normalization.epsilon)
+            )
 
     def move_factors(self) -> None:
         """Multiplies kernel and bias in the place of their product, where all who read them do so."""
@@ -155,9 +159,9 @@ class _Nodes:
         for product, shift in self._parts(name, "Add"):
             for rows, factor in self._parts(product, "Mul"):
                 for root, scale in self._parts(factor, "Mul"):
-                    known = self._find_variance(rows, self._under(self._under(root, "Reciprocal"), "Sqrt"))
-                    if known is not None and self._is_row(scale):
-                        mean, epsilon = known
+                    variance = self._find_variance(rows, self._under(self._under(root, "Reciprocal"), "Sqrt"))
+                    if variance is not None and self._is_row(scale):
+                        mean, epsilon = variance
                         offset = self._find_offset(shift, mean, factor)
                         if offset == "" or (offset and self._is_row(offset, self._values[scale].size)):
                             return _Normalization(rows, scale, offset, epsilon)
@@ -203,8 +207,8 @@ class _Nodes:
         return bool(self._values[name].shape[-1] == size and width in (None, size))
 
     def _is_length(self, count: str, table: str) -> bool:
-        known = count in self._values and table in self._values
-        return known and self._values[count].tolist() == self._values[table].shape[0]
+        are_constants = count in self._values and table in self._values
+        return are_constants and self._values[count].tolist() == self._values[table].shape[0]
 
     def _is_below_zero(self, name: str, ids: str) -> bool:
         node = self._makers.get(name)
@@ -230,8 +234,8 @@ class _Nodes:
         node = self._makers.get(name)
         if node is None or node.op_type != "ReduceMean":
             return ""
-        axes = [self._values[each].tolist() for each in node.input[1:] if each in self._values]
-        keeps = all(each.i for each in node.attribute if each.name == "keepdims")
+        axes = [self._values[name].tolist() for name in node.input[1:] if name in self._values]
+        keeps = all(attribute.i for attribute in node.attribute if attribute.name == "keepdims")
         return str(node.input[0]) if keeps and axes == [[-1]] else ""
 
     def _read_once(self, name: str, kind: str) -> Any:

@@ -64,8 +64,8 @@ def read_by(node: Any) -> list[str]:
     """The names of what a node takes, and of what graphs inside of it take from around it."""
     names = list(node.input)
     for graph in graphs_in(node).values():
-        made = {weight.name for weight in graph.initializer} | {name for each in graph.node for name in each.output}
-        taken = [name for each in _in_order_of_use(graph) for name in read_by(each)]
+        made = {weight.name for weight in graph.initializer} | {name for node in graph.node for name in node.output}
+        taken = [name for node in _in_order_of_use(graph) for name in read_by(node)]
         taken += [value.name for value in graph.output]
         names += [name for name in dict.fromkeys(taken) if name and name not in made]
     return names

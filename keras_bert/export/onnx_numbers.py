@@ -1,4 +1,4 @@
-"""A float32 graph of ONNX in coarser numbers, by ONNX Runtime's converters, or on the grids of a trained model."""
+"""Conversion of a float32 ONNX graph to float16 and int8, with ONNX Runtime's converters or the model's ranges."""
 
 import logging
 import tempfile
@@ -23,21 +23,21 @@ _MEANS = ("ReduceMean", "ReduceSum", "Pow", "Sqrt", "Reciprocal")
 _INTEGERS = (6, 7)
 
 
-def to_float16(graph: "onnx.ModelProto") -> "onnx.ModelProto":
-    """The same with weights and most sums in float16; inputs and outputs stay as they are."""
+def convert_to_float16(graph: "onnx.ModelProto") -> "onnx.ModelProto":
+    """Converts weights and most operations of a graph to float16; inputs and outputs keep their types."""
     import onnx
     from onnxruntime.transformers.float16 import DEFAULT_OP_BLOCK_LIST, convert_float_to_float16
 
     copy = onnx.ModelProto()
     copy.CopyFrom(graph)
     with warnings.catch_warnings():
-        # That numbers become the nearest that float16 has is what was asked for.
+        # The converter warns of numbers that float16 rounds, which is intended.
         warnings.simplefilter("ignore")
         half: onnx.ModelProto = convert_float_to_float16(
             copy,
             keep_io_types=True,
             op_block_list=[*DEFAULT_OP_BLOCK_LIST, *_MEANS],
-            node_block_list=[*_find_squares(graph.graph), *_find_counts(graph.graph)],
+            node_block_list=[*_find_squares(graph.graph), *_find_counts(graph.graph), *_find_scale(graph.graph)],
         )
     _join_casts(half.graph)
     # The casts stand at the end.
@@ -47,7 +47,7 @@ def to_float16(graph: "onnx.ModelProto") -> "onnx.ModelProto":
 
 
 def _find_squares(graph: "onnx.GraphProto") -> list[str]:
-    """Names of the nodes that make squares, or what a root is taken of."""
+    """Returns the names of nodes that compute squares or the operand of a square root."""
     under_roots = {name for node in graph.node if node.op_type == "Sqrt" for name in node.input}
     return [
         node.name
@@ -57,23 +57,42 @@ def _find_squares(graph: "onnx.GraphProto") -> list[str]:
 
 
 def _find_counts(graph: "onnx.GraphProto") -> list[str]:
-    """Names of the nodes of whose results integers are made, as places and lengths: float16 counts to 2048."""
+    """Returns the names of nodes whose results become integers, such as positions: float16 counts to 2048."""
     makers = {name: node for node in graph.node for name in node.output}
     pending = [node for node in graph.node if node.op_type == "Cast" and node.attribute[0].i in _INTEGERS]
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     while pending:
         node = pending.pop()
         # A shape is the same in any numbers.
-        if node.name not in found and node.op_type != "Shape":
-            found[node.name] = None
+        if node.name not in names and node.op_type != "Shape":
+            names[node.name] = None
             pending += [makers[name] for name in node.input if name in makers]
-    return list(found)
+    return list(names)
+
+
+def _find_scale(graph: "onnx.GraphProto") -> list[str]:
+    """Names of the sums and products with single numbers that end in the output: the scale of a regression's targets.
+
+    A mean of 100,000 is infinite in float16.
+    """
+    from onnx import numpy_helper
+
+    numbers = {tensor.name for tensor in graph.initializer if numpy_helper.to_array(tensor).size == 1}
+    makers = {name: node for node in graph.node for name in node.output}
+    node, names = makers.get(graph.output[0].name), []
+    while node is not None and node.op_type in ("Add", "Mul") and numbers.intersection(node.input):
+        names.append(node.name)
+        node = next((makers[name] for name in node.input if name in makers), None)
+    return names
 
 
 def _join_casts(graph: "onnx.GraphProto") -> None:
-    """Leaves out float16 between two nodes that compute in float32, as the converter puts it there."""
+    """Removes pairs of casts to float16 and back behind nodes that compute in float32."""
     made = {node.output[0]: node for node in graph.node if node.op_type == "Cast"}
     for node in graph.node:
+        last = made.get(node.input[0]) if node.name.startswith("graph_output_cast") else None
+        if last is not None and last.name.endswith("_cast_to_fp16_node"):
+            node.input[0] = last.input[0]
         for place, name in enumerate(node.input):
             back = made.get(name)
             there = made.get(back.input[0]) if back is not None and back.name.endswith("_cast_to_fp32_node") else None
@@ -81,7 +100,7 @@ def _join_casts(graph: "onnx.GraphProto") -> None:
                 node.input[place] = there.input[0]
 
 
-def to_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
+def convert_to_dynamic_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
     """The same with int8 weights, a scale a unit; what products read is rounded when it is known.
 
     Seven bits of weights, as transformers.js' own converter: sums of pairs of eight bits overflow on processors
@@ -98,23 +117,23 @@ def to_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
     return rounded
 
 
-# What hands numbers on as they are, between a grid and the product that reads it.
+# Operations that keep values, between a quantizer and the product that reads them.
 _CARRIERS = ("Reshape", "Transpose")
-# The last integer of a symmetric grid.
+# The largest integer of a symmetric quantization grid.
 _LAST = 127
-# How far from its grid, in steps, a kernel may lie: what float32 leaves of 127 steps is less.
+# The largest distance of a kernel from its quantization grid, in steps; float32 errors of 127 steps are smaller.
 _OFF_GRID = 1e-3
 
 
-def to_static_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
-    """The same with integers for kernels and the table of pieces, where they are read beside activations on grids.
+def convert_to_static_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
+    """Replaces kernels and the token table by integers where the activations beside them are quantized.
 
     What a product reads has a grid already, as `QuantizeLinear` and `DequantizeLinear` of ONNX: so are fake
     quantizations written. Kernels that lie on a symmetric grid, a scale a unit, become the very int8 of it; others stay
     as they are.
 
     Args:
-        graph: of a model inside `fixed_ranges`.
+        graph: the graph of a model inside `fixed_ranges`.
     """
     import onnx
 
@@ -127,17 +146,17 @@ def to_static_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
 
 
 class _Steps:
-    """Puts integers in the place of constants."""
+    """Replaces constants of a graph by integers."""
 
     def __init__(self, graph: "onnx.GraphProto") -> None:
         from onnx import numpy_helper
 
         self._graph = graph
-        self._values = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+        self._values = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self._makers = {name: node for node in graph.node for name in node.output}
 
     def replace(self) -> None:
-        """Leaves floats to products of floats."""
+        """Replaces kernels and the token table, except in products of float activations."""
         self._pass_separators()
         counts = count_readers(self._graph)
         readers = {name: node for node in self._graph.node for name in node.input}
@@ -170,7 +189,7 @@ class _Steps:
         return maker is not None and maker.op_type == "DequantizeLinear"
 
     def _replace_kernel(self, product: "onnx.NodeProto") -> None:
-        """Of a matrix on a grid; others, as of layers that stay float, are left."""
+        """Replaces a kernel that lies on a quantization grid; kernels of float layers stay."""
         name = product.input[1]
         kernel = self._values[name]
         scales = np.maximum(np.abs(kernel).max(axis=0), np.finfo("float32").tiny) / np.float32(_LAST)

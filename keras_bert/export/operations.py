@@ -1,4 +1,4 @@
-"""Where the time of an `.onnx` file goes, operation by operation, as ONNX Runtime's own profile tells."""
+"""Time of each operation of an `.onnx` file, from ONNX Runtime's profile."""
 
 import json
 import os
@@ -16,13 +16,13 @@ from keras_bert.export.runtimes import Array, open_session
 _KERNEL = "_kernel_time"
 
 
-class Operation(NamedTuple):
-    """All nodes of one kind.
+class ProfiledOperation(NamedTuple):
+    """The nodes of one kind in a profile.
 
     Attributes:
-        name: of the kind, as ONNX Runtime runs it: some are several of the file's operations made one.
-        nodes: how many there are.
-        milliseconds: that all of them take in one answer, the mean.
+        name: the kind as ONNX Runtime runs it; some fuse several operations of the file.
+        nodes: the number of nodes.
+        milliseconds: the mean time that all of them take for one answer.
     """
 
     name: str
@@ -30,13 +30,13 @@ class Operation(NamedTuple):
     milliseconds: float
 
 
-def profile_onnx(path: str | os.PathLike[str], row: Mapping[str, Array], answers: int) -> list[Operation]:
-    """The operations of a file on one thread, what takes longest first; to take the times costs some, too.
+def profile_onnx(path: str | os.PathLike[str], row: Mapping[str, Array], answers: int) -> list[ProfiledOperation]:
+    """Profiles a file on one thread; returns its operations, the slowest first. Profiling itself costs some time.
 
     Args:
         path: an `.onnx` file.
-        row: a model's inputs (1, length), of which the file takes its own.
-        answers: how many are averaged, after as many that are not.
+        row: model inputs (1, length); the file takes those that it has.
+        answers: the number of answers that are averaged, after as many for warming up.
 
     Raises:
         ValueError: it is no such file.
@@ -56,4 +56,4 @@ def profile_onnx(path: str | os.PathLike[str], row: Mapping[str, Array], answers
         kind = event["args"]["op_name"]
         spent[kind] += event["dur"]
         places.setdefault(kind, set()).add(event["name"])
-    return [Operation(kind, len(places[kind]), total / 1000 / answers) for kind, total in spent.most_common()]
+    return [ProfiledOperation(kind, len(places[kind]), total / 1000 / answers) for kind, total in spent.most_common()]

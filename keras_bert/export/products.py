@@ -1,4 +1,4 @@
-"""Negatives and squares of a `.tflite` file as products, of which integers lose less, or for which there are any."""
+"""Replacement of negations and squares in `.tflite` files by products, which quantize better or at all."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,15 +16,15 @@ _SQUARES = (_Kind.SQUARE, _Kind.SQUARED_DIFFERENCE)
 _REDUCTIONS = (_Kind.MEAN, _Kind.SUM)
 
 
-def make_products(content: bytes) -> bytes:
-    """The same model without `NEG` and `SQUARE`, and with no tensor of squares that are summed afterwards.
+def replace_with_products(content: bytes) -> bytes:
+    """Replaces `NEG` and `SQUARE` in a `.tflite` file by products, and sums of squares by products of rows.
 
     A negative is a product with -1, and a square one with itself. Sums and means of squares along the last axis, as in
     each LayerNorm, become products of each row with itself: in the variance of a row with one value of 195 among
     values of 1, a grid for the squares has steps of 150 and sees no other value; a product has sums of 32 bits.
 
     Args:
-        content: of a float `.tflite` file with fixed shapes, all of whose data stands inside the model.
+        content: the bytes of a float `.tflite` file with fixed shapes, with all data inside the model.
     """
     model = schema.ModelT.InitFromPackedBuf(content)
     if not {_Kind.NEG, *_SQUARES}.intersection(map(builtin_number, model.operatorCodes)):
@@ -35,14 +35,14 @@ def make_products(content: bytes) -> bytes:
 
 
 class _Writer:
-    """Puts other operations into a graph."""
+    """Rewrites the operations of a graph."""
 
     def __init__(self, model: Any, graph: Any) -> None:
         self._model = model
         self._graph = graph
 
     def replace(self) -> None:
-        """Leaves the graph with products alone."""
+        """Replaces all negations, squares and sums of squares."""
         squares = self._summed_squares()
         left_out = {id(square) for square in squares.values()}
         made: list[Any] = []
@@ -54,26 +54,26 @@ class _Writer:
         self._graph.operators = made
 
     def _summed_squares(self) -> dict[int, Any]:
-        """Number of an operation that sums squares along the last axis -> the one that makes them, for it alone."""
+        """Finds sums of squares along the last axis: the number of each -> the operation that makes its squares."""
         operations = self._graph.operators
-        makers = {each.outputs[0]: each for each in operations}
-        readers = Counter(tensor for each in operations for tensor in each.inputs)
-        found = {}
+        makers = {operation.outputs[0]: operation for operation in operations}
+        readers = Counter(tensor for operation in operations for tensor in operation.inputs)
+        squares = {}
         for number, reduction in enumerate(operations):
             square = makers.get(reduction.inputs[0]) if self._kind(reduction) in _REDUCTIONS else None
             if square is None or self._kind(square) not in _SQUARES or readers[square.outputs[0]] > 1:
                 continue
             last = len(self._shape(square.outputs[0])) - 1
             if self._whole_numbers(reduction.inputs[1]) in ((last,), (-1,)):
-                found[number] = square
-        return found
+                squares[number] = square
+        return squares
 
     def _summed(self, square: Any, reduction: Any) -> Iterator[Any]:
-        """A product of each row with itself, in the places of its squares and their sum or mean."""
+        """Yields a product of each row with itself, in the place of its squares and their sum or mean."""
         rows, total = square.inputs[0], reduction.outputs[0]
         shape, name = self._shape(square.outputs[0]), self._graph.tensors[square.outputs[0]].name
         if self._kind(square) == _Kind.SQUARED_DIFFERENCE:
-            # The tensor of the squares is none any more.
+            # The tensor of the squares holds the differences from here on.
             rows = square.outputs[0]
             yield self._operation(_Kind.SUB, square.inputs, rows, _Options.SubOptions, schema.SubOptionsT())
         count, width = int(np.prod(shape[:-1])), shape[-1]
@@ -90,7 +90,7 @@ class _Writer:
         yield self._product(summed, self._constant(name, "share", np.array([1 / width], np.float32)), total)
 
     def _multiplied(self, operation: Any) -> Iterator[Any]:
-        """An operation, as a product where it is a negative or a square."""
+        """Yields an operation, as a product if it is a negation or a square."""
         (factor, *_), (result, *_) = operation.inputs, operation.outputs
         if self._kind(operation) == _Kind.NEG:
             minus_one = self._constant(self._graph.tensors[result].name, "minus_one", np.array([-1.0], np.float32))
@@ -117,7 +117,7 @@ class _Writer:
         return made
 
     def _code(self, kind: int) -> int:
-        """The number of a kind in the file's table, which has none twice."""
+        """Returns the number of a kind in the file's table of operators, added if it is not there."""
         for number, code in enumerate(self._model.operatorCodes):
             if builtin_number(code) == kind:
                 return number
@@ -136,7 +136,7 @@ class _Writer:
     def _tensor(
         self, name: bytes, part: str, shape: Sequence[int], kind: int = schema.TensorType.FLOAT32, buffer: int = 0
     ) -> int:
-        """A tensor whose name says in which layer it is, and differs from all others in the graph."""
+        """Adds a tensor with a unique name that contains its layer; returns its number."""
         made = schema.TensorT()
         made.name = name + f"/{part}_{len(self._graph.tensors)}".encode()
         made.shape, made.type, made.buffer = np.array(shape, np.int32), kind, buffer
@@ -151,6 +151,6 @@ class _Writer:
         return () if shape is None else tuple(map(int, shape))
 
     def _whole_numbers(self, tensor: int) -> tuple[int, ...]:
-        """The values of a constant of int32; none of what is no constant."""
+        """Returns the values of an int32 constant; an empty tuple for other tensors."""
         data = self._model.buffers[self._graph.tensors[tensor].buffer].data
         return () if data is None else tuple(np.asarray(data, np.uint8).view(np.int32).tolist())

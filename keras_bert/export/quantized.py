@@ -1,7 +1,8 @@
-"""Keras model that was rounded -> `.tflite` file with the integers of its recipe."""
+"""Export of a quantized Keras model as a `.tflite` file with the integers of its recipe."""
 
 import contextlib
 import io
+import itertools
 import os
 import re
 import tempfile
@@ -13,9 +14,9 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.compress.rounding import Rounding
-from keras_bert.export.layer_names import layer_pattern
-from keras_bert.export.products import make_products
+from keras_bert.compress.quantization_parameters import QuantizationParameters
+from keras_bert.export.layer_names import is_head_float, make_layer_pattern
+from keras_bert.export.products import replace_with_products
 from keras_bert.export.runtimes import SIGNATURE, Array
 from keras_bert.export.sharing import share_vectors
 from keras_bert.export.text_inputs import TextInputs
@@ -29,56 +30,54 @@ def export_quantized(
     model: keras.Model,
     path: str | os.PathLike[str],
     lengths: Sequence[int],
-    rounding: Rounding | None,
+    quantization: QuantizationParameters | None,
     rows: Mapping[str, Array] | None = None,
     *,
     output: str = LOGITS,
     text: TextInputs | None = None,
 ) -> None:
-    """Writes a model whose weights lie on the grids of a recipe.
+    """Writes a model whose weights are quantized by a recipe, as a `.tflite` file.
 
-    Where activations have ranges around products alone TensorFlow's converter makes the integers; otherwise it makes
-    those of the table of pieces, and `ai-edge-quantizer` all others, of weights the very ones that lie on the grids.
+    Where only the activations around products have ranges, TensorFlow's converter makes the integers. Otherwise it
+    quantizes the token table, and `ai-edge-quantizer` everything else; weights keep their quantized values.
 
     Args:
-        model: what `QuantizationAware.finish` left.
+        model: the model after `QuantizationAware.finish`.
         path: the file to write.
         lengths: tokens of each signature, see `export_tflite`.
-        rounding: the recipe, and the ranges; None writes a float file.
-        rows: inputs of the model (rows, width) that show how far activations reach, where all of them are integers.
+        quantization: the recipe and the activation ranges; None writes a float file.
+        rows: model inputs (rows, width) that calibrate the activation ranges, where all activations are integers.
         output: the name of the output.
         text: see `export_tflite`.
 
     Raises:
-        ValueError: there are no rows where the recipe needs some, or ids are made in the file; see `export_tflite`.
+        ValueError: the recipe needs rows and there are none; see `export_tflite`.
     """
-    if rounding is None:
+    if quantization is None:
         export_tflite(model, path, lengths, output=output, text=text)
         return
-    recipe = RECIPES[rounding.recipe]
+    recipe = RECIPES[quantization.recipe]
     if not recipe.integers:
         export_tflite(model, path, lengths, half=True, output=output, text=text)
     elif recipe.activations == "products":
-        export_tflite(model, path, lengths, rounding.ranges, output=output, text=text)
+        export_tflite(model, path, lengths, quantization.ranges, output=output, text=text)
     else:
-        if recipe.activations == "all" and text is not None:
-            raise ValueError(f"{rounding.recipe} must be found by rows of ids, and cannot stand behind a tokenizer")
         if recipe.activations == "all" and not (rows and len(rows["padding_mask"])):
-            raise ValueError(f"{rounding.recipe} needs rows that show how far activations reach, got none")
-        tables = {tap: span for tap, span in rounding.ranges.items() if tap.endswith("token_embedding/output_tap")}
+            raise ValueError(f"{quantization.recipe} needs rows that calibrate the activation ranges, got none")
+        tables = {tap: span for tap, span in quantization.ranges.items() if tap.endswith("token_embedding/output_tap")}
         with tempfile.TemporaryDirectory() as folder:
             base = Path(folder) / "base.tflite"
             export_tflite(model, base, lengths, tables, output=output, text=text)
             if recipe.activations == "all":
-                base.write_bytes(make_products(base.read_bytes()))
+                base.write_bytes(replace_with_products(base.read_bytes()))
             samples = {} if rows is None else _by_signature(rows, input_names(model), lengths)
-            Path(path).write_bytes(share_vectors(_with_integers(base, recipe, samples, rounding.float_layers)))
+            Path(path).write_bytes(share_vectors(_with_integers(base, recipe, samples, quantization.float_layers)))
 
 
 def _with_integers(
     base: Path, recipe: Recipe, samples: dict[str, list[dict[str, Array]]], float_layers: Sequence[str]
 ) -> bytes:
-    """The content of a file with all that the recipe makes integers."""
+    """Quantizes a `.tflite` file by a recipe with `ai-edge-quantizer`; returns its content."""
     from ai_edge_quantizer import qtyping, recipe_manager
     from ai_edge_quantizer.calibrator import Calibrator
     from ai_edge_quantizer.quantizer import Quantizer
@@ -92,12 +91,16 @@ def _with_integers(
         # Whoever reads the answers reads numbers. A sum that is the answer hides places by the mask's constant: in its
         # range the steps of the logits would be too long.
         manager.add_quantization_config(".*", qtyping.TFLOperationName.OUTPUT, algorithm_key="no_quantize")
-        for name in _output_names(base):
-            manager.add_quantization_config(re.escape(name), qtyping.TFLOperationName.ADD, algorithm_key="no_quantize")
+        kinds = [qtyping.TFLOperationName.ADD]
+        if is_head_float(float_layers):
+            # Its result is called as the output is, not as the layer.
+            kinds.append(qtyping.TFLOperationName.FULLY_CONNECTED)
+        for name, kind in itertools.product(_output_names(base), kinds):
+            manager.add_quantization_config(re.escape(name), kind, algorithm_key="no_quantize")
     else:
         manager.add_dynamic_config(".*", everything, recipe.weight_bits, granularity)
     for layer in float_layers:
-        manager.add_quantization_config(f".*/{layer_pattern(layer)}/.*", everything, algorithm_key="no_quantize")
+        manager.add_quantization_config(f".*/{make_layer_pattern(layer)}/.*", everything, algorithm_key="no_quantize")
     # It draws bars, tells sizes and warns of the table, which is integer already.
     silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     with silent[0], silent[1], warnings.catch_warnings():
@@ -114,7 +117,7 @@ def _with_integers(
 
 
 def _output_names(file: Path) -> set[str]:
-    """The tensors that a `.tflite` file answers with."""
+    """Returns the names of the output tensors of a `.tflite` file."""
     from ai_edge_litert import schema_py_generated as schema
 
     graphs = schema.ModelT.InitFromPackedBuf(file.read_bytes()).subgraphs
@@ -124,18 +127,18 @@ def _output_names(file: Path) -> set[str]:
 def _by_signature(
     rows: Mapping[str, Array], names: Sequence[str], lengths: Sequence[int]
 ) -> dict[str, list[dict[str, Array]]]:
-    """Each signature's rows: those that fit, padded as far as it is long; where none do all of them, cut."""
+    """Pads the rows that fit each signature to its length; where none fits, cuts all of them."""
     mask = np.asarray(rows["padding_mask"])
     sizes = mask.sum(axis=1)
-    found: dict[str, list[dict[str, Any]]] = {}
+    samples: dict[str, list[dict[str, Any]]] = {}
     for length in lengths:
         chosen = np.flatnonzero(sizes <= length)
         chosen = chosen if len(chosen) else np.arange(len(mask))
         fitted = {name: _fit(np.asarray(rows[name])[chosen], length) for name in names}
-        found[SIGNATURE.format(length=length)] = [
+        samples[SIGNATURE.format(length=length)] = [
             {name: values[row : row + 1] for name, values in fitted.items()} for row in range(len(chosen))
         ]
-    return found
+    return samples
 
 
 def _fit(values: Array, length: int) -> Array:

@@ -1,4 +1,4 @@
-"""What a model answers to rows that are padded as far as a file with fixed lengths pads them."""
+"""Outputs of a model for rows with the padding that a file with fixed lengths gives them."""
 
 from collections.abc import Sequence
 
@@ -11,15 +11,15 @@ from keras_bert.row_limits import rows_at_once
 
 
 def predict_as_padded(network: keras.Model, features: dict[str, Array], lengths: Sequence[int]) -> Array:
-    """The outputs of a network to each row, where its answers depend on padding as padded by the file.
+    """Returns the outputs of a network, with the file's padding where the network's outputs depend on padding.
 
     Args:
-        network: with one output.
-        features: the inputs (rows, width), and others.
-        lengths: that the file takes, rising; a row runs in the shortest that holds it.
+        network: a model with one output.
+        features: the model inputs (rows, width); other entries are ignored.
+        lengths: the lengths that the file takes, rising; a row runs in the shortest that holds it.
 
     Returns:
-        (rows, ...); what runs along the tokens is as wide as the inputs, and 0 behind a row's own length.
+        (rows, ...); outputs along the tokens are as wide as the inputs, and 0 behind the row's length in the file.
     """
     inputs = {name: features[name] for name in input_names(network)}
     variant = config_of(network).variant
@@ -31,12 +31,12 @@ def predict_as_padded(network: keras.Model, features: dict[str, Array], lengths:
     for place in np.unique(places):
         rows, length = np.flatnonzero(places == place), lengths[place]
         padded = {name: _as_wide(value[rows], length) for name, value in inputs.items()}
-        found = _predict(network, padded)
-        if found.ndim == 3:
-            found = _as_wide(found, mask.shape[1])
+        outputs = _predict(network, padded)
+        if outputs.ndim == 3:
+            outputs = _as_wide(outputs, mask.shape[1])
         if answers is None:
-            answers = np.zeros((len(mask), *found.shape[1:]), found.dtype)
-        answers[rows] = found
+            answers = np.zeros((len(mask), *outputs.shape[1:]), outputs.dtype)
+        answers[rows] = outputs
     assert answers is not None
     return answers
 
@@ -47,6 +47,6 @@ def _predict(network: keras.Model, inputs: dict[str, Array]) -> Array:
 
 
 def _as_wide(value: Array, width: int) -> Array:
-    """(rows, length, ...) -> (rows, width, ...), cut or filled with 0."""
+    """Cuts values (rows, length, ...) to (rows, width, ...), or fills them with 0."""
     cut = value[:, :width]
     return np.pad(cut, [(0, 0), (0, width - cut.shape[1]), *((0, 0) for _ in value.shape[2:])])

@@ -1,4 +1,4 @@
-"""Exported files in the runtimes they were made for; no TensorFlow and no Keras."""
+"""Exported files in LiteRT and ONNX Runtime; without TensorFlow and Keras."""
 
 import os
 import re
@@ -13,25 +13,27 @@ from keras_bert.folders import LOGITS
 Array = np.ndarray[Any, Any]
 
 SIGNATURE = "serve_{length}"
-# Of files that make ids of text by themselves: the texts that each takes.
+# The output of a classifier in a file for MediaPipe; other files have logits.
+PROBABILITIES = "probabilities"
+# Signatures of files that take text, and their inputs.
 TEXT_SIGNATURES = {"serve_text": ("text",), "serve_pair": ("text", "second")}
 
 
 class Output(NamedTuple):
-    """What is known of an output before it is asked for.
+    """The description of an output.
 
     Attributes:
-        shape: its axes; None or a name where any size will do.
+        shape: the size of each axis; None or a name where any size is allowed.
     """
 
     shape: tuple[Any, ...]
 
 
 class TFLiteModel:
-    """A `.tflite` file with one signature a length, in LiteRT; in a task it stands in the place of a Keras model.
+    """A `.tflite` file with one signature a length, in LiteRT; a task uses it in the place of a Keras model.
 
     Args:
-        path: what `export_tflite` wrote.
+        path: a file that `export_tflite` wrote.
         num_threads: threads of one inference.
 
     Attributes:
@@ -82,7 +84,7 @@ class TFLiteModel:
         return _for_task({name: self._stack(name, [row[name] for row in rows], width) for name in self._shapes})
 
     def _run(self, row: dict[str, Array]) -> dict[str, Array]:
-        """Inputs (length,) -> outputs; those along the tokens as long as the row without its padding."""
+        """Runs one row, inputs (length,); outputs along the tokens are as long as the row without its padding."""
         tokens = count_tokens(row["padding_mask"])
         length = next((length for length in self.lengths if tokens <= length), None)
         if length is None:
@@ -105,11 +107,36 @@ class TFLiteModel:
         return stacked
 
 
-class OnnxModel:
-    """An `.onnx` file in ONNX Runtime; in a task it stands in the place of a Keras model.
+class LogProbabilityClassifier:
+    """A classifier file that gives probabilities, such as MediaPipe's, used as one that gives logits.
+
+    Logarithms of probabilities are logits: their softmax gives the probabilities again.
 
     Args:
-        path: what `export_onnx` wrote, or a file by transformers' names, as `export_transformers_js` writes.
+        runtime: the file in LiteRT.
+
+    Attributes:
+        name: the runtime's name.
+        max_length: the most tokens of a row.
+        output: see `TFLiteModel`.
+    """
+
+    def __init__(self, runtime: TFLiteModel) -> None:
+        self._runtime = runtime
+        self.name, self.max_length = runtime.name, runtime.max_length
+        self.output = runtime.output[PROBABILITIES]
+
+    def predict_on_batch(self, batch: Mapping[str, Array]) -> Array:
+        """Returns logarithms of probabilities (batch, labels) float32 for a batch of inputs by name."""
+        probabilities = self._runtime.predict_on_batch(batch)[PROBABILITIES]
+        return np.log(np.maximum(probabilities, np.finfo(np.float32).tiny))
+
+
+class OnnxModel:
+    """An `.onnx` file in ONNX Runtime; a task uses it in the place of a Keras model.
+
+    Args:
+        path: a file that `export_onnx` or `export_transformers_js` wrote.
         max_length: the most tokens of a row: the file's positions.
         num_threads: threads of one inference.
 
@@ -147,19 +174,19 @@ class OnnxModel:
         try:
             outputs = dict(zip(self._names, self._session.run(self._names, given), strict=True))
         except Exception as error:
-            # The runtime's own errors have no kind in common.
+            # The runtime's errors have no common class.
             raise ValueError(f"{self._path} cannot answer: {_in_one_line(error)}") from error
         return _for_task(our_outputs(outputs, lambda start, end: np.stack([start, end], axis=-1)))
 
 
 def open_session(path: str | os.PathLike[str], num_threads: int = 1, profile: str = "") -> Any:
-    """An `.onnx` file in ONNX Runtime on the processor.
+    """Opens an `.onnx` file in ONNX Runtime on the CPU.
 
     Args:
         path: the file.
         num_threads: threads of one inference.
-        profile: what the file with the times of all nodes begins with, as the session's `end_profiling` writes it; none
-            is written if empty.
+        profile: the prefix of the profile with the times of all nodes, which the session's `end_profiling` writes;
+            no profile if empty.
 
     Raises:
         ValueError: it is no such file.
@@ -175,16 +202,16 @@ def open_session(path: str | os.PathLike[str], num_threads: int = 1, profile: st
     try:
         return onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        # The runtime's own errors have no kind in common.
+        # The runtime's errors have no common class.
         raise ValueError(f"{path} must be an .onnx file: {_in_one_line(error)}") from error
 
 
 def open_file(file: str | os.PathLike[str], max_length: int, num_threads: int = 1) -> TFLiteModel | OnnxModel:
-    """An exported file in its runtime.
+    """Opens an exported file in its runtime.
 
     Args:
         file: `.tflite` or `.onnx`.
-        max_length: the most tokens of a row, which an `.onnx` file does not tell.
+        max_length: the most tokens of a row; an `.onnx` file does not hold it.
         num_threads: threads of one inference.
 
     Raises:
@@ -196,7 +223,7 @@ def open_file(file: str | os.PathLike[str], max_length: int, num_threads: int = 
 
 
 def _in_one_line(error: Exception) -> str:
-    """What a runtime says, which may be a line for each operation."""
+    """Joins a runtime's message, which may have a line for each operation, into one line."""
     return " ".join(str(error).split())[:_LONGEST_REASON]
 
 
@@ -205,11 +232,11 @@ _LENGTH = re.compile(SIGNATURE.format(length=r"(\d+)"))
 
 
 def _for_task(outputs: dict[str, Any]) -> Any:
-    """The logits alone, as the Keras models of most tasks give them; outputs with other names by their names."""
+    """Returns the logits alone, as Keras models of most tasks do, or outputs with other names by their names."""
     return outputs.get(LOGITS, outputs)
 
 
 def count_tokens(padding_mask: Array) -> int:
-    """Tokens up to the last that is not padding, at least 1."""
+    """Counts the tokens up to the last one that is not padding; at least 1."""
     filled = np.flatnonzero(padding_mask)
     return int(filled[-1]) + 1 if filled.size else 1

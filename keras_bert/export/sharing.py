@@ -1,4 +1,4 @@
-"""Vectors that a `.tflite` file holds several times, as each signature's scales are, kept once."""
+"""Deduplication of equal vectors in `.tflite` files, such as the scales of each signature."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def share_vectors(content: bytes) -> bytes:
     anew: of a file of 7 MB with two signatures that is half a megabyte.
 
     Args:
-        content: of a `.tflite` file.
+        content: the bytes of a `.tflite` file.
     """
     model = schema.ModelT.InitFromPackedBuf(content)
     for buffer in model.buffers:
@@ -31,7 +31,7 @@ def share_vectors(content: bytes) -> bytes:
 
 
 def write_model(model: schema.ModelT) -> bytes:
-    """The content of the `.tflite` file of a model, equal vectors of numbers once."""
+    """Serializes a model as a `.tflite` file, with equal vectors of numbers written once."""
     builder = _SharingBuilder(1 << 20)
     builder.Finish(model.Pack(builder), file_identifier=_IDENTIFIER)
     return bytes(builder.Output())

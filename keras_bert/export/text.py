@@ -1,4 +1,4 @@
-"""Files for LiteRT that take text: the tokenizer is a part of the graph, as operations of tensorflow-text."""
+"""Export of `.tflite` files that take text: tensorflow-text's operations tokenize it inside the graph."""
 
 import os
 from collections.abc import Sequence
@@ -6,57 +6,58 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_bert.compress.rounding import Rounding
-from keras_bert.export.check import FLOAT32_TOLERANCE, ParityError, check_parity
+from keras_bert.compress.quantization_parameters import QuantizationParameters
+from keras_bert.export.check import ParityError, check_parity, parity_tolerance
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.runtimes import TEXT_SIGNATURES, Array, TFLiteModel
-from keras_bert.export.text_inputs import ENDS, STARTS, Places, TextInputs
-from keras_bert.tasks.base import Task
+from keras_bert.export.targets.litert_text import LiteRTText
+from keras_bert.export.text_inputs import ENDS, STARTS, TextInputs
+from keras_bert.tasks.base import SecondText, Task
 from keras_bert.tokenizers.tokenizer import Tokenizer
 
-# Task -> the signatures of its file, and whose places it tells; all others have all signatures and tell none.
-_SIGNATURES: dict[str, tuple[tuple[str, ...], Places]] = {
-    "token_classification": (("serve_text",), "words"),
-    "question_answering": (("serve_pair",), "pieces"),
+# `Task.second_text` -> the signatures of the task's file.
+_SIGNATURES: dict[SecondText, tuple[str, ...]] = {
+    "optional": tuple(TEXT_SIGNATURES),
+    "required": ("serve_pair",),
+    "unused": ("serve_text",),
+    "compared": ("serve_text",),
 }
 
 
-def export_text(task: Task, path: str | os.PathLike[str], rounding: Rounding | None = None) -> None:
+def export_text(task: Task, path: str | os.PathLike[str], quantization: QuantizationParameters | None = None) -> None:
     """Writes a task as a `.tflite` file that takes text.
 
-    Tags have outputs `starts` and `ends` besides, int32 (1, length): at the first piece of each word, which bears its
-    tag, the word's characters in the text, -1 at all other tokens. So have answers, of each piece of the context.
+    A tagger has further outputs `starts` and `ends`, int32 (1, length): at the first token of each word, which has its
+    tag, the word's characters in the text; -1 at other tokens. Question answering has them for each context token.
 
     Args:
-        task: of a Keras model.
+        task: a task with a Keras model.
         path: the file to write.
-        rounding: what `QuantizationAware` left of it; None writes a float file.
+        quantization: the recipe and the activation ranges; None writes a float file.
 
     Raises:
-        ValueError: the task's pieces are no word pieces, or the recipe makes all activations integers.
+        ValueError: the tokenizer is not WordPiece, or the recipe quantizes all activations.
     """
+    LiteRTText().check(task, None if quantization is None else quantization.recipe)
     network, lengths = task.network(), (task.max_length,)
-    export_quantized(network, path, lengths, rounding, output=task.output_name, text=text_inputs(task))
+    export_quantized(network, path, lengths, quantization, output=task.output_name, text=text_inputs(task))
 
 
 def text_inputs(task: Task) -> TextInputs:
-    """How the file of a task takes text.
-
-    Raises:
-        ValueError: the task's pieces are no word pieces.
-    """
-    if not isinstance(task.tokenizer, Tokenizer):
-        raise ValueError(f"a file that takes text must cut it into word pieces, got {task.tokenizer.kind}")
-    signatures, places = _SIGNATURES.get(task.name, (tuple(TEXT_SIGNATURES), "none"))
-    return TextInputs(task.tokenizer, signatures, places)
+    """How the file of a task with a WordPiece tokenizer takes text."""
+    assert isinstance(task.tokenizer, Tokenizer), "LiteRTText.check comes first"
+    return TextInputs(task.tokenizer, _SIGNATURES[task.second_text], task.places)
 
 
 class TextModel:
     """A `.tflite` file that takes text, in LiteRT with the operations of tensorflow-text.
 
     Args:
-        path: what `export_text` wrote.
+        path: a file that `export_text` wrote.
         num_threads: threads of one inference.
+
+    Attributes:
+        shapes: the shape of each output for one text, by name.
 
     Raises:
         ValueError: it is no such file.
@@ -73,11 +74,13 @@ class TextModel:
             )
         except ValueError as error:
             raise ValueError(f"{path} must be a .tflite file: {error}") from error
-        found = interpreter.get_signature_list()
-        if not found or not found.keys() <= TEXT_SIGNATURES.keys():
-            raise ValueError(f"{path} must take text, got the signatures {list(found)}")
+        signatures = interpreter.get_signature_list()
+        if not signatures or not signatures.keys() <= TEXT_SIGNATURES.keys():
+            raise ValueError(f"{path} must take text, got the signatures {list(signatures)}")
         self._path = path
-        self._ask = {len(TEXT_SIGNATURES[name]): interpreter.get_signature_runner(name) for name in found}
+        self._ask = {len(TEXT_SIGNATURES[name]): interpreter.get_signature_runner(name) for name in signatures}
+        details = next(iter(self._ask.values())).get_output_details()
+        self.shapes = {name: tuple(int(size) for size in details[name]["shape"]) for name in details}
 
     def __call__(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> dict[str, Array]:
         """Texts, or pairs -> each output (texts, ...): the numbers float32, `starts` and `ends` int32.
@@ -87,8 +90,8 @@ class TextModel:
         """
         sides: dict[str, Sequence[str]] = {"text": texts} | ({} if seconds is None else {"second": seconds})
         if len(sides) not in self._ask:
-            wanted = "pairs" if len(sides) == 1 else "single texts"
-            raise ValueError(f"{self._path} must be asked {wanted}, got {' and '.join(sides)}")
+            expected = "pairs" if len(sides) == 1 else "single texts"
+            raise ValueError(f"{self._path} must be asked {expected}, got {' and '.join(sides)}")
         ask = self._ask[len(sides)]
         rows = [
             ask(**{name: np.array([text.encode()]) for name, text in zip(sides, row, strict=True)})
@@ -98,29 +101,30 @@ class TextModel:
 
 
 def check_text(task: Task, path: Path, file: Path, texts: Sequence[str]) -> float:
-    """The largest difference between a file that takes text and the one that takes ids.
+    """Compares a file that takes text with the one that takes ids; returns the largest difference of their outputs.
 
     Args:
-        task: whose tokenizer makes ids.
+        task: the task that both files were made from.
         path: the file that takes text.
-        file: of the same weights, which takes ids.
-        texts: what to ask, by themselves and in pairs, where the file can be asked so.
+        file: the file with the same weights that takes ids.
+        texts: the texts to compare on, as single texts and as pairs, where the file has such signatures.
 
     Raises:
-        ParityError: they answer otherwise, or places are not those of the tokenizer.
+        ParityError: outputs differ, or the places are not those of the tokenizer.
     """
-    found, wanted, inputs, largest = TextModel(path), TFLiteModel(file), text_inputs(task), 0.0
+    text_model, ids_model, inputs, largest = TextModel(path), TFLiteModel(file), text_inputs(task), 0.0
     for name in inputs.signatures:
         sides = (texts,) if len(TEXT_SIGNATURES[name]) == 1 else (texts, [*texts[1:], texts[0]])
-        answers = found(*sides)
+        answers = text_model(*sides)
         encoded = [
             inputs.rows(*([side[number]] for side in sides), max_length=task.max_length) for number in range(len(texts))
         ]
         rows = {name: np.concatenate([np.asarray(row[name]) for row in encoded]) for name in encoded[0]}
-        outputs = wanted.predict_on_batch(rows)
+        outputs = ids_model.predict_on_batch(rows)
         reference = outputs[task.output_name] if isinstance(outputs, dict) else outputs
-        answered = answers[task.output_name]
-        largest = max(largest, check_parity(path.name, reference, answered, FLOAT32_TOLERANCE, rows["padding_mask"]))
+        answered, mask = answers[task.output_name], rows["padding_mask"]
+        tolerance = parity_tolerance(reference, mask, half=False)
+        largest = max(largest, check_parity(path.name, reference, answered, tolerance, mask))
         for place in (STARTS, ENDS):
             if not np.array_equal(answers.get(place, []), rows.get(place, [])):
                 raise ParityError(f"{path.name} must tell the places of the tokenizer, got others as {place}")

@@ -1,8 +1,7 @@
-"""Keras model -> one `.tflite` file with a signature for each length, on built-in operations only."""
+"""Export of a Keras model as one `.tflite` file with a signature for each length, on built-in operations."""
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -11,10 +10,11 @@ import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from keras_bert.compress.ranges import fixed_ranges
+from keras_bert.export.float_head import keep_head_float
 from keras_bert.export.runtimes import SIGNATURE, TEXT_SIGNATURES
 from keras_bert.export.sharing import share_vectors
 from keras_bert.export.text_inputs import ENDS, STARTS, TextInputs
-from keras_bert.folders import LOGITS
+from keras_bert.folders import LOGITS, temporary_folder
 from keras_bert.models.encoder import input_names
 from keras_bert.models.first_token import without_unread_tokens
 
@@ -41,11 +41,11 @@ def export_tflite(
         model: from an encoder's inputs to one output.
         path: the file to write.
         lengths: tokens of each signature.
-        ranges: of the activations, what `QuantizationAware.finish` returned; kernels, token table and these
+        ranges: the activation ranges that `QuantizationAware.finish` returned; kernels, token table and these
             activations become int8. None writes a float file.
-        half: whether the weights are float16.
+        half: whether the weights are float16, except in a regression's last layer.
         output: the name of the output.
-        text: how the file takes text; None leaves ids to whoever asks.
+        text: the tokenizer in front of the model; None for a file that takes token ids.
 
     Raises:
         ValueError: the lengths are none, repeat or are not positive, or a range belongs to no tap of the model.
@@ -54,7 +54,7 @@ def export_tflite(
         raise ValueError(f"lengths must be positive and differ, got {tuple(lengths)}")
     rounding = contextlib.nullcontext() if ranges is None else fixed_ranges(model, ranges)
     model = without_unread_tokens(model)
-    with rounding, tempfile.TemporaryDirectory() as folder:
+    with rounding, temporary_folder() as folder:
         if text is None:
             signatures = {SIGNATURE.format(length=length): _freeze(model, length, output) for length in sorted(lengths)}
         else:
@@ -69,11 +69,12 @@ def export_tflite(
         if half:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
             converter.target_spec.supported_types = [tf.float16]
-        Path(path).write_bytes(share_vectors(converter.convert()))
+        content = converter.convert()
+        Path(path).write_bytes(share_vectors(keep_head_float(content, model) if half else content))
 
 
 def _freeze(model: keras.Model, length: int, output: str) -> tf.types.experimental.ConcreteFunction:
-    """The model for one row of a fixed length."""
+    """Makes a signature of the model for one row of a fixed length."""
     specs = {name: tf.TensorSpec((1, length), tf.int32, name=name) for name in input_names(model)}
     return _serve(lambda inputs: {output: model(inputs, training=False)}, specs)
 
@@ -81,7 +82,7 @@ def _freeze(model: keras.Model, length: int, output: str) -> tf.types.experiment
 def _freeze_text(
     model: keras.Model, text: TextInputs, signature: str, length: int, output: str
 ) -> tf.types.experimental.ConcreteFunction:
-    """The model for one text or pair, whose pieces are cut to a length."""
+    """Makes a signature of the model for one text or pair, truncated to a number of tokens."""
     names, texts = input_names(model), TEXT_SIGNATURES[signature]
 
     def answer(inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -95,9 +96,9 @@ def _freeze_text(
 def _serve(
     answer: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]], specs: Mapping[str, tf.TensorSpec]
 ) -> tf.types.experimental.ConcreteFunction:
-    """A signature, the variables behind it turned into constants.
+    """Makes a signature whose variables are constants.
 
-    Of a file with several signatures the converter would keep variables as such, and quantize none of them.
+    In a file with several signatures the converter would keep variables, and quantize none of them.
     """
 
     @tf.function(input_signature=list(specs.values()), autograph=False)

@@ -1,4 +1,4 @@
-"""What transformers calls inputs and outputs, and our tasks' outputs out of theirs; no TensorFlow and no Keras."""
+"""The input and output names of transformers, and their translation; without TensorFlow and Keras."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,1 +1,1 @@
-"""XLA's twins of layers and losses, for training."""
+"""Fused layers and losses for training, compiled with XLA."""

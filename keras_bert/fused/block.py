@@ -8,9 +8,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_bert.fused.compiled import compiled, keep
+from keras_bert.fused.compiled import compiled, seeded_dropout
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS
+from keras_bert.tensors import Tensor
 
 
 class FusedBlock:
@@ -25,12 +26,12 @@ class FusedBlock:
 
     def __init__(self, block: EncoderBlock) -> None:
         self._block, self._attention = block, block.attention
-        rates = block.settings["dropout"], block.settings["attention_dropout"]
-        self._normalize = _residual_norm(rates[0], block.settings["layer_norm_epsilon"])
-        self._attend = _probabilities(rates[1], 1 / math.sqrt(self._attention.head_size))
-        self._activate = _biased_activation(block.settings["activation"])
+        config = block.config
+        self._normalize = _residual_norm(config.dropout, config.layer_norm_epsilon)
+        self._attend = _probabilities(config.attention_dropout, 1 / math.sqrt(self._attention.head_size))
+        self._activate = _biased_activation(config.activation)
 
-    def __call__(self, inputs: Any, attention_bias: Any) -> Any:
+    def __call__(self, inputs: Tensor, attention_bias: Tensor) -> Tensor:
         """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
         block, attention = self._block, self._attention
         dtype = block.compute_dtype
@@ -44,7 +45,7 @@ class FusedBlock:
         x = self._norm(x, _product(activated, outer, dtype), outer, block.feed_forward_norm, block.feed_forward_dropout)
         return tf.reshape(x, shape)
 
-    def _context(self, rows: Any, bias: Any, shape: Any) -> Any:
+    def _context(self, rows: Tensor, bias: Tensor, shape: Any) -> Tensor:
         """Rows (batch x length, hidden), bias (batch, 1, 1, length) -> what heads read (batch x length, attention)."""
         attention = self._attention
         parts = attention.query, attention.key, attention.value
@@ -56,7 +57,7 @@ class FusedBlock:
         context = tf.matmul(self._attend(scores, bias, _seed(attention.dropout)), value)
         return tf.reshape(tf.transpose(context, (0, 2, 1, 3)), (-1, attention.num_heads * attention.head_size))
 
-    def _norm(self, x: Any, projected: Any, dense: Any, norm: Any, dropout: Any) -> Any:
+    def _norm(self, x: Tensor, projected: Tensor, dense: Any, norm: Tensor, dropout: Any) -> Tensor:
         weights = _float32(dense.bias), _float32(norm.gamma), _float32(norm.beta)
         return self._normalize(x, projected, *weights, _seed(dropout))
 
@@ -69,13 +70,13 @@ def _float32(variable: keras.Variable) -> Any:
     return tf.convert_to_tensor(variable._value)
 
 
-def _product(rows: Any, dense: Any, dtype: str) -> Any:
+def _product(rows: Tensor, dense: Any, dtype: str) -> Tensor:
     """Without the bias, but with what an adapter adds."""
     product = tf.matmul(rows, tf.cast(_float32(dense.kernel), dtype))
     return product if dense.adapter is None else dense.adapter(rows, product, training=True)
 
 
-def _products(rows: Any, parts: Sequence[Any]) -> Any:
+def _products(rows: Tensor, parts: Sequence[Any]) -> Tensor:
     """Those of several layers side by side: as one, where they have no adapters."""
     if any(part.adapter is not None for part in parts):
         return tf.concat([_product(rows, part, rows.dtype) for part in parts], axis=1)
@@ -94,7 +95,7 @@ def _seed(dropout: keras.layers.Dropout) -> Any:
     return tf.bitwise.bitwise_xor(seed, tf.stack([tf.constant(0, tf.uint32), tf.cast(number, tf.uint32)]))
 
 
-def _add_bias(x: Any, bias: Any, seed: Any) -> Any:
+def _add_bias(x: Tensor, bias: Tensor, seed: Tensor) -> Tensor:
     """In float32, as is the bias's gradient: a sum over all rows, which in bfloat16 soon stands still."""
     return tf.cast(tf.cast(x, tf.float32) + bias, x.dtype)
 
@@ -106,8 +107,8 @@ _biased = compiled(_add_bias)
 def _residual_norm(rate: float, epsilon: float) -> Callable[..., Any]:
     """LayerNorm(x + dropout(projected + bias)) of rows (Ba et al. 2016, equation 4)."""
 
-    def residual_norm(x: Any, projected: Any, bias: Any, gamma: Any, beta: Any, seed: Any) -> Any:
-        total = tf.cast(x, tf.float32) + keep(tf.cast(projected, tf.float32) + bias, seed, rate)
+    def residual_norm(x: Tensor, projected: Tensor, bias: Tensor, gamma: Tensor, beta: Tensor, seed: Tensor) -> Tensor:
+        total = tf.cast(x, tf.float32) + seeded_dropout(tf.cast(projected, tf.float32) + bias, seed, rate)
         centred = total - tf.reduce_mean(total, axis=-1, keepdims=True)
         variance = tf.reduce_mean(tf.square(centred), axis=-1, keepdims=True)
         return tf.cast(centred * tf.math.rsqrt(variance + epsilon) * gamma + beta, x.dtype)
@@ -119,9 +120,9 @@ def _residual_norm(rate: float, epsilon: float) -> Callable[..., Any]:
 def _probabilities(rate: float, scale: float) -> Callable[..., Any]:
     """Dropout(softmax(scale scores + bias)) over the last axis."""
 
-    def probabilities(scores: Any, bias: Any, seed: Any) -> Any:
+    def probabilities(scores: Tensor, bias: Tensor, seed: Tensor) -> Tensor:
         shares = tf.nn.softmax(tf.cast(scores, tf.float32) * scale + bias)
-        return tf.cast(keep(shares, seed, rate), scores.dtype)
+        return tf.cast(seeded_dropout(shares, seed, rate), scores.dtype)
 
     return compiled(probabilities)
 
@@ -130,7 +131,7 @@ def _probabilities(rate: float, scale: float) -> Callable[..., Any]:
 def _biased_activation(name: str) -> Callable[..., Any]:
     """activation(x + bias)."""
 
-    def biased_activation(x: Any, bias: Any, seed: Any) -> Any:
+    def biased_activation(x: Tensor, bias: Tensor, seed: Tensor) -> Tensor:
         return tf.cast(ACTIVATIONS[name](tf.cast(x, tf.float32) + bias), x.dtype)
 
     return compiled(biased_activation)

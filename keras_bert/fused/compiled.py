@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert.layers.noise import draw_numbers, mix
+from keras_bert.tensors import Tensor
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,7 +24,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     forward = tf.function(function, jit_compile=True, autograph=False, reduce_retracing=True)
 
-    def gradient(upstream: Any, *arguments: Any) -> list[Any]:
+    def gradient(upstream: Tensor, *arguments: Any) -> list[Tensor]:
         *inputs, seed = arguments
         with tf.GradientTape() as tape:
             tape.watch(inputs)
@@ -39,7 +40,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def keep(x: Any, seed: Any, rate: float) -> Any:
+def seeded_dropout(x: Tensor, seed: Tensor, rate: float) -> Tensor:
     """X / (1 - rate) where a number drawn from the seed is at least the rate, else 0 (Srivastava et al. 2014).
 
     The number is a hash of the element's place, so that the gradient draws it again instead of reading a mask: exact to

@@ -43,11 +43,11 @@ def masked_token_loss(states: Any, table: Any, bias: Any, labels: Any, chunk: in
         beaten = tf.reduce_max(tf.stack([_beaten(*part, right) for part in chunks]), axis=0)
 
         def gradient(upstream: Any, _: Any) -> tuple[Any, Any, Any]:
-            found = [_gradient(upstream, *part, normalizers) for part in chunks]
+            gradients = [_gradient(upstream, *part, normalizers) for part in chunks]
             one = tf.ones((tf.shape(states)[0], 1), states.dtype)
-            to_states = [tf.matmul(part, rows, transpose_a=True) for part, rows in zip(found, tables, strict=True)]
-            to_table = tf.concat([tf.matmul(part, states) for part in found], axis=0)
-            to_bias = tf.concat([tf.matmul(part, one)[:, 0] for part in found], axis=0)
+            to_states = [tf.matmul(part, rows, transpose_a=True) for part, rows in zip(gradients, tables, strict=True)]
+            to_table = tf.concat([tf.matmul(part, states) for part in gradients], axis=0)
+            to_bias = tf.concat([tf.matmul(part, one)[:, 0] for part in gradients], axis=0)
             return tf.add_n(to_states), tf.cast(to_table, tf.float32), tf.cast(to_bias, tf.float32)
 
         return (normalizers - right, 1.0 - beaten), gradient
@@ -71,7 +71,7 @@ def draw_tokens(states: Any, table: Any, bias: Any, first: Any, second: Any, chu
     Returns:
         Ids, int32 (rows,).
     """
-    found = [
+    candidates = [
         _noisiest(
             tf.matmul(tf.cast(table[start:end], states.dtype), states, transpose_b=True),
             bias[start:end],
@@ -81,7 +81,7 @@ def draw_tokens(states: Any, table: Any, bias: Any, first: Any, second: Any, chu
         )
         for start, end in _bounds(table.shape[0], chunk)
     ]
-    highest, places = (tf.stack(parts) for parts in zip(*found, strict=True))
+    highest, places = (tf.stack(parts) for parts in zip(*candidates, strict=True))
     # Of equal ones the first, as within a chunk.
     return tf.reduce_min(tf.where(highest == tf.reduce_max(highest, axis=0), places, table.shape[0]), axis=0)
 
@@ -112,8 +112,8 @@ def _chosen(scores: Any, bias: Any, places: Any) -> Any:
     """The right scores of a chunk, 0 for the rows whose right score is in another: (rows,)."""
     size = tf.shape(scores)[0]
     here = tf.clip_by_value(places, 0, size - 1)
-    found = tf.gather_nd(scores, tf.stack([here, tf.range(tf.shape(scores)[1])], axis=1))
-    return tf.where((places >= 0) & (places < size), tf.cast(found, tf.float32) + tf.gather(bias, here), 0.0)
+    products = tf.gather_nd(scores, tf.stack([here, tf.range(tf.shape(scores)[1])], axis=1))
+    return tf.where((places >= 0) & (places < size), tf.cast(products, tf.float32) + tf.gather(bias, here), 0.0)
 
 
 @_compiled

@@ -7,10 +7,11 @@ import tensorflow as tf
 
 from keras_bert.fused.masked_tokens import masked_token_loss
 from keras_bert.fused.objective import FusedObjective
-from keras_bert.losses import cross_entropy, hits, weighted
+from keras_bert.losses import correct, cross_entropy, weighted
 from keras_bert.models.encoder import has_layer, output_of
 from keras_bert.objectives.base import Batch, Sums, call_model
 from keras_bert.objectives.pretraining import PretrainingObjective, boundary_weights
+from keras_bert.tensors import Tensor
 
 # Name in the metrics -> what the layers of its head begin with.
 _HEADS = {"masked": "masked_token", "boundary": "span_boundary"}
@@ -50,7 +51,7 @@ class FusedPretrainingObjective(FusedObjective):
             follows = batch["next_sentence_label"]
             ones = tf.ones_like(follows, dtype=tf.float32)
             sums["next_sentence_loss"] = weighted(cross_entropy(states["next_sentence"], follows), ones)
-            sums["next_sentence_accuracy"] = weighted(hits(states["next_sentence"], follows), ones)
+            sums["next_sentence_accuracy"] = weighted(correct(states["next_sentence"], follows), ones)
         return sums
 
     def output_weights(self, name: str = "masked") -> tuple[Any, Any]:
@@ -65,7 +66,7 @@ class FusedPretrainingObjective(FusedObjective):
             matrix = tf.concat([matrix, columns.value], axis=1)
         return matrix, tf.convert_to_tensor(bias.value)
 
-    def _over_vocabulary(self, name: str, states: dict[str, Any], batch: Batch, weights: Any) -> Sums:
+    def _over_vocabulary(self, name: str, states: dict[str, Any], batch: Batch, weights: Tensor) -> Sums:
         loss, right = masked_token_loss(
             rows_of(states[name]), *self.output_weights(name), tf.reshape(batch["mask_ids"], (-1,))
         )
@@ -73,6 +74,6 @@ class FusedPretrainingObjective(FusedObjective):
         return {f"{name}_loss": weighted(loss, weights), f"{name}_accuracy": weighted(right, weights)}
 
 
-def rows_of(states: Any) -> Any:
+def rows_of(states: Tensor) -> Tensor:
     """(batch, predictions, units) -> (rows, units)."""
     return tf.reshape(states, (-1, states.shape[-1]))

@@ -35,5 +35,5 @@ class FusedReplacedTokensObjective(FusedObjective):
         hidden = (batch[name] for name in ("token_ids", "mask_positions", "mask_ids", "mask_weights"))
         token_ids, is_replaced = replacement.replace(tf.reshape(drawn, tf.shape(seeds[0])), *hidden)
         logits = call_model(self._model.get_layer("discriminator"), {**batch, "token_ids": token_ids}, training)
-        told = measure_replaced(logits, is_replaced, batch["padding_mask"])
-        return self._masked.measure(states, batch) | told
+        detection = measure_replaced(logits, is_replaced, batch["padding_mask"])
+        return self._masked.measure(states, batch) | detection

@@ -1,4 +1,4 @@
-"""How a training gets the kernels: asked for by name, and for a while."""
+"""Switches a model's blocks to fused kernels for a training, and compiles optimizer steps."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence

@@ -1,1 +1,1 @@
-"""Checkpoints of other libraries: read into tasks, and written from them, without those libraries."""
+"""Reads checkpoints of other libraries into tasks, and writes tasks as their checkpoints, without those libraries."""

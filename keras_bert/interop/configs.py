@@ -1,4 +1,4 @@
-"""The encoder's configuration in `config.json` and `bert_config.json`, which share their keys."""
+"""The configuration of an encoder in `config.json` and `bert_config.json`, which share most keys."""
 
 import json
 from collections.abc import Mapping
@@ -6,23 +6,24 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.config import Activation, EncoderConfig
+from keras_bert.families.hugging_face import read_number
 
 _RATES = ("dropout", "attention_dropout", "pooler_dropout", "initializer_range", "layer_norm_epsilon")
 _ACTIVATION = "activation"
-# One piece of text between two special tokens.
+# One token of a text between two special tokens.
 _LEAST_LENGTH = 3
 
 
 def read_json(path: Path, kind: type = dict) -> Any:
-    """The value in a JSON file.
+    """Reads a JSON file.
 
     Args:
-        path: of the file.
-        kind: of the value: dict for an object, list for an array.
+        path: the file.
+        kind: the expected type of the value: dict for an object, list for an array.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it holds no JSON, or another kind of value.
+        ValueError: it holds no JSON, or a value of another type.
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path.parent} has no {path.name}")
@@ -41,12 +42,12 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def check_only(path: Path, content: Mapping[str, Any], only: Mapping[str, Any]) -> None:
-    """Refuses values that change what a model computes and that this library does not have.
+    """Refuses values that are not supported.
 
     Args:
-        path: of the file, for messages.
-        content: of the file.
-        only: key -> the one value that is supported; keys may be absent or null.
+        path: the file, for messages.
+        content: the content of the file.
+        only: key -> the one supported value; keys may be absent or null.
 
     Raises:
         ValueError: a key has another value.
@@ -58,10 +59,10 @@ def check_only(path: Path, content: Mapping[str, Any], only: Mapping[str, Any]) 
 
 
 def read_length(path: Path, content: Mapping[str, Any], key: str) -> int | None:
-    """The most tokens of an input that a file allows; None where it does not say, or says 1e30 for no limit.
+    """The longest input in tokens that a file allows; None where it has no such key, or 1e30 for no limit.
 
     Raises:
-        ValueError: the value is no whole number, or has no room for a piece of text between two special tokens.
+        ValueError: the value is no whole number, or has no room for a token between two special tokens.
     """
     value = content.get(key)
     if value is None:
@@ -74,18 +75,6 @@ def read_length(path: Path, content: Mapping[str, Any], key: str) -> int | None:
     return int(value)
 
 
-def read_number(key: str, value: Any, *, whole: bool = False) -> Any:
-    """The value of a key, if it is a number.
-
-    Raises:
-        ValueError: it is none, or no whole one where that is asked for.
-    """
-    kind, noun = (int, "a whole number") if whole else ((int, float), "a number")
-    if isinstance(value, bool) or not isinstance(value, kind):
-        raise ValueError(f"{key} must be {noun}, got {value!r}")
-    return value
-
-
 def read_encoder_config(
     path: Path,
     content: Mapping[str, Any],
@@ -93,22 +82,22 @@ def read_encoder_config(
     activations: Mapping[str, Activation],
     fixed: Mapping[str, Any] | None = None,
 ) -> EncoderConfig:
-    """The configuration that a file describes.
+    """Reads the configuration of an encoder.
 
     Args:
-        path: of the file, for messages.
-        content: of the file, with what the library takes for granted.
+        path: the file, for messages.
+        content: the content of the file, completed by the defaults of its library.
         keys: our field -> their key.
-        activations: their name -> ours.
-        fixed: our field -> its value where the file does not say it.
+        activations: their name of an activation -> ours.
+        fixed: our field -> its value, for fields that do not stand in the file.
 
     Raises:
-        ValueError: a key is missing, or its value is of no use.
+        ValueError: a key is missing, or its value is not supported.
     """
     fields: dict[str, Any] = dict(fixed or {})
     for field, key in keys.items():
         if key not in content:
-            raise ValueError(f"{path} must say {key}")
+            raise ValueError(f"{path} must have the key {key}")
         value = content[key]
         if field == _ACTIVATION:
             if not isinstance(value, str) or value not in activations:
@@ -116,10 +105,10 @@ def read_encoder_config(
             fields[field] = activations[value]
         elif field not in fields:
             fields[field] = read_number(f"{path}: {key}", value, whole=field not in _RATES)
-    # The rows of the table of positions, of which the first may be no token's.
+    # Their number counts all rows of the position embedding, also those in front of the first token's.
     fields["max_length"] -= fields.get("position_offset", 0)
     if fields.get("embedding_size") == fields["hidden_size"] and not fields.get("shared_layers"):
-        fields["embedding_size"] = None  # no projection: ELECTRA's rule, where ALBERT always has one
+        fields["embedding_size"] = None  # ELECTRA has no projection between equal sizes; ALBERT always has one
     try:
         return EncoderConfig(**fields)
     except ValueError as error:
@@ -127,7 +116,7 @@ def read_encoder_config(
 
 
 def write_encoder_config(config: EncoderConfig, keys: Mapping[str, str], activation: str) -> dict[str, Any]:
-    """What `read_encoder_config` reads; `activation` is their name for it."""
+    """The keys that `read_encoder_config` reads; `activation` is the name in the other library."""
     values = {key: getattr(config, field) for field, key in keys.items()}
     values[keys["max_length"]] += config.position_offset
     if "embedding_size" in keys and config.embedding_size is None:

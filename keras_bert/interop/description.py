@@ -1,34 +1,33 @@
-"""A Hugging Face folder without weights: what stands beside a graph that brings its own.
+"""Writes the files of a Hugging Face folder beside an exported graph, which contains the weights.
 
-Runtimes of graphs, as transformers.js and Optimum, look in `config.json` for names of answers and for a class that
-takes the graph's inputs; what is computed stands in the graph alone.
+Runtimes as transformers.js and Optimum read from `config.json` the names of the labels, and a class with the inputs of
+the graph; the graph alone decides the outputs.
 """
 
 import dataclasses
 from pathlib import Path
 
+from keras_bert.families.bert.hugging_face import BERT
 from keras_bert.folders import TOKENIZER_FILE
 from keras_bert.interop.configs import write_json
 from keras_bert.interop.heads import head_of
 from keras_bert.interop.hugging_face_config import FILE, write_config
-from keras_bert.interop.rows.bert import BERT
-from keras_bert.interop.sentence_transformers import Pooled, write_pooling
+from keras_bert.interop.sentence_transformers import PoolingSettings, write_pooling
 from keras_bert.interop.tokenizer_json import write_tokenizer
-from keras_bert.interop.vocabularies import Vocabulary, write_definition, write_settings
+from keras_bert.interop.vocabularies import CheckpointVocabulary, write_definition, write_settings
 from keras_bert.models.encoder import config_of
 from keras_bert.tasks.base import Task
 
 
 def write_description(task: Task, folder: Path) -> None:
-    """Writes `config.json`, `tokenizer.json` and `tokenizer_config.json`; of an embedding its pooling, too.
+    """Writes `config.json`, `tokenizer.json` and `tokenizer_config.json`, and the pooling of an embedding.
 
-    The configuration is that of a BERT of the task's size, whatever the graph is: of all classes with these inputs and
-    outputs it is the one that each runtime has, and graphs that no class computes, as of narrow heads or of a
-    classifier on the mean, have theirs as well.
+    The configuration describes a BERT of the task's size for every graph: all runtimes have this class, and some
+    graphs, as that of a pruned model or of a classifier with pooling by the mean, belong to no class.
 
     Args:
-        task: of a Keras model.
-        folder: an existing one.
+        task: a task with a Keras model.
+        folder: an existing folder.
 
     Raises:
         ValueError: transformers has no head for the task.
@@ -39,7 +38,7 @@ def write_description(task: Task, folder: Path) -> None:
     if tokenizer.lowercase is None:
         write_definition(folder, tokenizer.definition(), tokenizer.special, task.max_length)
     else:
-        write_settings(folder, Vocabulary(tokenizer.vocabulary, tokenizer.lowercase, task.max_length))
+        write_settings(folder, CheckpointVocabulary(tokenizer.vocabulary, tokenizer.lowercase, task.max_length))
         write_json(folder / TOKENIZER_FILE, write_tokenizer(tokenizer.vocabulary, lowercase=tokenizer.lowercase))
     if head.task == "embedding":
-        write_pooling(folder, Pooled(head.pooling, head.normalize, task.max_length), config.hidden_size)
+        write_pooling(folder, PoolingSettings(head.pooling, head.normalize, task.max_length), config.hidden_size)

@@ -1,4 +1,4 @@
-"""What stands on the encoder of a foreign checkpoint, and the task that it becomes."""
+"""The heads of checkpoints of other libraries, and the models and tasks that are built for them."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from keras_bert.config import EncoderConfig
+from keras_bert.families.hugging_face import TASK_NAMES, classifies_texts
 from keras_bert.models.encoder import build_encoder, has_layer
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.replaced_tokens import build_replaced_tokens
@@ -20,15 +21,6 @@ from keras_bert.tasks.token_classification import build_tagger
 
 if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer
-
-# The output layers before which there is a dropout.
-_OUTPUTS = {
-    "classification": "classifier",
-    "question_answering": "span",
-    "regression": "regressor",
-    "token_classification": "classifier",
-}
-_POOLED = ("classification", "regression")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,7 +48,7 @@ class Head:
     @property
     def reads_pooler(self) -> bool:
         """Whether the model needs the encoder's pooler; an embedding only keeps it."""
-        return (self.task in _POOLED and self.pooling == "cls") or self.next_sentence
+        return (classifies_texts(self.task) and self.pooling == "cls") or self.next_sentence
 
 
 def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Model:
@@ -104,19 +96,19 @@ def head_of(task: Task) -> Head:
     """What stands on a task's encoder.
 
     Raises:
-        ValueError: the task is none of `TASKS`.
+        ValueError: other libraries have no such task.
     """
-    if task.name not in TASKS:
-        raise ValueError(f"the task must be one of {sorted(TASKS)}, got {task.name!r}")
-    model = task.model
-    dropout = model.get_layer(f"{_OUTPUTS[task.name]}_dropout").rate if task.name in _OUTPUTS else None
+    if task.name not in TASK_NAMES:
+        raise ValueError(f"the task must be one of {sorted(TASK_NAMES)}, which other libraries have, got {task.name!r}")
+    model, output_layer = task.model, TASK_NAMES[task.name].output_layer
+    dropout = None if output_layer is None else model.get_layer(f"{output_layer}_dropout").rate
     of_text: Pooling = "cls" if has_layer(model, "first_token_pooler") else "mean"
     return Head(
         task=task.name,
         labels=getattr(task, "labels", ()),
         dropout=dropout,
         next_sentence=has_layer(model, "next_sentence"),
-        pooling=pooling_of(model) if task.name in _POOLED else of_text,
+        pooling=pooling_of(model) if classifies_texts(task.name) else of_text,
         normalize=has_layer(model, "normalization"),
         separator=separator_of(model),
     )
@@ -128,7 +120,7 @@ def check_pooling(head: Head) -> None:
     Raises:
         ValueError: the head is one.
     """
-    if head.task in _POOLED and head.pooling != "cls":
+    if classifies_texts(head.task) and head.pooling != "cls":
         raise ValueError(
             f"{head.task}: pooling must be 'cls', got {head.pooling!r}: the BERTs of other libraries read the pooler's "
             "output here"

@@ -1,8 +1,8 @@
-"""Folders of Hugging Face transformers and of sentence-transformers, read and written without PyTorch.
+"""Reads and writes folders of Hugging Face transformers and of sentence-transformers, without PyTorch.
 
-A file decides which task it becomes, by `architectures` in its `config.json`; for BERT and its family alike:
+The key `architectures` of `config.json` decides which task a folder becomes, here with the names of BERT's classes:
 
-    BertModel                            Embedding, pooled as the files of sentence-transformers say, else by the mean
+    BertModel                            Embedding, with the pooling of sentence-transformers' files, else the mean
     BertForPreTraining, BertForMaskedLM  Pretraining
     BertForSequenceClassification        Classification; with one output, Regression
     BertForTokenClassification           TokenClassification
@@ -20,29 +20,30 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
+from keras_bert.families.hugging_face import Family
+from keras_bert.families.registry import family_of
 from keras_bert.folders import TOKENIZER_FILE, staged_files
 from keras_bert.interop import hugging_face_config
 from keras_bert.interop.configs import write_json
-from keras_bert.interop.families import family_of
-from keras_bert.interop.family import Family
 from keras_bert.interop.fused import join, split
 from keras_bert.interop.heads import Head, build_model, build_task, head_of
+from keras_bert.interop.names import hugging_face_format
 from keras_bert.interop.safetensors_files import FILE, INDEX_FILE, open_tensors, save_tensors
 from keras_bert.interop.sentence_transformers import (
     LENGTH_FILE,
     MODULES_FILE,
     SETTINGS_FILE,
-    Pooled,
+    PoolingSettings,
     read_pooling,
     write_pooling,
 )
 from keras_bert.interop.vocabularies import (
     SPECIAL_TOKENS_FILE,
-    Vocabulary,
+    CheckpointVocabulary,
+    add_unused_tokens,
     check_size,
-    fill_up,
     read_definition,
-    read_most,
+    read_max_length,
     read_vocabulary,
     write_definition,
     write_vocabulary,
@@ -62,8 +63,8 @@ from keras_bert.tasks.base import Task
 if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer
 
-_OF_TOKENIZER = ("tensorflow", "tensorflow_text")
-# What transformers or sentence-transformers would read beside the files that are written.
+_TOKENIZER_LIBRARIES = ("tensorflow", "tensorflow_text")
+# Files that transformers or sentence-transformers would read besides the written ones.
 _MISLEADING = (
     TOKENIZER_FILE,
     INDEX_FILE,
@@ -76,31 +77,35 @@ _MISLEADING = (
 
 
 def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
-    """Reads a checkpoint of BERT or its family into the task that it was made for.
+    """Reads a checkpoint of transformers or sentence-transformers as the task of its head.
 
-    The longest input is `max_seq_length` of sentence-transformers, else `model_max_length` of the tokenizer, else
-    as many tokens as there are positions. A classifier gives logits, as in transformers.
+    The longest input is the smallest of `max_seq_length` of sentence-transformers, `model_max_length` of the tokenizer
+    and the number of positions. A classifier returns logits, as in transformers.
 
     Args:
-        folder: with `config.json`, `model.safetensors` (or shards and their index), `vocab.txt` or `tokenizer.json`
-            (of byte-level BPE and unigram the latter), and `tokenizer_config.json`.
+        folder: a folder with `config.json`, `model.safetensors` (or shards and their index), `tokenizer_config.json`,
+            and `vocab.txt` or, needed for byte-level BPE and unigram, `tokenizer.json`.
 
     Raises:
-        FileNotFoundError: a file is missing, or the weights are there only as a pickle.
+        FileNotFoundError: a file is missing, or the weights are stored only as a pickle.
         ModuleNotFoundError: TensorFlow or tensorflow-text, which tokenizing needs, is not installed.
-        ValueError: a file is damaged, or asks for what this library does not do; or tensors, vocabulary and
-            configuration do not fit each other.
+        ValueError: a file is damaged or has an unsupported value, or tensors, vocabulary and configuration do not fit
+            each other.
+
+    Example:
+        task = from_hugging_face("checkpoints/my-classifier")
+        task.predict(["a text"])
     """
-    # Reading text into tokens is TensorFlow's work; all else runs without it.
+    # Tokenizers need TensorFlow; the rest of this module does not.
     try:
         from keras_bert.tokenizers.subwords import SubwordTokenizer
         from keras_bert.tokenizers.tokenizer import Tokenizer
     except ModuleNotFoundError as error:
-        if error.name not in _OF_TOKENIZER:
+        if error.name not in _TOKENIZER_LIBRARIES:
             raise
         raise ModuleNotFoundError(
             f"from_hugging_face: tokenizing needs tensorflow and tensorflow-text, and {error.name} is not installed; "
-            "`read_model(folder)` of keras_bert.interop.hugging_face gives the model alone, without them",
+            "`read_model(folder)` of keras_bert.interop.hugging_face returns the model alone, without them",
             name=error.name,
         ) from error
 
@@ -111,11 +116,11 @@ def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
     rows = hugging_face_config.read_encoder(folder, family, content).vocabulary_size
     if definition is None:
         vocabulary = read_vocabulary(folder)
-        most, tokenizer = vocabulary.max_length, Tokenizer(vocabulary.pieces, vocabulary.lowercase)
+        tokenizer_length, tokenizer = vocabulary.max_length, Tokenizer(vocabulary.tokens, vocabulary.lowercase)
     else:
-        most, tokenizer = read_most(folder), SubwordTokenizer(definition)
+        tokenizer_length, tokenizer = read_max_length(folder), SubwordTokenizer(definition)
         if family.spare_rows and tokenizer.vocabulary_size < rows:
-            tokenizer = SubwordTokenizer(fill_up(definition, tokenizer.vocabulary, rows))
+            tokenizer = SubwordTokenizer(add_unused_tokens(definition, tokenizer.vocabulary, rows))
     check_size(str(folder), tokenizer.vocabulary, rows)
     padding = content.get("pad_token_id")
     if padding not in (None, tokenizer.pad_id):
@@ -124,12 +129,12 @@ def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
             "likely it is another family's"
         )
     model, head, longest = _read_model(folder, family, content)
-    lengths = [config_of(model).max_length, most, longest]
+    lengths = [config_of(model).max_length, tokenizer_length, longest]
     return build_task(model, head, tokenizer, min(length for length in lengths if length is not None))
 
 
 def read_model(folder: str | os.PathLike[str]) -> keras.Model:
-    """The bare model of `from_hugging_face`, without its tokenizer; it needs no TensorFlow.
+    """Reads the Keras model of a checkpoint without its tokenizer; needs no TensorFlow.
 
     Raises:
         FileNotFoundError: see `from_hugging_face`.
@@ -139,12 +144,12 @@ def read_model(folder: str | os.PathLike[str]) -> keras.Model:
 
 
 def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str | None = None) -> None:
-    """Writes a task as transformers, and for an embedding also sentence-transformers, loads it.
+    """Writes a task as a folder that transformers loads, and for an embedding sentence-transformers, too.
 
-    Writes `config.json`, `model.safetensors`, `vocab.txt` and `tokenizer_config.json`; all of them or none. Weights
-    are written in float32; settings of answers, as the stride of question answering, have no place in these files.
-    Hugging Face's `BertModel` always has a pooler, as RoBERTa's and ALBERT's: that of an encoder without one is written
-    as zeros, which `from_hugging_face` takes for none.
+    Writes `config.json`, `model.safetensors`, `vocab.txt` and `tokenizer_config.json`, all of them or none. Weights are
+    written in float32. Settings of answers, as the stride of question answering, have no place in these files. As
+    `BertModel` always has a pooler, an encoder without one is written with a pooler of zeros, which `from_hugging_face`
+    reads as none.
 
     Args:
         task: what to write.
@@ -152,14 +157,15 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
         family: the `model_type` to write it as; None for the first of `FAMILIES` whose models compute the same.
 
     Raises:
-        ValueError: the family has no model like the task's, as for pooling by the mean under a classifier;
-            or `folder` holds a file that would be read beside those written.
+        ValueError: the family has no model like the task's, as for pooling by the mean under a classifier; the task has
+            an adapter that is not merged; or `folder` holds a file that would be read beside those written.
     """
     folder = Path(folder)
     config, head, pooler = config_of(task.model), head_of(task), has_layer(task.model, "pooler")
     kind = family_of(config, family, pooler=pooler)
-    form = kind.form(head.task)
-    tensors = join(write_weights(task.model, form), kind.fused, config.num_heads)
+    form = hugging_face_format(kind, head.task)
+    with task.weights_for("transformers"):
+        tensors = join(write_weights(task.model, form), kind.fused, config.num_heads)
     if head.task == "embedding":
         if not pooler and POOLER_LAYER in form.stems and config.pooler_activation != "none":
             tensors |= zero_pooler(form, config.hidden_size)
@@ -173,20 +179,20 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
         if tokenizer.lowercase is None:
             write_definition(staging, tokenizer.definition(), tokenizer.special, task.max_length)
         else:
-            write_vocabulary(staging, Vocabulary(tokenizer.vocabulary, tokenizer.lowercase, task.max_length))
+            write_vocabulary(staging, CheckpointVocabulary(tokenizer.vocabulary, tokenizer.lowercase, task.max_length))
         if head.task == "embedding":
-            write_pooling(staging, Pooled(head.pooling, head.normalize, task.max_length), config.hidden_size)
+            write_pooling(staging, PoolingSettings(head.pooling, head.normalize, task.max_length), config.hidden_size)
         for name in _MISLEADING:
             if (folder / name).exists() and not (staging / name).exists():
                 raise ValueError(f"{folder} must not hold {name}, which would be read beside what is written")
 
 
 def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tuple[keras.Model, Head, int | None]:
-    """The filled model, its head, and the most tokens of a text where sentence-transformers limits them."""
+    """The model with its weights, its head, and the longest text in tokens where sentence-transformers limits it."""
     config = hugging_face_config.read_encoder(folder, family, content)
     tensors = open_tensors(folder)
     task = family.architectures()[hugging_face_config.architecture_of(folder, family, content)]
-    form, copies = family.form(task), family.copies(task)
+    form, copies = hugging_face_format(family, task), family.copies(task)
     tensors = split(_present_names(tensors, folder, family, copies), family.fused, config.num_heads)
     both = f"{form.stems.get('next_sentence', '')}.weight" in tensors
     head = hugging_face_config.read_head(folder, family, content, next_sentence=both)
@@ -194,33 +200,33 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
     if head.task == "embedding":
         pooling, normalize, longest = read_pooling(folder)
         head = Head(task=head.task, pooling=pooling, normalize=normalize)
-    # One without weights is always there.
+    # A pooler without weights is always part of the encoder.
     model = build_model(config, head, pooler=has_pooler(tensors, form) or config.pooler_activation == "none")
     _check_copies(tensors, folder, copies)
     ignored = {*copies, *(f"{family.prefix}embeddings.{name}" for name in _BUFFERS)}
     ignored |= {name for name in tensors if name.startswith(family.unread)}
     if not has_layer(model, "pooler"):
-        # Files of heads that do not read the pooler often hold it all the same.
-        stem = family.form("embedding").stems.get(POOLER_LAYER)
+        # Files of heads that do not read the pooler often hold its weights.
+        stem = family.stems("embedding").get(POOLER_LAYER)
         ignored |= {f"{stem}.weight", f"{stem}.bias"}
     read_weights(model, tensors, form, source=str(folder), ignored=ignored)
     return model, head, longest
 
 
-# Numbers from 0 on, and zeros, that old versions kept among the weights.
+# Constants that old versions of transformers saved among the weights.
 _BUFFERS = ("position_ids", "token_type_ids")
 
 
 def _present_names(tensors: Tensors, folder: Path, family: Family, copies: Mapping[str, str]) -> Tensors:
-    """The same tensors by the names that transformers gives them today."""
+    """Renames tensors of old files to their present names in transformers."""
     roots = {stem.partition(".")[0] for stem in family.encoder.values()}
     renamed = {}
     for name in tensors:
-        other = next((start for start in family.other_names if name.startswith(start)), "")
-        present = family.other_names.get(other, "") + name.removeprefix(other)
+        old_start = next((start for start in family.other_names if name.startswith(start)), "")
+        present = family.other_names.get(old_start, "") + name.removeprefix(old_start)
         present = re.sub(r"\bLayerNorm\.gamma$", "LayerNorm.weight", present)
         present = re.sub(r"\bLayerNorm\.beta$", "LayerNorm.bias", present)
-        if present.partition(".")[0] in roots:  # the file holds an encoder alone
+        if present.partition(".")[0] in roots:  # the file holds an encoder without a head
             present = family.prefix + present
         if present in renamed:
             raise ValueError(f"{folder} holds {present!r} twice, once by an old name")

@@ -1,7 +1,6 @@
-"""`config.json` of Hugging Face: the encoder, the head, and what of it this library does not do.
+"""Reads and writes `config.json` of transformers: the encoder and the head; refuses unsupported values.
 
-Keys and defaults are those of the families' own configurations and of `configuration_utils.py` of
-huggingface/transformers.
+Keys and defaults are those of the families' configurations and of `configuration_utils.py` of huggingface/transformers.
 """
 
 import dataclasses
@@ -10,15 +9,23 @@ from pathlib import Path
 from typing import Any, get_args
 
 from keras_bert.config import EncoderConfig
-from keras_bert.interop.configs import check_only, read_encoder_config, read_json, read_number, write_encoder_config
-from keras_bert.interop.families import find_family
-from keras_bert.interop.family import ACTIVATIONS, BOTH_HEADS, WRITTEN_ACTIVATIONS, Family, class_of
+from keras_bert.families.hugging_face import (
+    ACTIVATIONS,
+    BOTH_HEADS,
+    WRITTEN_ACTIVATIONS,
+    Family,
+    class_of,
+    classifies_texts,
+    read_number,
+)
+from keras_bert.families.registry import find_family
+from keras_bert.interop.configs import check_only, read_encoder_config, read_json, write_encoder_config
 from keras_bert.interop.heads import Head, check_pooling
 from keras_bert.options.pooling import Pooling
 
 FILE = "config.json"
 
-# Keys that change what transformers computes, with the one value that this library has.
+# Keys that change the outputs in transformers -> the one supported value.
 _ONLY: dict[str, Any] = {
     "position_embedding_type": "absolute",
     "is_decoder": False,
@@ -28,33 +35,31 @@ _ONLY: dict[str, Any] = {
     "quantization_config": None,
     "auto_map": None,
 }
-# Heads on one vector for the whole text.
-_OF_TEXTS = ("classification", "regression")
-# Where sentence-transformers' CrossEncoder keeps what it applies to the logits.
+# The keys of sentence-transformers' CrossEncoder for an activation of the logits.
 _CROSS_ENCODER_KEYS = ("sbert_ce_default_activation_function", "sentence_transformers")
 
 
 def read_config(folder: Path) -> tuple[Family, dict[str, Any]]:
-    """The content of `config.json`, with what the family takes for granted, and whose it is.
+    """The family and the content of `config.json`, completed by the defaults of the family.
 
     Raises:
-        FileNotFoundError: there is none.
-        ValueError: it describes a model that this library does not have.
+        FileNotFoundError: there is no such file.
+        ValueError: it describes a model that is not supported.
     """
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}; checkpoints are not downloaded")
     path = folder / FILE
-    said: dict[str, Any] = read_json(path)
-    family = find_family(said.get("model_type"), str(path))
-    content = {**family.defaults, **said}
+    file_content: dict[str, Any] = read_json(path)
+    family = find_family(file_content.get("model_type"), str(path))
+    content = {**family.defaults, **file_content}
     check_only(path, content, {**_ONLY, **family.only})
     for key in _CROSS_ENCODER_KEYS:
         value = content.get(key)
         activation = value.get("activation_fn") if isinstance(value, dict) else value
         if activation is not None and not str(activation).endswith("Identity"):
             raise ValueError(
-                f"{path}: {key} must ask for no activation of the logits, got {activation!r}, which is not "
-                "supported; without the key, the model gives logits"
+                f"{path}: {key} must name no activation of the logits, got {activation!r}, which is not "
+                "supported; without the key, the model returns logits"
             )
     architecture_of(path, family, content)
     return family, content
@@ -64,20 +69,20 @@ def architecture_of(path: Path, family: Family, content: Mapping[str, Any]) -> s
     """The class of the family that a file names.
 
     Raises:
-        ValueError: it names none, or several.
+        ValueError: the file names no class of the family, or several.
     """
-    named = content.get("architectures") or family.defaults.get("architectures", [])
-    known = family.architectures()
-    if not (isinstance(named, list) and len(named) == 1 and isinstance(named[0], str) and named[0] in known):
-        raise ValueError(f"{path}: architectures must be one of {list(known)}, got {named!r}")
-    return str(named[0])
+    names = content.get("architectures") or family.defaults.get("architectures", [])
+    classes = family.architectures()
+    if not (isinstance(names, list) and len(names) == 1 and isinstance(names[0], str) and names[0] in classes):
+        raise ValueError(f"{path}: architectures must be one of {list(classes)}, got {names!r}")
+    return str(names[0])
 
 
 def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> EncoderConfig:
-    """The encoder that the file describes.
+    """The configuration of the encoder that a file describes.
 
     Raises:
-        ValueError: a key is missing, or its value is of no use.
+        ValueError: a key is missing, or its value is not supported.
     """
     path = folder / FILE
     fixed = {**family.fixed, **{field: _read_value(path, family, content, field) for field in family.values}}
@@ -87,7 +92,7 @@ def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> En
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
     config = read_encoder_config(path, content, family.keys, ACTIVATIONS, fixed)
-    if family.text_activation and family.architectures()[architecture_of(path, family, content)] in _OF_TEXTS:
+    if family.text_activation and classifies_texts(family.architectures()[architecture_of(path, family, content)]):
         config = dataclasses.replace(config, pooler_activation=config.activation)
     if not family.dropout_before_pooler:
         return config
@@ -95,16 +100,16 @@ def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> En
 
 
 def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_sentence: bool) -> Head:
-    """The head that the file describes; an embedding's pooling stands elsewhere.
+    """The head that a file describes; the pooling of an embedding stands in other files.
 
     Args:
-        folder: of the file, for messages.
-        family: whose it is.
-        content: of the file.
-        next_sentence: whether the checkpoint holds the second head of pre-training.
+        folder: the folder of the file, for messages.
+        family: the family of the model.
+        content: the content of the file, see `read_config`.
+        next_sentence: True if the checkpoint holds the weights of the next sentence head.
 
     Raises:
-        ValueError: this library has no such head.
+        ValueError: the head is not supported.
     """
     path = folder / FILE
     architecture = architecture_of(path, family, content)
@@ -132,17 +137,17 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_
 def write_config(
     config: EncoderConfig, head: Head, family: Family, pad_id: int, sep_id: int | None = None
 ) -> dict[str, Any]:
-    """The content of `config.json`; `read_encoder` and `read_head` read it.
+    """The content of `config.json`, which `read_encoder` and `read_head` read.
 
     Args:
-        config: of the encoder.
-        head: what stands on it.
-        family: to write it as.
+        config: the configuration of the encoder.
+        head: the head.
+        family: the family as which the model is written.
         pad_id: the tokenizer's id of padding.
-        sep_id: its separator's.
+        sep_id: the tokenizer's id of the separator.
 
     Raises:
-        ValueError: the family has no such head, none on the mean, or one whose layer has another activation.
+        ValueError: the family has no such head, no pooling by the mean, or another activation in front of a classifier.
     """
     if family.text_activation:
         _check_activation(config, head)
@@ -166,7 +171,7 @@ def write_config(
         content["label2id"] = {label: number for number, label in enumerate(labels)}
     if class_of(head.task) in family.classifier_dropout:
         content[family.classifier_dropout[class_of(head.task)]] = head.dropout
-    if head.task in ("classification", "regression"):
+    if classifies_texts(head.task):
         if family.classifier_pooling is not None:
             content[family.classifier_pooling] = head.pooling
         content["problem_type"] = "regression" if head.task == "regression" else "single_label_classification"
@@ -174,10 +179,10 @@ def write_config(
 
 
 def _check_activation(config: EncoderConfig, head: Head) -> None:
-    """That of the layer between the first token and a classifier, where a family has another one there."""
-    wanted = config.activation if head.task in _OF_TEXTS else "tanh"
-    if head.reads_pooler and config.pooler_activation != wanted:
-        rule = f"be {wanted!r} under a head for {head.task}, as transformers has no other"
+    """Checks the activation of the pooler for a family where it depends on the head."""
+    expected = config.activation if classifies_texts(head.task) else "tanh"
+    if head.reads_pooler and config.pooler_activation != expected:
+        rule = f"be {expected!r} under a head for {head.task}, as transformers has no other"
         raise ValueError(f"pooler_activation must {rule}, got {config.pooler_activation!r}")
 
 
@@ -190,10 +195,10 @@ def _read_separator(path: Path, content: Mapping[str, Any]) -> int:
 
 def _read_value(path: Path, family: Family, content: Mapping[str, Any], field: str) -> Any:
     key, values = family.keys[field], family.values[field]
-    said = content.get(key)
-    if said not in list(values):
-        raise ValueError(f"{path}: {key} must be one of {list(values)}, got {said!r}")
-    return values[said]
+    value = content.get(key)
+    if value not in list(values):
+        raise ValueError(f"{path}: {key} must be one of {list(values)}, got {value!r}")
+    return values[value]
 
 
 def _their_value(family: Family, config: EncoderConfig, field: str) -> Any:
@@ -213,14 +218,14 @@ def _read_dropout(path: Path, family: Family, content: Mapping[str, Any], task: 
 def _read_pooling(path: Path, family: Family, content: Mapping[str, Any]) -> Pooling:
     if family.classifier_pooling is None:
         return "cls"
-    found: Pooling = content[family.classifier_pooling]
-    if found not in get_args(Pooling):
-        raise ValueError(f"{path}: {family.classifier_pooling} must be one of {get_args(Pooling)}, got {found!r}")
-    return found
+    pooling: Pooling = content[family.classifier_pooling]
+    if pooling not in get_args(Pooling):
+        raise ValueError(f"{path}: {family.classifier_pooling} must be one of {get_args(Pooling)}, got {pooling!r}")
+    return pooling
 
 
 def _read_labels(path: Path, content: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names by number; transformers leaves them out where they are the two of its default."""
+    """The labels by number; transformers omits its two default labels."""
     names = content.get("id2label")
     if names is None:
         count = content.get("num_labels", 2)
@@ -236,11 +241,11 @@ def _read_labels(path: Path, content: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _check_numbers(path: Path, numbers: Any, labels: tuple[str, ...]) -> None:
-    """`label2id`, where it is there, is `id2label` turned round; some files hold its numbers as text."""
+    """Checks that `label2id`, if there is one, is the inverse of `id2label`; some files hold its numbers as text."""
     if numbers is None:
         return
     if not isinstance(numbers, dict):
         raise ValueError(f"{path}: label2id must map names to numbers, got {numbers!r}")
-    said = {(label, str(number)) for label, number in numbers.items()}
-    if said - {(label, str(number)) for number, label in enumerate(labels)} or set(numbers) != set(labels):
-        raise ValueError(f"{path}: label2id must be id2label turned round, {list(labels)}, got {numbers!r}")
+    pairs = {(label, str(number)) for label, number in numbers.items()}
+    if pairs - {(label, str(number)) for number, label in enumerate(labels)} or set(numbers) != set(labels):
+        raise ValueError(f"{path}: label2id must be the inverse of id2label, {list(labels)}, got {numbers!r}")

@@ -1,7 +1,7 @@
-"""What other libraries call our weights: one table, read in both directions.
+"""The names of our weights in other libraries: one table for reading and writing.
 
-Source of Google's names: `modeling.py`, `run_pretraining.py`, `run_classifier.py` and `run_squad.py` of
-google-research/bert. Those of Hugging Face stand with the families.
+Google's names are those of `modeling.py`, `run_pretraining.py`, `run_classifier.py` and `run_squad.py` of
+google-research/bert. The names of Hugging Face stand in the packages of the families.
 """
 
 import dataclasses
@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
+from keras_bert.families.hugging_face import Family
+
 Kind = Literal["table", "norm", "dense", "output", "bias", "columns", "convolution"]
 
 
-# Our layers, what each holds, and Google's name for it, if it has one; `{}` is a block's number.
+# Our layers, the kind of their weights, and Google's name, if there is one; `{}` is the number of a block.
 _LAYERS: tuple[tuple[str, Kind, str | None], ...] = (
     ("token_embedding", "table", "bert/embeddings/word_embeddings"),
     ("position_embedding", "table", "bert/embeddings/position_embeddings"),
@@ -56,7 +58,7 @@ _LAYERS: tuple[tuple[str, Kind, str | None], ...] = (
     ("replaced_token_transform/dense", "dense", None),
     ("replaced_token_classifier", "dense", None),
     ("next_sentence", "output", "cls/seq_relationship/"),
-    # run_classifier.py has one head, without a scope, for whatever is read from the pooled output.
+    # The only head on the pooled output in run_classifier.py, which has no scope.
     ("classifier", "output", ""),
     ("regressor", "output", ""),
     ("span_transform/feed_forward/intermediate", "dense", None),
@@ -67,18 +69,18 @@ _LAYERS: tuple[tuple[str, Kind, str | None], ...] = (
 _KINDS: dict[str, Kind] = {layer: kind for layer, kind, _ in _LAYERS}
 
 
-# Of a block, and of a part of which a block has several.
+# The number of a block, or of a part of which a block has several.
 _NUMBER = re.compile(r"(?<=block_)\d+|(?<=feed_forward_)\d+")
 
 
 class Foreign(NamedTuple):
-    """A tensor of a foreign file.
+    """A tensor in another library.
 
     Attributes:
-        name: of the tensor.
-        transposed: whether its axes stand the other way round.
-        windowed: whether the tokens of a convolution's window have an axis of their own; in ours, its rows are those of
-            the first token, then those of the second, and so on. It gives as many numbers as it reads of a token.
+        name: its name.
+        transposed: its axes are reversed.
+        windowed: the tokens of a convolution's window are an axis. In our kernel, the rows of the first token are
+            followed by those of the second, and so on; inputs and outputs have the same width.
     """
 
     name: str
@@ -87,13 +89,13 @@ class Foreign(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Format:
-    """How a library names what a layer holds.
+class TensorNames:
+    """The names of a library's tensors.
 
     Attributes:
-        title: of the library.
-        stems: our layer -> what its weights' names begin with; `{}` is a number in both, of a block first.
-        suffixes: for each kind of layer, our weight -> its ending and whether it is transposed.
+        title: the name of the library, for messages.
+        stems: our layer -> the beginning of its tensors' names; each `{}` is a number, the first that of a block.
+        suffixes: kind of layer -> our weight -> the ending of the name and whether the tensor is transposed.
     """
 
     title: str
@@ -101,20 +103,20 @@ class Format:
     suffixes: Mapping[Kind, Mapping[str, Foreign]]
 
     def names(self, paths: Iterable[str]) -> dict[str, Foreign]:
-        """The foreign tensor of each of our weights, by the weight's path, as `block_0/attention/query/kernel`.
+        """Path of our weight, as `block_0/attention/query/kernel` -> the tensor in the library.
 
         Raises:
-            ValueError: the format has no name for a weight.
+            ValueError: the library has no name for a weight.
         """
-        found = {}
+        names = {}
         for path in paths:
             layer, _, weight = path.rpartition("/")
             numbers, place = _NUMBER.findall(layer), _NUMBER.sub("{}", layer)
             if place not in self.stems or weight not in self.suffixes[_KINDS[place]]:
                 raise ValueError(f"{self.title} has no name for the weight {path!r}")
             suffix = self.suffixes[_KINDS[place]][weight]
-            found[path] = suffix._replace(name=self.stems[place].format(*numbers) + suffix.name)
-        return found
+            names[path] = suffix._replace(name=self.stems[place].format(*numbers) + suffix.name)
+        return names
 
 
 # PyTorch's Linear keeps its kernel as (outputs, inputs).
@@ -130,8 +132,14 @@ HUGGING_FACE_SUFFIXES: Mapping[Kind, Mapping[str, Foreign]] = {
     "convolution": {"kernel": Foreign(".weight", transposed=True, windowed=True), "bias": Foreign(".bias")},
 }
 
+
+def hugging_face_format(family: Family, task: str) -> TensorNames:
+    """The names of the tensors in a checkpoint of transformers for a task."""
+    return TensorNames(f"Hugging Face's {family.title}", family.stems(task), HUGGING_FACE_SUFFIXES)
+
+
 # The heads' own matrices are (outputs, inputs), used with `transpose_b`.
-TF1 = Format(
+TF1 = TensorNames(
     "google-research/bert",
     {layer: theirs for layer, _, theirs in _LAYERS if theirs is not None},
     {
@@ -143,10 +151,10 @@ TF1 = Format(
     },
 )
 
-# Google's code has no head for tokens; this name is ours, made like that of run_squad.py.
+# Google's code has no head for tokens; we named it as run_squad.py names its head.
 TF1_TAGGER = dataclasses.replace(TF1, stems={**TF1.stems, "classifier": "cls/token_classification/"})
 
 
 def is_training_state(name: str) -> bool:
-    """Whether a variable of a TF1 checkpoint is the optimizer's: `optimization.py` keeps two of each weight."""
+    """True if a variable of a TF1 checkpoint belongs to the optimizer, which has two for each weight."""
     return name == "global_step" or name.endswith(("/adam_m", "/adam_v"))

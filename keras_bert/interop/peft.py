@@ -1,4 +1,4 @@
-"""LoRA adapters in the format of Hugging Face's peft: `adapter_config.json` and `adapter_model.safetensors`.
+"""Reads and writes LoRA adapters of Hugging Face's peft: `adapter_config.json` and `adapter_model.safetensors`.
 
 Keys and names are those of `LoraConfig` and `get_peft_model_state_dict` of huggingface/peft, version 0.21.
 """
@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from keras_bert.adaptation.adapter import Adapter
+from keras_bert.families.hugging_face import TASK_NAMES, Family
+from keras_bert.families.registry import family_of
 from keras_bert.folders import staged_files
 from keras_bert.interop.configs import check_only, read_json, write_json
-from keras_bert.interop.families import family_of
-from keras_bert.interop.family import Family
 from keras_bert.interop.heads import head_of
-from keras_bert.interop.names import Foreign, Format
+from keras_bert.interop.names import Foreign, TensorNames, hugging_face_format
 from keras_bert.interop.safetensors_files import open_file, save_tensors
 from keras_bert.interop.weights import Array, Tensors, as_float32
+from keras_bert.layers.regression_head import folded_heads, forget_scale
 from keras_bert.models.encoder import config_of, has_layer
 from keras_bert.options.adaptation import Lora
 from keras_bert.tasks.base import Task
@@ -26,17 +27,10 @@ from keras_bert.tasks.base import Task
 CONFIG_FILE = "adapter_config.json"
 WEIGHTS_FILE = "adapter_model.safetensors"
 
-# What peft puts in front of the names of the model that it wraps.
+# The prefix that peft adds to the names of the wrapped model.
 _WRAPPER = "base_model.model."
 
-_TASK_TYPES = {
-    "classification": "SEQ_CLS",
-    "regression": "SEQ_CLS",
-    "token_classification": "TOKEN_CLS",
-    "question_answering": "QUESTION_ANS",
-    "embedding": "FEATURE_EXTRACTION",
-}
-# Keys that change what peft computes, with the one value that this library has.
+# Keys that change the outputs in peft -> the one supported value.
 _ONLY: dict[str, Any] = {
     "peft_type": "LORA",
     "bias": "none",
@@ -57,22 +51,22 @@ _ONLY: dict[str, Any] = {
     "use_qalora": False,
     "use_bdlora": None,
 }
-# Those that every version of peft knows.
+# The keys that every version of peft has.
 _WRITTEN = ("peft_type", "bias", "fan_in_fan_out")
-_OURS = {"down": ".lora_A.weight", "up": ".lora_B.weight"}
+_MATRICES = {"down": ".lora_A.weight", "up": ".lora_B.weight"}
 
 
 def to_peft(task: Task, folder: str | os.PathLike[str], *, family: str | None = None, base: str = "") -> None:
-    """Writes a task's LoRA adapter and head as `PeftModel.from_pretrained` reads them; both files or none.
+    """Writes a task's LoRA adapter and head for `PeftModel.from_pretrained`; both files or none.
 
     Args:
-        task: with a LoRA adapter that is not merged.
-        folder: where to.
+        task: a task with a LoRA adapter that is not merged.
+        folder: the folder of the files, which is made.
         family: the `model_type` of the base, see `to_hugging_face`.
-        base: name or path of the base, which peft's own loaders look for.
+        base: the name or path of the base, for peft's loaders.
 
     Raises:
-        ValueError: the task has no LoRA adapter, or Hugging Face has no model like it.
+        ValueError: the task has no LoRA adapter, or transformers has no such model.
     """
     if task.adapter is None or not isinstance(task.adapter.adaptation, Lora):
         kind = None if task.adapter is None else task.adapter.adaptation.kind
@@ -80,14 +74,15 @@ def to_peft(task: Task, folder: str | os.PathLike[str], *, family: str | None = 
     lora = task.adapter.adaptation
     with task.adapter.active():
         names = _names(task, family)
-        weights = task.adapter.weights()
-        tensors = {names[path].name: _turned(weight.numpy(), names[path]) for path, weight in weights.items()}
-    modules = sorted({_kept_whole(name) for name in tensors if ".lora_" not in name})
+        weights, folded = task.adapter.weights(), folded_heads(task.model)
+        arrays = {path: folded.get(path, weight.numpy()) for path, weight in weights.items()}
+        tensors = {names[path].name: _transpose(array, names[path]) for path, array in arrays.items()}
+    modules = sorted({_saved_module(name) for name in tensors if ".lora_" not in name})
     targets = sorted({name.removeprefix(_WRAPPER).partition(".lora_")[0] for name in tensors if ".lora_" in name})
     config = {
         **{key: _ONLY[key] for key in _WRITTEN},
         "base_model_name_or_path": base or None,
-        "task_type": _TASK_TYPES.get(task.name),
+        "task_type": TASK_NAMES[task.name].peft_type,
         "r": lora.rank,
         "lora_alpha": lora.alpha,
         "lora_dropout": lora.dropout,
@@ -101,16 +96,16 @@ def to_peft(task: Task, folder: str | os.PathLike[str], *, family: str | None = 
 
 
 def from_peft(folder: str | os.PathLike[str], task: Task, *, family: str | None = None) -> Adapter:
-    """Puts an adapter that peft wrote beside a task's encoder, and its head, where it has one, into the task's place.
+    """Reads a LoRA adapter of peft into a task, with its head where the files have one.
 
     Args:
-        folder: with `adapter_config.json` and `adapter_model.safetensors`.
-        task: on the encoder that the adapter was trained beside, which is not checked; the adapter becomes its own.
+        folder: a folder with `adapter_config.json` and `adapter_model.safetensors`.
+        task: a task on the encoder with which the adapter was trained, which is not checked.
         family: the `model_type` of the base, see `to_hugging_face`.
 
     Raises:
         FileNotFoundError: a file is missing.
-        ValueError: it is no LoRA, asks for what this library does not do, or does not fit the task.
+        ValueError: the adapter is no LoRA, has an unsupported setting, or does not fit the task.
     """
     folder = Path(folder)
     if not (folder / WEIGHTS_FILE).is_file():
@@ -121,36 +116,40 @@ def from_peft(folder: str | os.PathLike[str], task: Task, *, family: str | None 
     lora = _read_lora(folder / CONFIG_FILE, content, task, tensors, family)
     adapter = task.adapt(lora)
     try:
-        _fill(adapter, _names(task, family), tensors, folder / WEIGHTS_FILE)
+        _assign_weights(adapter, _names(task, family), tensors, folder / WEIGHTS_FILE)
     except ValueError:
         task.drop_adapter()
         raise
+    if any(".lora_" not in name for name in tensors):
+        forget_scale(task.model)  # that of the file's head is in its weights
     return adapter
 
 
-def _fill(adapter: Adapter, names: Mapping[str, Foreign], tensors: Tensors, path: Path) -> None:
-    """Assigns all weights, those of the head where the file has them."""
-    wanted = {names[own].name: (weight, names[own]) for own, weight in adapter.weights().items()}
-    odd = [name for name in wanted if name not in tensors and ".lora_" in name]
-    odd += [name for name in tensors if name not in wanted]
-    if odd:
-        raise ValueError(f"{path} does not fit the task: {odd[0]!r} is on one side only")
-    for name, (weight, foreign) in wanted.items():
+def _assign_weights(adapter: Adapter, names: Mapping[str, Foreign], tensors: Tensors, path: Path) -> None:
+    """Assigns the weights of the adapter, and those of the head where the file has them."""
+    weights = {names[place].name: (weight, names[place]) for place, weight in adapter.weights().items()}
+    unmatched = [name for name in weights if name not in tensors and ".lora_" in name]
+    unmatched += [name for name in tensors if name not in weights]
+    if unmatched:
+        raise ValueError(f"{path} does not fit the task: {unmatched[0]!r} is on one side only")
+    for name, (weight, foreign) in weights.items():
         if name not in tensors:
             continue
-        value = _turned(as_float32(tensors[name], name, str(path)), foreign)
+        value = _transpose(as_float32(tensors[name], name, str(path)), foreign)
         if value.shape != tuple(weight.shape):
-            raise ValueError(f"{path}: tensor {name!r}, turned, must have the shape {weight.shape}, got {value.shape}")
+            raise ValueError(
+                f"{path}: tensor {name!r}, transposed, must have the shape {weight.shape}, got {value.shape}"
+            )
         weight.assign(value)
 
 
 def _read_lora(
     path: Path, content: Mapping[str, Any], task: Task, tensors: Mapping[str, Array], family: str | None
 ) -> Lora:
-    """The settings, and the layers for which there are tensors: `target_modules` may be a pattern of any kind.
+    """The settings of the adapter. Its layers are those of the tensors, as `target_modules` may be any pattern.
 
     Raises:
-        ValueError: a number is missing, or there is a tensor for no layer of the encoder.
+        ValueError: a number is missing, or a tensor belongs to no layer of the encoder's blocks.
     """
     for key in ("r", "lora_alpha"):
         if isinstance(content.get(key), bool) or not isinstance(content.get(key), int | float):
@@ -160,49 +159,50 @@ def _read_lora(
     stems = {
         _module(form, kernel, strip): kernel.removesuffix("/kernel") for kernel in kernels if kernel.startswith("block")
     }
-    named = {name.removeprefix(_WRAPPER).partition(".lora_")[0] for name in tensors if ".lora_" in name}
-    unknown = sorted(named - stems.keys())
-    if unknown or not named:
-        found = unknown[0] if unknown else None
-        raise ValueError(f"{path}: adapters must stand beside layers of the encoder's blocks, got {found!r}")
-    places = tuple(sorted({stems[name].partition("/")[2] for name in named}))
+    modules = {name.removeprefix(_WRAPPER).partition(".lora_")[0] for name in tensors if ".lora_" in name}
+    unknown = sorted(modules - stems.keys())
+    if unknown or not modules:
+        module = unknown[0] if unknown else None
+        raise ValueError(f"{path}: adapters must stand beside layers of the encoder's blocks, got {module!r}")
+    places = tuple(sorted({stems[module].partition("/")[2] for module in modules}))
     rate = content.get("lora_dropout") or 0.0
     return Lora(rank=int(content["r"]), alpha=float(content["lora_alpha"]), dropout=float(rate), layers=places)
 
 
 def _names(task: Task, family: str | None) -> dict[str, Foreign]:
-    """The name in peft of each weight of a task's adapter and head; its thin matrices stand the other way round."""
+    """Our weight of a task's adapter or head -> its name in peft, where the matrices of LoRA are transposed."""
     form, strip = _form(task, family)
     assert task.adapter is not None
-    found = {}
+    names = {}
     for path in task.adapter.weights():
-        place, _, own = path.rpartition("/low_rank/")
+        place, _, matrix = path.rpartition("/low_rank/")
         if place:
-            found[path] = Foreign(_WRAPPER + _module(form, f"{place}/kernel", strip) + _OURS[own], transposed=True)
+            module = _module(form, f"{place}/kernel", strip)
+            names[path] = Foreign(_WRAPPER + module + _MATRICES[matrix], transposed=True)
         else:
             (foreign,) = form.names([path]).values()
-            found[path] = Foreign(_WRAPPER + foreign.name.removeprefix(strip), foreign.transposed)
-    return found
+            names[path] = Foreign(_WRAPPER + foreign.name.removeprefix(strip), foreign.transposed)
+    return names
 
 
-def _form(task: Task, family: str | None) -> tuple[Format, str]:
-    """How the base's tensors are called, and what an encoder that stands alone leaves out of their names."""
+def _form(task: Task, family: str | None) -> tuple[TensorNames, str]:
+    """The names of the base's tensors, and their prefix that an encoder without a head omits."""
     pooler = has_layer(task.model, "pooler")
     kind: Family = family_of(config_of(task.model), family, pooler=pooler)
     head = head_of(task).task
-    return kind.form(head), kind.prefix if head == "embedding" else ""
+    return hugging_face_format(kind, head), kind.prefix if head == "embedding" else ""
 
 
-def _kept_whole(name: str) -> str:
-    """The module that peft keeps beside its adapters: a classifier of two layers is one to it."""
+def _saved_module(name: str) -> str:
+    """The module that peft saves beside its adapters; a classifier of two layers is one module."""
     module = name.removeprefix(_WRAPPER).rpartition(".")[0]
     return "classifier" if module.startswith("classifier.") else module
 
 
-def _module(form: Format, kernel: str, strip: str) -> str:
+def _module(form: TensorNames, kernel: str, strip: str) -> str:
     (foreign,) = form.names([kernel]).values()
     return foreign.name.removesuffix(".weight").removeprefix(strip)
 
 
-def _turned(array: Array, foreign: Foreign) -> Array:
+def _transpose(array: Array, foreign: Foreign) -> Array:
     return np.ascontiguousarray(array.T if foreign.transposed else array)

@@ -1,4 +1,4 @@
-"""The files by which sentence-transformers makes a vector of a BERT's states."""
+"""Reads and writes the pooling of sentence-transformers."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ SETTINGS_FILE = "config_sentence_transformers.json"
 POOLING_FOLDER = "1_Pooling"
 
 _MODES: dict[str, Pooling] = {"cls": "cls", "mean": "mean"}
-# The keys of versions before 6, of which several may hold.
+# The keys of sentence-transformers before version 6, several of which may be true.
 _OLD_MODES = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
@@ -23,25 +23,31 @@ _OLD_MODES = {
 }
 
 
-class Pooled(NamedTuple):
-    """How states become a vector, and the most tokens of a text, None where the files do not say."""
+class PoolingSettings(NamedTuple):
+    """The pooling of states into a vector.
+
+    Attributes:
+        pooling: the kind of pooling.
+        normalize: the vector is scaled to length 1.
+        max_length: the longest text in tokens; None where the files have none.
+    """
 
     pooling: Pooling = "mean"
     normalize: bool = False
     max_length: int | None = None
 
 
-def read_pooling(folder: Path) -> Pooled:
+def read_pooling(folder: Path) -> PoolingSettings:
     """Reads the files of sentence-transformers; the mean, not normalized, where there are none.
 
     Raises:
-        FileNotFoundError: the pooling's configuration is missing.
-        ValueError: the files ask for what `Embedding` does not do.
+        FileNotFoundError: the configuration of the pooling is missing.
+        ValueError: the files have a module or a value that is not supported.
     """
     if not (folder / MODULES_FILE).is_file():
-        return Pooled()
+        return PoolingSettings()
     modules = read_json(folder / MODULES_FILE, list)
-    # Versions differ in where a class stands, not in what it is called.
+    # The modules of the classes differ between versions, their names do not.
     names = [str(module.get("type")).rpartition(".")[2] for module in modules]
     if names not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]) or modules[0].get("path"):
         raise ValueError(
@@ -50,33 +56,33 @@ def read_pooling(folder: Path) -> Pooled:
         )
     for file in (LENGTH_FILE, SETTINGS_FILE):
         if (folder / file).is_file():
-            # Lowercasing here comes before the tokenizer; a prompt is put before every text.
+            # Lowercasing in front of the tokenizer, and prompts in front of every text, are not supported.
             only = {"do_lower_case": False, "default_prompt_name": None}
             check_only(folder / file, read_json(folder / file), only)
     lengths = read_json(folder / LENGTH_FILE) if (folder / LENGTH_FILE).is_file() else {}
     length = read_length(folder / LENGTH_FILE, lengths, "max_seq_length")
-    return Pooled(_pooling(folder / modules[1].get("path", "") / "config.json"), len(names) == 3, length)
+    return PoolingSettings(_read_pooling(folder / modules[1].get("path", "") / "config.json"), len(names) == 3, length)
 
 
-def write_pooling(folder: Path, pooled: Pooled, hidden_size: int) -> None:
-    """Writes what `read_pooling` reads, in the form that all versions of sentence-transformers know."""
-    types = ["Transformer", "Pooling", *(["Normalize"] if pooled.normalize else [])]
+def write_pooling(folder: Path, settings: PoolingSettings, hidden_size: int) -> None:
+    """Writes the files that `read_pooling` reads, with keys that all versions of sentence-transformers read."""
+    types = ["Transformer", "Pooling", *(["Normalize"] if settings.normalize else [])]
     paths = ["", POOLING_FOLDER, "2_Normalize"]
     modules = [
         {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{name}"}
         for index, (name, path) in enumerate(zip(types, paths, strict=False))
     ]
     write_json(folder / MODULES_FILE, modules)
-    write_json(folder / LENGTH_FILE, {"max_seq_length": pooled.max_length, "do_lower_case": False})
+    write_json(folder / LENGTH_FILE, {"max_seq_length": settings.max_length, "do_lower_case": False})
     (folder / POOLING_FOLDER).mkdir()
-    modes = {key: mode == pooled.pooling for key, mode in _OLD_MODES.items()}
+    modes = {key: mode == settings.pooling for key, mode in _OLD_MODES.items()}
     write_json(folder / POOLING_FOLDER / "config.json", {"word_embedding_dimension": hidden_size, **modes})
 
 
-def _pooling(path: Path) -> Pooling:
+def _read_pooling(path: Path) -> Pooling:
     content = read_json(path)
     modes: Any = content.get("pooling_mode", [mode for key, mode in _OLD_MODES.items() if content.get(key)] or "mean")
-    chosen = [modes] if isinstance(modes, str) else list(modes)
-    if len(chosen) != 1 or chosen[0] not in _MODES:
-        raise ValueError(f"{path}: the pooling must be one of {list(_MODES)}, got {chosen}, which is not supported")
-    return _MODES[chosen[0]]
+    names = [modes] if isinstance(modes, str) else list(modes)
+    if len(names) != 1 or names[0] not in _MODES:
+        raise ValueError(f"{path}: the pooling must be one of {list(_MODES)}, got {names}, which is not supported")
+    return _MODES[names[0]]

@@ -1,10 +1,11 @@
-"""Checkpoints of google-research/bert: `<prefix>.index`, `<prefix>.data-...`, `bert_config.json` and `vocab.txt`.
+"""Reads and writes checkpoints of google-research/bert.
 
-The names that a checkpoint holds decide which task it becomes:
+A checkpoint is `<prefix>.index`, `<prefix>.data-...`, `bert_config.json` and `vocab.txt`. The names of its tensors
+decide its task:
 
     cls/predictions/...          Pretraining (run_pretraining.py), with cls/seq_relationship/... both heads
     cls/squad/...                QuestionAnswering (run_squad.py)
-    output_weights, output_bias  Classification (run_classifier.py); with one output, Regression, which is our use of it
+    output_weights, output_bias  Classification (run_classifier.py); with one output, Regression
     cls/token_classification/... TokenClassification; Google has no such head, the name is ours
     none of these                Embedding, the mean of the states
 """
@@ -19,12 +20,12 @@ import tensorflow as tf
 
 from keras_bert.checks import check
 from keras_bert.config import Activation
+from keras_bert.families.bert.hugging_face import BERT
 from keras_bert.folders import VOCABULARY_FILE, staged_files
 from keras_bert.interop.configs import read_encoder_config, read_json, write_encoder_config, write_json
 from keras_bert.interop.heads import Head, build_model, build_task, check_pooling, head_of
-from keras_bert.interop.names import TF1, TF1_TAGGER, Format, is_training_state
-from keras_bert.interop.rows.bert import BERT
-from keras_bert.interop.vocabularies import check_size, read_pieces, write_pieces
+from keras_bert.interop.names import TF1, TF1_TAGGER, TensorNames, is_training_state
+from keras_bert.interop.vocabularies import check_size, read_vocabulary_file, write_vocabulary_file
 from keras_bert.interop.weights import (
     POOLER,
     Array,
@@ -41,18 +42,18 @@ from keras_bert.tokenizers.tokenizer import Tokenizer
 
 CONFIG_FILE = "bert_config.json"
 
-# `gelu` of Google's modeling.py is the tanh form; it knows no other.
+# `gelu` of Google's modeling.py is the tanh form.
 _ACTIVATIONS: dict[str, Activation] = {"gelu": "gelu_tanh", "relu": "relu"}
 _WRITTEN_ACTIVATIONS = {ours: theirs for theirs, ours in _ACTIVATIONS.items()}
 # The epsilon of tf.contrib.layers.layer_norm, which Google's code does not set and bert_config.json does not hold.
 _EPSILON = 1e-12
 _EPSILON_KEY = "layer_norm_eps"
 
-# What TensorFlow raises for damaged files; reads beyond the end are IndexErrors.
+# The errors of TensorFlow for damaged files; reads beyond the end are IndexErrors.
 _DAMAGES = (tf.errors.OpError, IndexError, RuntimeError, ValueError)
 
-# A weight of ours that only checkpoints with this head have, and the names by which it is known.
-_MARKS: dict[str, tuple[str, Format]] = {
+# Task -> our weight that only checkpoints with its head have, and the names that it has there.
+_MARKS: dict[str, tuple[str, TensorNames]] = {
     "pretraining": ("masked_token_bias/bias", TF1),
     "question_answering": ("span_classifier/bias", TF1),
     "token_classification": ("classifier/bias", TF1_TAGGER),
@@ -71,41 +72,43 @@ def from_tf1(
 
     Args:
         prefix: the checkpoint's path without `.index`; `bert_config.json` and `vocab.txt` stand beside it.
-        lowercase: whether the vocabulary is of an uncased model, which the files do not say.
-        task: a key of `TASKS`, where the names are not to decide: `token_classification` for a tagger that was kept
-            as `output_weights`, as several public ones are.
-        labels: names of a classifier's outputs, which the files do not hold; `LABEL_0`, `LABEL_1`, ... by default.
+        lowercase: True for an uncased model; the files do not contain this.
+        task: a key of `TASKS`; None to choose it by the names of the tensors. Several public taggers need
+            `token_classification`, as their head is named `output_weights`.
+        labels: the names of a classifier's outputs, which the files do not contain; by default `LABEL_0`, `LABEL_1`,
+            ...
 
     Raises:
         FileNotFoundError: a file is missing.
-        ValueError: a file is damaged, or asks for what this library does not do; or tensors, vocabulary,
-            configuration, task and labels do not fit each other.
+        ValueError: a file is damaged or has an unsupported value, or tensors, vocabulary, configuration, task and
+            labels do not fit each other.
     """
     prefix = Path(prefix)
     path = prefix.parent / CONFIG_FILE
     config = read_encoder_config(path, {**read_json(path), _EPSILON_KEY: _EPSILON}, BERT.keys, _ACTIVATIONS)
     if not (prefix.parent / VOCABULARY_FILE).is_file():
         raise FileNotFoundError(f"{prefix.parent} has no {VOCABULARY_FILE}")
-    pieces = read_pieces(prefix.parent / VOCABULARY_FILE)
-    check_size(str(prefix.parent), pieces, config.vocabulary_size)
+    tokens = read_vocabulary_file(prefix.parent / VOCABULARY_FILE)
+    check_size(str(prefix.parent), tokens, config.vocabulary_size)
     tensors = _open(prefix)
     head = _read_head(tensors, task, labels)
     model = build_model(config, head, pooler=has_pooler(tensors, TF1))
-    # Google's graphs always have a pooler, also where nothing reads it.
+    # Google's graphs always have a pooler, even if nothing reads it.
     ignored = () if has_layer(model, "pooler") else [foreign.name for foreign in TF1.names(POOLER).values()]
     read_weights(model, tensors, _format(head, tensors), source=str(prefix), ignored=ignored)
-    return build_task(model, head, Tokenizer(pieces, lowercase), config.max_length)
+    return build_task(model, head, Tokenizer(tokens, lowercase), config.max_length)
 
 
 def to_tf1(task: Task, prefix: str | os.PathLike[str]) -> None:
     """Writes a task as a checkpoint that Google's code restores, with `bert_config.json` and `vocab.txt` beside it.
 
-    These files hold no labels, no longest input and not whether text is lowercased; keep them for `from_tf1`. Google's
-    graphs always have a pooler: that of a model without one is written as zeros, which `from_tf1` takes for none.
+    The files contain no labels, no longest input and no setting for lowercasing: keep them for `from_tf1`. As Google's
+    graphs always have a pooler, a model without one is written with a pooler of zeros, which `from_tf1` reads as none.
 
     Raises:
         ValueError: Google's code has no such model: an activation other than gelu_tanh and relu, another epsilon of
-            LayerNorm, a classifier on the mean, an embedding other than the plain mean.
+            LayerNorm, a classifier with pooling by the mean, an embedding other than the plain mean, or an adapter that
+            is not merged.
     """
     prefix = Path(prefix)
     config, head = config_of(task.model), head_of(task)
@@ -118,14 +121,15 @@ def to_tf1(task: Task, prefix: str | os.PathLike[str]) -> None:
     plain = head.task != "embedding" or (head.pooling == "mean" and not head.normalize)
     rule = "be the mean, not normalized, as the files do not say it; build another on `task.encoder`"
     check("to_tf1", "embedding", plain, rule, (head.pooling, head.normalize))
-    tensors = write_weights(task.model, _format(head, {}))
+    with task.weights_for("Google's checkpoints"):
+        tensors = write_weights(task.model, _format(head, {}))
     if not has_layer(task.model, "pooler"):
         tensors |= zero_pooler(TF1, config.hidden_size)
     with staged_files(prefix.parent) as staging:
         content = write_encoder_config(config, BERT.keys, _WRITTEN_ACTIVATIONS[config.activation])
         del content[_EPSILON_KEY]
         write_json(staging / CONFIG_FILE, content)
-        write_pieces(staging / VOCABULARY_FILE, task.tokenizer.vocabulary)
+        write_vocabulary_file(staging / VOCABULARY_FILE, task.tokenizer.vocabulary)
         tf.raw_ops.SaveV2(
             prefix=str(staging / prefix.name),
             tensor_names=list(tensors),
@@ -135,7 +139,7 @@ def to_tf1(task: Task, prefix: str | os.PathLike[str]) -> None:
 
 
 def _open(prefix: Path) -> Tensors:
-    """The checkpoint's tensors but for those of the optimizer."""
+    """The tensors of a checkpoint without those of the optimizer."""
     if not Path(f"{prefix}.index").is_file():
         raise FileNotFoundError(f"there is no {prefix}.index; the prefix is the path without `.index` or `.data-...`")
     try:
@@ -156,24 +160,24 @@ def _open(prefix: Path) -> Tensors:
 def _read_head(tensors: Mapping[str, Array], task: str | None, labels: Sequence[str] | None) -> Head:
     if task is not None:
         check("from_tf1", "task", task in TASKS, f"be one of {sorted(TASKS)}", task)
-    found = task or next((name for name in _MARKS if _mark(name) in tensors), "embedding")
-    if found == "classification" and task is None and len(tensors[_mark(found)]) == 1:
-        found = "regression"
-    if found not in ("classification", "token_classification"):
-        check("from_tf1", "labels", labels is None, f"be None for {found}, which has none", labels)
-        both = found == "pretraining" and _mark_of("next_sentence/bias") in tensors
-        return Head(task=found, next_sentence=both, pooling="mean" if found == "embedding" else "cls")
-    mark = next((name for name in (_mark(found), _mark("classification")) if name in tensors), None)
+    kind = task or next((name for name in _MARKS if _mark(name) in tensors), "embedding")
+    if kind == "classification" and task is None and len(tensors[_mark(kind)]) == 1:
+        kind = "regression"
+    if kind not in ("classification", "token_classification"):
+        check("from_tf1", "labels", labels is None, f"be None for {kind}, which has none", labels)
+        both = kind == "pretraining" and _mark_of("next_sentence/bias") in tensors
+        return Head(task=kind, next_sentence=both, pooling="mean" if kind == "embedding" else "cls")
+    mark = next((name for name in (_mark(kind), _mark("classification")) if name in tensors), None)
     if mark is None:
-        raise ValueError(f"from_tf1: for the task {found!r} the checkpoint must hold {_mark(found)!r}")
+        raise ValueError(f"from_tf1: for the task {kind!r} the checkpoint must hold {_mark(kind)!r}")
     outputs = len(tensors[mark])
     names = tuple(labels) if labels is not None else tuple(f"LABEL_{number}" for number in range(outputs))
     check("from_tf1", "labels", len(names) == outputs, f"be as many as the checkpoint's outputs ({outputs})", names)
-    return Head(task=found, labels=names)
+    return Head(task=kind, labels=names)
 
 
-def _format(head: Head, tensors: Mapping[str, Any]) -> Format:
-    """Google's names; of a tagger our own, unless the checkpoint holds it by those of a classifier."""
+def _format(head: Head, tensors: Mapping[str, Any]) -> TensorNames:
+    """Google's names, and our name for the head of a tagger unless the checkpoint has it as a classifier."""
     tagger = head.task == "token_classification" and _mark("classification") not in tensors
     return TF1_TAGGER if tagger else TF1
 
@@ -182,5 +186,5 @@ def _mark(task: str) -> str:
     return _mark_of(*_MARKS[task])
 
 
-def _mark_of(path: str, form: Format = TF1) -> str:
+def _mark_of(path: str, form: TensorNames = TF1) -> str:
     return form.names([path])[path].name

@@ -1,4 +1,4 @@
-"""`tokenizer.json` of Hugging Face tokenizers: its vocabulary, and what of it `Tokenizer` does not do."""
+"""Reads and writes `tokenizer.json` of Hugging Face tokenizers for WordPiece; refuses unsupported values."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,9 +13,9 @@ SPECIAL_TOKENS = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
-# Of an added token that no text is changed for, and no answer shows.
+# The flags of an added token that leaves texts as they are, and is not shown in answers.
 SPECIAL_FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-# What `Tokenizer` always does; also what these keys mean when they are absent.
+# The one supported value of keys, which is also their default.
 _NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
 _MODEL = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
 _PRE_TOKENIZER = "BertPreTokenizer"
@@ -33,14 +33,14 @@ _TEMPLATES = {
 
 
 def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
-    """The pieces of a `tokenizer.json`, by their ids.
+    """The vocabulary of a `tokenizer.json`, by id.
 
     Args:
-        path: of the file, for messages.
-        tokenizer: its content.
+        path: the file, for messages.
+        tokenizer: the content of the file.
 
     Raises:
-        ValueError: it gives other ids than `Tokenizer` would.
+        ValueError: the file describes a tokenizer with other ids than `Tokenizer`.
     """
     for part, only in (("model", _MODEL), ("normalizer", _NORMALIZER)):
         if not isinstance(tokenizer.get(part), dict):
@@ -59,19 +59,19 @@ def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
     if not isinstance(added, list):
         raise ValueError(f"{path}: added_tokens must be a list, got {added!r}")
     check_added(path, "added_tokens", added)
-    pieces = _in_order(path, tokenizer["model"].get("vocab"))
-    _check_post_processor(path, tokenizer.get("post_processor"), pieces)
-    return pieces
+    tokens = _sort_by_id(path, tokenizer["model"].get("vocab"))
+    _check_post_processor(path, tokenizer.get("post_processor"), tokens)
+    return tokens
 
 
-def write_tokenizer(pieces: Sequence[str], *, lowercase: bool) -> dict[str, Any]:
-    """The content of a `tokenizer.json` that gives the ids of `Tokenizer`; `read_tokenizer` reads it.
+def write_tokenizer(tokens: Sequence[str], *, lowercase: bool) -> dict[str, Any]:
+    """The content of a `tokenizer.json` with the ids of `Tokenizer`, as `read_tokenizer` reads it.
 
     Args:
-        pieces: by their ids, with `SPECIAL_TOKENS`.
-        lowercase: whether text is lowercased and stripped of its accents.
+        tokens: the vocabulary by id, with `SPECIAL_TOKENS`.
+        lowercase: text is lowercased and stripped of accents.
     """
-    ids = {piece: number for number, piece in enumerate(pieces)}
+    ids = {token: number for number, token in enumerate(tokens)}
     special = sorted(SPECIAL_TOKENS.values(), key=ids.__getitem__)
     around = {token: {"id": token, "ids": [ids[token]], "tokens": [token]} for token in ("[CLS]", "[SEP]")}
     return {
@@ -88,18 +88,18 @@ def write_tokenizer(pieces: Sequence[str], *, lowercase: bool) -> dict[str, Any]
 
 
 def check_added(path: Path, field: str, tokens: list[Any]) -> None:
-    """Refuses special tokens that `Tokenizer` does not know.
+    """Refuses special tokens that `Tokenizer` does not have.
 
     Args:
-        path: of the file, for messages.
-        field: where they stand in it.
-        tokens: as transformers writes them, strings or objects with a `content`.
+        path: the file, for messages.
+        field: the key of the tokens, for messages.
+        tokens: strings or objects with a `content`, as transformers writes them.
 
     Raises:
-        ValueError: one is no token, or not one of `SPECIAL_TOKENS`.
+        ValueError: an item is no token, or not one of `SPECIAL_TOKENS`.
     """
-    held = [content_of(path, field, token) for token in tokens]
-    further = [token for token in held if token not in SPECIAL_TOKENS.values()]
+    texts = [content_of(path, field, token) for token in tokens]
+    further = [text for text in texts if text not in SPECIAL_TOKENS.values()]
     if further:
         raise ValueError(
             f"{path}: {field}: added tokens must be {list(SPECIAL_TOKENS.values())}, got {further[:5]} "
@@ -111,7 +111,7 @@ def content_of(path: Path, field: str, token: Any) -> str:
     """The text of a special token.
 
     Raises:
-        ValueError: it is neither a string nor an object with a `content`.
+        ValueError: the token is neither a string nor an object with a `content`.
     """
     content = token.get("content") if isinstance(token, dict) else token
     if not isinstance(content, str):
@@ -119,20 +119,20 @@ def content_of(path: Path, field: str, token: Any) -> str:
     return content
 
 
-def _in_order(path: Path, ids: Any) -> tuple[str, ...]:
+def _sort_by_id(path: Path, ids: Any) -> tuple[str, ...]:
     if (
         not isinstance(ids, dict)
         or not all(type(number) is int for number in ids.values())
         or sorted(ids.values()) != list(range(len(ids)))
     ):
-        raise ValueError(f"{path}: model.vocab must map pieces to the ids from 0 on, each once")
+        raise ValueError(f"{path}: model.vocab must map tokens to the ids from 0 on, each once")
     return tuple(sorted(ids, key=ids.__getitem__))
 
 
-def _check_post_processor(path: Path, processor: Any, pieces: tuple[str, ...]) -> None:
-    """Only what puts [CLS] before a text and [SEP] after it, by the vocabulary's ids."""
+def _check_post_processor(path: Path, processor: Any, tokens: tuple[str, ...]) -> None:
+    """Checks that the processor adds [CLS] before a text and [SEP] after it, with the ids of the vocabulary."""
     kind = processor.get("type") if isinstance(processor, dict) else None
-    ids = {token: pieces.index(token) if token in pieces else None for token in ("[CLS]", "[SEP]")}
+    ids = {token: tokens.index(token) if token in tokens else None for token in ("[CLS]", "[SEP]")}
     if kind == "BertProcessing":
         for key, token in (("cls", "[CLS]"), ("sep", "[SEP]")):
             if processor.get(key) != [token, ids[token]]:
@@ -150,8 +150,8 @@ def _check_post_processor(path: Path, processor: Any, pieces: tuple[str, ...]) -
             raise ValueError(f"{path}: post_processor.{key} must be {template!r}, got {processor.get(key)!r}")
     special = processor.get("special_tokens")
     for token, number in ids.items():
-        said = special.get(token) if isinstance(special, dict) else None
-        if not isinstance(said, dict) or said.get("ids") != [number]:
+        entry = special.get(token) if isinstance(special, dict) else None
+        if not isinstance(entry, dict) or entry.get("ids") != [number]:
             raise ValueError(
-                f"{path}: post_processor.special_tokens must give {token} the ids {[number]}, got {said!r}"
+                f"{path}: post_processor.special_tokens must give {token} the ids {[number]}, got {entry!r}"
             )

@@ -1,4 +1,4 @@
-"""A model's weights out of the tensors of a foreign file, and back."""
+"""Copies weights between models and the tensors of other libraries."""
 
 import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -7,14 +7,15 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.interop.names import Foreign, Format
+from keras_bert.interop.names import Foreign, TensorNames
+from keras_bert.layers.regression_head import folded_heads, plain_weights
 
 Array = np.ndarray[Any, Any]
 
 POOLER_LAYER = "pooler/dense"
 POOLER = (f"{POOLER_LAYER}/kernel", f"{POOLER_LAYER}/bias")
 
-# What a mismatch of shapes most likely means, by our weight.
+# Our weight -> the likely cause of a wrong shape.
 _CAUSES = {
     "token_embedding/embeddings": "the vocabulary or the configuration is another model's",
     "position_embedding/embeddings": "the configuration is another model's; tables are never cut",
@@ -23,7 +24,7 @@ _SHOWN = 5
 
 
 class Tensors(Mapping[str, Array]):
-    """Tensors by name, each read when it is asked for."""
+    """Tensors by name, each read from its file on access."""
 
     def __init__(self, loaders: Mapping[str, Callable[[], Array]]) -> None:
         self._loaders = dict(loaders)
@@ -44,35 +45,36 @@ class Tensors(Mapping[str, Array]):
 def read_weights(
     model: keras.Model,
     tensors: Mapping[str, Array],
-    form: Format,
+    form: TensorNames,
     *,
     source: str = "the checkpoint",
     ignored: Collection[str] = (),
 ) -> None:
-    """Fills a model with the tensors of a foreign file.
+    """Assigns the tensors of another library's file to the weights of a model.
 
     Args:
-        model: of this library's layers, built for the checkpoint's configuration.
-        tensors: by their foreign names.
-        form: whose names these are.
-        source: of the tensors, for messages.
-        ignored: foreign names that may be there though the model has nothing for them.
+        model: a model for the configuration of the checkpoint.
+        tensors: the tensors by their names in the file.
+        form: the names of the library.
+        source: the owner of the tensors, for messages.
+        ignored: names of tensors that are skipped.
 
     Raises:
-        ValueError: a tensor is missing, is not one of the model's, has another shape, holds no float32,
-            float16 or bfloat16, or holds NaN or an infinity. The model is then filled in part.
+        ValueError: a tensor is missing or unexpected, has another shape, is not of float32, float16 or bfloat16, or
+            holds NaN or an infinity. Some weights are assigned then.
     """
-    names = form.names([weight.path for weight in model.weights])
+    weights = plain_weights(model)
+    names = form.names([weight.path for weight in weights])
     _check_names([foreign.name for foreign in names.values()], tensors, source, ignored)
-    for weight in model.weights:
+    for weight in weights:
         foreign = names[weight.path]
         array = as_float32(tensors[foreign.name], foreign.name, source)
-        wanted = _turned(tuple(weight.shape), foreign)
-        if array.shape != wanted:
+        shape = _foreign_shape(tuple(weight.shape), foreign)
+        if array.shape != shape:
             cause = _CAUSES.get(weight.path, "the configuration is another model's (wrong preset)")
             raise ValueError(
-                f"{source}: tensor {foreign.name!r} must have the shape {wanted} that the configuration "
-                f"asks for, got {array.shape}; likely {cause}"
+                f"{source}: tensor {foreign.name!r} must have the shape {shape} of the configuration, "
+                f"got {array.shape}; likely {cause}"
             )
         if not np.isfinite(array).all():
             raise ValueError(
@@ -82,25 +84,27 @@ def read_weights(
         weight.assign((array.T if foreign.transposed else array).reshape(weight.shape))
 
 
-def write_weights(model: keras.Model, form: Format) -> dict[str, Array]:
-    """The weights of a model by their foreign names, float32; what `read_weights` reads.
+def write_weights(model: keras.Model, form: TensorNames) -> dict[str, Array]:
+    """The weights of a model in float32, by their names in another library, as `read_weights` reads them.
 
     Raises:
-        ValueError: the format has no name for a weight.
+        ValueError: the library has no name for a weight.
     """
-    names = form.names([weight.path for weight in model.weights])
+    weights, folded = plain_weights(model), folded_heads(model)
+    names = form.names([weight.path for weight in weights])
     written = {}
-    for weight in model.weights:
+    for weight in weights:
         foreign = names[weight.path]
-        array = np.asarray(weight.numpy(), "float32").reshape(_apart(tuple(weight.shape), foreign))
+        values = np.asarray(folded.get(weight.path, weight.numpy()), "float32")
+        array = values.reshape(_split_windows(tuple(weight.shape), foreign))
         written[foreign.name] = np.ascontiguousarray(array.T if foreign.transposed else array)
     return written
 
 
-def zero_pooler(form: Format, hidden_size: int) -> dict[str, Array]:
-    """What stands for the pooler of a model that has none, where the other library always makes one.
+def zero_pooler(form: TensorNames, hidden_size: int) -> dict[str, Array]:
+    """A pooler of zeros for a model without one, for libraries that always have a pooler.
 
-    Its output is 0 for every text, so that nobody takes it for one that was trained; `has_pooler` tells it.
+    Its output is 0 for every text, which cannot be taken for a trained one; `has_pooler` recognizes it.
     """
     kernel, bias = form.names(POOLER).values()
     return {
@@ -109,20 +113,20 @@ def zero_pooler(form: Format, hidden_size: int) -> dict[str, Array]:
     }
 
 
-def has_pooler(tensors: Mapping[str, Array], form: Format) -> bool:
-    """Whether a file holds a pooler, and not only the zeros of `zero_pooler`."""
+def has_pooler(tensors: Mapping[str, Array], form: TensorNames) -> bool:
+    """True if a file holds a pooler other than `zero_pooler`."""
     if POOLER_LAYER not in form.stems:
         return False
     names = [foreign.name for foreign in form.names(POOLER).values()]
-    held = [name for name in names if name in tensors]
-    return len(held) == 1 or any(np.any(tensors[name]) for name in held)
+    present = [name for name in names if name in tensors]
+    return len(present) == 1 or any(np.any(tensors[name]) for name in present)
 
 
 def as_float32(array: Array, name: str, source: str) -> Array:
-    """A tensor in float32; no value of float16 or bfloat16 is lost by it.
+    """Converts a tensor of float16 or bfloat16 to float32, which is exact.
 
     Raises:
-        ValueError: it holds another type.
+        ValueError: the tensor has another type.
     """
     kind = array.dtype.name
     if kind not in ("float32", "float16", "bfloat16"):
@@ -130,33 +134,32 @@ def as_float32(array: Array, name: str, source: str) -> Array:
     return array.astype("float32", copy=False)
 
 
-def _apart(shape: tuple[int, ...], foreign: Foreign) -> tuple[int, ...]:
+def _split_windows(shape: tuple[int, ...], foreign: Foreign) -> tuple[int, ...]:
     return (shape[0] // shape[1], shape[1], shape[1]) if foreign.windowed else shape
 
 
-def _turned(shape: tuple[int, ...], foreign: Foreign) -> tuple[int, ...]:
-    apart = _apart(shape, foreign)
-    return apart[::-1] if foreign.transposed else apart
+def _foreign_shape(shape: tuple[int, ...], foreign: Foreign) -> tuple[int, ...]:
+    split = _split_windows(shape, foreign)
+    return split[::-1] if foreign.transposed else split
 
 
-def _check_names(wanted: Collection[str], held: Collection[str], source: str, ignored: Collection[str]) -> None:
-    missing = [name for name in wanted if name not in held]
-    known = {*wanted, *ignored}
-    unexpected = sorted(name for name in held if name not in known)
+def _check_names(expected: Collection[str], present: Collection[str], source: str, ignored: Collection[str]) -> None:
+    missing = [name for name in expected if name not in present]
+    unexpected = sorted(set(present) - {*expected, *ignored})
     if not missing and not unexpected:
         return
     parts = []
     if missing:
-        parts.append(f"lacks {_listed(missing, unexpected)}")
+        parts.append(f"lacks {_list_names(missing, unexpected)}")
     if unexpected:
-        parts.append(f"holds {_listed(unexpected, missing)}, which the model has no place for")
+        parts.append(f"holds {_list_names(unexpected, missing)}, which the model has no place for")
     raise ValueError(
         f"{source} {' and '.join(parts)}; likely tensors were renamed, or the configuration is another model's"
     )
 
 
-def _listed(names: list[str], others: list[str]) -> str:
-    """The first few names, each with the one that it may have been mistaken for."""
+def _list_names(names: list[str], others: list[str]) -> str:
+    """The first few names, each with a similar name among the others."""
     shown = []
     for name in names[:_SHOWN]:
         near = difflib.get_close_matches(name, others, n=1, cutoff=0.8)

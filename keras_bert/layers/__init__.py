@@ -1,1 +1,1 @@
-"""The bricks of the encoder, one a file."""
+"""Keras layers that several families of encoders share."""

@@ -6,9 +6,11 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.layers.attachments import Attachments
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import gelu_erf
 from keras_bert.layers.tap import Tap
+from keras_bert.tensors import Tensor
 
 
 class LowRank(keras.layers.Layer):
@@ -35,7 +37,7 @@ class LowRank(keras.layers.Layer):
         self.down = self.add_weight(name="down", shape=(inputs, self.rank), initializer=start)
         self.up = self.add_weight(name="up", shape=(self.rank, outputs_shape[-1]), initializer="zeros")
 
-    def call(self, inputs: Any, outputs: Any, training: bool = False) -> Any:
+    def call(self, inputs: Tensor, outputs: Tensor, training: bool = False) -> Tensor:
         """(rows, inputs), (rows, units) -> (rows, units)."""
         inputs = ops.cast(inputs, self.compute_dtype)
         change = ops.matmul(ops.matmul(self.dropout(inputs, training=training), self.down), self.up)
@@ -70,7 +72,7 @@ class BottleneckAdapter(keras.layers.Layer):
         self.up = Dense(units, self._SPREAD, name="up", dtype=self.dtype_policy)
         self.up.build((None, self.size))
 
-    def call(self, inputs: Any, outputs: Any, training: bool = False) -> Any:
+    def call(self, inputs: Tensor, outputs: Tensor, training: bool = False) -> Tensor:
         """Of the layer beside it: what it reads, which is of no matter, and (rows, units) -> (rows, units)."""
         hidden = self.activation_tap(gelu_erf(self.down(outputs)), training)
         return ops.add(outputs, self.up(hidden))
@@ -93,7 +95,7 @@ class SoftPrompt(keras.layers.Layer):
             name="vectors", shape=(self.tokens, outputs_shape[-1]), initializer="zeros", autocast=False
         )
 
-    def call(self, inputs: Any, outputs: Any, training: bool = False) -> Any:
+    def call(self, inputs: Tensor, outputs: Tensor, training: bool = False) -> Tensor:
         """Ids (batch, length), their vectors (batch, length, hidden) -> (batch, length, hidden)."""
         vectors = ops.cast(ops.convert_to_tensor(self.vectors), outputs.dtype)[None]
         rest = outputs[:, self.tokens :]
@@ -113,19 +115,34 @@ class PromptBorder(keras.layers.Layer):
         self.tokens = 0
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class PromptPlaces(PromptBorder):
-    """Makes room for a prompt in front of an encoder's inputs; without one it passes them on."""
+    """Makes room for a prompt in front of an encoder's inputs; without one it passes them on.
+
+    It is the first layer of every encoder, and each call of a model on the encoder comes through it.
+
+    Attributes:
+        attachments: the adapter that is attached to the encoder; the layer alone keeps it, files do not.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.attachments = Attachments()
 
     def call(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """Inputs by name, each int32 (batch, length) -> the same of tokens + length.
 
         A prompt's ids and segments are 0, and it is no padding.
+
+        Raises:
+            ValueError: the model that is called has an adapter, which is detached.
         """
+        self.attachments.enter(self._get_call_context().entry_layer)
         if not self.tokens:
             return inputs
         return {name: self._lengthened(value, int(name == "padding_mask")) for name, value in inputs.items()}
 
-    def _lengthened(self, value: Any, filling: int) -> Any:
+    def _lengthened(self, value: Tensor, filling: int) -> Tensor:
         return ops.pad(value, ((0, 0), (self.tokens, 0)), constant_values=filling)
 
     def compute_output_spec(self, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -133,14 +150,16 @@ class PromptPlaces(PromptBorder):
         return {name: keras.KerasTensor(value.shape, value.dtype) for name, value in inputs.items()}
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class TokenStates(PromptBorder):
     """The states of the tokens alone, without those of a prompt in front of them."""
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Tensor:
         """(batch, tokens + length, hidden) -> (batch, length, hidden)."""
         return inputs[:, self.tokens :] if self.tokens else inputs
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class DecodedStates(TokenStates):
     """The decoder's states of the tokens, in a model that keeps the encoder's own final states as well.
 
@@ -148,6 +167,6 @@ class DecodedStates(TokenStates):
     would be lost. What this layer does not read is not computed.
     """
 
-    def call(self, inputs: Any, final: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, final: Tensor) -> Tensor:  # type: ignore[override]
         """(batch, tokens + length, hidden), final states (batch, length, hidden) -> the shape of the latter."""
         return super().call(inputs)

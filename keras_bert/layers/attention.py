@@ -1,45 +1,51 @@
-"""Multi-head self-attention (Vaswani et al. 2017, section 3.2) and the bias that hides padding."""
+"""Multi-head self-attention (Vaswani et al. 2017, section 3.2), and the bias that masks padding."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import keras
 from keras import ops
 
+from keras_bert.config import EncoderConfig
+from keras_bert.layers.block import as_config
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
+from keras_bert.tensors import Tensor
 
-# What a padded position adds to its attention score: its share of the attention, e^-120, is zero in float32,
-# and yet it can share an int8 range with the scores: -1e9 leaves them a single step.
+# Added to the attention scores of padding: its probability, e^-120, is zero in float32, and the int8 range of the
+# scores still has steps for the others; with -1e9 they would have one.
 MASK_BIAS = -120.0
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class AttentionBias(keras.layers.Layer):
-    """Padding mask -> what to add to the attention scores."""
+    """Makes a bias of the attention scores from a padding mask."""
 
-    def call(self, inputs: Any) -> Any:
-        """(batch, length), 1 for a token and 0 for padding -> (batch, 1, 1, length)."""
+    def call(self, inputs: Tensor) -> Tensor:
+        """Padding mask (batch, length), 1 for a token and 0 for padding -> bias (batch, 1, 1, length)."""
         padding = ops.subtract(1.0, ops.cast(inputs, self.compute_dtype))
         return ops.multiply(padding, MASK_BIAS)[:, None, None, :]
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class SelfAttention(keras.layers.Layer):
-    """softmax(Q K^T / sqrt(head_size) + bias) V, over all heads at once, then the output projection.
+    """softmax(Q K^T / sqrt(head_size) + bias) V of all heads, then the output projection.
 
-    V may be read from other states than Q and K, of any width.
+    V may be computed from other states than Q and K, of any width.
 
     Args:
-        num_heads: attention heads.
-        dropout: rate on the attention probabilities.
-        initializer_range: standard deviation of the truncated normal initializer.
-        attention_size: width of all heads together; None for that of the states.
+        num_heads: the number of attention heads.
+        dropout: the dropout rate on the attention probabilities.
+        initializer_range: the standard deviation of the truncated normal initializer.
+        attention_size: the width of all heads together; None for the width of the states.
 
     Attributes:
-        sees_all: whether the scores of all pairs of tokens pass `scores_tap` as one matrix a head, however long a text
-            is; else a student cannot imitate them.
+        scores_all_pairs: True if the scores of all pairs of tokens pass `scores_tap` as one matrix per head, at every
+            length. Students can imitate no other scores.
     """
 
-    sees_all: ClassVar[bool] = True
+    scores_all_pairs: ClassVar[bool] = True
     taps: ClassVar[tuple[str, ...]] = ("query_tap", "scores_tap", "probabilities_tap", "context_tap")
 
     def __init__(
@@ -60,7 +66,7 @@ class SelfAttention(keras.layers.Layer):
         self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, values_shape: Any = None) -> None:
-        """Makes query and key (hidden, attention), value (values, attention), and the way back (attention, hidden)."""
+        """Makes query and key (hidden, attention), value (values, attention) and output (attention, hidden)."""
         hidden_size = inputs_shape[-1]
         assert hidden_size is not None
         self.head_size = (self.attention_size or hidden_size) // self.num_heads
@@ -72,63 +78,64 @@ class SelfAttention(keras.layers.Layer):
     def _add_projection(
         self, name: str, use_bias: bool = True, read: int | None = None, write: int | None = None
     ) -> None:
-        """A layer (read, write), each as wide as all heads together where nothing else is said."""
+        """Adds a projection (read, write); None for the width of all heads together."""
         width = self.num_heads * self.head_size
         dense = Dense(write or width, self.initializer_range, use_bias, name=name, dtype=self.dtype_policy)
         dense.build((None, read or width))
         setattr(self, name, dense)
 
-    def _split_heads(self, x: Any, shape: Any) -> Any:
-        """(batch, length, attention), and the inputs' shape -> (batch, heads, length, head_size).
+    def _split_heads(self, x: Tensor, shape: Any) -> Tensor:
+        """(batch, length, attention) and the shape of the inputs -> (batch, heads, length, head_size).
 
-        The shape is read from the layer's inputs: where a bias is all zero, tf2onnx would drop what the
-        projection's own shape is read from.
+        The shape is that of the layer's inputs: where a bias is all zero, tf2onnx drops the node from which the shape
+        of the projection would be read.
         """
         return ops.transpose(ops.reshape(x, (shape[0], shape[1], self.num_heads, self.head_size)), (0, 2, 1, 3))
 
     def call(
-        self, inputs: Any, attention_bias: Any, values: Any = None, asking: Any = None, training: bool = False
-    ) -> Any:
-        """Looks at all tokens, for all or some of them.
+        self,
+        inputs: Tensor,
+        attention_bias: Tensor,
+        values: Tensor = None,
+        query_states: Tensor = None,
+        training: bool = False,
+    ) -> Tensor:
+        """Attends to all tokens.
 
         Args:
-            inputs: (batch, length, hidden).
+            inputs: states (batch, length, hidden), from which K is computed.
             attention_bias: (batch, 1, 1, length).
-            values: what V is read from, if not the inputs.
-            asking: what Q is read from, if not the inputs: those of fewer tokens (batch, queries, hidden).
-            training: whether it trains.
+            values: states from which V is computed (batch, length, any width); None for `inputs`.
+            query_states: states from which Q is computed (batch, queries, hidden); None for `inputs`.
+            training: True in training.
 
         Returns:
-            (batch, queries, hidden), as many queries as tokens where nothing else is said.
+            (batch, queries, hidden).
         """
         shape = ops.shape(inputs)
-        asking, asked = (inputs, shape) if asking is None else (asking, ops.shape(asking))
-        scaled = ops.multiply(self.query(asking), 1 / math.sqrt(self.head_size))
-        query = self._split_heads(self.query_tap(scaled, training), asked)
+        query_states = inputs if query_states is None else query_states
+        query_shape = ops.shape(query_states)
+        scaled = ops.multiply(self.query(query_states), 1 / math.sqrt(self.head_size))
+        query = self._split_heads(self.query_tap(scaled, training), query_shape)
         key = self._split_heads(self.key(inputs), shape)
         value = self._split_heads(self.value(inputs if values is None else values), shape)
-        return self._attend(query, key, value, attention_bias, asked, training)
+        return self._join_heads(self._attend(query, key, value, attention_bias, training), query_shape, training)
 
-    def _attend(self, query: Any, key: Any, value: Any, attention_bias: Any, shape: Any, training: bool) -> Any:
-        """Scaled queries, keys and values (batch, heads, length, head_size) -> (batch, queries, hidden), the shape."""
-        return self._join_heads(self._look_at_all(query, key, value, attention_bias, training), shape, training)
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, attention_bias: Tensor, training: bool) -> Tensor:
+        """The mean of the values for each query, weighted by the attention probabilities.
 
-    def _look_at_all(self, query: Any, key: Any, value: Any, attention_bias: Any, training: bool) -> Any:
-        """Scaled queries (batch, heads, queries, head_size), keys and values of all tokens -> as the queries."""
+        Scaled queries (batch, heads, queries, head_size), keys and values of all tokens -> the shape of the queries.
+        """
         scores = ops.add(attention_bias, ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))))
-        return ops.matmul(self._shares(scores, training), value)
+        return ops.matmul(self._attention_probabilities(scores, training), value)
 
-    def _mix(self, scores: Any, value: Any, shape: Any, training: bool) -> Any:
-        """Scores (batch, heads, length, length), values (batch, heads, length, head_size) -> `shape`, the inputs'."""
-        return self._join_heads(ops.matmul(self._shares(scores, training), value), shape, training)
+    def _attention_probabilities(self, scores: Tensor, training: bool) -> Tensor:
+        """Scores (..., keys) -> their softmax, with dropout in training, of the same shape."""
+        probabilities = self.probabilities_tap(ops.softmax(self.scores_tap(scores, training), axis=-1), training)
+        return self.dropout(probabilities, training=training)
 
-    def _shares(self, scores: Any, training: bool) -> Any:
-        """Scores (..., keys) -> how much of each key's value a query takes, of the same shape."""
-        shares = self.probabilities_tap(ops.softmax(self.scores_tap(scores, training), axis=-1), training)
-        return self.dropout(shares, training=training)
-
-    def _join_heads(self, context: Any, shape: Any, training: bool) -> Any:
-        """(batch, heads, length, head_size) -> `shape`, the inputs'."""
+    def _join_heads(self, context: Tensor, shape: Any, training: bool) -> Tensor:
+        """(batch, heads, queries, head_size) and the shape of the states of the queries -> (batch, queries, hidden)."""
         context = ops.transpose(self.context_tap(context, training), (0, 2, 1, 3))
         return self.output_projection(ops.reshape(context, (*shape[:2], self.num_heads * self.head_size)))
 
@@ -141,3 +148,21 @@ class SelfAttention(keras.layers.Layer):
             "initializer_range": self.initializer_range,
             "attention_size": self.attention_size,
         }
+
+
+class ConfiguredAttention(SelfAttention):
+    """The base of attentions that read their settings from the configuration of their encoder.
+
+    Args:
+        config: the configuration, or its plain values.
+    """
+
+    def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:
+        settings = as_config(config)
+        super().__init__(settings.num_heads, settings.attention_dropout, settings.initializer_range, **kwargs)
+        self.config = settings
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        # The arguments of `SelfAttention` are fields of the configuration.
+        return {**super(SelfAttention, self).get_config(), "config": self.config.as_dict()}

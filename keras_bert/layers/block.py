@@ -1,4 +1,4 @@
-"""What all kinds of encoder blocks have in common."""
+"""The base of encoder blocks, and of other layers that read the configuration of their encoder."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,34 +8,12 @@ import keras
 from keras_bert.config import EncoderConfig
 
 
-class Block(keras.layers.Layer):
-    """One layer of an encoder: states (batch, length, hidden), and further inputs, -> states of the same shape.
-
-    Attributes:
-        config: of the whole encoder, which a block of a graph other than BERT's carries; None in BERT's, whose layers
-            tell it together.
-    """
-
-    config: EncoderConfig | None = None
-
-    def compute_output_shape(self, inputs_shape: tuple[int | None, ...], *further: Any) -> Any:
-        """The states' own shape; Keras would compute the whole block to find it, half of the time to make a model."""
-        return inputs_shape
-
-    def weights_from(self, source: "Block") -> list[Any]:
-        """The weights with which this block, one of a student, starts from a teacher's; adapters are not among them."""
-        held = by_place(source)
-        return [held[place].numpy() for place in by_place(self) if place in held]
-
-
 class ConfiguredLayer(keras.layers.Layer):
-    """A layer that is told the whole configuration of its encoder.
+    """A layer that reads its settings from the configuration of its encoder, and is saved with it.
 
     Args:
-        config: of the encoder, or what `EncoderConfig.as_dict` made of it, as saved files have it.
+        config: the configuration, or its plain values (`EncoderConfig.as_dict`), which saved models hold.
     """
-
-    config: EncoderConfig
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -46,17 +24,27 @@ class ConfiguredLayer(keras.layers.Layer):
         return {**super().get_config(), "config": self.config.as_dict()}
 
 
-class VariantBlock(ConfiguredLayer, Block):
-    """A block of a graph that is not BERT's, without the parts of `EncoderBlock`."""
+class TransformerBlock(ConfiguredLayer):
+    """One layer of an encoder: states (batch, length, hidden) and further inputs -> states of the same shape.
 
-    config: EncoderConfig
+    Every block holds the configuration of the whole encoder: a model is described by its first block.
+    """
+
+    def compute_output_shape(self, inputs_shape: tuple[int | None, ...], *further: Any) -> Any:
+        """The shape of the states; Keras would run the whole block to find it, half of the time to build a model."""
+        return inputs_shape
+
+    def weights_from(self, source: "TransformerBlock") -> list[Any]:
+        """The initial weights of this block of a student, copied from a block of its teacher, without adapters."""
+        weights = weights_by_path(source)
+        return [weights[path].numpy() for path in weights_by_path(self) if path in weights]
 
 
 def as_config(config: EncoderConfig | Mapping[str, Any]) -> EncoderConfig:
-    """A configuration, as it is or as plain values."""
+    """A configuration, given as it is or as plain values."""
     return config if isinstance(config, EncoderConfig) else EncoderConfig.from_dict(config)
 
 
-def by_place(layer: keras.layers.Layer) -> dict[str, Any]:
-    """The weights of a layer of a model by their paths, without the layer's own name."""
+def weights_by_path(layer: keras.layers.Layer) -> dict[str, Any]:
+    """The weights of a layer of a model by their paths inside the layer."""
     return {weight.path.partition("/")[2]: weight for weight in layer.weights}

@@ -1,17 +1,17 @@
-"""Tokens in blocks of one size: what attention needs that takes as much time and memory a token, however long the text.
+"""Splits sequences into blocks of tokens, for attention whose time and memory per token do not grow with the length.
 
-Nothing is looked up by its place: texts are padded, cut and put side by side, which every runtime does fast.
+Sequences are padded, sliced and concatenated, not gathered: every runtime does that fast.
 """
-
-from typing import Any
 
 from keras import ops
 
+from keras_bert.tensors import Tensor
 
-def fill_up(x: Any, size: int, value: float = 0.0) -> Any:
-    """(batch, heads, length, width) -> the same with `value` behind it, so that its length is a multiple of `size`."""
+
+def pad_to_blocks(x: Tensor, size: int, value: float = 0.0) -> Tensor:
+    """(batch, heads, length, width) -> the same, padded with `value` to a length that is a multiple of `size`."""
     length = ops.shape(x)[2]
-    # Of numbers above 0 alone: tf2onnx rounds the quotient of others towards 0.
+    # No remainder of a negative number: tf2onnx rounds its quotient towards 0.
     missing = (size - length % size) % size
     if isinstance(missing, int):
         return ops.pad(x, ((0, 0), (0, 0), (0, missing), (0, 0)), constant_values=value) if missing else x
@@ -19,27 +19,30 @@ def fill_up(x: Any, size: int, value: float = 0.0) -> Any:
     return longer[:, :, : length + missing]
 
 
-def to_blocks(x: Any, size: int) -> Any:
+def split_blocks(x: Tensor, size: int) -> Tensor:
     """(batch, heads, blocks x size, width) -> (batch, heads, blocks, size, width)."""
     shape = ops.shape(x)
     return ops.reshape(x, (shape[0], shape[1], -1, size, shape[3]))
 
 
-def side_by_side(blocks: Any) -> Any:
-    """(batch, heads, blocks, size, width) -> each block between its neighbours.
+def with_neighbours(blocks: Tensor) -> Tensor:
+    """Concatenates each block with the block before it and the block behind it.
+
+    Args:
+        blocks: (batch, heads, blocks, size, width).
 
     Returns:
-        (batch, heads, blocks - 2, 3 x size, width): the first block and the last are neighbours alone.
+        (batch, heads, blocks - 2, 3 x size, width), of all blocks but the first and the last.
     """
     return ops.concatenate([blocks[:, :, :-2], blocks[:, :, 1:-1], blocks[:, :, 2:]], axis=3)
 
 
-def join_blocks(blocks: Any) -> Any:
+def join_blocks(blocks: Tensor) -> Tensor:
     """(batch, heads, blocks, size, width) -> (batch, heads, blocks x size, width)."""
     shape = ops.shape(blocks)
     return ops.reshape(blocks, (shape[0], shape[1], -1, shape[4]))
 
 
-def turned(x: Any) -> Any:
+def transpose_blocks(x: Tensor) -> Tensor:
     """(batch, heads, blocks, size, width) -> (batch, heads, blocks, width, size)."""
     return ops.transpose(x, (0, 1, 2, 4, 3))

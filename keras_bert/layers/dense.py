@@ -1,4 +1,4 @@
-"""The matrix product of every brick."""
+"""The dense layer of all layers, with hooks for quantization, pruning and adapters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,18 +7,19 @@ import keras
 from keras import ops
 
 from keras_bert.layers.tap import Tap
+from keras_bert.tensors import Tensor
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class Dense(keras.layers.Layer):
-    """x W + b, with a tap on the result and a place to transform the kernel.
+    """x W + b, with a tap on the output and a transform of the kernel.
 
-    `keras.layers.Dense` offers no way to see its kernel pass by, which quantization-aware training
-    and pruning need.
+    `keras.layers.Dense` has no hook for its kernel, which quantization-aware training and pruning need.
 
     Args:
-        units: width of the output.
-        initializer_range: standard deviation of the truncated normal initializer.
-        use_bias: whether there is b.
+        units: the width of the output.
+        initializer_range: the standard deviation of the truncated normal initializer.
+        use_bias: adds b.
 
     Attributes:
         kernel_transform: applied to the kernel (inputs, units) at every call when set.
@@ -43,7 +44,7 @@ class Dense(keras.layers.Layer):
         if self.use_bias:
             self.bias = self.add_weight(name="bias", shape=(self.units,), initializer="zeros", autocast=False)
 
-    def call(self, inputs: Any, training: bool = False) -> Any:
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """(..., inputs) -> (..., units)."""
         if len(inputs.shape) == 2:
             return self._project(inputs, training)
@@ -51,13 +52,13 @@ class Dense(keras.layers.Layer):
         rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
         return ops.reshape(self._project(rows, training), (*ops.shape(inputs)[:-1], self.units))
 
-    def _project(self, rows: Any, training: bool) -> Any:
+    def _project(self, rows: Tensor, training: bool) -> Tensor:
         """(rows, inputs) -> (rows, units)."""
         kernel = self.kernel if self.kernel_transform is None else self.kernel_transform(self.kernel)
         outputs = self.output_tap(self._add_bias(ops.matmul(rows, kernel)), training)
         return outputs if self.adapter is None else self.adapter(rows, outputs, training=training)
 
-    def _add_bias(self, x: Any) -> Any:
+    def _add_bias(self, x: Tensor) -> Tensor:
         """In float32, as is the bias's gradient: a sum over all rows, which in bfloat16 soon stands still."""
         if not self.use_bias:
             return x
@@ -67,5 +68,5 @@ class Dense(keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        own = {"units": self.units, "initializer_range": self.initializer_range, "use_bias": self.use_bias}
-        return {**super().get_config(), **own}
+        settings = {"units": self.units, "initializer_range": self.initializer_range, "use_bias": self.use_bias}
+        return {**super().get_config(), **settings}

@@ -1,4 +1,4 @@
-"""Token, position and segment embeddings (Devlin et al. 2019, section 3, figure 2), and what may follow them."""
+"""Token, position and segment embeddings (Devlin et al. 2019, section 3, figure 2), and the projection behind them."""
 
 import math
 from collections.abc import Callable
@@ -9,23 +9,23 @@ from keras import ops
 
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
+from keras_bert.tensors import Tensor
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class TokenEmbedding(keras.layers.Layer):
-    """A table of token vectors that also reads backwards: hidden states -> scores of all tokens.
-
-    The masked-token head of BERT shares its output matrix with the input embedding.
+    """A table of token vectors, which is also the output matrix of the masked-token head.
 
     Args:
-        vocabulary_size: rows of the table.
-        hidden_size: width of the vectors.
-        initializer_range: standard deviation of the truncated normal initializer.
-        rank: columns of the table, if a product with a second matrix, `factor` (rank, hidden_size), makes the vectors
-            of what is looked up: fewer weights, and the vectors lie in a space of this many dimensions. None for none.
+        vocabulary_size: the number of rows of the table.
+        hidden_size: the width of the vectors.
+        initializer_range: the standard deviation of the truncated normal initializer.
+        rank: the number of columns of the table if the vectors are its product with a second matrix, `factor` (rank,
+            hidden_size), which needs fewer weights; None for a table of vectors.
 
     Attributes:
-        adapter: a layer beside it, called with ids and vectors, whose answer takes the vectors' place.
-        table_transform: applied to the table at every call when set. It belongs to whoever set it and is not saved.
+        adapter: a layer that is called with ids and vectors, and whose output replaces the vectors.
+        table_transform: a function that is applied to the table in every call; it is not saved.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class TokenEmbedding(keras.layers.Layer):
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes the table (vocabulary_size, rank or else hidden_size), and with a rank the factor."""
         spread, columns = self.initializer_range, self.rank or self.hidden_size
-        # Looked up first and cast then: of a large table few rows are read, and their gradients add up in float32.
+        # Gathered first and cast then: few rows of a large table are read, and their gradients are added in float32.
         self.embeddings = self.add_weight(
             name="embeddings",
             shape=(self.vocabulary_size, columns),
@@ -57,23 +57,23 @@ class TokenEmbedding(keras.layers.Layer):
             autocast=False,
         )
         if self.rank is not None:
-            # So spread, the vectors are as large as those of a table without a rank.
+            # With this deviation the vectors are as large as those of a table without a rank.
             self.factor = Dense(
                 self.hidden_size, 1 / math.sqrt(columns), use_bias=False, name="factor", dtype=self.dtype_policy
             )
             self.factor.build((None, columns))
 
     def matrix(self) -> Any:
-        """The vectors of all pieces (vocabulary_size, hidden_size)."""
+        """The vectors of all tokens (vocabulary_size, hidden_size)."""
         table = ops.convert_to_tensor(self.embeddings)
         return table if self.factor is None else ops.matmul(table, ops.convert_to_tensor(self.factor.kernel))
 
-    def call(self, inputs: Any, reverse: bool = False, training: bool = False) -> Any:
+    def call(self, inputs: Tensor, reverse: bool = False, training: bool = False) -> Tensor:
         """Ids (...) -> vectors (..., hidden); with `reverse`, vectors (..., hidden) -> scores (..., vocabulary).
 
-        Backwards, of wider vectors the first columns count.
+        With `reverse`, the first columns of wider vectors are read.
         """
-        table = _transformed(self.embeddings, self.table_transform)
+        table = _transform_table(self.embeddings, self.table_transform)
         if reverse:
             if inputs.shape[-1] != self.hidden_size:
                 inputs = inputs[..., : self.hidden_size]
@@ -96,16 +96,17 @@ class TokenEmbedding(keras.layers.Layer):
         }
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class PositionEmbedding(keras.layers.Layer):
-    """Adds one learned vector for each position.
+    """Adds a learned vector for each position.
 
     Args:
-        max_length: the most tokens; longer inputs raise when the length is known, or when they run.
-        initializer_range: standard deviation of the truncated normal initializer.
-        offset: rows of the table in front of that of the first token, which fairseq's models keep for padding.
+        max_length: the length of the longest input in tokens; longer inputs raise.
+        initializer_range: the standard deviation of the truncated normal initializer.
+        offset: the number of rows in front of that of the first token, which models of fairseq have for padding.
 
     Attributes:
-        table_transform: as that of `TokenEmbedding`.
+        table_transform: see `TokenEmbedding`.
     """
 
     def __init__(self, max_length: int, initializer_range: float = 0.02, offset: int = 0, **kwargs: Any) -> None:
@@ -123,27 +124,27 @@ class PositionEmbedding(keras.layers.Layer):
             initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
         )
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Tensor:
         """(batch, length, hidden) -> (batch, length, hidden).
 
         Raises:
-            ValueError: the length is known and larger than `max_length`.
+            ValueError: the static length is larger than `max_length`.
         """
         length = ops.shape(inputs)[1]
         self._check_length(length)
-        table = ops.convert_to_tensor(_transformed(self.embeddings, self.table_transform))
+        table = ops.convert_to_tensor(_transform_table(self.embeddings, self.table_transform))
         return ops.add(inputs, table[self.offset : self.offset + length])
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """The input's shape: JAX cannot find it out by calling, with no length to cut the table to.
+        """The shape of the input; JAX cannot infer it from `call`, which slices by an unknown length.
 
         Raises:
-            ValueError: the length is known and larger than `max_length`.
+            ValueError: the static length is larger than `max_length`.
         """
         self._check_length(input_shape[1])
         return input_shape
 
-    def _check_length(self, length: Any) -> None:
+    def _check_length(self, length: Tensor) -> None:
         if isinstance(length, int) and length > self.max_length:
             raise ValueError(f"a sequence must have at most max_length={self.max_length} tokens, got {length}")
 
@@ -157,12 +158,13 @@ class PositionEmbedding(keras.layers.Layer):
         }
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class SegmentEmbedding(keras.layers.Layer):
-    """Adds one learned vector for each segment of a pair.
+    """Adds a learned vector for each segment of a pair.
 
     Args:
-        num_segments: rows of the table; the one row of a table is added to all tokens, whatever their segment.
-        initializer_range: standard deviation of the truncated normal initializer.
+        num_segments: the number of rows of the table; a single row is added to all tokens.
+        initializer_range: the standard deviation of the truncated normal initializer.
     """
 
     def __init__(self, num_segments: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
@@ -177,11 +179,11 @@ class SegmentEmbedding(keras.layers.Layer):
             name="embeddings",
             shape=(self.num_segments, inputs_shape[-1]),
             initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
-            autocast=False,  # as for the tokens: two rows take the gradients of all tokens
+            autocast=False,  # as for tokens: the gradients of all tokens are added in two rows
         )
 
-    def call(self, inputs: Any, segment_ids: Any = None, training: bool = False) -> Any:
-        """(batch, length, hidden), ids (batch, length) if there are several -> (batch, length, hidden)."""
+    def call(self, inputs: Tensor, segment_ids: Tensor = None, training: bool = False) -> Tensor:
+        """(batch, length, hidden), ids (batch, length) of several segments -> (batch, length, hidden)."""
         table = self.embeddings
         vectors = ops.cast(table if segment_ids is None else ops.take(table, segment_ids, axis=0), self.compute_dtype)
         return ops.add(inputs, self.output_tap(vectors, training))
@@ -195,12 +197,13 @@ class SegmentEmbedding(keras.layers.Layer):
         }
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class EmbeddingProjection(keras.layers.Layer):
-    """x W + b: from the width of the embeddings to that of the encoder (Lan et al. 2020, section 3.1).
+    """x W + b, from the width of the embeddings to the width of the encoder (Lan et al. 2020, section 3.1).
 
     Args:
-        hidden_size: width of the encoder.
-        initializer_range: standard deviation of the truncated normal initializer.
+        hidden_size: the width of the encoder.
+        initializer_range: the standard deviation of the truncated normal initializer.
     """
 
     def __init__(self, hidden_size: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
@@ -213,7 +216,7 @@ class EmbeddingProjection(keras.layers.Layer):
         self.dense = Dense(self.hidden_size, self.initializer_range, name="dense", dtype=self.dtype_policy)
         self.dense.build(input_shape)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Tensor:
         """(batch, length, embedding) -> (batch, length, hidden)."""
         return self.dense(inputs)
 
@@ -226,5 +229,5 @@ class EmbeddingProjection(keras.layers.Layer):
         }
 
 
-def _transformed(table: Any, transform: Callable[[Any], Any] | None) -> Any:
+def _transform_table(table: Tensor, transform: Callable[[Any], Any] | None) -> Tensor:
     return table if transform is None else transform(table)

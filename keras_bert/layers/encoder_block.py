@@ -1,4 +1,4 @@
-"""One encoder block: attention and feed-forward, each with dropout, residual and LayerNorm after it."""
+"""BERT's encoder block: self-attention and a feed-forward layer, each followed by dropout, residual and LayerNorm."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,104 +9,89 @@ from keras import ops
 from keras_bert.config import EncoderConfig
 from keras_bert.layers.adapters import LowRank
 from keras_bert.layers.attention import SelfAttention
-from keras_bert.layers.block import Block, as_config
+from keras_bert.layers.block import TransformerBlock
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.tap import Tap, taps_of
+from keras_bert.tensors import Tensor
 
 
-class EncoderBlock(Block):
+@keras.saving.register_keras_serializable("keras_bert")
+class EncoderBlock(TransformerBlock):
     """LayerNorm(x + sub-layer(x)), twice: the post-norm block of Vaswani et al. 2017, section 3.1.
 
     Args:
-        num_heads: attention heads.
-        intermediate_size: width of the feed-forward layer.
-        activation: a key of `feed_forward.ACTIVATIONS`.
-        dropout: rate on the output of each sub-layer.
-        attention_dropout: rate on the attention probabilities.
-        layer_norm_epsilon: added to the variance.
-        initializer_range: standard deviation of the truncated normal initializer.
-        attention_size: width of all heads together; None for that of the states.
-        attention: in place of `SelfAttention`, for subclasses alone, as it is not saved; one that gives it more
-            inputs has a `call` of its own.
+        config: the configuration of the encoder, or its plain values.
+        attention: the layer in the place of `SelfAttention`. A subclass makes it, as it is not saved; a subclass whose
+            attention takes further inputs has its own `call`.
 
     Attributes:
-        training_call: computes in training what `call` does, when set, unless a tap or a kernel of the block has a
-            transform, or a layer an adapter that does more than add to its product. It belongs to whoever set it and
-            is not saved.
+        training_call: a faster function that replaces `call` in training; None for `call` itself. It is not used while
+            a tap or a kernel of the block has a transform, or while a layer has an adapter that does more than add to
+            its product. It is not saved.
     """
 
     def __init__(
         self,
-        num_heads: int,
-        intermediate_size: int,
-        activation: str = "gelu_tanh",
-        dropout: float = 0.1,
-        attention_dropout: float = 0.1,
-        layer_norm_epsilon: float = 1e-12,
-        initializer_range: float = 0.02,
-        attention_size: int | None = None,
+        config: EncoderConfig | Mapping[str, Any],
         attention: keras.layers.Layer | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.settings: dict[str, Any] = {
-            "num_heads": num_heads,
-            "intermediate_size": intermediate_size,
-            "activation": activation,
-            "dropout": dropout,
-            "attention_dropout": attention_dropout,
-            "layer_norm_epsilon": layer_norm_epsilon,
-            "initializer_range": initializer_range,
-            "attention_size": attention_size,
-        }
+        super().__init__(config, **kwargs)
         self.training_call: Callable[[Any, Any], Any] | None = None
-        policy = self.dtype_policy
+        config, policy = self.config, self.dtype_policy
         self.attention: Any = attention or SelfAttention(
-            num_heads, attention_dropout, initializer_range, attention_size, name="attention", dtype=policy
+            config.num_heads,
+            config.attention_dropout,
+            config.initializer_range,
+            config.attention_size,
+            name="attention",
+            dtype=policy,
         )
         self.feed_forward = FeedForward(
-            intermediate_size, activation, initializer_range, name="feed_forward", dtype=policy
+            config.intermediate_size, config.activation, config.initializer_range, name="feed_forward", dtype=policy
         )
         for part in ("attention", "feed_forward"):
-            norm = keras.layers.LayerNormalization(epsilon=layer_norm_epsilon, name=f"{part}_norm", dtype=policy)
+            norm = keras.layers.LayerNormalization(epsilon=config.layer_norm_epsilon, name=f"{part}_norm", dtype=policy)
+            dropout = keras.layers.Dropout(config.dropout, name=f"{part}_dropout", dtype=policy)
             setattr(self, f"{part}_norm", norm)
-            setattr(self, f"{part}_dropout", keras.layers.Dropout(dropout, name=f"{part}_dropout", dtype=policy))
+            setattr(self, f"{part}_dropout", dropout)
             setattr(self, f"{part}_sum_tap", Tap(f"{part}_sum_tap"))
             setattr(self, f"{part}_norm_tap", Tap(f"{part}_norm_tap"))
 
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> None:
         """Builds the parts, which all read (batch, length, hidden)."""
         self.attention.build(inputs_shape, attention_bias_shape)
-        self._build_rest(inputs_shape)
+        self._build_behind_attention(inputs_shape)
 
-    def _build_rest(self, inputs_shape: tuple[int | None, ...]) -> None:
+    def _build_behind_attention(self, inputs_shape: tuple[int | None, ...]) -> None:
         for part in (self.attention_norm, self.feed_forward, self.feed_forward_norm):
             part.build(inputs_shape)
 
-    def call(self, inputs: Any, attention_bias: Any, first_only: bool = False, training: bool = False) -> Any:
-        """States and the bias (batch, 1, 1, length) -> the next states.
+    def call(self, inputs: Tensor, attention_bias: Tensor, first_only: bool = False, training: bool = False) -> Tensor:
+        """Computes the next states.
 
         Args:
-            inputs: (batch, length, hidden).
-            attention_bias: hides padding.
-            first_only: whether the first token alone is asked for, and nothing trains.
-            training: whether it trains.
+            inputs: states (batch, length, hidden).
+            attention_bias: the bias that masks padding (batch, 1, 1, length).
+            first_only: computes the first token alone; for inference.
+            training: True in training.
 
         Returns:
-            (batch, length, hidden), or (batch, 1, hidden), of which symbolic shapes know nothing.
+            (batch, length, hidden); with `first_only` (batch, 1, hidden), while symbolic shapes keep the length.
         """
         if first_only:
             first = inputs[:, :1]
-            return self._complete(first, self.attention(inputs, attention_bias, asking=first), training=False)
+            attended = self.attention(inputs, attention_bias, query_states=first)
+            return self._add_and_feed_forward(first, attended, training=False)
         if training and self.training_call is not None and not self._has_transforms():
             return self.training_call(inputs, attention_bias)
-        return self._complete(inputs, self.attention(inputs, attention_bias, training=training), training)
+        return self._add_and_feed_forward(inputs, self.attention(inputs, attention_bias, training=training), training)
 
-    def _complete(self, inputs: Any, attended: Any, training: bool) -> Any:
-        """What follows the attention: inputs and its output, both (batch, length, hidden) -> the same shape."""
+    def _add_and_feed_forward(self, inputs: Tensor, attended: Tensor, training: bool) -> Tensor:
+        """The part of the block behind the attention: its inputs and outputs, (batch, length, hidden) -> the same."""
         attended = self.attention_dropout(attended, training=training)
-        # From here on rows: TensorFlow then fuses product, bias and activation of the feed-forward layer.
+        # On rows, TensorFlow fuses product, bias and activation of the feed-forward layer.
         rows = (-1, inputs.shape[-1])
         total = ops.add(ops.reshape(inputs, rows), ops.reshape(attended, rows))
         x = self.attention_norm_tap(self.attention_norm(self.attention_sum_tap(total, training)), training)
@@ -116,44 +101,12 @@ class EncoderBlock(Block):
 
     def _has_transforms(self) -> bool:
         return any(
-            (isinstance(part, Dense) and (part.kernel_transform is not None or not _adds(part.adapter)))
+            (isinstance(part, Dense) and (part.kernel_transform is not None or not _only_adds(part.adapter)))
             or any(tap.transform is not None for tap in taps_of(part).values())
             for part in self._flatten_layers()
         )
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), **self.settings}
 
-
-def _adds(adapter: keras.layers.Layer | None) -> bool:
-    """Whether an adapter, if there is one, does no more than add to a product."""
+def _only_adds(adapter: keras.layers.Layer | None) -> bool:
+    """True if there is no adapter, or one that only adds to the product."""
     return adapter is None or isinstance(adapter, LowRank)
-
-
-class VariantEncoderBlock(EncoderBlock):
-    """The same block around another attention, for a graph that differs in nothing else of its blocks.
-
-    Args:
-        config: of the encoder, or what `EncoderConfig.as_dict` made of it, as saved files have it.
-        attention: what stands in the place of `SelfAttention`; a subclass makes it.
-    """
-
-    config: EncoderConfig
-
-    def __init__(self, config: EncoderConfig | Mapping[str, Any], attention: keras.layers.Layer, **kwargs: Any) -> None:
-        known = as_config(config)
-        settings = {name: getattr(known, name) for name in _SETTINGS}
-        super().__init__(**settings, attention=attention, **kwargs)
-        self.config = known
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments of a subclass, which makes its attention itself."""
-        own = {name: value for name, value in super().get_config().items() if name not in _SETTINGS}
-        return {**own, "config": self.config.as_dict()}
-
-
-_SETTINGS = (
-    *("num_heads", "intermediate_size", "activation", "dropout", "attention_dropout"),
-    *("layer_norm_epsilon", "initializer_range", "attention_size"),
-)

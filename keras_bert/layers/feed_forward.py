@@ -9,17 +9,18 @@ from keras import ops
 
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
+from keras_bert.tensors import Tensor
 
 
-def gelu_erf(x: Any) -> Any:
+def gelu_erf(x: Tensor) -> Tensor:
     """The exact GELU, x Phi(x) (Hendrycks and Gimpel 2016), written with erf.
 
-    `ops.gelu` would write it with erfc, which ONNX Runtime does not know.
+    `ops.gelu` uses erfc, which ONNX Runtime does not have.
     """
     return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
 
 
-def gelu_tanh(x: Any) -> Any:
+def gelu_tanh(x: Tensor) -> Tensor:
     """The tanh approximation of GELU (Hendrycks and Gimpel 2016, section 2)."""
     return ops.gelu(x, approximate=True)
 
@@ -27,13 +28,14 @@ def gelu_tanh(x: Any) -> Any:
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"gelu_tanh": gelu_tanh, "gelu_erf": gelu_erf, "relu": ops.relu}
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class FeedForward(keras.layers.Layer):
     """activation(x W1 + b1) W2 + b2.
 
     Args:
-        intermediate_size: width between the two products.
+        intermediate_size: the width between the two products.
         activation: a key of `ACTIVATIONS`.
-        initializer_range: standard deviation of the truncated normal initializer.
+        initializer_range: the standard deviation of the truncated normal initializer.
     """
 
     def __init__(
@@ -58,7 +60,7 @@ class FeedForward(keras.layers.Layer):
         )
         self.output_projection.build((*input_shape[:-1], self.intermediate_size))
 
-    def call(self, inputs: Any, training: bool = False) -> Any:
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """(batch, length, hidden) -> (batch, length, hidden)."""
         activated = ACTIVATIONS[self.activation](self.intermediate(inputs))
         return self.output_projection(self.activation_tap(activated, training))

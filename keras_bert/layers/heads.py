@@ -1,4 +1,4 @@
-"""What stands on top of an encoder."""
+"""Layers of heads: pooling, and the transforms and output layers of pre-training."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,17 +9,19 @@ from keras import ops
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import ACTIVATIONS
 from keras_bert.layers.tap import Tap
+from keras_bert.tensors import Tensor
 
 _POOLER_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": ops.tanh, **ACTIVATIONS}
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class Pooler(keras.layers.Layer):
-    """activation(W h + b) of the first token (Devlin et al. 2019, released code, `modeling.py`), or h as it is.
+    """activation(W h + b) of the first token (Devlin et al. 2019, released code, `modeling.py`), or h itself.
 
     Args:
-        initializer_range: standard deviation of the truncated normal initializer.
-        activation: `tanh` in BERT, or a key of `feed_forward.ACTIVATIONS`; with `none` there is no W and b.
-        dropout: rate on the first token's state; 0 in BERT.
+        initializer_range: the standard deviation of the truncated normal initializer.
+        activation: `tanh` as in BERT, a key of `feed_forward.ACTIVATIONS`, or `none` for h itself.
+        dropout: the dropout rate on the state of the first token; 0 in BERT.
     """
 
     def __init__(
@@ -32,7 +34,7 @@ class Pooler(keras.layers.Layer):
         self.output_tap = Tap("output_tap")
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Makes W (hidden, hidden), if there is one."""
+        """Makes W (hidden, hidden) unless the activation is `none`."""
         if self.activation == "none":
             return
         hidden_size = input_shape[-1]
@@ -40,7 +42,7 @@ class Pooler(keras.layers.Layer):
         self.dense = Dense(hidden_size, self.initializer_range, name="dense", dtype=self.dtype_policy)
         self.dense.build((input_shape[0], hidden_size))
 
-    def call(self, inputs: Any, training: bool = False) -> Any:
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """(batch, length, hidden) -> (batch, hidden)."""
         first = self.dropout(inputs[:, 0], training=training)
         if self.activation == "none":
@@ -49,41 +51,51 @@ class Pooler(keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        own = {"initializer_range": self.initializer_range, "activation": self.activation, "dropout": self.dropout.rate}
-        return {**super().get_config(), **own}
+        settings = {
+            "initializer_range": self.initializer_range,
+            "activation": self.activation,
+            "dropout": self.dropout.rate,
+        }
+        return {**super().get_config(), **settings}
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class MeanPooler(keras.layers.Layer):
-    """The mean of the final states of a sequence's real tokens (Reimers and Gurevych 2019, section 3)."""
+    """The mean of the final states of all tokens but padding (Reimers and Gurevych 2019, section 3)."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.output_tap = Tap("output_tap")
 
-    def call(self, inputs: Any, padding_mask: Any, training: bool = False) -> Any:
-        """(batch, length, hidden), 1 for a token and 0 for padding (batch, length) -> (batch, hidden)."""
+    def call(self, inputs: Tensor, padding_mask: Tensor, training: bool = False) -> Tensor:
+        """(batch, length, hidden), 1 for a token and 0 for padding (batch, length) -> (batch, hidden).
+
+        The mean of a row with padding only is 0.
+        """
         weights = ops.expand_dims(ops.cast(padding_mask, self.compute_dtype), 1)
         total = ops.squeeze(ops.matmul(weights, inputs), 1)
-        return self.output_tap(ops.divide(total, ops.sum(weights, axis=2)), training)
+        return self.output_tap(ops.divide(total, ops.maximum(ops.sum(weights, axis=2), 1.0)), training)
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class FirstTokenPooler(keras.layers.Layer):
-    """The final state of the first token, `[CLS]`, as it is (Reimers and Gurevych 2019, section 3)."""
+    """The final state of the first token, `[CLS]` (Reimers and Gurevych 2019, section 3)."""
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Tensor:
         """(batch, length, hidden) -> (batch, hidden)."""
         return inputs[:, 0]
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class PredictionHead(keras.layers.Layer):
     """LayerNorm(activation(W h + b)) (Devlin et al. 2019, released code, `get_masked_lm_output`).
 
     Args:
         activation: a key of `feed_forward.ACTIVATIONS`.
-        layer_norm_epsilon: added to the variance.
-        initializer_range: standard deviation of the truncated normal initializer.
-        units: width of the result; None for the width of the states.
-        use_bias: whether there is b, and what LayerNorm adds; neither in ModernBERT.
+        layer_norm_epsilon: a number added to the variance.
+        initializer_range: the standard deviation of the truncated normal initializer.
+        units: the width of the output; None for the width of the states.
+        use_bias: adds b, and the bias of LayerNorm; ModernBERT has neither.
     """
 
     def __init__(
@@ -101,8 +113,7 @@ class PredictionHead(keras.layers.Layer):
             "layer_norm_epsilon": layer_norm_epsilon,
             "initializer_range": initializer_range,
             "units": units,
-            # Files of models that have it say nothing of it.
-            **({} if use_bias else {"use_bias": use_bias}),
+            "use_bias": use_bias,
         }
         self.activation = activation
         self.units = units
@@ -120,7 +131,7 @@ class PredictionHead(keras.layers.Layer):
         self.dense.build(inputs_shape)
         self.norm.build((*inputs_shape[:-1], units))
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Tensor:
         """(..., hidden) -> (..., units)."""
         return self.norm(ACTIVATIONS[self.activation](self.dense(inputs)))
 
@@ -129,31 +140,33 @@ class PredictionHead(keras.layers.Layer):
         return {**super().get_config(), **self.settings}
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class MaskedTokenTransform(PredictionHead):
-    """A prediction head at the masked positions only (released code, `gather_indexes`), with its arguments.
+    """A prediction head on the masked positions alone (released code, `gather_indexes`), with the same arguments.
 
-    Looking at the masked positions alone spares the scores of all the others: with 20 predictions in
-    128 tokens, 84 % of the largest matrix product of a small model.
+    Other positions get no scores: with 20 predictions in 128 tokens this saves 84 % of the largest matrix product of a
+    small model.
     """
 
     def build(self, inputs_shape: tuple[int | None, ...], mask_positions_shape: Any = None) -> None:
         """Makes W (hidden, units); `units` is the width of the token embedding."""
         super().build(inputs_shape)
 
-    def call(self, inputs: Any, mask_positions: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Tensor, mask_positions: Tensor) -> Tensor:  # type: ignore[override]
         """(batch, length, hidden), positions (batch, predictions) -> (batch, predictions, units)."""
         return super().call(ops.take_along_axis(inputs, mask_positions[:, :, None], axis=1))
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class OutputColumns(keras.layers.Layer):
-    """Adds scores of all pieces by the last columns of wide states, for which the token embedding has none.
+    """Adds the scores of the last columns of states that are wider than the token embedding.
 
     The output matrix of MobileBERT's masked-token head is the token embedding with these columns beside it (Sun et al.
     2020, released code, `run_pretraining.py`, `extra_output_weights`).
 
     Args:
-        columns: of the states, counted from the last.
-        initializer_range: standard deviation of the truncated normal initializer.
+        columns: the number of last columns of the states.
+        initializer_range: the standard deviation of the truncated normal initializer.
     """
 
     def __init__(self, columns: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
@@ -167,16 +180,16 @@ class OutputColumns(keras.layers.Layer):
             name="embeddings",
             shape=(scores_shape[-1], self.columns),
             initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
-            autocast=False,  # as of the token embedding
+            autocast=False,  # as for the token embedding
         )
 
-    def call(self, inputs: Any, scores: Any) -> Any:
-        """(..., hidden), scores by the first columns (..., vocabulary) -> scores by all (..., vocabulary)."""
+    def call(self, inputs: Tensor, scores: Tensor) -> Tensor:
+        """(..., hidden), scores of the first columns (..., vocabulary) -> scores of all columns (..., vocabulary)."""
         table = ops.transpose(ops.cast(self.embeddings, inputs.dtype))
         return ops.add(scores, ops.matmul(inputs[..., -self.columns :], table))
 
     def compute_output_shape(self, inputs_shape: Any, scores_shape: tuple[int | None, ...]) -> Any:
-        """The scores' own shape."""
+        """The shape of the scores."""
         return scores_shape
 
     def get_config(self) -> dict[str, Any]:
@@ -184,18 +197,20 @@ class OutputColumns(keras.layers.Layer):
         return {**super().get_config(), "columns": self.columns, "initializer_range": self.initializer_range}
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class OutputBias(keras.layers.Layer):
-    """Adds one learned number for each piece of the vocabulary."""
+    """Adds a learned number to the score of each token of the vocabulary."""
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes the bias (vocabulary,)."""
         self.bias = self.add_weight(name="bias", shape=(input_shape[-1],), initializer="zeros")
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Tensor:
         """(..., vocabulary) -> (..., vocabulary)."""
         return ops.add(inputs, self.bias)
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class ReplacedTokenTransform(keras.layers.Layer):
     """activation(W h + b) of every token, the hidden layer of the discriminator's head.
 
@@ -203,7 +218,7 @@ class ReplacedTokenTransform(keras.layers.Layer):
 
     Args:
         activation: a key of `feed_forward.ACTIVATIONS`.
-        initializer_range: standard deviation of the truncated normal initializer.
+        initializer_range: the standard deviation of the truncated normal initializer.
     """
 
     def __init__(self, activation: str = "gelu_tanh", initializer_range: float = 0.02, **kwargs: Any) -> None:
@@ -219,7 +234,7 @@ class ReplacedTokenTransform(keras.layers.Layer):
         self.dense = Dense(hidden_size, self.initializer_range, name="dense", dtype=self.dtype_policy)
         self.dense.build(input_shape)
 
-    def call(self, inputs: Any, training: bool = False) -> Any:
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """(batch, length, hidden) -> (batch, length, hidden)."""
         return self.activation_tap(ACTIVATIONS[self.activation](self.dense(inputs)), training)
 

@@ -1,14 +1,16 @@
-"""Random numbers that follow from where they stand: the same on any device, in any batch, however it is cut."""
+"""Counter-based random numbers: the same on any device and in any batch."""
 
 from typing import Any
 
 from keras import ops
 
+from keras_bert.tensors import Tensor
 
-def mix(x: Any) -> Any:
-    """A permutation of the 32-bit numbers whose every output bit depends on every input bit; uint32 of any shape.
 
-    `lowbias32` of https://github.com/skeeto/hash-prospector, with the constants found there later: bias 0.107.
+def mix(x: Tensor) -> Tensor:
+    """A permutation of the 32-bit numbers in which every output bit depends on every input bit; uint32 of any shape.
+
+    `lowbias32` of https://github.com/skeeto/hash-prospector, with its later constants: bias 0.107.
     """
     for shift, factor in ((16, 0x21F0AAAD), (15, 0xD35A2D97)):
         x = ops.bitwise_xor(x, ops.bitwise_right_shift(x, _number(shift)))
@@ -16,17 +18,17 @@ def mix(x: Any) -> Any:
     return ops.bitwise_xor(x, ops.bitwise_right_shift(x, _number(15)))
 
 
-def draw_numbers(places: Any, first: Any, second: Any) -> Any:
-    """A number for each place; all uint32, broadcast."""
-    # A permutation of its own for each seed, not one sequence begun at different places.
+def draw_numbers(places: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """A random number for each place and pair of seeds, all uint32 and broadcast."""
+    # Each seed has its own permutation; seeds are not offsets into one sequence.
     return mix(ops.multiply(ops.add(places, first), ops.bitwise_or(second, _number(1))))
 
 
-def row_seeds(seed: Any, positions: Any, ids: Any) -> tuple[Any, Any]:
-    """Two seeds for each place of each row: they depend on the seed, the row's own numbers and the place alone.
+def row_seeds(seed: Tensor, positions: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+    """Two seeds for each place of each row, which depend on the seed, the numbers of the row and the place alone.
 
     Args:
-        seed: (2,) of any integer type.
+        seed: two integers (2,).
         positions: int32 (batch, places), different within a row.
         ids: int32 (batch, places).
 
@@ -39,22 +41,22 @@ def row_seeds(seed: Any, positions: Any, ids: Any) -> tuple[Any, Any]:
     return first, mix(ops.bitwise_xor(first, seed[1]))
 
 
-def gumbels(places: Any, first: Any, second: Any) -> Any:
-    """Numbers of the Gumbel distribution: the largest of scores and these is drawn from the scores' softmax.
+def gumbels(places: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """Numbers of the Gumbel distribution: argmax(scores + numbers) is a sample of softmax(scores).
 
-    -log(-log(1 - u)) with u drawn as in `draw_numbers` (Maddison et al. 2014, section 2); near 0, where the largest
-    come from, u is exact to 2^-32.
+    -log(-log(1 - u)) with uniform u of `draw_numbers` (Maddison et al. 2014, section 2). Near 0, which gives the
+    largest numbers, u is exact to 2^-32.
 
     Args:
-        places: as in `draw_numbers`, as are the others.
-        first: see there.
-        second: see there.
+        places: uint32, see `draw_numbers`.
+        first: the first seed, uint32.
+        second: the second seed, uint32.
 
     Returns:
-        float32, of the shape that all three broadcast to.
+        float32 of the broadcast shape.
     """
-    drawn = ops.cast(draw_numbers(places, first, second), "float32")
-    return ops.negative(ops.log(ops.negative(ops.log1p(ops.negative((drawn + 0.5) * 2.0**-32)))))
+    numbers = ops.cast(draw_numbers(places, first, second), "float32")
+    return ops.negative(ops.log(ops.negative(ops.log1p(ops.negative((numbers + 0.5) * 2.0**-32)))))
 
 
 def _number(value: int) -> Any:

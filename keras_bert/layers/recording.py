@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from keras_bert.layers.tap import Tap
+from keras_bert.tensors import Tensor
 
 Seen = dict[Tap, list[Any]]
 
@@ -40,7 +41,7 @@ class _Notes:
             tap.transform = cls(tap.transform)
         return tap.transform
 
-    def __call__(self, x: Any, training: bool) -> Any:
+    def __call__(self, x: Tensor, training: bool) -> Tensor:
         passed = x if self._before is None else self._before(x, training)
         if threading.get_ident() in self._lists:
             self._lists[threading.get_ident()].append(passed)

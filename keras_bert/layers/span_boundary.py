@@ -1,4 +1,4 @@
-"""What two tokens around a hidden span tell of the tokens inside (Joshi et al. 2020, section 3.2)."""
+"""SpanBERT's prediction of masked tokens from the boundaries of their span (Joshi et al. 2020, section 3.2)."""
 
 from typing import Any
 
@@ -7,28 +7,29 @@ from keras import ops
 
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import ACTIVATIONS
+from keras_bert.tensors import Tensor
 
-# Of the released code (facebookresearch/SpanBERT): spans of up to 10 words, so of more tokens, of which it predicts so
-# many; and the width of what stands for a token's place in its span (section 4.2).
+# As in the released code (facebookresearch/SpanBERT): the number of predicted tokens of a span, which has up to 10
+# words, and the width of the embedding of a token's place in its span (section 4.2).
 PLACES = 20
 PLACE_SIZE = 200
 
 
-def find_borders(mask_positions: Any) -> tuple[Any, Any, Any]:
-    """The tokens around the span of each hidden token, and its place in the span.
+def find_borders(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Finds the boundaries of the span of each masked token, and its place in the span.
 
-    A span is a run of hidden tokens: two that touch are one, as in the released code, where a border that is hidden
-    itself would tell little. No span has a border outside the text, as special tokens are never hidden.
+    A span is a run of masked tokens. As in the released code, adjacent spans are one span: a masked boundary would say
+    little. All boundaries are inside the text, as special tokens are never masked.
 
     Args:
         mask_positions: int32 (batch, predictions), ascending from 1 on in each row, then 0 for filling.
 
     Returns:
-        The positions left and right of the span, and the place from 0, each int32 (batch, predictions); of no meaning
-        for filling, but positions within the text.
+        The positions left and right of the span, and the place from 0, each int32 (batch, predictions). For filling
+        they are arbitrary positions of the text.
     """
     numbers = ops.cumsum(ops.ones_like(mask_positions), axis=1) - 1
-    # In a run positions rise as their numbers do. That of filling is 0 or less.
+    # Constant within a run: positions rise by one, as their numbers do. For filling it is 0 or less.
     runs = ops.subtract(mask_positions, numbers)
     same = ops.equal(runs[:, :, None], runs[:, None, :])
     others = mask_positions[:, None, :]
@@ -38,13 +39,13 @@ def find_borders(mask_positions: Any) -> tuple[Any, Any, Any]:
 
 
 class SpanBoundaryTransform(keras.layers.Layer):
-    """Two layers, LayerNorm(activation(W h + b)), of the states left and right of a span and a vector of the place.
+    """Two layers, LayerNorm(activation(W h + b)), on the states of both boundaries and an embedding of the place.
 
     Args:
-        units: width of the result, that of the token embedding.
+        units: the width of the output, which is that of the token embedding.
         activation: a key of `feed_forward.ACTIVATIONS`.
-        layer_norm_epsilon: added to the variance.
-        initializer_range: standard deviation of the truncated normal initializer.
+        layer_norm_epsilon: a number added to the variance.
+        initializer_range: the standard deviation of the truncated normal initializer.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class SpanBoundaryTransform(keras.layers.Layer):
             width = dense.units
             norm.build((*inputs_shape[:-1], width))
 
-    def call(self, inputs: Any, mask_positions: Any) -> Any:
+    def call(self, inputs: Tensor, mask_positions: Tensor) -> Tensor:
         """(batch, length, hidden), positions (batch, predictions) -> (batch, predictions, units)."""
         left, right, place = find_borders(mask_positions)
         borders = [ops.take_along_axis(inputs, border[:, :, None], axis=1) for border in (left, right)]

@@ -1,41 +1,43 @@
-"""The places where an activation can be watched or replaced."""
+"""Taps: the places where compression observes or replaces an activation."""
 
 from collections.abc import Callable
 from typing import Any
 
 import keras
 
+from keras_bert.tensors import Tensor
+
 
 class Tap:
-    """An identity that compression can open: it passes its input on, through `transform` if one is set.
+    """An identity, or `transform` where one is set.
 
-    A tap stands wherever an integer kernel on a device reads or writes a tensor, so that
-    quantization-aware training finds these places without a second copy of the architecture.
-    `transform` belongs to whoever set it and is not saved.
+    A tap stands wherever an integer kernel on a device reads or writes a tensor, so that quantization-aware training
+    needs no second copy of the architecture. `transform` is not saved.
 
-    It is no layer: a block has sixteen, and as layers they took a third of the time to make or load a model.
+    It is no layer: a block has sixteen taps, and as layers they took a third of the time to build or load a model.
 
     Args:
-        name: what the path of the layer that owns it goes on with; empty if the tap is all that the layer is.
+        name: the name of the tap in its layer; empty if the layer is nothing but the tap.
     """
 
     def __init__(self, name: str = "") -> None:
         self.name = name
         self.transform: Callable[[Any, bool], Any] | None = None
 
-    def __call__(self, inputs: Any, training: bool) -> Any:
-        """(...) -> (...), the same shape; the transform is told whether the model is training."""
+    def __call__(self, inputs: Tensor, training: bool) -> Tensor:
+        """(...) -> (...), the same shape; `training` is passed to the transform."""
         return inputs if self.transform is None else self.transform(inputs, training)
 
 
+@keras.saving.register_keras_serializable("keras_bert")
 class TapLayer(keras.layers.Layer):
-    """A tap that stands in a model's graph by itself."""
+    """A tap as a layer of a model's graph."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.tap = Tap()
 
-    def call(self, inputs: Any, training: bool = False) -> Any:
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """(...) -> (...), see `Tap`."""
         return self.tap(inputs, training)
 

@@ -1,1 +1,1 @@
-"""Which tokens to hide."""
+"""Token masking for masked language modelling."""

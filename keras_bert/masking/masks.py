@@ -1,4 +1,4 @@
-"""Which tokens to hide and what to put in their place (Devlin et al. 2019, section 3.1 and appendix A.1)."""
+"""Masks tokens of a batch (Devlin et al. 2019, section 3.1 and appendix A.1)."""
 
 from typing import NamedTuple, Protocol
 
@@ -11,13 +11,13 @@ from keras_bert.options.masking import Masking
 
 
 class Masked(NamedTuple):
-    """A batch with hidden tokens.
+    """A masked batch.
 
     Attributes:
-        token_ids: (batch, length), with the replacements in place.
-        mask_positions: (batch, predictions), ascending, 0 where a row has fewer predictions.
-        mask_ids: (batch, predictions), what stood at those positions.
-        mask_weights: (batch, predictions) float32, 1 for a prediction, 0 for filling.
+        token_ids: (batch, length) int32, after masking.
+        mask_positions: (batch, predictions) int32, ascending, padded with 0.
+        mask_ids: (batch, predictions) int32, the original tokens at these positions, padded with 0.
+        mask_weights: (batch, predictions) float32, 1 for a prediction, 0 for padding.
     """
 
     token_ids: NDArray[np.int32]
@@ -26,14 +26,14 @@ class Masked(NamedTuple):
     mask_weights: NDArray[np.float32]
 
 
-class Pieces(NamedTuple):
-    """What masking knows of a vocabulary.
+class MaskingVocabulary(NamedTuple):
+    """The properties of a vocabulary that masking needs.
 
     Attributes:
         mask_id: the id of `[MASK]`.
-        is_special: (vocabulary,), which pieces are special tokens.
-        continues: (vocabulary,), which pieces continue a word.
-        replacement_ids: (n,), what a random replacement may be: all pieces but the special ones.
+        is_special: (vocabulary,) bool, whether a token is special.
+        continues: (vocabulary,) bool, whether a token continues a word.
+        replacement_ids: (n,) int32, the tokens that may replace a masked one: all but the special tokens.
     """
 
     mask_id: int
@@ -42,31 +42,31 @@ class Pieces(NamedTuple):
     replacement_ids: NDArray[np.int32]
 
 
-class Pieced(Protocol):
-    """What masking asks of a tokenizer; see `BaseTokenizer`."""
+class MaskingTokenizer(Protocol):
+    """The part of a tokenizer that masking needs; see `BaseTokenizer`."""
 
     @property
     def vocabulary_size(self) -> int:
-        """The number of pieces."""
+        """Number of tokens in the vocabulary."""
 
     @property
     def special_ids(self) -> tuple[int, ...]:
-        """The ids of all special tokens."""
+        """Ids of all special tokens."""
 
     @property
     def mask_id(self) -> int:
-        """The id of what hides a token."""
+        """Id of `[MASK]`."""
 
     def word_marks(self) -> NDArray[np.bool_]:
-        """(vocabulary,), which pieces continue a word."""
+        """(vocabulary,) whether a token continues a word."""
 
 
-def describe_pieces(tokenizer: Pieced) -> Pieces:
-    """Looks through the vocabulary of a tokenizer."""
+def masking_vocabulary(tokenizer: MaskingTokenizer) -> MaskingVocabulary:
+    """The properties of a tokenizer's vocabulary that masking needs."""
     is_special = np.zeros(tokenizer.vocabulary_size, bool)
     is_special[list(tokenizer.special_ids)] = True
     replacements = np.flatnonzero(~is_special).astype(np.int32)
-    return Pieces(tokenizer.mask_id, is_special, tokenizer.word_marks(), replacements)
+    return MaskingVocabulary(tokenizer.mask_id, is_special, tokenizer.word_marks(), replacements)
 
 
 def mask_tokens(
@@ -79,10 +79,7 @@ def mask_tokens(
     rng: np.random.Generator,
     continues: NDArray[np.bool_] | None = None,
 ) -> Masked:
-    """Hides tokens of every row of a batch.
-
-    See `mask_rows`, which takes a key a row where this one takes a generator for the batch.
-    """
+    """Masks tokens of every row of a batch with one random generator; see `mask_rows`, which takes a key a row."""
     keys = rng.integers(0, 2**64, size=len(token_ids), dtype=np.uint64)
     return mask_rows(
         token_ids,
@@ -105,29 +102,33 @@ def mask_rows(
     keys: Keys,
     continues: NDArray[np.bool_] | None = None,
 ) -> Masked:
-    """Hides tokens of every row of a batch, each row by its own key, whatever the rows beside it.
+    """Masks tokens of every row of a batch; the choices of a row depend on its key alone, not on the other rows.
 
-    Of each row `rate` of its candidates are chosen, at least one and at most `max_predictions`. What is not a whole
-    number is rounded up as often as its fraction says, so that the share over many rows is `rate`; always to the
-    nearest would make 15 % of the 125 free places of a row of 128 into 19 of them, 15.2 %. Of the chosen tokens
-    `mask_share` become `mask_id`, `random_share` pieces drawn from `replacement_ids`, the rest stay; spans share one
-    such fate, all else has one a token.
+    A row gets `rate` x its candidates as predictions, at least one and at most `max_predictions`. A fraction is rounded
+    up with the probability of the fraction, so that the share over many rows is `rate`; rounding to the nearest number
+    would turn 15 % of the 125 candidates of a row of 128 tokens into 19, which is 15.2 %. Of the chosen tokens,
+    `mask_share` become `mask_id`, `random_share` become a random token of `replacement_ids`, and the rest stay. This
+    draw is made once a span for `spans`, else once a token.
 
     Args:
-        token_ids: (batch, length).
-        candidates: (batch, length), True where a token may be hidden: neither padding nor special.
+        token_ids: (batch, length) int32.
+        candidates: (batch, length) bool, whether a token may be masked: neither padding nor special.
         masking: strategy, rate and shares.
         mask_id: the id of `[MASK]`.
-        replacement_ids: (n,), what a random replacement may be: all pieces but the special ones.
-        keys: (batch,), what makes all choices of a row, see `row_keys`.
-        continues: (batch, length), True where a token continues the word before it; not needed for single tokens.
+        replacement_ids: (n,) int32, the tokens that may replace a masked one.
+        keys: (batch,) seeds of the rows, see `row_keys`.
+        continues: (batch, length) bool, whether a token continues the word before it; not needed for the strategy
+            `tokens`.
+
+    Returns:
+        The masked batch.
 
     Raises:
-        ValueError: the strategy is about words, and `continues` is missing.
+        ValueError: the strategy masks words, and `continues` is missing.
     """
     random = RowRandom(keys)
     budget = _budget(candidates.sum(axis=1), masking, random.uniform(1)[:, 0])
-    # Drawn before the choice, which uses up as many numbers as the longest or slowest row of the batch needs.
+    # Drawn before the tokens are chosen, which consumes as many numbers as the longest row of the batch needs.
     fates, replacements = random.uniform(masking.max_predictions), random.uniform(masking.max_predictions)
     spans = None
     if masking.strategy == "tokens":
@@ -157,6 +158,6 @@ def mask_rows(
 
 
 def _budget(available: NDArray[np.int64], masking: Masking, draw: NDArray[np.float64]) -> NDArray[np.int64]:
-    """How many tokens to hide in rows with so many candidates, (batch,); `draw` is even over [0, 1)."""
-    wanted = np.floor(available * masking.rate + draw).astype(np.int64)
-    return np.minimum(np.clip(wanted, 1, masking.max_predictions), available)
+    """Number of tokens to mask (batch,) in rows with `available` candidates; `draw` is uniform in [0, 1)."""
+    targets = np.floor(available * masking.rate + draw).astype(np.int64)
+    return np.minimum(np.clip(targets, 1, masking.max_predictions), available)

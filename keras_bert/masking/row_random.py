@@ -1,4 +1,4 @@
-"""Random numbers that belong to a row: the same whatever rows stand around it, in whatever order and process."""
+"""Random numbers a row: they depend on the row's key alone, not on batch, order or process."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 
 
 def row_keys(seed: int, epochs: Any, indices: Any) -> Keys:
-    """A key for each row, (rows,).
+    """Keys (rows,) that seed the random numbers of rows.
 
     Args:
-        seed: of the whole data.
-        epochs: the pass over the data, one for all rows or (rows,).
-        indices: the number of each row in the data, (rows,).
+        seed: the seed of the data.
+        epochs: the epoch, a number or (rows,).
+        indices: the index of every row in the data (rows,).
     """
     key = _mix(np.full(1, seed % 2**64, np.uint64))
     for number in (epochs, indices):
@@ -28,10 +28,10 @@ def row_keys(seed: int, epochs: Any, indices: Any) -> Keys:
 
 
 class RowRandom:
-    """A stream of random numbers for each row.
+    """A stream of random numbers for every row.
 
     Args:
-        keys: (rows,), the seed of each row's stream.
+        keys: (rows,) the seeds of the streams.
     """
 
     def __init__(self, keys: Keys) -> None:
@@ -39,19 +39,19 @@ class RowRandom:
         self._used = 0
 
     def bits(self, columns: int, rows: NDArray[np.int64] | None = None) -> NDArray[np.uint64]:
-        """The next numbers of all streams, or of those of some rows: (rows, columns)."""
+        """The next 64-bit numbers (rows, columns) of all streams, or of the streams of some rows."""
         keys = self._keys if rows is None else self._keys[rows]
         steps = np.arange(self._used + 1, self._used + 1 + columns, dtype=np.uint64) * _GAMMA
         self._used += columns
         return _mix(keys[:, None] + steps)
 
     def uniform(self, columns: int, rows: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
-        """As `bits`, but evenly spread over [0, 1)."""
+        """The next numbers (rows, columns), uniform in [0, 1)."""
         return (self.bits(columns, rows) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Scrambles an array of its own, in place."""
+    """Scrambles an array in place; callers pass a new array."""
     numbers ^= numbers >> np.uint64(30)
     numbers *= _FIRST
     numbers ^= numbers >> np.uint64(27)

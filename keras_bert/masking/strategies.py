@@ -1,4 +1,4 @@
-"""Which tokens of a batch of rows to hide: one by one, whole words, or spans of words. NumPy over all rows at once."""
+"""Strategies that choose the tokens to mask: single tokens, whole words or spans of words; vectorized over rows."""
 
 from typing import NamedTuple
 
@@ -7,31 +7,31 @@ from numpy.typing import NDArray
 
 from keras_bert.masking.row_random import RowRandom
 
-# Joshi et al. 2020, section 3.1: span lengths in words, geometric with p = 0.2 and at most 10. Their mean of 3.8 is
-# that of the distribution cut off at 10 and scaled to a sum of 1, as their code has it, not that of min(length, 10).
+# Joshi et al. 2020, section 3.1: span lengths in words, geometric with p = 0.2 and at most 10. As in their code, the
+# distribution is truncated at 10 and normalized, which gives their mean of 3.8; min(length, 10) would not.
 _SPAN_P = 0.2
 _LONGEST_SPAN = 10
 _SPAN_SHARES = _SPAN_P * (1 - _SPAN_P) ** np.arange(_LONGEST_SPAN)
 _SPAN_STEPS = np.cumsum(_SPAN_SHARES / _SPAN_SHARES.sum())[:-1]
-# A row whose last tokens no word fits would try for ever.
+# Bounds the loop for rows whose remaining budget fits no word.
 _MOST_TRIES = 100
 
 _NEVER = np.uint64(2**64 - 1)
-# The bits that hold a place. A row is shorter than 65,535 tokens, so that no place makes `_NEVER` of a number.
+# The bits that hold a position. A row has less than 65,535 tokens, so that no position turns a number into `_NEVER`.
 _PLACE = np.uint64(2**16 - 1)
 
 Flags = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
 
-class Words(NamedTuple):
-    """The words of a batch, one after the other.
+class WordSpans(NamedTuple):
+    """The words of a batch, row by row.
 
     Attributes:
-        starts: (words,), where a word begins in the flattened batch.
-        sizes: (words,), its tokens.
-        numbers: (batch, length), which word a token belongs to; of no meaning where it belongs to none.
-        firsts: (batch + 1,), the first word of each row, and after the last, how many words there are.
+        starts: (words,) first token of a word in the flattened batch.
+        sizes: (words,) number of tokens of a word.
+        numbers: (batch, length) index of the word that a token belongs to; undefined for tokens outside of words.
+        firsts: (batch + 1,) first word of every row, then the number of words.
     """
 
     starts: Numbers
@@ -40,11 +40,11 @@ class Words(NamedTuple):
     firsts: Numbers
 
 
-def find_words(candidates: Flags, continues: Flags) -> Words:
-    """The words that candidates make up, both (batch, length).
+def find_words(candidates: Flags, continues: Flags) -> WordSpans:
+    """The words of the candidates; both arguments are (batch, length).
 
-    A candidate begins a word unless it continues one and the token before it is a candidate, too: what is left of a
-    word that was cut is a word.
+    A candidate begins a word unless it continues one and the token before it is also a candidate: the rest of a word
+    that was cut counts as a word.
     """
     inside = candidates & continues
     inside[:, 0] = False
@@ -55,16 +55,16 @@ def find_words(candidates: Flags, continues: Flags) -> Words:
     starts = np.flatnonzero(begins)
     numbers = np.cumsum(begins.ravel()).reshape(begins.shape) - 1
     firsts = np.concatenate([[0], np.cumsum(begins.sum(axis=1))])
-    return Words(starts, np.flatnonzero(ends) + 1 - starts, numbers, firsts)
+    return WordSpans(starts, np.flatnonzero(ends) + 1 - starts, numbers, firsts)
 
 
 def choose_tokens(candidates: Flags, budget: Numbers, random: RowRandom) -> Flags:
-    """As many candidates of each row as its budget, each equally likely: (batch, length) bool.
+    """Chooses `budget` candidates of every row, all equally likely; returns (batch, length) bool.
 
     Args:
-        candidates: (batch, length).
-        budget: (batch,), at most the candidates of the row.
-        random: of the rows.
+        candidates: (batch, length) bool.
+        budget: (batch,) number of tokens to choose, at most the number of candidates of the row.
+        random: random numbers of the rows.
     """
     order = _shuffled_places(candidates, random)
     width = int(budget.max(initial=0))
@@ -77,9 +77,9 @@ def choose_tokens(candidates: Flags, budget: Numbers, random: RowRandom) -> Flag
 
 
 def choose_words(candidates: Flags, continues: Flags, budget: Numbers, random: RowRandom) -> Flags:
-    """Whole words of each row in random order, without those that would exceed its budget: (batch, length) bool.
+    """Chooses whole words of every row in random order and skips words that exceed its budget; (batch, length) bool.
 
-    That is `do_whole_word_mask` of google-research/bert. Where no word fits, nothing is chosen.
+    This is `do_whole_word_mask` of google-research/bert. Nothing is chosen in a row where no word fits.
     """
     words = find_words(candidates, continues)
     begins = np.zeros(candidates.size, bool)
@@ -102,13 +102,13 @@ def choose_words(candidates: Flags, continues: Flags, budget: Numbers, random: R
 
 
 def choose_spans(candidates: Flags, continues: Flags, budget: Numbers, random: RowRandom) -> Numbers:
-    """Spans of whole words up to the budget of each row (Joshi et al. 2020, section 3.1).
+    """Chooses spans of whole words up to the budget of every row (Joshi et al. 2020, section 3.1).
 
-    A span begins at a random word and ends early at a word that is taken, does not fit the budget, or does not
-    directly follow.
+    A span begins at a random word. It ends early before a word that another span contains, that exceeds the budget, or
+    that does not directly follow.
 
     Returns:
-        The number of the span that a token is in, counted from 1 in each row, else 0: (batch, length).
+        (batch, length) the number of the span that contains a token, counted from 1 in every row; 0 outside of spans.
     """
     words = find_words(candidates, continues)
     span_of = np.zeros(len(words.starts), np.int64)
@@ -130,9 +130,9 @@ def choose_spans(candidates: Flags, continues: Flags, budget: Numbers, random: R
 
 
 def _take_span(
-    words: Words, span_of: Numbers, left: Numbers, span: Numbers, rows: Numbers, word: Numbers, size: Numbers
+    words: WordSpans, span_of: Numbers, left: Numbers, span: Numbers, rows: Numbers, word: Numbers, size: Numbers
 ) -> None:
-    """Marks up to `size` words from `word` on in `span_of`, and takes their tokens off `left`; one span a row."""
+    """Marks up to `size` words from `word` on in `span_of` and subtracts their tokens from `left`; one span a row."""
     for taken in range(_LONGEST_SPAN):
         goes_on = (size > taken) & (word < words.firsts[rows + 1])
         rows, word, size, span = rows[goes_on], word[goes_on], size[goes_on], span[goes_on]
@@ -145,13 +145,13 @@ def _take_span(
         word = word + 1
 
 
-def _spread(taken: Flags, words: Words, candidates: Flags) -> Flags:
-    """Which tokens belong to the taken words."""
+def _spread(taken: Flags, words: WordSpans, candidates: Flags) -> Flags:
+    """Whether a token belongs to a chosen word (batch, length)."""
     return candidates & taken[words.numbers] if len(taken) else np.zeros_like(candidates)
 
 
 def _shuffled_places(flags: Flags, random: RowRandom) -> NDArray[np.uint64]:
-    """A random number for each flag, `_NEVER` elsewhere; its low bits are the place, so that no two are equal."""
+    """A random number where a flag is set, else `_NEVER`; the low bits hold the position, so that no two are equal."""
     numbers = random.bits(flags.shape[1])
     numbers &= ~_PLACE
     numbers |= np.arange(flags.shape[1], dtype=np.uint64)

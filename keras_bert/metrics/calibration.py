@@ -1,4 +1,4 @@
-"""How far a model may be believed: temperature, calibration error and threshold (Guo et al. 2017, ICML).
+"""Calibration: temperature, calibration error and confidence threshold (Guo et al. 2017, ICML).
 
 Confidence is the probability of the likeliest label, 0 to 1.
 """
@@ -11,7 +11,7 @@ Array = np.ndarray[Any, Any]
 
 # Guo et al. 2017, section 2: bins of equal width.
 BINS = 15
-# Temperatures that are looked for; where the likelihood still rises at an end, it has no peak that the rows can show.
+# Bounds of the search for a temperature; a likelihood that still rises at a bound has no peak.
 LOWEST, HIGHEST = 0.01, 100.0
 
 
@@ -37,10 +37,10 @@ def find_temperature(logits: Array, truth: Array) -> float | None:
     """
     from scipy.optimize import brentq
 
-    wanted = np.take_along_axis(logits, truth[:, None], axis=1)[:, 0].astype("float64").mean()
+    true_mean = np.take_along_axis(logits, truth[:, None], axis=1)[:, 0].astype("float64").mean()
 
     def slope(inverse: float) -> float:
-        return float((probabilities(logits, 1 / inverse) * logits).sum(axis=1).mean() - wanted)
+        return float((probabilities(logits, 1 / inverse) * logits).sum(axis=1).mean() - true_mean)
 
     low, high = 1 / HIGHEST, 1 / LOWEST
     if not slope(low) < 0 < slope(high):
@@ -49,7 +49,7 @@ def find_temperature(logits: Array, truth: Array) -> float | None:
 
 
 def likelihood_loss(logits: Array, truth: Array, temperature: float = 1.0) -> float:
-    """The mean negative log likelihood of the true labels, in nats; arguments as of `find_temperature`."""
+    """The mean negative log likelihood of the true labels, in nats; the arguments are those of `find_temperature`."""
     from scipy.special import log_softmax
 
     logs = log_softmax(logits.astype("float64") / temperature, axis=1)
@@ -60,9 +60,9 @@ class Bin(NamedTuple):
     """The answers whose confidence is between two bounds.
 
     Attributes:
-        rows: how many.
-        confidence: their mean one.
-        accuracy: the share that is right.
+        rows: number of answers.
+        confidence: mean confidence.
+        accuracy: share of right answers.
     """
 
     rows: int
@@ -71,38 +71,37 @@ class Bin(NamedTuple):
 
 
 def reliability(confidences: Array, right: Array) -> list[Bin | None]:
-    """What answers of each confidence are worth (Guo et al. 2017, section 2), `BINS` bins; None for an empty one.
+    """The bins of a reliability diagram (Guo et al. 2017, section 2); None for an empty bin.
 
-    Bins are (0, 1/15], (1/15, 2/15], ...; arguments as of `calibration_error`.
+    Bins are (0, 1/15], (1/15, 2/15], ...; the arguments are those of `calibration_error`.
     """
     places = np.clip(np.ceil(confidences * BINS).astype(int) - 1, 0, BINS - 1)
-    rows, sums, hits = (np.bincount(places, weights, BINS) for weights in (None, confidences, right))
+    rows, sums, correct = (np.bincount(places, weights, BINS) for weights in (None, confidences, right))
     return [
-        Bin(int(count), float(total / count), float(hit / count)) if count else None
-        for count, total, hit in zip(rows, sums, hits, strict=True)
+        Bin(int(count), float(total / count), float(right_count / count)) if count else None
+        for count, total, right_count in zip(rows, sums, correct, strict=True)
     ]
 
 
 def calibration_error(confidences: Array, right: Array) -> float:
     """The expected calibration error, 0 to 1 (Guo et al. 2017, equation 3; Naeini et al. 2015).
 
-    The mean over the bins of `reliability`, each weighed by its rows, of the distance between the share of right
-    answers and the mean confidence.
+    The mean distance between accuracy and mean confidence of the bins of `reliability`, weighted by their rows.
 
     Args:
         confidences: (rows,).
         right: whether each answer is (rows,).
     """
     bins = filter(None, reliability(confidences, right))
-    return sum(own.rows * abs(own.accuracy - own.confidence) for own in bins) / len(confidences)
+    return sum(entry.rows * abs(entry.accuracy - entry.confidence) for entry in bins) / len(confidences)
 
 
 class Kept(NamedTuple):
-    """What a threshold keeps.
+    """The answers above a confidence threshold.
 
     Attributes:
-        share: of all answers, 0 to 1.
-        precision: of the kept ones, the share that is right; None where none is kept.
+        share: their share of all answers, 0 to 1.
+        precision: the share of right answers among them; None where there are none.
     """
 
     share: float
@@ -110,21 +109,21 @@ class Kept(NamedTuple):
 
 
 def kept_by(threshold: float, confidences: Array, right: Array) -> Kept:
-    """Which answers a model is sure of: those whose confidence is the threshold or more."""
+    """The share and the precision of the answers whose confidence is at least the threshold."""
     kept = confidences >= threshold
     return Kept(float(kept.mean()), float(right[kept].mean()) if kept.any() else None)
 
 
 def find_threshold(confidences: Array, right: Array, precision: float) -> float | None:
-    """The smallest confidence such that, of the answers with at least as much, a share is right.
+    """The smallest confidence from which on the answers have a precision.
 
     Args:
         confidences: (rows,).
         right: whether each answer is (rows,).
-        precision: the share, 0 to 1.
+        precision: the share of right answers, 0 to 1.
 
     Returns:
-        One of the confidences; None where no threshold reaches it.
+        One of the confidences; None where no threshold reaches the precision.
     """
     order = np.argsort(-confidences, kind="stable")
     ordered = confidences[order]

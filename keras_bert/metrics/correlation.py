@@ -6,11 +6,11 @@ import numpy as np
 
 
 def correlations(predicted: Sequence[float], truth: Sequence[float]) -> dict[str, float]:
-    """`pearson` and `spearman` over all rows, each -1 to 1.
+    """`pearson` and `spearman` over all rows, -1 to 1.
 
     Raises:
-        ValueError: there are fewer than 2 rows, not as many of one as of the other, or all numbers of one are equal:
-            there is no correlation with a constant.
+        ValueError: there are fewer than 2 rows, the numbers of predictions and true values differ, or all values of one
+            side are equal: a correlation with a constant is undefined.
     """
     from scipy import stats
 

@@ -1,4 +1,4 @@
-"""Entities in sequences of tags, and how many of them were found (Tjong Kim Sang and De Meulder 2003)."""
+"""Entities in sequences of tags, and their precision, recall and F1 (Tjong Kim Sang and De Meulder 2003)."""
 
 import dataclasses
 import functools
@@ -15,9 +15,9 @@ class Span(NamedTuple):
     """An entity's place in a sequence of tags.
 
     Attributes:
-        label: its type, as `person`.
-        start: its first tag.
-        end: behind its last tag.
+        label: type of the entity, such as `person`.
+        start: index of the first tag.
+        end: index after the last tag.
     """
 
     label: str
@@ -27,13 +27,13 @@ class Span(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """How well entities were found; what has nothing to divide by is 0, as in conlleval.
+    """Precision, recall and F1 of entities; a quotient with the divisor 0 is 0, as in conlleval.
 
     Attributes:
-        precision: right ones among the predicted, 0 to 1.
-        recall: right ones among the true, 0 to 1.
-        f1: the harmonic mean of the two.
-        support: the number of true ones.
+        precision: share of right entities among the predicted ones, 0 to 1.
+        recall: share of right entities among the true ones, 0 to 1.
+        f1: harmonic mean of precision and recall.
+        support: number of true entities.
     """
 
     precision: float
@@ -47,9 +47,9 @@ class EntityScores:
     """Scores of all entities.
 
     Attributes:
-        micro: all entities counted together: the figure of the CoNLL shared tasks.
-        macro: the mean over the types, true or predicted; its support is that of all.
-        types: of each type, in alphabetical order.
+        micro: scores over all entities, as in the CoNLL shared tasks.
+        macro: mean scores over the types, true or predicted; `support` is the number of all entities.
+        types: scores by type, in alphabetical order.
     """
 
     micro: Score
@@ -60,10 +60,10 @@ class EntityScores:
 # A corpus has many tags and few different ones.
 @functools.lru_cache(maxsize=4096)
 def split_tag(tag: str) -> tuple[str, str]:
-    """`B-person` -> `B` and `person`; a bare `B` has the type `_`, and so has `O`.
+    """`B-person` -> `B` and `person`; the type of `O` and of a bare `B` is `_`.
 
     Raises:
-        ValueError: it is no tag of BIO, IOB1 or IOBES.
+        ValueError: the tag is none of BIO, IOB1 or IOBES.
     """
     prefix, dash, label = tag.partition("-")
     if tag != OUTSIDE and (prefix not in ("B", "I", "E", "S") or (dash and not label)):
@@ -74,14 +74,14 @@ def split_tag(tag: str) -> tuple[str, str]:
 def entities_of(tags: Sequence[str], scheme: Scheme = "conlleval") -> list[Span]:
     """The entities that a sequence of tags marks, first to last.
 
-    `B` (begin) and `S` (single) open an entity, `I` (inside) and `E` (end) of the same type go on with it, and it is
-    over after `E`, `S`, or before whatever does not go on with it.
+    `B` (begin) and `S` (single) open an entity, and `I` (inside) and `E` (end) of the same type continue it. It ends
+    after `E` or `S`, or before a tag that does not continue it.
 
     Args:
-        tags: of one sentence.
-        scheme: what an `I` or `E` means that has nothing of its type to go on with. `conlleval` lets it open an
-            entity, as the shared tasks' script does: so BIO with a model's mistakes, IOB1 and IOBES all read
-            right. `iob2` drops it, and refuses `E` and `S`.
+        tags: the tags of one sentence.
+        scheme: the meaning of an `I` or `E` without an entity of its type to continue. With `conlleval` it opens an
+            entity, as in the shared tasks' script, so that IOB1, IOBES, and BIO with a model's mistakes are all read
+            right. With `iob2` it is dropped, and `E` and `S` are refused.
 
     Raises:
         ValueError: there is no such scheme, or one of `tags` is none of its tags.
@@ -110,14 +110,14 @@ def entities_of(tags: Sequence[str], scheme: Scheme = "conlleval") -> list[Span]
 def entity_scores(
     true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], scheme: Scheme = "conlleval"
 ) -> EntityScores:
-    """Precision, recall and F1 of entities: right is one with the type and both ends of a true one.
+    """Precision, recall and F1 of entities; a predicted entity is right if a true one has its type, start and end.
 
     With the scheme `conlleval` these are the figures of conlleval and of seqeval's default mode, with `iob2` those
     of seqeval's strict mode with IOB2, as fractions.
 
     Args:
-        true: one sequence of tags a sentence.
-        predicted: as many, each as long.
+        true: the true tags of each sentence.
+        predicted: the predicted tags of each sentence, as many.
         scheme: see `entities_of`.
 
     Raises:
@@ -126,25 +126,26 @@ def entity_scores(
     if len(true) != len(predicted):
         raise ValueError(f"predicted must be as many as true ({len(true)}), got {len(predicted)}")
     right: Counter[str] = Counter()
-    found: Counter[str] = Counter()
-    wanted: Counter[str] = Counter()
+    predictions: Counter[str] = Counter()
+    targets: Counter[str] = Counter()
     for row, (tags, guesses) in enumerate(zip(true, predicted, strict=True)):
         if len(tags) != len(guesses):
             raise ValueError(f"predicted[{row}] must be as many as true[{row}] ({len(tags)}), got {len(guesses)}")
         spans, guessed = entities_of(tags, scheme), entities_of(guesses, scheme)
-        wanted.update(span.label for span in spans)
-        found.update(span.label for span in guessed)
+        targets.update(span.label for span in spans)
+        predictions.update(span.label for span in guessed)
         right.update(span.label for span in set(spans) & set(guessed))
-    types = {label: _score(right[label], found[label], wanted[label]) for label in sorted({*found, *wanted})}
-    return EntityScores(_score(right.total(), found.total(), wanted.total()), _mean(types.values()), types)
+    labels = sorted({*predictions, *targets})
+    types = {label: _score(right[label], predictions[label], targets[label]) for label in labels}
+    return EntityScores(_score(right.total(), predictions.total(), targets.total()), _mean(types.values()), types)
 
 
-def _score(right: int, found: int, wanted: int) -> Score:
+def _score(right: int, predicted: int, true: int) -> Score:
     return Score(
-        precision=right / found if found else 0.0,
-        recall=right / wanted if wanted else 0.0,
-        f1=2 * right / (found + wanted) if right else 0.0,
-        support=wanted,
+        precision=right / predicted if predicted else 0.0,
+        recall=right / true if true else 0.0,
+        f1=2 * right / (predicted + true) if right else 0.0,
+        support=true,
     )
 
 

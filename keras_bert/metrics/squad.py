@@ -14,7 +14,7 @@ Scores = dict[str, float]
 
 
 def normalize(text: str) -> str:
-    """Lower case, without ASCII punctuation and English articles, words parted by one space."""
+    """The text in lower case, without ASCII punctuation and English articles, with one space between words."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
@@ -45,7 +45,7 @@ def score_v1(predictions: Mapping[str, str], golds: Mapping[str, Sequence[str]])
     """The scores of SQuAD v1.1, where each question has an answer.
 
     Args:
-        predictions: question id -> text; a question that is not in here scores 0, as in the official script.
+        predictions: question id -> text; a question without a prediction scores 0, as in the official script.
         golds: question id -> texts of the right answers.
 
     Returns:
@@ -71,20 +71,20 @@ def score_v2(
     no_answer_scores: Mapping[str, float] | None = None,
     threshold: float | None = None,
 ) -> Scores:
-    """The scores of SQuAD v2.0, where some questions have no answer; the names are the official script's.
+    """The scores of SQuAD v2.0, where some questions have no answer; the names are those of the official script.
 
     Args:
         predictions: question id -> text, empty for no answer.
         golds: question id -> texts of the right answers, none where there is no answer.
-        no_answer_scores: question id -> how much speaks for no answer, in any unit. To find the best thresholds,
-            predict an answer for every question (`null_threshold=None`) and give `null_score_difference` here.
-        threshold: questions with a greater score than this count as answered by no answer.
+        no_answer_scores: question id -> score of no answer, in any unit. To find the best thresholds, predict an answer
+            to every question (`null_threshold=None`) and pass `null_score_difference`.
+        threshold: a question with a greater score counts as one that got no answer.
 
     Returns:
-        `exact`, `f1` (0 to 100) and `total`; the same with `HasAns_` and `NoAns_` for the questions that have an
-        answer and those that have none, where there are such. With `no_answer_scores` also `best_exact` and
-        `best_f1`, what the best thresholds reach, and these: `best_exact_thresh`, `best_f1_thresh` (0 where
-        answering nothing is best).
+        `exact`, `f1` (0 to 100) and `total`; the same with `HasAns_` for the questions that have an answer and with
+        `NoAns_` for those that have none. With `no_answer_scores` also the scores at the best thresholds, `best_exact`
+        and `best_f1`, and the thresholds, `best_exact_thresh` and `best_f1_thresh` (0 where answering no question is
+        best).
 
     Raises:
         ValueError: there are no questions, a question lacks its prediction or its score, or there is a threshold

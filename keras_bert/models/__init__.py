@@ -1,1 +1,1 @@
-"""The graphs: built, saved and loaded."""
+"""Builds, saves and loads Keras models: encoders and the heads of pre-training."""

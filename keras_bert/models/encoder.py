@@ -1,33 +1,38 @@
-"""The encoder as a functional Keras model, and what can be read from one."""
+"""Builds encoders as functional Keras models, and finds them in models with heads."""
 
 from typing import Any
 
 import keras
 
 from keras_bert.config import EncoderConfig
+from keras_bert.families.bert.graph import bert_states
+from keras_bert.families.graphs import STATES
 from keras_bert.folders import INPUT_NAMES
 from keras_bert.layers.adapters import PromptPlaces, TokenStates
-from keras_bert.layers.block import Block
+from keras_bert.layers.block import TransformerBlock
 from keras_bert.layers.heads import FirstTokenPooler, Pooler, PredictionHead
-from keras_bert.models.graphs.bert import bert_states
-from keras_bert.models.graphs.registry import STATES
+from keras_bert.tensors import Tensor
 
-# Where a prompt comes into the graph, and where it leaves it.
+# The names of the layers that insert a prompt and that remove it.
 PROMPT_PLACES, TOKEN_STATES = "prompt_places", "token_states"
 
 
 def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
-    """Builds the encoder.
+    """Builds an encoder with new weights.
 
     Args:
-        config: its shape.
-        pooler: whether it has BERT's pooler, which some released checkpoints lack, or the prediction head of the first
-            token where all heads have one.
+        config: the configuration.
+        pooler: adds BERT's pooler, which some released checkpoints lack; in ModernBERT's graph, a prediction head on
+            the first token.
 
     Returns:
-        A model from `token_ids`, `padding_mask` and, where there are several segments, `segment_ids`, each int32
-        (batch, length), to `sequence_output` (batch, length, hidden) and, with a pooler, `pooled_output`
-        (batch, hidden).
+        A model with the inputs `token_ids`, `padding_mask` and, for several segments, `segment_ids`, each int32 (batch,
+        length), and the outputs `sequence_output` (batch, length, hidden) and, with a pooler, `pooled_output` (batch,
+        hidden).
+
+    Example:
+        encoder = build_encoder(preset("mini"))
+        states = encoder({name: np.ones((2, 8), "int32") for name in input_names(encoder)})["sequence_output"]
     """
     names = [name for name in INPUT_NAMES if name != "segment_ids" or config.num_segments > 1]
     inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in names}
@@ -39,21 +44,21 @@ def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
     return keras.Model(inputs, outputs, name="encoder")
 
 
-def _pool(config: EncoderConfig, states: Any) -> Any:
+def _pool(config: EncoderConfig, states: Tensor) -> Tensor:
     if has_prediction_head(config):
         return _prediction_head(config, "pooler")(FirstTokenPooler(name="first_token")(states))
     return Pooler(config.initializer_range, config.pooler_activation, config.pooler_dropout, name="pooler")(states)
 
 
 def has_prediction_head(config: EncoderConfig) -> bool:
-    """Whether every head on an encoder begins with a prediction head without biases, as in ModernBERT."""
+    """True if every head on an encoder begins with a prediction head without biases, as in ModernBERT."""
     return config.variant is not None and config.variant.prediction_head
 
 
-def predicted(encoder: keras.Model, states: Any) -> Any:
-    """States of an encoder, or a vector of them, as its heads read them: (..., hidden) -> the same shape.
+def predicted(encoder: keras.Model, states: Tensor) -> Tensor:
+    """The inputs of a head: states of an encoder, behind a new prediction head where the encoder needs one.
 
-    As they are, or through a prediction head, a new layer `prediction_head`, see `has_prediction_head`.
+    (..., hidden) -> the same shape; see `has_prediction_head`.
     """
     config = config_of(encoder)
     return _prediction_head(config, "prediction_head")(states) if has_prediction_head(config) else states
@@ -65,34 +70,33 @@ def _prediction_head(config: EncoderConfig, name: str) -> PredictionHead:
 
 
 def input_names(model: keras.Model) -> list[str]:
-    """Those of `INPUT_NAMES` that a model takes: no `segment_ids` where its encoder tells no segments apart."""
-    held = {spec.name for spec in model.inputs}
-    return [name for name in INPUT_NAMES if name in held]
+    """The inputs of a model among `INPUT_NAMES`; there are no `segment_ids` with less than two segments."""
+    names = {spec.name for spec in model.inputs}
+    return [name for name in INPUT_NAMES if name in names]
 
 
 def encoder_of(model: keras.Model) -> keras.Model:
-    """The encoder inside a model with heads; the weights are shared, not copied.
+    """The encoder inside a model with heads, which shares its weights.
 
-    Models with heads are one flat graph: Keras saves a layer that stands in a nested model and outside
-    of it (the token embedding under the masked-token head) as two layers with weights of their own.
+    A model with heads is one flat graph, as Keras would save a layer that stands inside and outside of a nested model,
+    as the token embedding under the masked-token head, as two layers.
 
     Returns:
-        What `build_encoder` returns; without `pooled_output` where the model has no pooler.
+        A model as `build_encoder` returns it, without `pooled_output` where there is no pooler.
 
     Raises:
         ValueError: there is no encoder in the model.
     """
     inputs = {name: output_of(model, name) for name in INPUT_NAMES if has_layer(model, name)}
-    # A file of a version without prompts, which had BERT's graph alone, ends with a block.
-    last = TOKEN_STATES if has_layer(model, TOKEN_STATES) else blocks_of(model)[-1].name
-    outputs = {"sequence_output": output_of(model, last)}
+    blocks_of(model)  # raises for a model without an encoder
+    outputs = {"sequence_output": output_of(model, TOKEN_STATES)}
     if has_layer(model, "pooler"):
         outputs["pooled_output"] = output_of(model, "pooler")
     return keras.Model(inputs, outputs, name="encoder")
 
 
 def output_of(model: keras.Model, name: str) -> Any:
-    """What a layer gives where it is called last in a model; others may call it, too.
+    """The output of the last call of a layer in a model.
 
     Raises:
         ValueError: there is no layer of this name.
@@ -104,10 +108,10 @@ def sequence_output(encoder: keras.Model) -> Any:
     """The final states of an encoder's tokens (batch, length, hidden).
 
     Raises:
-        ValueError: it is no encoder, but a model with a head.
+        ValueError: the model is no encoder, but has a head.
     """
     if not isinstance(encoder.output, dict) or "sequence_output" not in encoder.output:
-        raise ValueError(f"encoder must be what build_encoder or a task's `encoder` gives, got model {encoder.name!r}")
+        raise ValueError(f"encoder must be made by build_encoder or a task's `encoder`, got model {encoder.name!r}")
     return encoder.output["sequence_output"]
 
 
@@ -115,7 +119,7 @@ def pooled_output(encoder: keras.Model) -> Any:
     """The output of an encoder's pooler (batch, hidden).
 
     Raises:
-        ValueError: the encoder has none, as that of a model with mean pooling, or it is no encoder.
+        ValueError: the encoder has no pooler, as in a model with mean pooling, or the model is no encoder.
     """
     sequence_output(encoder)
     if "pooled_output" not in encoder.output:
@@ -129,47 +133,27 @@ def config_of(model: keras.Model) -> EncoderConfig:
     Raises:
         ValueError: there is no encoder in the model.
     """
-    blocks = blocks_of(model)
-    if blocks[0].config is not None:
-        return blocks[0].config
-    calls = len(calls_of(model, blocks[0]))
-    tokens, positions = model.get_layer("token_embedding"), model.get_layer("position_embedding")
-    projection = model.get_layer("embedding_projection") if has_layer(model, "embedding_projection") else None
-    pooler = model.get_layer("pooler") if has_layer(model, "pooler") else None
-    return EncoderConfig(
-        num_layers=max(len(blocks), calls),
-        hidden_size=tokens.hidden_size if projection is None else projection.hidden_size,
-        embedding_size=None if projection is None else tokens.hidden_size,
-        embedding_rank=tokens.rank,
-        shared_layers=calls > 1,
-        vocabulary_size=tokens.vocabulary_size,
-        max_length=positions.max_length,
-        position_offset=positions.offset,
-        num_segments=model.get_layer("segment_embedding").num_segments if has_layer(model, "segment_embedding") else 0,
-        pooler_activation="tanh" if pooler is None else pooler.activation,
-        pooler_dropout=0.0 if pooler is None else pooler.dropout.rate,
-        **blocks[0].settings,
-    )
+    return blocks_of(model)[0].config
 
 
-def blocks_of(model: keras.Model) -> list[Block]:
-    """The encoder blocks of a model, first to last; one where all layers share it.
+def blocks_of(model: keras.Model) -> list[TransformerBlock]:
+    """The encoder blocks of a model, first to last; a single block where all layers share it.
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are no blocks.
     """
-    blocks = [layer for layer in model.layers if isinstance(layer, Block)]
+    blocks = [layer for layer in model.layers if isinstance(layer, TransformerBlock)]
     if not blocks:
         raise ValueError(f"model must hold an encoder, got {model.name!r} without encoder blocks")
     return sorted(blocks, key=lambda block: int(block.name.removeprefix("block_")))
 
 
 def calls_of(model: keras.Model, layer: keras.layers.Layer) -> list[Any]:
-    """The places where a layer stands in a model's graph, first to last: several where layers are shared."""
+    """The calls of a layer in the graph of a model, first to last."""
     depths = sorted(model._nodes_by_depth, reverse=True)
     return [node for depth in depths for node in model._nodes_by_depth[depth] if node.operation is layer]
 
 
 def has_layer(model: keras.Model, name: str) -> bool:
-    """Whether a model has a layer of this name."""
+    """True if a model has a layer of this name."""
     return any(layer.name == name for layer in model.layers)

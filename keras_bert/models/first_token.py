@@ -1,4 +1,4 @@
-"""Models whose answer is read from the first token, without what their last layer makes of all others."""
+"""Skips the final states of all tokens but the first one, in models that read no others."""
 
 import functools
 from typing import Any
@@ -6,37 +6,39 @@ from typing import Any
 import keras
 
 from keras_bert.layers.adapters import TokenStates
-from keras_bert.layers.block import Block
+from keras_bert.layers.block import TransformerBlock
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.heads import FirstTokenPooler, Pooler
 from keras_bert.models.encoder import blocks_of, calls_of
+from keras_bert.tensors import Tensor
 
 
 def without_unread_tokens(model: keras.Model) -> keras.Model:
-    """The model with a last block that computes the first token alone, where nobody reads its other states.
+    """Makes a model whose last block computes the first token alone, for models that read no other final states.
 
-    All other tokens need their keys and values there, and nothing else: of the products of a last layer, 10 of 12 parts
-    are left out. A model that reads them, as one that pools by the mean, one with a prompt, and one with another block
-    than BERT's stay as they are. It shares the layers and answers alike, and is meant to be run, not trained.
+    Of the other tokens the last block needs keys and values alone, which saves 10 of 12 parts of its matrix products.
+    The result shares the layers, has the same outputs, and is for inference. Models that read all states, have a
+    prompt, or another block than BERT's are returned as they are.
     """
-    if not any(isinstance(layer, Block) for layer in model.layers):
-        return model  # an encoder that is a layer of the model is looked at by nobody
+    if not any(isinstance(layer, TransformerBlock) for layer in model.layers):
+        return model  # a nested encoder is left as it is
     block = blocks_of(model)[-1]
     calls = calls_of(model, block)
     if type(block) is not EncoderBlock or not _reads_first_token_alone(model, calls[-1].output_tensors[0]):
         return model
-    left = len(calls)
+    calls_left = len(calls)
 
-    def shortened(layer: keras.layers.Layer) -> Any:
-        nonlocal left
-        left -= layer is block
-        return functools.partial(block, first_only=True) if layer is block and not left else layer
+    def shorten_last_call(layer: keras.layers.Layer) -> Any:
+        nonlocal calls_left
+        calls_left -= layer is block
+        return functools.partial(block, first_only=True) if layer is block and not calls_left else layer
 
-    return keras.Model(model.input, model._run_through_graph(model.inputs, operation_fn=shortened), name=model.name)
+    outputs = model._run_through_graph(model.inputs, operation_fn=shorten_last_call)
+    return keras.Model(model.input, outputs, name=model.name)
 
 
-def _reads_first_token_alone(model: keras.Model, states: Any) -> bool:
-    """Whether all that is made of final states (batch, length, hidden) is made of the first token's."""
+def _reads_first_token_alone(model: keras.Model, states: Tensor) -> bool:
+    """True if no layer reads other final states (batch, length, hidden) than that of the first token."""
     if any(states is output for output in model.outputs):
         return False
     nodes = (node for depth in model._nodes_by_depth.values() for node in depth)

@@ -1,52 +1,48 @@
-"""Which tokens of a text are global, by what stands on the encoder: the one place where heads say so."""
+"""The global tokens of a Longformer for each head."""
 
 import keras
 
-from keras_bert.layers.global_tokens import GlobalKind, GlobalTokens
+from keras_bert.families.longformer.global_tokens import GlobalKind, GlobalTokens
+from keras_bert.families.longformer.graph import GLOBAL_TOKENS
 from keras_bert.models.encoder import blocks_of, has_layer
-from keras_bert.models.graphs.sliding_window import GLOBAL_TOKENS
-
-# Pieces of a question and the token in front of them, where nobody says how long it may be: 64 in `run_squad.py`.
-QUESTION_TOKENS = 65
 
 
 def with_global_tokens(
     encoder: keras.Model, kind: GlobalKind, *, most: int = 1, separator: int | None = None
 ) -> keras.Model:
-    """The encoder with other global tokens, as the head that comes upon it needs them.
+    """Replaces the global tokens of an encoder by those of a head; other encoders stay as they are.
 
-    As in transformers: the first token for classes and numbers, the question for answers, else none. An encoder
-    without global tokens stays as it is.
+    As in transformers, the first token is global for classes and numbers, the question for answers, else none.
 
     Args:
-        encoder: what `build_encoder` returns; its layers are called anew, with the weights that they have.
-        kind: see `GlobalTokens`, as are the next two.
-        most: see there.
-        separator: see there.
+        encoder: an encoder as `build_encoder` returns it; the result shares its layers.
+        kind: `none`, `first` or `question`, see `GlobalTokens`.
+        most: the number of first tokens of a question that may be global.
+        separator: the id of the separator, for questions.
 
     Raises:
-        ValueError: a question has no separator.
+        ValueError: the kind is `question`, and there is no separator.
     """
-    held = global_tokens_of(encoder)
-    if held is None or held.kind == kind == "none":
+    present = global_tokens_of(encoder)
+    if present is None or present.kind == kind == "none":
         return encoder
-    chosen = GlobalTokens(kind, most, separator, name=GLOBAL_TOKENS)
-    # What `keras.models.clone_model` does, but with the layers themselves.
+    replacement = GlobalTokens(kind, most, separator, name=GLOBAL_TOKENS)
+    # As `keras.models.clone_model`, but with the same layers.
     outputs = encoder._run_through_graph(
-        encoder.inputs, operation_fn=lambda layer: chosen if layer.name == GLOBAL_TOKENS else layer
+        encoder.inputs, operation_fn=lambda layer: replacement if layer.name == GLOBAL_TOKENS else layer
     )
     return keras.Model(encoder.input, outputs, name=encoder.name)
 
 
 def global_tokens_of(model: keras.Model) -> GlobalTokens | None:
-    """The layer that says which tokens are global, None where the graph has none."""
+    """The layer of a model that marks global tokens; None for other graphs than Longformer's."""
     return model.get_layer(GLOBAL_TOKENS) if has_layer(model, GLOBAL_TOKENS) else None
 
 
 def start_global_projections(model: keras.Model) -> None:
-    """Gives global tokens the projections that all others have (Beltagy et al. 2020, section 3.1: so they begin).
+    """Initializes the projections of global tokens with those of all other tokens (Beltagy et al. 2020, section 3.1).
 
-    For an encoder that has just been trained on masked tokens, where no token is global: its own have learnt nothing.
+    For an encoder that was pre-trained on masked tokens: no token was global, and these projections were not trained.
     """
     if global_tokens_of(model) is None:
         return

@@ -1,36 +1,36 @@
-"""The encoder with its two pre-training heads (Devlin et al. 2019, section 3.1), and a third for training alone."""
+"""Encoders with the heads of pre-training (Devlin et al. 2019, section 3.1), and SpanBERT's head."""
 
 import keras
 
+from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.heads import MaskedTokenTransform, OutputBias, OutputColumns
 from keras_bert.layers.span_boundary import SpanBoundaryTransform
 from keras_bert.models.encoder import config_of, encoder_of, has_prediction_head, pooled_output, sequence_output
 from keras_bert.models.global_tokens import with_global_tokens
 from keras_bert.models.mask_decoder import decoded_states
-from keras_bert.variants.bottleneck import Bottleneck
 
 
 def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True, mask_decoder: bool = False) -> keras.Model:
-    """Puts the heads on an encoder that predict masked tokens and whether B follows A.
+    """Adds the heads for masked tokens and next sentence prediction to an encoder.
 
     Args:
-        encoder: what `build_encoder` returns; its weights are shared, not copied.
-        next_sentence: whether there is the second head, which needs an encoder with a pooler.
-        mask_decoder: whether masked tokens are predicted from `decoded_states`, which needs one of DeBERTa's graph.
+        encoder: an encoder as `build_encoder` returns it, whose weights are shared.
+        next_sentence: adds the head for the next sentence, which needs a pooler.
+        mask_decoder: predicts masked tokens from `decoded_states`, which needs DeBERTa's graph.
 
     Returns:
-        A model from the encoder's inputs and `mask_positions` int32 (batch, predictions) to `masked_tokens`
-        (batch, predictions, vocabulary) and, with the second head, `next_sentence` (batch, 2), both logits.
+        A model with the inputs of the encoder and `mask_positions` int32 (batch, predictions), and the outputs
+        `masked_tokens` (batch, predictions, vocabulary) and, with the second head, `next_sentence` (batch, 2), logits.
 
     Raises:
-        ValueError: the second head is wanted and the encoder has no pooler, or the decoder and its graph is another.
+        ValueError: the encoder has no pooler for the second head, or another graph than the mask decoder needs.
     """
     encoder = with_global_tokens(encoder, "none")
     config = config_of(encoder)
     mask_positions = keras.Input((None,), dtype="int32", name="mask_positions")
-    # Such an encoder scores with states wider than the token embedding.
-    further = config.hidden_size - (config.embedding_size or 0) if isinstance(config.variant, Bottleneck) else 0
+    # MobileBERT's states are wider than its token embedding, and scored with further columns.
+    further = config.hidden_size - (config.embedding_size or 0) if isinstance(config.variant, MobileBERT) else 0
     transform = MaskedTokenTransform(
         config.activation,
         config.layer_norm_epsilon,
@@ -40,10 +40,10 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True, mask_
         name="masked_token_transform",
     )
     states = decoded_states(encoder) if mask_decoder else sequence_output(encoder)
-    chosen = transform(states, mask_positions)
-    scores = encoder.get_layer("token_embedding")(chosen, reverse=True)
+    masked_states = transform(states, mask_positions)
+    scores = encoder.get_layer("token_embedding")(masked_states, reverse=True)
     if further:
-        scores = OutputColumns(further, config.initializer_range, name="masked_token_columns")(chosen, scores)
+        scores = OutputColumns(further, config.initializer_range, name="masked_token_columns")(masked_states, scores)
     logits = {"masked_tokens": OutputBias(name="masked_token_bias")(scores)}
     if next_sentence:
         logits["next_sentence"] = Dense(2, config.initializer_range, name="next_sentence")(pooled_output(encoder))
@@ -51,15 +51,16 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True, mask_
 
 
 def add_span_boundary(model: keras.Model) -> keras.Model:
-    """Adds a head that predicts hidden tokens from the borders of their span (Joshi et al. 2020, section 3.2).
+    """Adds a head that predicts masked tokens from the boundaries of their span (Joshi et al. 2020, section 3.2).
 
-    It is for training alone: no released checkpoint holds one, and nothing else reads it.
+    The head is used in training alone: no released checkpoint has it.
 
     Args:
-        model: what `build_pretraining` returns; its weights are shared, and the output matrix is the token embedding.
+        model: a model as `build_pretraining` returns it, whose weights are shared; the output matrix is the token
+            embedding.
 
     Returns:
-        The model with the output `boundary_tokens` (batch, predictions, vocabulary), logits, besides its own.
+        The model with the further output `boundary_tokens` (batch, predictions, vocabulary), logits.
     """
     config, encoder = config_of(model), encoder_of(model)
     tokens = model.get_layer("token_embedding")

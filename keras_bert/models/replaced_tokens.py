@@ -1,4 +1,4 @@
-"""A discriminator, and the generator that it is trained with (Clark et al. 2020)."""
+"""ELECTRA: a discriminator of replaced tokens, and the generator of its inputs (Clark et al. 2020)."""
 
 import keras
 from keras import ops
@@ -12,18 +12,18 @@ from keras_bert.models.pretraining import build_pretraining
 from keras_bert.options.generator import Generator
 
 HEAD = "replaced_token_classifier"
-# What both may share; a graph without a table of positions shares that of the tokens.
+# The embeddings that both may share.
 _SHARED = ("token_embedding", "position_embedding")
 
 
 def build_replaced_tokens(encoder: keras.Model) -> keras.Model:
-    """Puts the head on an encoder that tells of every token whether it is the text's own.
+    """Adds the head that detects replaced tokens to an encoder.
 
     Args:
-        encoder: what `build_encoder` returns; its weights are shared, not copied.
+        encoder: an encoder as `build_encoder` returns it, whose weights are shared.
 
     Returns:
-        A model from the encoder's inputs to logits (batch, length), above 0 for what was replaced.
+        A model with the inputs of the encoder and logits (batch, length), above 0 for replaced tokens.
     """
     encoder = with_global_tokens(encoder, "none")
     config = config_of(encoder)
@@ -34,21 +34,21 @@ def build_replaced_tokens(encoder: keras.Model) -> keras.Model:
 
 
 def build_joint(discriminator: keras.Model, settings: Generator, *, mask_decoder: bool = False) -> keras.Model:
-    """A discriminator and a new generator as one model, to be trained in one step; `settle` it afterwards.
+    """Builds a discriminator and a new generator as one model, which trains in one step; `settle` it afterwards.
 
     Args:
-        discriminator: what `build_replaced_tokens` returns; it is part of the result. With gradient-disentangled
-            embeddings its tables move to the generator, and hold from here on what is to be added to those.
-        settings: of the generator.
-        mask_decoder: of the generator, see `build_pretraining`.
+        discriminator: a model as `build_replaced_tokens` returns it, which becomes part of the result. With
+            gradient-disentangled embeddings its tables move to the generator; its own then hold the differences.
+        settings: the settings of the generator.
+        mask_decoder: gives the generator a mask decoder, see `build_pretraining`.
 
     Returns:
-        A model from the discriminator's inputs, with tokens hidden, `mask_positions`, `mask_ids` and `mask_weights`
-        (batch, predictions) to `masked_tokens` (batch, predictions, vocabulary) and `replaced_tokens` (batch, length),
-        both logits, and `is_replaced` int32 (batch, length), the labels of the latter.
+        A model with the inputs of the discriminator, of masked texts, `mask_positions`, `mask_ids` and `mask_weights`
+        (batch, predictions), and the outputs `masked_tokens` (batch, predictions, vocabulary) and `replaced_tokens`
+        (batch, length), both logits, and `is_replaced` int32 (batch, length), the labels of the latter.
 
     Raises:
-        ValueError: the generator would be larger than the discriminator, or has no such shape.
+        ValueError: the generator would be larger than the discriminator, or its shape breaks a rule.
     """
     generator = _build_generator(discriminator, settings, mask_decoder)
     inputs = {
@@ -57,15 +57,15 @@ def build_joint(discriminator: keras.Model, settings: Generator, *, mask_decoder
         "mask_weights": keras.Input((None,), dtype="float32", name="mask_weights"),
     }
     scores = generator({name: inputs[name] for name in generator.input})["masked_tokens"]
-    hidden = [inputs[name] for name in ("token_ids", "mask_positions", "mask_ids", "mask_weights")]
-    token_ids, is_replaced = TokenReplacement(name="token_replacement")(scores, *hidden)
+    masked = [inputs[name] for name in ("token_ids", "mask_positions", "mask_ids", "mask_weights")]
+    token_ids, is_replaced = TokenReplacement(name="token_replacement")(scores, *masked)
     read = {**{name: inputs[name] for name in discriminator.input}, "token_ids": token_ids}
     outputs = {"masked_tokens": scores, "replaced_tokens": discriminator(read), "is_replaced": is_replaced}
     return keras.Model(inputs, outputs, name="replaced_tokens")
 
 
 def settle(joint: keras.Model) -> None:
-    """Makes the discriminator inside a model of `build_joint` a model of its own, whatever was shared."""
+    """Makes the discriminator inside a model of `build_joint` independent of the generator."""
     for name, layer in _tables(joint.get_layer("discriminator")).items():
         if layer.table_transform is not None:
             layer.embeddings.assign(ops.add(layer.embeddings, joint.get_layer("generator").get_layer(name).embeddings))
@@ -88,8 +88,8 @@ def _tables(model: keras.Model) -> dict[str, keras.layers.Layer]:
     return {name: model.get_layer(name) for name in _SHARED if has_layer(model, name)}
 
 
-def _disentangle(own: keras.layers.Layer, other: keras.layers.Layer) -> None:
-    """From here on a table is that of another layer, which no gradient reaches, plus what it holds: nothing yet."""
-    other.embeddings.assign(own.embeddings)
-    own.embeddings.assign(ops.zeros_like(own.embeddings.value))
-    own.table_transform = lambda difference: ops.add(difference, ops.stop_gradient(other.embeddings))
+def _disentangle(layer: keras.layers.Layer, base: keras.layers.Layer) -> None:
+    """Makes the table of a layer the sum of another layer's table, without its gradient, and a difference of zeros."""
+    base.embeddings.assign(layer.embeddings)
+    layer.embeddings.assign(ops.zeros_like(layer.embeddings.value))
+    layer.table_transform = lambda difference: ops.add(difference, ops.stop_gradient(base.embeddings))

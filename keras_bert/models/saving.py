@@ -1,4 +1,4 @@
-"""Saving and loading models: the same weights give the same bytes."""
+"""Saves and loads models; equal models give equal bytes."""
 
 import json
 import tempfile
@@ -8,67 +8,33 @@ from typing import Any
 
 import keras
 
-from keras_bert.layers.adapters import DecodedStates, PromptPlaces, TokenStates
-from keras_bert.layers.attention import AttentionBias, SelfAttention
-from keras_bert.layers.block_sparse import BlockSparseAttention, BlockSparseBlock
-from keras_bert.layers.bottleneck_block import BottleneckBlock
-from keras_bert.layers.convolution import ConvolutionSum
-from keras_bert.layers.dense import Dense
-from keras_bert.layers.disentangled import DisentangledAttention, DisentangledBlock
-from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
-from keras_bert.layers.encoder_block import EncoderBlock
-from keras_bert.layers.feed_forward import FeedForward
-from keras_bert.layers.gated_feed_forward import GatedFeedForward
-from keras_bert.layers.global_tokens import GlobalTokens
-from keras_bert.layers.heads import (
-    FirstTokenPooler,
-    MaskedTokenTransform,
-    MeanPooler,
-    OutputBias,
-    OutputColumns,
-    Pooler,
-    PredictionHead,
-    ReplacedTokenTransform,
-)
-from keras_bert.layers.modern_block import ModernBlock
-from keras_bert.layers.no_norm import NoNorm
-from keras_bert.layers.relative_positions import RelativeEmbedding
-from keras_bert.layers.rotary_attention import RotaryAttention, WindowBias
-from keras_bert.layers.sliding_window import SlidingWindowAttention, SlidingWindowBlock
-from keras_bert.layers.span_head import QuestionBias, SpanTransform
-from keras_bert.layers.tap import TapLayer
-from keras_bert.layers.trigrams import Trigrams
-from keras_bert.losses import replaced_loss, span_hits, span_loss
-from keras_bert.metrics.accuracy import LabelledAccuracy, ReplacedAccuracy
-from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay
+# Their classes and functions register themselves with Keras, and the graphs import all other layers of an encoder.
+import keras_bert.families.bigbird.span_head
+import keras_bert.families.graphs
+import keras_bert.layers.adapters
+import keras_bert.layers.heads
+import keras_bert.layers.regression_head
+import keras_bert.losses
+import keras_bert.metrics.accuracy
+import keras_bert.optimizer  # noqa: F401
 
-# All that Keras cannot find by itself, also for what its own callbacks save: layers, loss, metrics, schedule.
+# The classes and functions of saved models that Keras does not have, by their registered names.
 CUSTOM_OBJECTS: dict[str, Any] = {
-    thing.__name__: thing
-    for thing in (
-        AttentionBias, BlockSparseAttention, BlockSparseBlock, BottleneckBlock, ConvolutionSum, DecodedStates, Dense,
-        DisentangledAttention, DisentangledBlock, EmbeddingProjection, EncoderBlock, FeedForward, FirstTokenPooler,
-        GatedFeedForward, GlobalTokens, LabelledAccuracy, LayerwiseAdamW, MaskedTokenTransform, MeanPooler,
-        ModernBlock, NoNorm, OutputBias, OutputColumns, Pooler, PositionEmbedding, PredictionHead, PromptPlaces,
-        QuestionBias, RelativeEmbedding, ReplacedAccuracy, ReplacedTokenTransform, RotaryAttention, SegmentEmbedding,
-        SelfAttention, SlidingWindowAttention, SlidingWindowBlock, SpanTransform, TapLayer, TokenEmbedding,
-        TokenStates, Trigrams, WarmupDecay, WindowBias, replaced_loss, span_hits, span_loss,
-    )
-}  # fmt: skip
-CUSTOM_OBJECTS["Tap"] = TapLayer  # its name in files of the first models
+    name: thing for name, thing in keras.saving.get_custom_objects().items() if name.startswith("keras_bert>")
+}
 
-# The earliest time a zip entry can carry.
+# The earliest time of a zip entry.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def save_model(model: keras.Model, path: Path) -> None:
-    """Writes a `.keras` file without the optimizer, and without the dates and memory addresses that Keras puts in.
+    """Writes a `.keras` file without optimizer, dates and memory addresses.
 
-    Equal models give equal bytes, so that what follows a repeated training need not run again.
+    Equal models give equal bytes, so that steps behind a repeated training need not run again.
     """
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         dated = Path(folder) / "model.keras"
-        # The same graph, but not compiled: the optimizer's state is twice the weights, and nobody reads it again.
+        # Not compiled: the state of the optimizer is twice as large as the weights, and never read again.
         keras.saving.save_model(keras.Model(model.input, model.output, name=model.name), dated)
         with zipfile.ZipFile(dated) as source, zipfile.ZipFile(path, "w") as target:
             for name in sorted(source.namelist()):
@@ -81,26 +47,26 @@ def save_model(model: keras.Model, path: Path) -> None:
 
 
 def load_model(path: Path) -> keras.Model:
-    """Reads what `save_model` wrote; Keras' safe mode stays on.
+    """Loads a model of `save_model`, in Keras' safe mode.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is no `.keras` file, or a damaged one.
+        ValueError: the file is no `.keras` file, or damaged.
     """
     if not path.is_file():
         raise FileNotFoundError(f"there is no model at {path}")
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path} must be a whole .keras file, got one that is cut off or of another kind")
     try:
-        return keras.saving.load_model(path, custom_objects=CUSTOM_OBJECTS, compile=False, safe_mode=True)
-    # What Keras, h5py and zipfile say of contents that are not what `save_model` writes.
+        return keras.saving.load_model(path, compile=False, safe_mode=True)
+    # The errors of Keras, h5py and zipfile for damaged contents.
     except (AttributeError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise ValueError(f"{path} must be a model that this library saved, got {reason}") from error
 
 
 def describe_model(model: keras.Model) -> bytes:
-    """The architecture of a model: equal ones give equal bytes, whatever their weights."""
+    """The architecture of a model as bytes, which do not depend on its weights."""
     return _without_addresses(model.to_json().encode())
 
 
@@ -111,9 +77,9 @@ def _without_date(content: bytes) -> bytes:
 
 
 def _without_addresses(content: bytes) -> bytes:
-    """Leaves out the addresses by which Keras marks what stands in several places.
+    """Drops the addresses by which Keras marks shared objects.
 
-    In models of these layers that is only the dtype policy, a plain value: nothing is lost.
+    In models of these layers only the dtype policy is shared, a plain value: nothing is lost.
     """
 
     def drop(config: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What stands between a model's inputs and its outputs: hidden states, and what its attentions compute."""
+"""Reads the hidden states of a model, and the queries, keys, values and scores of its attentions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,20 +18,21 @@ from keras_bert.models.encoder import (
     has_layer,
     sequence_output,
 )
+from keras_bert.tensors import Tensor
 
-# What can be read of an attention, see `AttentionReader`.
+# The tensors of an attention that `AttentionReader` reads.
 ATTENDED = ("query", "key", "value", "scores")
 
 
 class Anatomy(NamedTuple):
-    """What decides what can be read of a model, and compared with that of another one.
+    """The properties of a model that decide which of its tensors can be read and compared.
 
     Attributes:
-        layers: encoder blocks, a shared one as often as it is called.
-        heads: of each attention.
-        attention_width: of queries, keys and values, all heads together.
-        unreadable: those of `ATTENDED` that an attention does not tell.
-        attention: the name of its class.
+        layers: the number of calls of encoder blocks.
+        heads: the number of attention heads.
+        attention_width: the width of queries, keys and values, all heads joint_product.
+        unreadable: the names in `ATTENDED` that cannot be read.
+        attention: the name of the class of the attention.
     """
 
     layers: int
@@ -42,23 +43,23 @@ class Anatomy(NamedTuple):
 
 
 def hidden_states(model: keras.Model) -> list[Any]:
-    """The states in a model's graph, each (batch, length, hidden): what each block reads, then the encoder's output.
+    """The inputs of all blocks in a model's graph, and the output of the encoder, each (batch, length, hidden).
 
-    As in transformers: the first are those of the embeddings, and what stands between two blocks, as DeBERTa's
-    convolution, or behind the last one, as ModernBERT's norm, belongs to the block below. Without those of a prompt.
+    As in transformers, the first are the embeddings, and layers behind a block, as DeBERTa's convolution and
+    ModernBERT's last norm, belong to that block. The states of a prompt are left out.
 
     Raises:
         ValueError: there is no encoder in the model.
     """
     blocks, prompt = blocks_of(model), _prompt(model)
     # The last one may be called again by a decoder.
-    each = config_of(model).num_layers // len(blocks)
-    read = [call.input_tensors[0] for block in blocks for call in calls_of(model, block)[:each]]
-    return [*(states[:, prompt:] if prompt else states for states in read), sequence_output(encoder_of(model))]
+    calls = config_of(model).num_layers // len(blocks)
+    inputs = [call.input_tensors[0] for block in blocks for call in calls_of(model, block)[:calls]]
+    return [*(states[:, prompt:] if prompt else states for states in inputs), sequence_output(encoder_of(model))]
 
 
 def anatomy(model: keras.Model) -> Anatomy:
-    """Looks what a model's attentions tell, by running it on two rows of three tokens.
+    """Finds out which tensors of a model's attentions can be read, by running it on two rows of three tokens.
 
     Raises:
         ValueError: there is no encoder in the model.
@@ -70,7 +71,7 @@ def anatomy(model: keras.Model) -> Anatomy:
         model(inputs, training=False)
     length = 3 + _prompt(model)
     scores, rows = (2, config.num_heads, length, length), (2 * length,)
-    told = {
+    readable = {
         kind
         for kind in ATTENDED
         if all(
@@ -79,17 +80,18 @@ def anatomy(model: keras.Model) -> Anatomy:
     }
     attention = getattr(blocks[0], "attention", None)
     width = getattr(attention, "num_heads", config.num_heads) * getattr(attention, "head_size", config.head_size)
-    return Anatomy(config.num_layers, config.num_heads, width, frozenset(ATTENDED) - told, type(attention).__name__)
+    unreadable = frozenset(ATTENDED) - readable
+    return Anatomy(config.num_layers, config.num_heads, width, unreadable, type(attention).__name__)
 
 
 class AttentionReader:
-    """Runs a model, and tells besides what some of its attentions made on the way.
+    """Runs a model, and reads tensors of its attentions.
 
-    What is read passes taps, see `recording`; blocks that are read compute without `training_call`, all others with it.
+    The tensors are recorded at taps, see `recording`; a block that is read computes without `training_call`.
 
     Args:
-        model: with an encoder in it; `anatomy` tells what can be read of it.
-        attended: some of `ATTENDED` -> of which blocks, from 0; of a shared one, of which of its calls.
+        model: a model with an encoder; see `anatomy` for the tensors that can be read.
+        attended: a name in `ATTENDED` -> the numbers of the layers, from 0.
     """
 
     def __init__(self, model: keras.Model, attended: Mapping[str, Sequence[int]]) -> None:
@@ -98,56 +100,57 @@ class AttentionReader:
         self._calls = layers // len(blocks)
         self._points = {
             (kind, layer): _points_of(blocks[layer // self._calls])[kind]
-            for kind, wanted in attended.items()
-            for layer in wanted
+            for kind, layers_of_kind in attended.items()
+            for layer in layers_of_kind
         }
 
     def run(self, inputs: Mapping[str, Any], training: bool) -> tuple[Any, dict[str, list[Any]]]:
-        """The model's outputs, and what was read, in the order that was asked for.
+        """Runs the model.
 
-        Scores are those before the softmax, of (batch, heads, length, length), with `MASK_BIAS` where a token is
-        hidden. Queries, keys and values are (batch, length, all heads' widths); queries are not scaled yet, nor rotated
-        where positions are, so that they hold content alone. Places of a prompt are left out.
+        Returns:
+            The outputs of the model, and the tensors of each name in the order of the layers. Scores are those before
+            the softmax (batch, heads, length, length), with `MASK_BIAS` for padding. Queries, keys and values are
+            (batch, length, width of all heads), before scaling and rotation, so that they do not depend on positions.
+            Tokens of a prompt are left out.
         """
         with recording(tap for tap, _ in self._points.values()) as seen:
             outputs = self._model(inputs, training=training)
         rows = ops.shape(inputs["padding_mask"])[0]
         return outputs, {
-            kind: [self._find(seen, kind, layer, rows) for layer in wanted] for kind, wanted in self._attended.items()
+            kind: [self._find(seen, kind, layer, rows) for layer in layers] for kind, layers in self._attended.items()
         }
 
-    def _find(self, seen: Seen, kind: str, layer: int, rows: Any) -> Any:
+    def _find(self, seen: Seen, kind: str, layer: int, rows: Tensor) -> Tensor:
         tap, third = self._points[kind, layer]
-        # A block may be called for several layers. Within a call the tokens' own come first: DeBERTa then puts its
-        # positions through the same product.
-        each = len(seen[tap]) // self._calls
-        found = seen[tap][layer % self._calls * each]
+        # A shared block is called for several layers. In DeBERTa each call records tokens first, then positions.
+        per_call = len(seen[tap]) // self._calls
+        tensor = seen[tap][layer % self._calls * per_call]
         if kind == "scores":
-            return found[:, :, self._prompt :, self._prompt :]
-        found = ops.reshape(found, (rows, -1, found.shape[-1]))[:, self._prompt :]
-        return found if third is None else ops.split(found, 3, axis=-1)[third]
+            return tensor[:, :, self._prompt :, self._prompt :]
+        tensor = ops.reshape(tensor, (rows, -1, tensor.shape[-1]))[:, self._prompt :]
+        return tensor if third is None else ops.split(tensor, 3, axis=-1)[third]
 
 
 def _points_of(block: Any) -> dict[str, tuple[Tap, int | None]]:
-    """What of `ATTENDED` a block's attention tells -> the tap that it passes, and which third of what passes it is."""
+    """Name in `ATTENDED` -> its tap in a block's attention, and its third of a joint product of all three."""
     attention = getattr(block, "attention", None)
-    together = getattr(attention, "query_key_value", None)
+    joint_product = getattr(attention, "query_key_value", None)
     points: dict[str, tuple[Tap, int | None]] = {}
     for third, kind in enumerate(ATTENDED[:3]):
-        product = getattr(attention, kind, None) or together
-        # Behind the tap an adapter would add to it.
+        product = getattr(attention, kind, None) or joint_product
+        # An adapter adds to the product behind the tap.
         if isinstance(product, Dense) and product.adapter is None:
-            points[kind] = product.output_tap, None if product is not together else third
-    # One that sees all pairs of a short text alone would show that to `anatomy`.
-    tap = getattr(attention, "scores_tap", None) if getattr(attention, "sees_all", False) else None
+            points[kind] = product.output_tap, None if product is not joint_product else third
+    # The short rows of `anatomy` do not show that longer ones are attended to in windows or blocks.
+    tap = getattr(attention, "scores_tap", None) if getattr(attention, "scores_all_pairs", False) else None
     return points if tap is None else points | {"scores": (tap, None)}
 
 
 def _begins(tensors: Sequence[Any], shape: tuple[int, ...]) -> bool:
-    """Whether there are tensors, and the first of each call begins with a shape."""
+    """True if there are tensors, and the shape of the first one begins with `shape`."""
     return bool(tensors) and tuple(tensors[0].shape[: len(shape)]) == shape
 
 
 def _prompt(model: keras.Model) -> int:
-    """The tokens of a prompt in front of a model's inputs."""
+    """The number of tokens of the prompt of a model."""
     return model.get_layer(PROMPT_PLACES).tokens if has_layer(model, PROMPT_PLACES) else 0

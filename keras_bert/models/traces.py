@@ -1,8 +1,39 @@
-"""Compiled steps, which keep what they were traced with."""
+"""The Keras models that share an encoder: their compiled functions, and the adapter that is attached."""
+
+from typing import Any
 
 import keras
 
+from keras_bert.layers.adapters import PromptPlaces
+from keras_bert.layers.attachments import Attachments
+
+
+def attachments_of(model: Any) -> Attachments | None:
+    """The attachments of a model's encoder; None where the model is a file in another runtime, or has no encoder."""
+    layers = model.layers if isinstance(model, keras.Model) else ()
+    return next((layer.attachments for layer in layers if isinstance(layer, PromptPlaces)), None)
+
+
+def check_attached(model: keras.Model) -> None:
+    """Refuses a model whose adapter is detached: it would be read, changed or trained without it.
+
+    Raises:
+        ValueError: it is.
+    """
+    for attachments in _all_attachments(model):
+        attachments.check_attached(model)
+
 
 def forget_traces(model: keras.Model) -> None:
-    """Makes `fit`, `evaluate` and `predict` trace the model again: a part of it was opened, added or taken away."""
+    """Makes `fit`, `evaluate` and `predict` of a model, and of all others on its encoder, trace their graphs again.
+
+    To be called when a layer that they share was changed.
+    """
     model.train_function = model.test_function = model.predict_function = None
+    for attachments in _all_attachments(model):
+        attachments.forget_traces()
+
+
+def _all_attachments(model: keras.Model) -> list[Attachments]:
+    """Those of each encoder in it: a discriminator may stand beside its generator."""
+    return [layer.attachments for layer in model._flatten_layers() if isinstance(layer, PromptPlaces)]

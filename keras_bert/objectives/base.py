@@ -1,43 +1,47 @@
-"""What a training minimizes, as sums and weights: the same on one device or many, at once or in parts."""
+"""Objectives: losses and metrics as sums and weights, equal on one device or many, in one batch or in parts."""
 
 import abc
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import keras
+import numpy as np
 
+from keras_bert.tensors import Tensor
+
+Array = np.ndarray[Any, Any]
 Batch = Mapping[str, Any]
-# Metric -> its sum over a batch, and what to divide it by for its mean.
+# Metric -> its sum over a batch, and the weight that the sum is divided by for the mean.
 Sums = dict[str, tuple[Any, Any]]
 
 
 class Objective(Protocol):
     """The losses of a model on a batch.
 
-    A step minimizes the sum of the losses that `weights` names, each divided by its weight in all parts of the step's
-    batch together. That the parts know before they run, since the weights follow from the batch alone.
+    A training step minimizes the sum of the losses that `weights` names, each divided by its weight in the whole batch
+    of the step. The parts of a batch know that weight before they run, since it depends on the batch alone.
     """
 
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """Loss -> its weight in this batch, a scalar; a fiftieth of it makes the loss count fifty times."""
+        """Loss -> its weight in this batch, a scalar; with a fiftieth of the weight the loss counts fifty times."""
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
-        """All metrics of a batch, the losses among them, with their weights, by which a mean is what it says.
+        """Runs the model on a batch and returns the sums and weights of all metrics, the losses among them.
 
         Args:
-            model: it is called with those of the batch's entries that are its inputs.
+            model: the model, which gets those entries of the batch that are its inputs.
             batch: inputs and labels.
             training: whether dropout is on.
         """
 
     def identity(self) -> dict[str, Any]:
-        """What tells it from other objectives, as plain values: the same in any process."""
+        """The class and its settings as plain values, equal for equal objectives in any process."""
 
 
 @dataclasses.dataclass(frozen=True)
 class PlainObjective:
-    """What objectives share whose settings are the fields of a dataclass, all plain values."""
+    """An objective whose settings are the fields of a dataclass, all plain values."""
 
     def identity(self) -> dict[str, Any]:
         """The name of the class and the settings."""
@@ -46,7 +50,15 @@ class PlainObjective:
 
 @dataclasses.dataclass(frozen=True)
 class TaskObjective(PlainObjective, abc.ABC):
-    """The objective of a task, whose loss is called `loss`; it also tells how far a model is from another one."""
+    """The objective of a task, whose loss is called `loss`; it also compares a model with its teacher.
+
+    Attributes:
+        has_token_outputs: whether the outputs of `run` run along the tokens (batch, length, ...).
+        padding_output: their value at padding.
+    """
+
+    has_token_outputs: ClassVar[bool] = False
+    padding_output: ClassVar[float] = 0.0
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """See `Objective`."""
@@ -57,11 +69,11 @@ class TaskObjective(PlainObjective, abc.ABC):
         return self.answers(model(self.inputs(model, batch), training=training))
 
     def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
-        """What of a batch the model is called with, by name."""
+        """The entries of a batch that are the model's inputs, by name."""
         return {spec.name: batch[spec.name] for spec in model.inputs}
 
-    def answers(self, outputs: Any) -> Any:
-        """What `run` makes of the model's outputs: nothing else, if nothing else is said."""
+    def answers(self, outputs: Tensor) -> Tensor:
+        """The model's outputs in the form that `run` returns; unchanged by default."""
         return outputs
 
     @abc.abstractmethod
@@ -69,23 +81,32 @@ class TaskObjective(PlainObjective, abc.ABC):
         """The weight of `loss` in a batch."""
 
     @abc.abstractmethod
-    def measure(self, outputs: Any, batch: Batch) -> Sums:
-        """Sums and weights of `loss` and of what else is to be known."""
+    def measure(self, outputs: Tensor, batch: Batch) -> Sums:
+        """Sums and weights of `loss` and of further metrics."""
 
     @abc.abstractmethod
-    def distance(self, outputs: Any, wanted: Any, batch: Batch, temperature: float) -> Any:
-        """How far outputs are from those of a teacher, summed over the batch as `loss` is; a scalar.
+    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
+        """The distance between a student's and its teacher's outputs, summed over the batch as `loss` is; a scalar.
 
         Args:
-            outputs: what `run` gave for the student.
-            wanted: what it gave for the teacher.
-            batch: of both.
-            temperature: divides logits, where there are any.
+            outputs: the student's outputs of `run`.
+            target: the teacher's outputs of `run`.
+            batch: the batch that both ran on.
+            temperature: divisor of logits; outputs that are no logits ignore it.
+        """
+
+    @abc.abstractmethod
+    def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
+        """The labels that a teacher gives the rows of a batch: features of the task's records.
+
+        Args:
+            outputs: the teacher's outputs of `run`.
+            batch: the batch that it ran on, with the rows' labels where these also mark places.
         """
 
 
 def call_model(model: keras.Model, batch: Batch, training: bool) -> Any:
-    """The model's outputs for those entries of a batch that are its inputs, found by their names."""
+    """Calls a model with those entries of a batch that have the names of its inputs."""
     return model({spec.name: batch[spec.name] for spec in model.inputs}, training=training)
 
 
@@ -98,7 +119,7 @@ def add_up(parts: Sequence[Sums]) -> dict[str, tuple[float, float]]:
 
 
 def averages(window: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, float]:
-    """The mean of each metric over steps; of those alone that had weight, as masked tokens have not in every batch."""
+    """The mean of each metric over steps; metrics without weight, as in batches without masked tokens, are left out."""
     names = window[0] if window else {}
     totals = {name: [sum(sums[name][place] for sums in window) for place in (0, 1)] for name in names}
     return {name: total / weight for name, (total, weight) in totals.items() if weight}

@@ -1,23 +1,23 @@
-"""How much the rows of each label count."""
+"""Class weights: the weight of each label's rows in the loss."""
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from keras import ops
 
 from keras_bert.checks import check
 from keras_bert.losses import IGNORED
+from keras_bert.tensors import Tensor
 
 
 def balanced_class_weights(counts: Sequence[int]) -> list[float]:
-    """Weights with which every class counts as much as any other: n / (classes x count).
+    """Weights that give every class the same total weight: n / (classes x count).
 
-    The formula is that of `compute_class_weight("balanced", ...)` in scikit-learn, where the classes are those that
-    occur. One that does not occur, which scikit-learn does not know, weighs 1: no training row has it.
+    The formula is that of `compute_class_weight("balanced", ...)` in scikit-learn, over the classes that occur. A class
+    without rows gets the weight 1.
 
     Args:
-        counts: rows of each class.
+        counts: number of rows of each class.
 
     Raises:
         ValueError: a count is negative, or all are 0.
@@ -34,22 +34,22 @@ def check_weights(owner: str, weights: Sequence[float] | None) -> None:
     check(owner, "class_weights", fit, "be positive and finite", weights)
 
 
-def check_count(owner: str, weights: Sequence[float] | None, logits: Any) -> None:
-    """Raises ValueError unless there is a weight for each label: a lookup would not tell."""
+def check_count(owner: str, weights: Sequence[float] | None, logits: Tensor) -> None:
+    """Raises ValueError unless there is a weight for each label; a lookup beyond the last weight raises nothing."""
     count = logits.shape[-1]
     fit = weights is None or len(weights) == count
     check(owner, "class_weights", fit, f"be one for each of {count} labels", weights)
 
 
-def row_weights(labels: Any, class_weights: Sequence[float] | None = None) -> Any:
+def row_weights(labels: Tensor, class_weights: Sequence[float] | None = None) -> Tensor:
     """The weight of each label, float32, in the shape of the labels; 1 without class weights."""
     if class_weights is None:
         return ops.ones_like(labels, dtype="float32")
     return ops.take(ops.convert_to_tensor(list(class_weights), "float32"), ops.cast(labels, "int32"), axis=0)
 
 
-def token_weights(labels: Any, class_weights: Sequence[float] | None = None) -> Any:
-    """As `row_weights`, and 0 for labels that are `IGNORED`."""
+def token_weights(labels: Tensor, class_weights: Sequence[float] | None = None) -> Tensor:
+    """The weights of `row_weights`, but 0 for labels that are `IGNORED`."""
     labels = ops.cast(labels, "int32")
     counted = ops.cast(ops.not_equal(labels, IGNORED), "float32")
     return counted * row_weights(ops.maximum(labels, 0), class_weights)

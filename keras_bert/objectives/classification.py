@@ -1,15 +1,16 @@
 """One label for each row."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras import ops
 
-from keras_bert.losses import cross_entropy, hits, weighted
-from keras_bert.objectives.base import Batch, Sums, TaskObjective
+from keras_bert.losses import correct, cross_entropy, weighted
+from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import check_count, check_weights, row_weights
 from keras_bert.objectives.divergence import divergence
+from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +34,7 @@ class ClassificationObjective(TaskObjective):
         """The weight of `loss`: the class weights of `label` (batch,) added up."""
         return {"loss": ops.sum(row_weights(batch["label"], self.class_weights))}
 
-    def measure(self, outputs: Any, batch: Batch) -> Sums:
+    def measure(self, outputs: Tensor, batch: Batch) -> Sums:
         """Sums and weights of `loss` (nats) and `accuracy`, which no class weights touch.
 
         Args:
@@ -47,9 +48,13 @@ class ClassificationObjective(TaskObjective):
         check_count(type(self).__name__, self.class_weights, outputs)
         return {
             "loss": weighted(cross_entropy(outputs, labels), row_weights(labels, self.class_weights)),
-            "accuracy": weighted(hits(outputs, labels), row_weights(labels)),
+            "accuracy": weighted(correct(outputs, labels), row_weights(labels)),
         }
 
-    def distance(self, outputs: Any, wanted: Any, batch: Batch, temperature: float) -> Any:
+    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """`divergence` of the logits (batch, labels)."""
-        return ops.sum(divergence(outputs, wanted, temperature) * row_weights(batch["label"], self.class_weights))
+        return ops.sum(divergence(outputs, target, temperature) * row_weights(batch["label"], self.class_weights))
+
+    def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
+        """`label` (batch,), the likeliest one of logits (batch, labels)."""
+        return {"label": outputs.argmax(axis=1)}

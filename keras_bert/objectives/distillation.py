@@ -9,15 +9,16 @@ from keras import ops
 from keras_bert.digests import digest_weights
 from keras_bert.objectives.base import Batch, Sums, TaskObjective
 from keras_bert.options.distillation import Distillation
+from keras_bert.tensors import Tensor
 
 
 class DistillationObjective:
-    """What a student minimizes: its distance from the teacher, and its error on the true labels.
+    """A student's objective: its distance from the teacher, and its loss on the true labels.
 
     Args:
-        objective: of the task.
-        teacher: from the same inputs to the same kind of outputs; it is not trained. None where batches hold what it
-            answers, as `teacher_answers`.
+        objective: the task's objective.
+        teacher: a model with the same inputs and the same kind of outputs, which is not trained; None where batches
+            hold its outputs, as `teacher_answers`.
         distillation: temperature, and the share of the true labels.
     """
 
@@ -25,18 +26,18 @@ class DistillationObjective:
         self._objective, self._teacher, self._distillation = objective, teacher, distillation
 
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """The weight of `loss`: that of the task's."""
+        """The weight of `loss`, that of the task's loss."""
         return self._objective.weights(batch)
 
     def identity(self) -> dict[str, Any]:
-        """The task's objective, the settings and the digest of the teacher's weights, unless the rows tell of it."""
+        """The task's objective, the settings, and the digest of the teacher's weights; None where rows hold outputs."""
         task = {f"task.{name}": value for name, value in self._objective.identity().items()}
         settings = dataclasses.asdict(self._distillation)
         digest = None if self._teacher is None else digest_weights(self._teacher)
         return {"class": type(self).__name__, **task, **settings, "teacher": digest}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
-        """Sums and weights of all that the task measures, with `loss` that of both, and of `teacher_distance`.
+        """Sums and weights of the task's metrics and of `teacher_distance`; `loss` is the weighted sum of both losses.
 
         Args:
             model: the student.
@@ -48,10 +49,10 @@ class DistillationObjective:
             return self.measure(outputs, batch["teacher_answers"], batch)
         return self.measure(outputs, self._objective.run(self._teacher, batch, training=False), batch)
 
-    def measure(self, outputs: Any, wanted: Any, batch: Batch) -> Sums:
-        """As a call, of what `TaskObjective.run` gave for the student and for the teacher."""
-        wanted = ops.stop_gradient(wanted)
-        distance = self._objective.distance(outputs, wanted, batch, self._distillation.temperature)
+    def measure(self, outputs: Tensor, target: Any, batch: Batch) -> Sums:
+        """The same sums and weights from the outputs of `TaskObjective.run` for the student and for the teacher."""
+        target = ops.stop_gradient(target)
+        distance = self._objective.distance(outputs, target, batch, self._distillation.temperature)
         sums = self._objective.measure(outputs, batch)
         error, weight = sums["loss"]
         hard = self._distillation.hard_weight

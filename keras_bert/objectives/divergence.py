@@ -1,11 +1,11 @@
-"""How far two softmaxes are apart."""
-
-from typing import Any
+"""The Kullback-Leibler divergence of a student's softmax from its teacher's."""
 
 from keras import ops
 
+from keras_bert.tensors import Tensor
 
-def divergence(student_logits: Any, teacher_logits: Any, temperature: float) -> Any:
+
+def divergence(student_logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:
     """T^2 KL(teacher || student) of both softmaxes at temperature T, in nats: twice (..., classes) -> (...).
 
     T^2 keeps the gradients as large as those of the true labels (Hinton et al. 2015, section 2).

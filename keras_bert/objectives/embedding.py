@@ -1,14 +1,16 @@
-"""The likeness of two texts as the cosine of their vectors."""
+"""The similarity of two texts as the cosine of their vectors."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import keras
 from keras import ops
 
 from keras_bert.losses import weighted
-from keras_bert.objectives.base import Batch, Sums, TaskObjective
+from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
+from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,21 +26,25 @@ class EmbeddingObjective(TaskObjective):
         names = [spec.name for spec in model.inputs]
         return {name: ops.concatenate([batch[name], batch[f"second_{name}"]]) for name in names}
 
-    def answers(self, outputs: Any) -> Any:
+    def answers(self, outputs: Tensor) -> Tensor:
         """The cosine of each pair (batch,), float32, of the vectors (2 x batch, hidden) of the texts."""
         first, second = ops.split(ops.cast(outputs, "float32"), 2)
         return ops.sum(ops.normalize(first, axis=-1) * ops.normalize(second, axis=-1), axis=-1)
 
-    def measure(self, outputs: Any, batch: Batch) -> Sums:
+    def measure(self, outputs: Tensor, batch: Batch) -> Sums:
         """Sums and weights of `loss` (the squared error) and `absolute_error`.
 
         Args:
             outputs: cosines (batch,).
-            batch: `value` (batch,), the cosines wanted.
+            batch: `value` (batch,), the target cosines.
         """
         errors, ones = outputs - ops.cast(batch["value"], "float32"), row_weights(batch["value"])
         return {"loss": weighted(ops.square(errors), ones), "absolute_error": weighted(ops.abs(errors), ones)}
 
-    def distance(self, outputs: Any, wanted: Any, batch: Batch, temperature: float) -> Any:
+    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """The squared differences of the cosines (batch,), so that teacher and student may differ in width."""
-        return ops.sum(ops.square(outputs - wanted))
+        return ops.sum(ops.square(outputs - target))
+
+    def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
+        """`value` (batch,), the cosines (batch,) themselves."""
+        return {"value": outputs}

@@ -1,25 +1,33 @@
 """The span of a context that answers a question."""
 
 import dataclasses
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
+import numpy as np
 from keras import ops
 
-from keras_bert.losses import span_hits, span_loss, weighted
-from keras_bert.objectives.base import Batch, Sums, TaskObjective
+from keras_bert.layers.attention import MASK_BIAS
+from keras_bert.losses import correct_spans, span_loss, weighted
+from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
 from keras_bert.objectives.divergence import divergence
+from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)
 class QuestionAnsweringObjective(TaskObjective):
     """Mean of the cross-entropies of the answer's start and end."""
 
+    has_token_outputs: ClassVar[bool] = True
+    # An answer never starts or ends at padding.
+    padding_output: ClassVar[float] = MASK_BIAS
+
     def weights(self, batch: Batch) -> dict[str, Any]:
         """The weight of `loss`: the windows."""
         return {"loss": ops.sum(row_weights(batch["positions"][:, 0]))}
 
-    def measure(self, outputs: Any, batch: Batch) -> Sums:
+    def measure(self, outputs: Tensor, batch: Batch) -> Sums:
         """Sums and weights of `loss` (nats) and `accuracy`, the windows with both ends right.
 
         Args:
@@ -30,10 +38,15 @@ class QuestionAnsweringObjective(TaskObjective):
         ones = row_weights(positions[:, 0])
         return {
             "loss": weighted(span_loss(positions, outputs), ones),
-            "accuracy": weighted(span_hits(positions, outputs), ones),
+            "accuracy": weighted(correct_spans(positions, outputs), ones),
         }
 
-    def distance(self, outputs: Any, wanted: Any, batch: Batch, temperature: float) -> Any:
+    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """The mean `divergence` of start and end over the tokens, of logits (batch, length, 2)."""
-        student, teacher = (ops.transpose(logits, (0, 2, 1)) for logits in (outputs, wanted))
+        student, teacher = (ops.transpose(logits, (0, 2, 1)) for logits in (outputs, target))
         return ops.sum(ops.mean(divergence(student, teacher, temperature), axis=-1))
+
+    def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
+        """`positions` (batch, 2), the likeliest start and end outside of padding."""
+        inside = np.where(batch["padding_mask"][..., None] == 1, outputs, -np.inf)
+        return {"positions": inside.argmax(axis=1)}

@@ -1,25 +1,33 @@
 """A number for each row."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from keras import ops
 
 from keras_bert.losses import weighted
-from keras_bert.objectives.base import Batch, Sums, TaskObjective
+from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
+from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)
 class RegressionObjective(TaskObjective):
-    """Squared error of one number for each row; correlations are no sums over rows, see `keras_bert.metrics`."""
+    """Squared error of one number for each row. Correlations are no sums over rows; `keras_bert.metrics` has them.
+
+    Attributes:
+        standard_deviation: standard deviation of the targets, in their unit; losses are in units of its square.
+    """
+
+    standard_deviation: float = 1.0
 
     def weights(self, batch: Batch) -> dict[str, Any]:
         """The weight of `loss`: the rows."""
         return {"loss": ops.sum(row_weights(batch["value"]))}
 
-    def measure(self, outputs: Any, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (the squared error) and `absolute_error`.
+    def measure(self, outputs: Tensor, batch: Batch) -> Sums:
+        """Sums and weights of `loss` (the standardized squared error) and `absolute_error`, in the targets' unit.
 
         Args:
             outputs: numbers (batch, 1).
@@ -27,8 +35,14 @@ class RegressionObjective(TaskObjective):
         """
         errors = ops.cast(outputs, "float32")[:, 0] - ops.cast(batch["value"], "float32")
         ones = row_weights(batch["value"])
-        return {"loss": weighted(ops.square(errors), ones), "absolute_error": weighted(ops.abs(errors), ones)}
+        squares = ops.square(ops.divide(errors, self.standard_deviation))
+        return {"loss": weighted(squares, ones), "absolute_error": weighted(ops.abs(errors), ones)}
 
-    def distance(self, outputs: Any, wanted: Any, batch: Batch, temperature: float) -> Any:
-        """The squared differences of the numbers (batch, 1); they have no temperature."""
-        return ops.sum(ops.square(ops.cast(outputs, "float32") - ops.cast(wanted, "float32")))
+    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
+        """The standardized squared differences of the numbers (batch, 1); they have no temperature."""
+        differences = ops.cast(outputs, "float32") - ops.cast(target, "float32")
+        return ops.sum(ops.square(ops.divide(differences, self.standard_deviation)))
+
+    def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
+        """`value` (batch,), of numbers (batch, 1)."""
+        return {"value": outputs[:, 0]}

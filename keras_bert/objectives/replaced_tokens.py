@@ -1,4 +1,4 @@
-"""Replaced tokens: a generator guesses, a discriminator tells its guesses from the text's own (Clark et al. 2020)."""
+"""Replaced-token detection: a discriminator detects tokens that a generator replaced (Clark et al. 2020)."""
 
 import dataclasses
 from typing import Any
@@ -10,6 +10,7 @@ from keras_bert.losses import replaced_loss, weighted
 from keras_bert.objectives.base import Batch, PlainObjective, Sums, call_model
 from keras_bert.objectives.pretraining import measure_masked
 from keras_bert.options.generator import Generator
+from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,25 +20,25 @@ class ReplacedTokensObjective(PlainObjective):
     Batches have the inputs of a model of `build_joint`.
 
     Attributes:
-        generator: its settings.
+        generator: the generator's settings.
     """
 
     generator: Generator
 
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """The predictions, and the tokens, of which each counts for `generator.weight`."""
+        """Losses -> the predictions, and the tokens divided by `generator.weight`."""
         tokens = ops.sum(ops.cast(batch["padding_mask"], "float32"))
         return {"masked_loss": ops.sum(batch["mask_weights"]), "replaced_loss": tokens / self.generator.weight}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
-        """As `measure_masked` of the generator and `measure_replaced` of the discriminator."""
+        """The sums of `measure_masked` for the generator and of `measure_replaced` for the discriminator."""
         outputs = call_model(model, batch, training)
-        told = measure_replaced(outputs["replaced_tokens"], outputs["is_replaced"], batch["padding_mask"])
-        return measure_masked(outputs["masked_tokens"], batch) | told
+        detection = measure_replaced(outputs["replaced_tokens"], outputs["is_replaced"], batch["padding_mask"])
+        return measure_masked(outputs["masked_tokens"], batch) | detection
 
 
-def measure_replaced(logits: Any, is_replaced: Any, padding_mask: Any) -> Sums:
-    """Sums and weights of the discriminator's loss (nats) and of how it finds what was replaced.
+def measure_replaced(logits: Tensor, is_replaced: Tensor, padding_mask: Tensor) -> Sums:
+    """Sums and weights of the discriminator's loss (nats), accuracy, recall and precision.
 
     Args:
         logits: (batch, length).
@@ -45,14 +46,14 @@ def measure_replaced(logits: Any, is_replaced: Any, padding_mask: Any) -> Sums:
         padding_mask: 1 for a token, special ones included, as in the paper's code; 0 for padding (batch, length).
 
     Returns:
-        `replaced_loss`, `replaced_accuracy` over all tokens, and of the replaced ones `replaced_recall`, the share that
-        is found, and `replaced_precision`, the share of what is deemed replaced that is.
+        `replaced_loss` and `replaced_accuracy` over all tokens, `replaced_recall` over the replaced tokens, and
+        `replaced_precision` over the tokens that are predicted as replaced.
     """
-    tokens, wanted = ops.cast(padding_mask, "float32"), ops.cast(is_replaced, "float32")
-    found = ops.cast(ops.greater(logits, 0), "float32")
+    tokens, replaced = ops.cast(padding_mask, "float32"), ops.cast(is_replaced, "float32")
+    predicted = ops.cast(ops.greater(logits, 0), "float32")
     return {
         "replaced_loss": weighted(replaced_loss(is_replaced, logits), tokens),
-        "replaced_accuracy": weighted(ops.cast(ops.equal(found, wanted), "float32"), tokens),
-        "replaced_recall": weighted(found, wanted * tokens),
-        "replaced_precision": weighted(wanted, found * tokens),
+        "replaced_accuracy": weighted(ops.cast(ops.equal(predicted, replaced), "float32"), tokens),
+        "replaced_recall": weighted(predicted, replaced * tokens),
+        "replaced_precision": weighted(replaced, predicted * tokens),
     }

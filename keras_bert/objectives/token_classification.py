@@ -1,15 +1,17 @@
 """A label for each word."""
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
+import numpy as np
 from keras import ops
 
-from keras_bert.losses import cross_entropy, hits, weighted
-from keras_bert.objectives.base import Batch, Sums, TaskObjective
+from keras_bert.losses import IGNORED, correct, cross_entropy, weighted
+from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import check_count, check_weights, token_weights
 from keras_bert.objectives.divergence import divergence
+from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,6 +25,8 @@ class TokenClassificationObjective(TaskObjective):
         ValueError: a weight is not positive and finite.
     """
 
+    has_token_outputs: ClassVar[bool] = True
+
     class_weights: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
@@ -32,7 +36,7 @@ class TokenClassificationObjective(TaskObjective):
         """The weight of `loss`: the class weights of `label` (batch, length) added up, without those `IGNORED`."""
         return {"loss": ops.sum(token_weights(batch["label"], self.class_weights))}
 
-    def measure(self, outputs: Any, batch: Batch) -> Sums:
+    def measure(self, outputs: Tensor, batch: Batch) -> Sums:
         """Sums and weights of `loss` (nats a token) and `accuracy`, which no class weights touch.
 
         Args:
@@ -44,12 +48,16 @@ class TokenClassificationObjective(TaskObjective):
         """
         labels = batch["label"]
         check_count(type(self).__name__, self.class_weights, outputs)
-        known = ops.maximum(ops.cast(labels, "int32"), 0)
+        classes = ops.maximum(ops.cast(labels, "int32"), 0)
         return {
-            "loss": weighted(cross_entropy(outputs, known), token_weights(labels, self.class_weights)),
-            "accuracy": weighted(hits(outputs, known), token_weights(labels)),
+            "loss": weighted(cross_entropy(outputs, classes), token_weights(labels, self.class_weights)),
+            "accuracy": weighted(correct(outputs, classes), token_weights(labels)),
         }
 
-    def distance(self, outputs: Any, wanted: Any, batch: Batch, temperature: float) -> Any:
+    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """`divergence` of the labelled tokens' logits (batch, length, labels)."""
-        return ops.sum(divergence(outputs, wanted, temperature) * token_weights(batch["label"], self.class_weights))
+        return ops.sum(divergence(outputs, target, temperature) * token_weights(batch["label"], self.class_weights))
+
+    def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
+        """`label` (batch, length), the likeliest one at the first token of each word, `IGNORED` elsewhere."""
+        return {"label": np.where(batch["label"] == IGNORED, IGNORED, outputs.argmax(axis=2))}

@@ -1,1 +1,1 @@
-"""What a person chooses, in frozen records that are checked when they are made; a file a reader."""
+"""Settings of the library as frozen validated dataclasses; one file for each group of steps that reads them."""

@@ -1,78 +1,80 @@
-"""How few weights are to learn a task while the encoder's own stay as they are."""
+"""Parameter-efficient adaptation: few weights learn a task while those of the encoder stay as they are."""
 
-import dataclasses
-from typing import Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from keras_bert.checks import check
+import pydantic
+
+from keras_bert.validation import ShareBelowOne, read_json, validated_dataclass
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class Lora:
-    """Beside the kernels of some layers the product of two thin matrices (Hu et al. 2022).
+    """Adds the product of two thin matrices to the kernels of some layers (Hu et al. 2022).
 
     Attributes:
-        rank: columns of the first, rows of the second (section 4.1: r).
-        alpha: the product is multiplied with alpha / rank (section 4.1).
-        dropout: rate on what the product reads (the released code's `lora_dropout`).
-        layers: names of the layers of a block that get one, or ends of their paths, as `attention/output_projection`
-            where two have the same name; query and value in the paper (section 4.2). None for these,
-            or for the one layer that holds them in a graph that makes them together.
+        kind: `lora`.
+        rank: number of columns of the first matrix and of rows of the second (section 4.1: r).
+        alpha: scale of the product, which is multiplied with alpha / rank (section 4.1); above 0.
+        dropout: dropout rate on the input of the product, 0 to below 1 (the released code's `lora_dropout`).
+        layers: names of the layers in each block that get a product, or the ends of their paths, such as
+            `attention/output_projection` where two layers have the same name. None for query and value, as in the paper
+            (section 4.2), or for the one layer that computes both.
     """
 
     kind: Literal["lora"] = "lora"
-
-    rank: int = 8
-    alpha: float = 16.0
-    dropout: float = 0.0
-    layers: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        check("Lora", "rank", self.rank >= 1, "be at least 1", self.rank)
-        check("Lora", "alpha", self.alpha > 0, "be positive", self.alpha)
-        check("Lora", "dropout", 0 <= self.dropout < 1, "be in [0, 1)", self.dropout)
-        names = self.layers is None or (len(self.layers) and all(isinstance(name, str) for name in self.layers))
-        check("Lora", "layers", bool(names), "name at least one layer", self.layers)
+    rank: pydantic.PositiveInt = 8
+    alpha: pydantic.PositiveFloat = 16.0
+    dropout: ShareBelowOne = 0.0
+    layers: Annotated[tuple[str, ...], pydantic.Field(min_length=1)] | None = None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class Adapters:
-    """After each sub-layer two small layers with an activation between them, added (Houlsby et al. 2019, section 2.1).
+    """Adds two small layers with an activation between them to each sub-layer (Houlsby et al. 2019, section 2.1).
 
     Attributes:
-        size: width between the two (section 3.2: 8 to 256).
+        kind: `adapters`.
+        size: width between the two layers (section 3.2: 8 to 256).
     """
 
     kind: Literal["adapters"] = "adapters"
-
-    size: int = 64
-
-    def __post_init__(self) -> None:
-        check("Adapters", "size", self.size >= 1, "be at least 1", self.size)
+    size: pydantic.PositiveInt = 64
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class Prompt:
-    """Learned vectors in front of the tokens' embeddings (Lester et al. 2021, section 2).
+    """Puts learned vectors in front of the embeddings of the tokens (Lester et al. 2021, section 2).
 
     Attributes:
-        tokens: how many (section 3.2: 20 to 100); they take as many of the encoder's positions.
+        kind: `prompt`.
+        tokens: number of vectors (section 3.2: 20 to 100); each takes one of the encoder's positions.
     """
 
     kind: Literal["prompt"] = "prompt"
-
-    tokens: int = 20
-
-    def __post_init__(self) -> None:
-        check("Prompt", "tokens", self.tokens >= 1, "be at least 1", self.tokens)
+    tokens: pydantic.PositiveInt = 20
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class Bias:
-    """The encoder's biases alone (Ben Zaken et al. 2022, section 3)."""
+    """Trains the biases of the encoder alone (Ben Zaken et al. 2022, section 3).
+
+    Attributes:
+        kind: `bias`.
+    """
 
     kind: Literal["bias"] = "bias"
 
 
-Adaptation = Lora | Adapters | Prompt | Bias
+Adaptation = Annotated[Lora | Adapters | Prompt | Bias, pydantic.Field(discriminator="kind")]
 
-ADAPTATIONS: dict[str, type[Adaptation]] = {kind.kind: kind for kind in (Lora, Adapters, Prompt, Bias)}
+
+def read_adaptation(content: Mapping[str, Any]) -> Adaptation:
+    """The adaptation with the given plain values, one of which is `kind`.
+
+    Raises:
+        FieldError: no adaptation has this kind, or a field breaks a rule of its kind.
+        TypeError: a field is missing, or the kind does not have it.
+    """
+    adaptation: Adaptation = read_json(Adaptation, content, "Adaptation")  # type: ignore[arg-type]
+    return adaptation

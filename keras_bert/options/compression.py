@@ -1,4 +1,4 @@
-"""How record files are packed."""
+"""The compression of record files."""
 
 from typing import Literal
 

@@ -1,22 +1,19 @@
-"""How a student listens to its teacher."""
+"""The loss between the answers of a student and of its teacher."""
 
-import dataclasses
+import pydantic
 
-from keras_bert.checks import check
+from keras_bert.validation import Share, validated_dataclass
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class Distillation:
-    """How a student listens to its teacher (Hinton et al. 2015, section 2).
+    """Settings of the distillation of a teacher's answers (Hinton et al. 2015, section 2).
 
     Attributes:
-        temperature: divides both models' logits; higher shows more of what the teacher deems nearly right.
-        hard_weight: share of the loss that goes to the true labels; the rest goes to the teacher.
+        temperature: divisor of the logits of both models, above 0; a higher one shows more of the differences between
+            unlikely labels.
+        hard_weight: share of the loss that goes to the true labels, 0 to 1; the rest goes to the teacher's answers.
     """
 
-    temperature: float = 2.0
-    hard_weight: float = 0.5
-
-    def __post_init__(self) -> None:
-        check("Distillation", "temperature", self.temperature > 0, "be positive", self.temperature)
-        check("Distillation", "hard_weight", 0 <= self.hard_weight <= 1, "be between 0 and 1", self.hard_weight)
+    temperature: pydantic.PositiveFloat = 2.0
+    hard_weight: Share = 0.5

@@ -1,58 +1,55 @@
-"""What puts other tokens into a text, for a discriminator to find them."""
+"""The generator of replaced-token detection."""
 
 import dataclasses
-from typing import Any, Literal, get_args
+from typing import Any, Literal
+
+import pydantic
 
 from keras_bert.checks import check
 from keras_bert.config import EncoderConfig
+from keras_bert.validation import PositiveShare, validated_dataclass
 
 Sharing = Literal["embeddings", "none", "gradient_disentangled"]
 
-_SIZES = ("num_layers", "hidden_size", "num_heads", "intermediate_size")
-# What must not be more than the discriminator's; a generator may well have more, narrower heads.
+# Sizes that must not exceed the discriminator's; a generator may have more, narrower heads.
 AT_MOST = ("num_layers", "hidden_size", "intermediate_size")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class Generator:
-    """The small encoder that guesses hidden tokens, and what it is to its discriminator (Clark et al. 2020).
+    """Settings of the small encoder that predicts masked tokens, whose samples a discriminator has to detect.
+
+    References are to Clark et al. 2020.
 
     Attributes:
-        size: share of the discriminator's width, heads and intermediate width that it has, with as many layers (table
-            6: 1/4 for small and large, 1/3 for base; figure 3).
-        num_layers: of its own instead.
-        hidden_size: of its own instead; heads and intermediate width, unless they are set, have the same share then.
-        num_heads: of its own instead.
-        intermediate_size: of its own instead.
-        sharing: of token and position embeddings. `embeddings`: both read, and both train, the discriminator's (section
-            3.2); where widths differ the generator projects. `none`: each has its own. `gradient_disentangled`: the
-            discriminator reads the generator's, which its loss does not change, plus a difference of its own that it
-            learns (He et al. 2023, section 3.3).
-        weight: of the discriminator's loss, beside 1 for the generator's (appendix A: 50).
+        size: ratio of the generator's width, heads and intermediate width to the discriminator's, above 0 and at most
+            1; the number of layers is the same (table 6: 1/4 for small and large, 1/3 for base; figure 3).
+        num_layers: number of the generator's blocks; None for the discriminator's number.
+        hidden_size: width of the generator; None for the ratio `size`. Heads and intermediate width follow its ratio
+            unless they are set.
+        num_heads: number of the generator's attention heads; None for the ratio.
+        intermediate_size: width of the generator's feed-forward layer; None for the ratio.
+        sharing: sharing of token and position embeddings. `embeddings`: both encoders read and train the
+            discriminator's (section 3.2); where widths differ the generator projects them. `none`: two separate
+            tables. `gradient_disentangled`: the discriminator reads the generator's, which its loss does not change,
+            plus a learned difference (He et al. 2023, section 3.3).
+        weight: weight of the discriminator's loss, above 0, beside 1 for the generator's loss (appendix A: 50).
     """
 
-    size: float = 0.25
-    num_layers: int | None = None
-    hidden_size: int | None = None
-    num_heads: int | None = None
-    intermediate_size: int | None = None
+    size: PositiveShare = 0.25
+    num_layers: pydantic.PositiveInt | None = None
+    hidden_size: pydantic.PositiveInt | None = None
+    num_heads: pydantic.PositiveInt | None = None
+    intermediate_size: pydantic.PositiveInt | None = None
     sharing: Sharing = "embeddings"
-    weight: float = 50.0
-
-    def __post_init__(self) -> None:
-        check("Generator", "size", 0 < self.size <= 1, "be in (0, 1]", self.size)
-        for field in _SIZES:
-            value = getattr(self, field)
-            check("Generator", field, value is None or value >= 1, "be at least 1", value)
-        known = get_args(Sharing)
-        check("Generator", "sharing", self.sharing in known, f"be one of {known}", self.sharing)
-        check("Generator", "weight", self.weight > 0, "be positive", self.weight)
+    weight: pydantic.PositiveFloat = 50.0
 
     def config(self, discriminator: EncoderConfig) -> EncoderConfig:
-        """The generator's encoder.
+        """The configuration of the generator's encoder beside a discriminator.
 
         Raises:
-            ValueError: it would be larger than the discriminator, or has no such shape.
+            FieldError: the generator would be larger than the discriminator, or its sizes break a rule of
+                `EncoderConfig`.
         """
         rank = discriminator.embedding_rank
         check("EncoderConfig", "embedding_rank", rank is None, "be left out with a generator", rank)

@@ -1,4 +1,4 @@
-"""How the states of a text's tokens become one vector."""
+"""The pooling of the states of tokens into the vector of a text."""
 
 from typing import Literal
 

@@ -1,51 +1,41 @@
-"""How rows to pre-train on are made."""
+"""The building of rows for pre-training."""
 
-import dataclasses
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
-from keras_bert.checks import check
+import pydantic
+
 from keras_bert.options.compression import Compression
+from keras_bert.validation import OpenShare, Share, validated_dataclass
 
 PairObjective = Literal["next_sentence", "sentence_order", "none"]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class PretrainingRows:
-    """How the rows for pre-training are made of documents.
+    """Settings of the rows that documents are cut into for pre-training.
 
     Attributes:
-        objective: what a row is, besides text with hidden tokens. `next_sentence`: A, and B that follows it or comes
-            from another document (Devlin et al. 2019, section 3.1). `sentence_order`: two neighbouring stretches, in
-            order or swapped (Lan et al. 2020, section 3.1). `none`: one stretch of full sentences, across documents
+        objective: the second objective beside masked tokens. `next_sentence`: segment B follows segment A or comes from
+            another document (Devlin et al. 2019, section 3.1). `sentence_order`: two neighbouring segments, in order or
+            swapped (Lan et al. 2020, section 3.1). `none`: one segment of full sentences, across documents
             (FULL-SENTENCES of Liu et al. 2019, section 4.2).
-        short_share: share of the rows that aim at a random shorter length; 0.1 is `short_seq_prob` of
+        short_share: share of the rows that aim at a random shorter length, 0 to 1; 0.1 is `short_seq_prob` of
             google-research/bert.
-        short_length: with rows of `max_length`, also write rows of this many tokens, to train on first (Devlin et al.
-            2019, appendix A.2: 128, then 512); None writes one length.
-        dynamic: leave the rows as they are, and let the reader hide other tokens each epoch (Liu et al. 2019,
-            section 4.1); otherwise tokens are hidden once.
-        duplication: how often the training documents are paired and masked anew (`dupe_factor` of
+        short_length: length in tokens, at least 8, of additional short rows to train on first (Devlin et al. 2019,
+            appendix A.2: 128, then 512); None writes only rows of `max_length`.
+        dynamic: whether the reader masks other tokens in every epoch (Liu et al. 2019, section 4.1); otherwise tokens
+            are masked once, when the rows are written.
+        duplication: number of times that the training documents are paired and masked anew (`dupe_factor` of
             google-research/bert).
-        held_out: share of each shard's documents, by the hash of their ids, that goes to validation. The parts of a
-            document that was cut go there all or none, by the hash of its text.
-        compression: of the record files.
+        held_out: share of the documents of each shard, above 0 and below 1, that goes to validation by the hash of
+            their ids. All parts of a long document go to the same side, by the hash of its text.
+        compression: compression of the record files.
     """
 
     objective: PairObjective = "next_sentence"
-    short_share: float = 0.1
-    short_length: int | None = None
+    short_share: Share = 0.1
+    short_length: Annotated[int, pydantic.Field(ge=8)] | None = None
     dynamic: bool = False
-    duplication: int = 1
-    held_out: float = 0.05
+    duplication: pydantic.PositiveInt = 1
+    held_out: OpenShare = 0.05
     compression: Compression = "none"
-
-    def __post_init__(self) -> None:
-        owner = "PretrainingRows"
-        for field, choices in (("objective", PairObjective), ("compression", Compression)):
-            known = get_args(choices)
-            check(owner, field, getattr(self, field) in known, f"be one of {known}", getattr(self, field))
-        check(owner, "short_share", 0 <= self.short_share <= 1, "be between 0 and 1", self.short_share)
-        if self.short_length is not None:
-            check(owner, "short_length", self.short_length >= 8, "be at least 8", self.short_length)
-        check(owner, "duplication", self.duplication >= 1, "be at least 1", self.duplication)
-        check(owner, "held_out", 0 < self.held_out < 1, "be in (0, 1)", self.held_out)

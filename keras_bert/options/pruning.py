@@ -1,32 +1,33 @@
-"""Which weights of a model become zero."""
+"""The pruning of weights."""
 
-import dataclasses
-from typing import Literal, get_args
+from typing import Literal, Self
+
+import pydantic
 
 from keras_bert.checks import check
+from keras_bert.validation import OpenShare, PositiveShare, validated_dataclass
 
 Pattern = Literal["unstructured", "2:4"]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class Pruning:
-    """Which share of each kernel's weights becomes zero, and how soon; the smallest go.
+    """Settings of the pruning of each kernel; the weights of the smallest size become zero.
 
     Attributes:
-        sparsity: that share.
-        pattern: `unstructured`, or `2:4`, two of four weights of a unit that stand side by side, which some processors
-            multiply faster (Mishra et al. 2021); its share is a half.
-        ramp: share of the steps in which it rises (Zhu and Gupta 2017, equation 1); then the rest learns on.
+        sparsity: share of the weights that become zero, above 0 and below 1.
+        pattern: `unstructured`, or `2:4`: two of four neighbouring weights of a unit, which some processors multiply
+            faster (Mishra et al. 2021); its sparsity is 0.5.
+        ramp: share of the steps, above 0 and at most 1, in which the sparsity rises (Zhu and Gupta 2017, equation 1);
+            the other weights go on training after it.
     """
 
-    sparsity: float = 0.5
+    sparsity: OpenShare = 0.5
     pattern: Pattern = "unstructured"
-    ramp: float = 0.5
+    ramp: PositiveShare = 0.5
 
-    def __post_init__(self) -> None:
-        check("Pruning", "sparsity", 0 < self.sparsity < 1, "be in (0, 1)", self.sparsity)
-        known = get_args(Pattern)
-        check("Pruning", "pattern", self.pattern in known, f"be one of {known}", self.pattern)
+    @pydantic.model_validator(mode="after")
+    def _check_pattern(self) -> Self:
         half = self.pattern == "unstructured" or self.sparsity == 0.5
         check("Pruning", "sparsity", half, "be 0.5 with the pattern '2:4'", self.sparsity)
-        check("Pruning", "ramp", 0 < self.ramp <= 1, "be in (0, 1]", self.ramp)
+        return self

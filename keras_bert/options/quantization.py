@@ -1,25 +1,28 @@
-"""How coarse the numbers of an exported model are."""
+"""Quantization recipes, and the settings of a quantization."""
 
 import dataclasses
-from typing import Literal, get_args
+from typing import Literal, Self
+
+import pydantic
 
 from keras_bert.checks import check
+from keras_bert.validation import validated_dataclass
 
 RecipeName = Literal["mixed_wi8_ai8", "dynamic_wi8", "static_wi8_ai8", "weights_wi4", "weights_wi4_block32", "float16"]
-# Which tensors between the products of matrices lie on grids: those around products with weights, with ranges of their
-# own; what each such product reads, row by row with ranges that are found when it runs; all; none.
+# The quantized activations: those around products with weights, with ranges of training; the inputs of these products,
+# row by row with ranges that the runtime measures; all; none.
 Activations = Literal["products", "rows", "all", "none"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What of a model lies on which grids.
+    """The numbers of weights and activations of a quantized model.
 
     Attributes:
-        weight_bits: of the kernels; 8 or 4, or 16 for float16.
-        activations: see `Activations`.
-        block: inputs of a unit that share a scale; None for one scale a unit.
-        heads: whether the kernels that make the logits are on grids, too.
+        weight_bits: bits of a weight of a kernel: 8 or 4, or 16 for float16.
+        activations: the quantized activations, see `Activations`.
+        block: number of inputs of a unit that share a scale; None for one scale a unit.
+        heads: whether the kernels that compute the logits are quantized, too.
     """
 
     weight_bits: int
@@ -29,7 +32,7 @@ class Recipe:
 
     @property
     def integers(self) -> bool:
-        """Whether weights become whole numbers."""
+        """Whether weights are whole numbers."""
         return self.weight_bits < 16
 
 
@@ -43,32 +46,33 @@ RECIPES: dict[RecipeName, Recipe] = {
 }
 
 
-# Within each block of BERT's graph, the places of the products with weights.
+# The names of the products with weights within a block of BERT's graph.
 BLOCK_PRODUCTS = (
     *(f"attention/{name}" for name in ("query", "key", "value", "output_projection")),
     *(f"feed_forward/{name}" for name in ("intermediate", "output_projection")),
 )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class Quantization:
-    """How a model is rounded.
+    """Settings of the quantization of a model.
 
     Attributes:
-        recipe: a key of `RECIPES`.
-        calibration_batches: training batches that show how far activations reach; a training moves the ranges on.
-        float_layers: the products with weights that stay float32, by their places in the model, as
-            `block_0/attention/key`; `doctor` tells which are worth it.
+        recipe: the numbers of weights and activations, see `RECIPES`: `mixed_wi8_ai8`, `dynamic_wi8`, `static_wi8_ai8`,
+            `weights_wi4`, `weights_wi4_block32` or `float16`.
+        calibration_batches: number of training batches whose activations give the first activation ranges; training
+            moves the ranges.
+        float_layers: names of the products with weights that stay float32, such as `block_0/attention/key`; the command
+            `doctor` measures their worth.
     """
 
     recipe: RecipeName = "mixed_wi8_ai8"
-    calibration_batches: int = 16
+    calibration_batches: pydantic.PositiveInt = 16
     float_layers: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        known = get_args(RecipeName)
-        check("Quantization", "recipe", self.recipe in known, f"be one of {known}", self.recipe)
-        count = self.calibration_batches
-        check("Quantization", "calibration_batches", count >= 1, "be at least 1", count)
-        left, half = list(self.float_layers), self.recipe == "float16"
-        check("Quantization", "float_layers", not (left and half), "be left out with the recipe float16", left)
+    @pydantic.model_validator(mode="after")
+    def _check_float_layers(self) -> Self:
+        useful = not self.float_layers or self.recipe != "float16"
+        rule = "be left out with the recipe float16"
+        check("Quantization", "float_layers", useful, rule, list(self.float_layers))
+        return self

@@ -1,32 +1,32 @@
-"""Which weights of a training are kept."""
+"""The selection of weights by validation."""
 
-import dataclasses
-from typing import Literal, get_args
+from typing import Literal, Self
+
+import pydantic
 
 from keras_bert.checks import check
+from keras_bert.validation import validated_dataclass
 
 Keep = Literal["best", "last"]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class Selection:
-    """Which weights of a training are kept, and when it stops; only the validation split has a say in it.
+    """Settings of the validations during a training, which choose the weights to keep.
 
     Attributes:
-        keep: `best`: those of the validation with the best accuracy, for tasks other than classification the lowest
-            loss; `last`: those after the last step.
-        validations: how often to validate, evenly spread over the training.
-        patience: validations in a row without a better value after which training stops; None for never.
+        keep: `best`: the weights with the best accuracy on the validation split, for tasks other than classification
+            with the lowest loss; `last`: the weights after the last step.
+        validations: number of validations, evenly spread over the training.
+        patience: number of validations in a row without a better value after which training stops; None for never.
     """
 
     keep: Keep = "best"
-    validations: int = 4
-    patience: int | None = None
+    validations: pydantic.PositiveInt = 4
+    patience: pydantic.PositiveInt | None = None
 
-    def __post_init__(self) -> None:
-        check("Selection", "keep", self.keep in get_args(Keep), f"be one of {get_args(Keep)}", self.keep)
-        check("Selection", "validations", self.validations >= 1, "be at least 1", self.validations)
-        if self.patience is not None:
-            check("Selection", "patience", self.patience >= 1, "be at least 1", self.patience)
-            rule = f"be left out where keep is {self.keep!r}"
-            check("Selection", "patience", self.keep == "best", rule, self.patience)
+    @pydantic.model_validator(mode="after")
+    def _check_patience(self) -> Self:
+        useful = self.patience is None or self.keep == "best"
+        check("Selection", "patience", useful, f"be left out where keep is {self.keep!r}", self.patience)
+        return self

@@ -1,74 +1,75 @@
-"""How a student differs from its teacher."""
+"""The shape of a student."""
 
 import dataclasses
-from typing import Any
+from typing import Annotated, Any, Self
+
+import pydantic
 
 from keras_bert.checks import check
 from keras_bert.config import EncoderConfig
+from keras_bert.validation import validated_dataclass
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class Student:
-    """A smaller encoder. What is left out is as in the teacher.
+    """Sizes of an encoder that is smaller than its teacher; sizes that are not set are the teacher's.
 
-    A student as wide as its teacher starts from some of the teacher's layers, and where it has fewer heads or a
-    narrower feed-forward layer from those parts of them that count most. One of another width begins with random
-    weights.
+    A student as wide as its teacher starts from some of the teacher's blocks, and where it has fewer heads or a
+    narrower feed-forward layer, from their most important heads and units. A student of another width starts from
+    random weights.
 
     Attributes:
-        num_layers: encoder blocks; which of the teacher's they start from, `spread_layers` chooses.
-        layers: in place of that, the teacher's blocks to start from, counted from 0.
-        hidden_size: width; a multiple of the number of heads.
-        num_heads: attention heads a block; without `hidden_size` they are as wide as the teacher's.
+        num_layers: number of encoder blocks; they start from blocks of the teacher that `spread_layers` chooses.
+        layers: in place of `num_layers` and `hidden_size`, the numbers of the teacher's blocks to start from, from 0.
+        hidden_size: width of the encoder; a multiple of `num_heads`.
+        num_heads: number of attention heads in a block; without `hidden_size` they are as wide as the teacher's.
         intermediate_size: width of the feed-forward layer.
-        embedding_rank: columns of the table of pieces, see `EncoderShape`.
+        embedding_rank: columns of the table of token embeddings, see `EncoderShape`.
     """
 
-    num_layers: int | None = None
-    layers: tuple[int, ...] | None = None
-    hidden_size: int | None = None
-    num_heads: int | None = None
-    intermediate_size: int | None = None
-    embedding_rank: int | None = None
+    num_layers: pydantic.PositiveInt | None = None
+    layers: Annotated[tuple[pydantic.NonNegativeInt, ...], pydantic.Field(min_length=1)] | None = None
+    hidden_size: pydantic.PositiveInt | None = None
+    num_heads: pydantic.PositiveInt | None = None
+    intermediate_size: pydantic.PositiveInt | None = None
+    embedding_rank: pydantic.PositiveInt | None = None
 
-    def __post_init__(self) -> None:
-        given = {name: value for name, value in vars(self).items() if value is not None and name != "layers"}
-        check("Student", "num_layers", bool(given) or self.layers is not None, "be set, or layers", None)
-        for name, value in given.items():
-            check("Student", name, value >= 1, "be at least 1", value)
+    @pydantic.model_validator(mode="after")
+    def _check_sizes(self) -> Self:
+        sizes = self._sizes()
+        check("Student", "num_layers", bool(sizes) or self.layers is not None, "be set, or layers", None)
         if self.hidden_size is not None and self.num_heads is not None:
             whole = self.hidden_size % self.num_heads == 0
             check("Student", "hidden_size", whole, f"be a multiple of num_heads={self.num_heads}", self.hidden_size)
-        if self.layers is None:
-            return
-        rising = bool(self.layers) and all(layer >= 0 for layer in self.layers)
-        check("Student", "layers", rising, "name at least one of the teacher's layers, from 0 on", list(self.layers))
-        for name in ("num_layers", "hidden_size"):
-            rule = f"be left out beside layers={list(self.layers)}"
-            check("Student", name, name not in given, rule, given.get(name))
+        for name in ("num_layers", "hidden_size") if self.layers is not None else ():
+            rule = f"be left out beside layers={list(self.layers or ())}"
+            check("Student", name, name not in sizes, rule, sizes.get(name))
+        return self
 
     def config(self, teacher: EncoderConfig, max_length: int) -> EncoderConfig:
         """The configuration of the student.
 
         Args:
-            teacher: that of its teacher.
-            max_length: the most tokens that the student can take.
+            teacher: the configuration of the teacher.
+            max_length: maximum number of tokens of the student's inputs.
 
         Raises:
-            ValueError: the two together break a rule of `EncoderConfig`.
+            FieldError: the sizes together break a rule of `EncoderConfig`.
         """
-        given: dict[str, Any] = {
-            name: value for name, value in vars(self).items() if value is not None and name != "layers"
-        }
+        sizes = self._sizes()
         if self.hidden_size is not None:
-            given["attention_size"] = None
+            sizes["attention_size"] = None
         elif self.num_heads is not None and self.num_heads < teacher.num_heads and may_lose_parts(teacher):
-            given["attention_size"] = self.num_heads * teacher.head_size
+            sizes["attention_size"] = self.num_heads * teacher.head_size
         if self.layers is not None:
-            given["num_layers"] = len(self.layers)
-        return dataclasses.replace(teacher, **given, max_length=max_length)
+            sizes["num_layers"] = len(self.layers)
+        return dataclasses.replace(teacher, **sizes, max_length=max_length)
+
+    def _sizes(self) -> dict[str, Any]:
+        """The fields that are set, but for `layers`."""
+        return {name: value for name, value in vars(self).items() if value is not None and name != "layers"}
 
 
 def may_lose_parts(teacher: EncoderConfig) -> bool:
-    """Whether a student may have some of the heads and units of each layer: of BERT's graph, no layers shared."""
+    """Whether a student may keep some of the heads and units of each block: BERT's graph without shared layers."""
     return teacher.variant is None and not teacher.shared_layers

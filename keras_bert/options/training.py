@@ -1,82 +1,79 @@
-"""How long and how to train."""
+"""The length of a training, its optimizer and its arithmetic."""
 
-import dataclasses
-from typing import Literal, get_args
+from typing import Literal, Self
+
+import pydantic
 
 from keras_bert.checks import check
 from keras_bert.processor import native_precision
+from keras_bert.validation import PositiveShare, Seed, Share, ShareBelowOne, validated_dataclass
 
 Decay = Literal["linear", "cosine", "polynomial"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 Xla = Literal["off", "parts", "whole"]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class Training:
-    """How long and how to train; the optimizer is AdamW with warm-up.
+    """Settings of a training; the optimizer is AdamW with warm-up.
 
     Attributes:
-        steps: optimizer steps; None for as many as `epochs` passes over the examples make.
-        epochs: passes over the examples where `steps` is None.
-        batch_size: examples a step, on all devices and in all parts together.
-        accumulation: parts that a batch is worked off in, one after the other, for want of memory.
-        learning_rate: the peak of the schedule.
-        warmup: share of the steps in which the learning rate rises.
-        decay: how it falls then, see `keras_bert.optimizer.WarmupDecay`.
-        power: of a polynomial decay.
-        weight_decay: decoupled decay, times the learning rate; not for biases and LayerNorm.
-        layer_decay: what the rate of a block is multiplied with to get that of the block below; 1 for one rate.
-        clip_norm: the largest norm of all gradients together.
-        precision: of the arithmetic; weights are float32 always. With float16 the loss is scaled (Micikevicius et al.
-            2018, section 3.2). `auto` becomes what `native_precision` tells of this machine's processor, at once: what
-            was chosen is what the record says, and what cache keys hold.
-        xla: what of the step XLA compiles: nothing (`off`), what stands between matrix products (`parts`), or all of it
-            (`whole`). What each is worth, `benchmarks/train.py` shows.
-        ema: the decay of the running mean of the weights that is kept instead of the last ones; 0 for none.
-        seed: of the initial weights, dropout and the order of the examples.
+        steps: number of optimizer steps; None for as many as `epochs` passes over the examples make.
+        epochs: number of passes over the examples where `steps` is None; fractions are allowed.
+        batch_size: number of examples in a step, on all devices and in all accumulated parts together.
+        accumulation: number of parts that a batch is computed in, one after the other, to save memory; it divides
+            `batch_size`.
+        learning_rate: peak of the learning rate, above 0.
+        warmup: share of the steps, 0 to 1, in which the learning rate rises.
+        decay: shape of the fall of the learning rate after the warm-up, see `keras_bert.optimizer.WarmupDecay`.
+        power: exponent of a polynomial decay, above 0.
+        weight_decay: decoupled weight decay, multiplied with the learning rate; not applied to biases and LayerNorm.
+        layer_decay: factor from the learning rate of a block to that of the block below, above 0 and at most 1; 1 for
+            the same rate everywhere.
+        clip_norm: maximum norm of all gradients together, above 0.
+        precision: number format of the arithmetic; weights are always float32. With `float16` the loss is scaled
+            (Micikevicius et al. 2018, section 3.2). `auto` is replaced at once by the best format of this machine's
+            processor, so that records and cache keys hold the chosen format.
+        xla: the part of a training step that XLA compiles: nothing (`off`), the operations between matrix products
+            (`parts`), or all of it (`whole`). `benchmarks/train.py` measures their speed.
+        ema: decay of the running mean of the weights, 0 to below 1, which is kept in place of the last weights; 0 for
+            no mean.
+        seed: seed of the initial weights, dropout and the order of the examples, 0 to 2^32 - 1.
     """
 
-    steps: int | None = None
-    epochs: float = 3.0
-    batch_size: int = 32
-    accumulation: int = 1
-    learning_rate: float = 5e-5
-    warmup: float = 0.1
+    steps: pydantic.PositiveInt | None = None
+    epochs: pydantic.PositiveFloat = 3.0
+    batch_size: pydantic.PositiveInt = 32
+    accumulation: pydantic.PositiveInt = 1
+    learning_rate: pydantic.PositiveFloat = 5e-5
+    warmup: Share = 0.1
     decay: Decay = "linear"
-    power: float = 2.0
-    weight_decay: float = 0.01
-    layer_decay: float = 1.0
-    clip_norm: float = 1.0
+    power: pydantic.PositiveFloat = 2.0
+    weight_decay: pydantic.NonNegativeFloat = 0.01
+    layer_decay: PositiveShare = 1.0
+    clip_norm: pydantic.PositiveFloat = 1.0
     precision: Precision = "float32"
     xla: Xla = "parts"
-    ema: float = 0.0
-    seed: int = 0
+    ema: ShareBelowOne = 0.0
+    seed: Seed = 0
 
-    def __post_init__(self) -> None:
-        if self.precision == "auto":
-            object.__setattr__(self, "precision", native_precision())
-        if self.steps is not None:
-            check("Training", "steps", self.steps >= 1, "be at least 1", self.steps)
-        for field in ("batch_size", "accumulation"):
-            check("Training", field, getattr(self, field) >= 1, "be at least 1", getattr(self, field))
+    @pydantic.model_validator(mode="after")
+    def _check_accumulation(self) -> Self:
         whole = self.batch_size % self.accumulation == 0
         check("Training", "accumulation", whole, f"divide batch_size={self.batch_size}", self.accumulation)
-        for field in ("epochs", "learning_rate", "clip_norm", "power"):
-            check("Training", field, getattr(self, field) > 0, "be positive", getattr(self, field))
-        check("Training", "warmup", 0 <= self.warmup <= 1, "be between 0 and 1", self.warmup)
-        check("Training", "weight_decay", self.weight_decay >= 0, "not be negative", self.weight_decay)
-        check("Training", "layer_decay", 0 < self.layer_decay <= 1, "be in (0, 1]", self.layer_decay)
-        check("Training", "ema", 0 <= self.ema < 1, "be in [0, 1)", self.ema)
-        for field, choices in (("decay", Decay), ("precision", Precision), ("xla", Xla)):
-            known = get_args(choices)
-            check("Training", field, getattr(self, field) in known, f"be one of {known}", getattr(self, field))
-        check("Training", "seed", 0 <= self.seed < 2**32, "be in [0, 2^32)", self.seed)
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _resolve_precision(self) -> Self:
+        if self.precision == "auto":
+            object.__setattr__(self, "precision", native_precision())
+        return self
 
     @property
     def part_size(self) -> int:
-        """Examples of each part of a batch."""
+        """Number of examples in a part of a batch."""
         return self.batch_size // self.accumulation
 
     def count_steps(self, examples: int) -> int:
-        """Optimizer steps for this many examples."""
+        """Number of optimizer steps for a number of examples."""
         return self.steps or max(1, round(self.epochs * examples / self.batch_size))

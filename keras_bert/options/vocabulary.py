@@ -1,8 +1,8 @@
-"""What the pieces of a vocabulary are."""
+"""The kinds of vocabularies."""
 
 from typing import Literal
 
 VocabularyKind = Literal["wordpiece", "bpe", "unigram"]
 
-# What `tokenizers` calls the models of the kinds that it finds the pieces of.
+# The names of the models of the library `tokenizers` -> the kinds of vocabularies that it trains.
 MODELS: dict[str, VocabularyKind] = {"BPE": "bpe", "Unigram": "unigram"}

@@ -1,27 +1,32 @@
-"""What few weights beside a frozen encoder are to a task."""
+"""The methods of a task that train, merge and save an adapter of its encoder."""
+
+from __future__ import annotations
 
 import abc
 import contextlib
 import os
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from keras_bert.adaptation.adapter import Adapter
-from keras_bert.adaptation.files import write_adapter
 from keras_bert.checks import check
-from keras_bert.models.traces import forget_traces
-from keras_bert.options.adaptation import Adaptation, Prompt
+from keras_bert.options.adaptation import Adaptation, Bias, Prompt
+from keras_bert.tasks.checks import is_keras_model
+
+if TYPE_CHECKING:
+    from keras_bert.adaptation.adapter import Adapter
+    from keras_bert.layers.attachments import Attachments
 
 
 class Adaptable(abc.ABC):
-    """A task whose encoder may have an adapter beside it.
+    """A task whose encoder may have an adapter.
 
     Attributes:
-        model: of the task.
-        adapter: what was trained beside the encoder, if it has not become part of the weights.
-        positions: the most tokens that the model can take.
-        max_length: the most tokens of a text or pair, special tokens included.
+        model: the task's model.
+        adapter: the adapter beside the encoder; None without one, or after it was merged or dropped.
+        positions: maximum number of tokens of the model.
+        max_length: maximum number of tokens of a text or pair, special tokens included.
     """
 
     name: ClassVar[str]
@@ -39,14 +44,18 @@ class Adaptable(abc.ABC):
         """See `Task`."""
 
     def adapt(self, adaptation: Adaptation) -> Adapter:
-        """Freezes the encoder: from here on training changes a few new weights, see `Adapter`, and the head.
+        """Freezes the encoder and attaches an adapter: training changes the adapter's weights and the head.
 
-        Call it before `compile`. The adapter stays attached; `merge_adapter`, or its `detach`, ends that.
+        Call it before `compile`. The adapter stays attached until `merge_adapter`, `drop_adapter`, or its `detach`.
 
         Raises:
-            ValueError: the task has an adapter, or the encoder no place for this one.
+            ValueError: the task has an adapter, another one is attached to the encoder, or the encoder has no place for
+                this one. The task is then as it was.
         """
+        from keras_bert.adaptation.adapter import Adapter, check_free
+
         check(type(self).__name__, "adapter", self.adapter is None, "be None before another is trained", self.adapter)
+        check_free(self.model)
         adapter = Adapter(self.model, adaptation)
         if isinstance(adaptation, Prompt):
             room = self.positions - adaptation.tokens
@@ -54,44 +63,80 @@ class Adaptable(abc.ABC):
             check("Prompt", "tokens", self.max_length <= room, rule, adaptation.tokens)
         adapter.attach()
         self.adapter = adapter
-        forget_traces(self.model)
         return adapter
 
     def drop_adapter(self) -> None:
-        """The encoder is as it was before `adapt`; the head stays as it is.
+        """Removes the adapter: the encoder is as before `adapt`; the head stays as it is.
 
         Raises:
             ValueError: there is no adapter.
         """
-        adapter = self._held("dropped")
-        if adapter.attached:
-            adapter.detach()
+        self._required_adapter("dropped").drop()
         self.adapter = None
-        forget_traces(self.model)
 
     def merge_adapter(self) -> None:
-        """The encoder's own weights say the same without it, for good.
+        """Adds the adapter to the encoder's weights, permanently.
 
         Raises:
-            ValueError: there is none, or it is one that cannot be merged.
+            ValueError: there is no adapter, or `Adapter.merge` refuses it.
         """
-        self._held("merged").merge()
+        self._required_adapter("merged").merge()
         self.adapter = None
-        forget_traces(self.model)
 
     def save_adapter(self, folder: str | os.PathLike[str]) -> None:
-        """Writes what was trained, without the encoder; `load_adapter` reads it.
+        """Writes the adapter and the head, without the encoder; `load_adapter` reads them.
 
         Raises:
             ValueError: the task has no adapter.
         """
-        write_adapter(self._held("saved"), Path(folder), {"task": self.name, **self.settings(), **self.head()})
+        from keras_bert.adaptation.files import write_adapter
 
-    def _held(self, use: str) -> Adapter:
+        write_adapter(
+            self._required_adapter("saved"), Path(folder), {"task": self.name, **self.settings(), **self.head()}
+        )
+
+    def _required_adapter(self, use: str) -> Adapter:
         if self.adapter is None:
             raise ValueError(f"{type(self).__name__}.adapter must be there to be {use}, got None")
         return self.adapter
 
-    def _adapted(self, wanted: bool = True) -> AbstractContextManager[None]:
-        """Within it the model answers with its adapter, if it has one; or without it."""
-        return contextlib.nullcontext() if self.adapter is None else self.adapter.active(wanted)
+    @contextlib.contextmanager
+    def weights_for(self, file_format: str) -> Iterator[None]:
+        """A context in which the model's weights hold the adapter, so that another library's format can take them.
+
+        Args:
+            file_format: name of the format, for the error.
+
+        Raises:
+            ValueError: the adapter has layers of its own, for which the format has no place.
+        """
+        if self.adapter is not None and not isinstance(self.adapter.adaptation, Bias):
+            kind = self.adapter.adaptation.kind
+            way_out = (
+                "call task.merge_adapter() first, or write the adapter alone with keras_bert.interop.peft.to_peft"
+                if self.adapter.merges
+                else "export the task to LiteRT or ONNX, which keep it, or call task.drop_adapter() first"
+            )
+            raise ValueError(
+                f"{type(self).__name__}.adapter must be merged or dropped for {file_format}, got {kind!r}: {way_out}"
+            )
+        with self._attached(self.adapter):
+            yield
+
+    def _attached(self, adapter: Adapter | None) -> AbstractContextManager[None]:
+        """A context with this adapter attached, or none; other threads cannot change that."""
+        attachments = self._attachments()
+        return contextlib.nullcontext() if attachments is None else attachments.using(adapter)
+
+    def _answering(self) -> AbstractContextManager[None]:
+        """A context with the task's adapter attached, or none, whatever adapters other tasks on the encoder have."""
+        attachments = self._attachments()
+        return contextlib.nullcontext() if attachments is None else attachments.answering(self.adapter)
+
+    def _attachments(self) -> Attachments | None:
+        """The adapters of the encoder; None where it has none, or where the model is an exported file."""
+        if not is_keras_model(self.model):
+            return None
+        from keras_bert.models.traces import attachments_of
+
+        return attachments_of(self.model)

@@ -1,4 +1,4 @@
-"""From logits of start and end to the best span of each row (Devlin et al. 2019, sections 4.2 and 4.3)."""
+"""Finds the best span of each row by its start and end logits (Devlin et al. 2019, sections 4.2 and 4.3)."""
 
 import dataclasses
 
@@ -14,10 +14,10 @@ class Spans:
 
     Attributes:
         scores: start logit plus end logit; -inf where there is no span.
-        firsts: the span's first piece, counted in the whole of `contexts.ids`.
-        lasts: its last piece.
-        totals: logarithm of the sum of e^score over all spans that may be the answer.
-        null_scores: score of `[CLS]`, which stands for no answer; of a row the smallest of its windows.
+        firsts: index of the span's first token in `contexts.ids`.
+        lasts: index of the span's last token in `contexts.ids`.
+        totals: logarithm of the sum of e^score over all possible spans.
+        null_scores: score of `[CLS]`, which stands for no answer; for a row the smallest score of its windows.
     """
 
     scores: Array
@@ -28,13 +28,13 @@ class Spans:
 
 
 def best_spans(logits: Array, windows: Windows, widest: Array, max_answer_length: int) -> Spans:
-    """The best span of each window: it lies in the context, and no other window shows more around its start.
+    """The best span of each window, inside of the context and with its start in the window with the most context.
 
     Args:
-        logits: (windows, length, 2) of start and end.
-        windows: these windows.
-        widest: what `widest_windows` returns.
-        max_answer_length: the most pieces of a span.
+        logits: start and end logits (windows, length, 2).
+        windows: the windows.
+        widest: the result of `widest_windows`.
+        max_answer_length: maximum number of tokens of a span.
     """
     count, length, _ = logits.shape
     logits = logits.astype("float64")
@@ -59,8 +59,8 @@ def best_of_rows(parts: list[Spans], rows: Array) -> Spans:
     """The best span of each row.
 
     Args:
-        parts: the spans of all windows, in their order.
-        rows: (windows,) the row of each window.
+        parts: the spans of all windows, in order.
+        rows: the row of each window (windows,).
     """
     fields = (np.concatenate([getattr(part, field.name) for part in parts]) for field in dataclasses.fields(Spans))
     scores, firsts, lasts, totals, null_scores = fields

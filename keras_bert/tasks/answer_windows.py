@@ -1,8 +1,8 @@
-"""Long contexts in windows: cutting them, and finding a known answer in them.
+"""Splits long contexts into windows, and locates answers in them.
 
 The scheme is that of `run_squad.py` in google-research/bert: a window is `[CLS] question [SEP] part of the context
-[SEP]`, the next part starts `stride` pieces later, and a piece that stands in several windows may start an answer only
-in the one that shows most of what is around it.
+[SEP]`, the next part starts `stride` tokens later, and a token in several windows may start an answer only in the
+window with the most context around it.
 """
 
 import dataclasses
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Pieces:
-    """The word pieces of some texts, one text after the other.
+class TokenizedTexts:
+    """The tokens of several texts in one flat array, without special tokens.
 
     Attributes:
-        ids: (pieces,) int32.
-        starts: (pieces,) the character of its text where a piece starts.
-        ends: (pieces,) the character after its last.
-        splits: (texts + 1,) where each text's pieces start, and after the last, where they end.
+        ids: token ids (tokens,) int32.
+        starts: index of the first character of each token in its text (tokens,).
+        ends: index after the last character of each token (tokens,).
+        splits: text t has the tokens splits[t]:splits[t + 1] (texts + 1,).
     """
 
     ids: Array
@@ -34,29 +34,29 @@ class Pieces:
     splits: Array
 
     @classmethod
-    def of(cls, tokenizer: "BaseTokenizer", texts: Sequence[str]) -> "Pieces":
-        """The pieces of the texts, without special tokens."""
+    def of(cls, tokenizer: "BaseTokenizer", texts: Sequence[str]) -> "TokenizedTexts":
+        """Tokenizes texts."""
         rows = tokenizer.tokenize_with_offsets(list(texts))
         ids, starts, ends = (np.asarray(part.flat_values) for part in rows)
         return cls(ids, starts, ends, np.asarray(rows[0].row_splits))
 
     @property
     def lengths(self) -> Array:
-        """(texts,) pieces of each text."""
+        """The number of tokens of each text (texts,)."""
         return np.diff(self.splits)
 
 
 @dataclasses.dataclass(frozen=True)
 class Windows:
-    """Where each window stands; a row has one or more, one after the other.
+    """The windows of all rows, one or more a row, in order; all arrays are (windows,).
 
     Attributes:
-        numbers: (windows,) its place among all windows.
-        rows: (windows,) the row of the question and of the context.
-        question_lengths: (windows,) pieces of the question that it holds.
-        columns: (windows,) the token where its part of the context begins.
-        firsts: (windows,) its first piece of the context, counted in the whole of `contexts.ids`.
-        lengths: (windows,) pieces of the context that it holds; 0 if the context has none.
+        numbers: index of the window.
+        rows: row of the question and of the context.
+        question_lengths: number of tokens of the question in the window.
+        columns: column of the first token of the context.
+        firsts: index of the first token of the context in `contexts.ids`.
+        lengths: number of tokens of the context in the window; 0 for an empty context.
     """
 
     numbers: Array
@@ -73,17 +73,23 @@ class Windows:
 
 
 def cut_windows(
-    questions: Pieces, contexts: Pieces, *, max_length: int, stride: int, max_query_length: int, special: int
+    questions: TokenizedTexts,
+    contexts: TokenizedTexts,
+    *,
+    max_length: int,
+    stride: int,
+    max_query_length: int,
+    special: int,
 ) -> Windows:
-    """The windows of each row; the last one ends where its context does.
+    """Splits each row into windows; the last window of a row ends with its context.
 
     Args:
-        questions: (rows,) texts; what is longer than `max_query_length` loses pieces from its end.
-        contexts: (rows,) texts.
-        max_length: tokens of a window, special ones included.
-        stride: pieces of the context from one window to the next.
-        max_query_length: pieces of a question.
-        special: special tokens of a window.
+        questions: the question of each row; longer ones are truncated to `max_query_length`.
+        contexts: the context of each row.
+        max_length: maximum number of tokens of a window, special tokens included.
+        stride: tokens of the context from the start of one window to the start of the next.
+        max_query_length: maximum number of tokens of a question.
+        special: number of special tokens of a window.
     """
     question_lengths = np.minimum(questions.lengths, max_query_length)
     room = max_length - question_lengths - special
@@ -96,7 +102,9 @@ def cut_windows(
     return Windows(np.arange(len(rows)), rows, question_lengths[rows], columns, firsts, lengths)
 
 
-def window_features(questions: Pieces, contexts: Pieces, windows: Windows, tokenizer: "BaseTokenizer") -> Features:
+def window_features(
+    questions: TokenizedTexts, contexts: TokenizedTexts, windows: Windows, tokenizer: "BaseTokenizer"
+) -> Features:
     """The model's inputs (windows, longest window), int32."""
     sizes = windows.columns + windows.lengths + 1
     columns = np.arange(sizes.max())
@@ -115,18 +123,18 @@ def window_features(questions: Pieces, contexts: Pieces, windows: Windows, token
     return {"token_ids": token_ids, "segment_ids": second.astype("int32"), "padding_mask": inside.astype("int32")}
 
 
-def find_pieces(contexts: Pieces, bounds: Sequence[tuple[int, int] | None]) -> Array:
-    """The first and the last piece of each span of characters; a piece that it cuts belongs to it whole.
+def find_tokens(contexts: TokenizedTexts, bounds: Sequence[tuple[int, int] | None]) -> Array:
+    """The first and the last token of each span of characters; tokens that are partly in a span belong to it.
 
     Args:
-        contexts: (rows,) texts.
-        bounds: (rows,) a span's first character and the one after its last, or None.
+        contexts: the context of each row.
+        bounds: for each row the index of a span's first character and the index after its last, or None.
 
     Returns:
-        (rows, 2), counted in the whole of `contexts.ids`; -1 for None.
+        Indices in `contexts.ids` (rows, 2); -1 for None.
 
     Raises:
-        ValueError: a span holds no piece, only what the tokenizer leaves out.
+        ValueError: a span holds no token, only characters that the tokenizer leaves out.
     """
     spans = np.full((len(bounds), 2), -1)
     for row, bound in enumerate(bounds):
@@ -136,19 +144,19 @@ def find_pieces(contexts: Pieces, bounds: Sequence[tuple[int, int] | None]) -> A
         spans[row, 0] = first + np.searchsorted(contexts.ends[first:stop], bound[0], side="right")
         spans[row, 1] = first + np.searchsorted(contexts.starts[first:stop], bound[1], side="left") - 1
         if spans[row, 0] > spans[row, 1]:
-            raise ValueError(f"answers[{row}] must hold a word piece, got none at characters {bound[0]} to {bound[1]}")
+            raise ValueError(f"answers[{row}] must hold a token, got none at characters {bound[0]} to {bound[1]}")
     return spans
 
 
 def answer_positions(spans: Array, windows: Windows) -> Array:
-    """The tokens of each window where its row's answer starts and ends.
+    """The columns of each window where its row's answer starts and ends.
 
     Args:
-        spans: (rows, 2) the answer's first and last piece, counted in the whole of `contexts.ids`; -1 for none.
-        windows: of these rows.
+        spans: indices of the answer's first and last token in `contexts.ids` (rows, 2); -1 for no answer.
+        windows: the windows of these rows.
 
     Returns:
-        (windows, 2) int32; `[CLS]`, 0 and 0, where the window does not hold the whole answer (Devlin et al. 2019,
+        (windows, 2) int32; 0 and 0, the column of `[CLS]`, for windows without the whole answer (Devlin et al. 2019,
         section 4.3).
     """
     places = spans[windows.rows] - windows.firsts[:, None]
@@ -156,18 +164,18 @@ def answer_positions(spans: Array, windows: Windows) -> Array:
     return np.where(whole[:, None], places + windows.columns[:, None], 0).astype("int32")
 
 
-def widest_windows(windows: Windows, pieces: int) -> Array:
-    """For each piece of the contexts the number of the window that shows most around it.
+def widest_windows(windows: Windows, tokens: int) -> Array:
+    """For each token of the contexts the index of the window with the most context around it.
 
     That is the window with the greatest smaller side, left or right, plus a hundredth of its length; the first one on
     a tie (`_check_is_max_context` of google-research/bert).
 
     Args:
-        windows: all of them.
-        pieces: how many pieces the contexts have.
+        windows: all windows.
+        tokens: number of tokens of all contexts.
 
     Returns:
-        (pieces + 1,), the last one for what is no piece.
+        (tokens + 1,); the last entry is that of padding.
     """
     window = np.repeat(windows.numbers, windows.lengths)
     places = _ranges(np.zeros_like(windows.lengths), windows.lengths)
@@ -175,12 +183,12 @@ def widest_windows(windows: Windows, pieces: int) -> Array:
     scores = 100 * np.minimum(places, length - 1 - places) + length
     # Score and window in one number, the window counted backwards, so that the greatest is the first of the best.
     total = len(windows.numbers)
-    best = np.zeros(pieces + 1, "int64")
+    best = np.zeros(tokens + 1, "int64")
     np.maximum.at(best, _ranges(windows.firsts, windows.lengths), (scores + 1) * total - window)
     return -best % total
 
 
 def _ranges(firsts: Array, lengths: Array) -> Array:
-    """The numbers first, first + 1, ... of each, `length` many, one after the other."""
+    """Concatenated ranges: first, first + 1, ..., first + length - 1 for each first and length."""
     before = np.cumsum(lengths) - lengths
     return np.repeat(firsts - before, lengths) + np.arange(lengths.sum())

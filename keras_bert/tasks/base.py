@@ -1,44 +1,46 @@
-"""What all tasks share: a model with its tokenizer, from a user's texts to a user's answers."""
+"""The base class of tasks: a model with its tokenizer, from texts to answers."""
+
+from __future__ import annotations
 
 import abc
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
-import keras
 import numpy as np
 
 from keras_bert.checks import check
 from keras_bert.folders import ADAPTER_FOLDER, INPUT_NAMES, LOGITS, MODEL_FILE, TASK_FILE, staged_files
-from keras_bert.models.encoder import config_of, encoder_of
-from keras_bert.models.saving import save_model
-from keras_bert.objectives.base import TaskObjective
 from keras_bert.row_limits import rows_at_once
 from keras_bert.tasks.adaptable import Adaptable
 from keras_bert.tasks.calibration import Calibration
-from keras_bert.tasks.checks import as_texts, check_same_length
+from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model
+from keras_bert.tasks.places import Places
 
 if TYPE_CHECKING:
+    import keras
+
+    from keras_bert.objectives.base import TaskObjective
     from keras_bert.tokenizers.base import BaseTokenizer
 
 Features = dict[str, np.ndarray[Any, Any]]
 Array = np.ndarray[Any, Any]
+SecondText = Literal["optional", "required", "unused", "compared"]
 
-# Rows that are held in memory at once, and the step of the lengths that they are padded to: every new length is
-# compiled anew.
+# Rows in memory at once, and the step of the lengths that rows are padded to: every new length is compiled again.
 ROWS_AT_ONCE = 4096
 _LENGTH_STEP = 16
 
 
 class Runtime(Protocol):
-    """An exported file that answers in the place of a Keras model, as those of `keras_bert.export.runtimes` do.
+    """An exported file in the place of a Keras model; `keras_bert.export.runtimes` has them.
 
     Attributes:
-        name: of the runtime, for errors.
-        max_length: the most tokens of a row.
-        output: what is known of the outputs: something with a `shape`, or several of them by name.
+        name: name of the runtime, for errors.
+        max_length: maximum number of tokens of a row.
+        output: an object with a `shape`, or several of them by name.
     """
 
     name: str
@@ -50,83 +52,101 @@ class Runtime(Protocol):
 
 
 class Task(Adaptable):
-    """A Keras model with a tokenizer, and the settings with which its outputs become answers.
+    """A Keras model with a tokenizer, and the settings that turn its outputs into answers.
 
-    `model` is plain Keras: compile it with `loss()` and `metrics()`, fit it on what `examples` returns. An exported
-    file may stand in its place, and answers alike; it cannot be trained or saved.
+    `model` is plain Keras: compile it with `loss()` and `metrics()`, and fit it on the result of `examples`. An
+    exported file in its place gives the same answers; it cannot be trained or saved.
 
     Args:
-        model: from the encoder's inputs to the task's outputs.
-        tokenizer: with the vocabulary that the model was built for.
-        max_length: the most tokens of a text or pair, special tokens included.
+        model: a model from the encoder's inputs to the task's outputs, or an exported file.
+        tokenizer: the tokenizer with the model's vocabulary.
+        max_length: maximum number of tokens of a text or pair, special tokens included.
 
     Raises:
         ValueError: the vocabularies differ in size, or the model has fewer positions than `max_length`.
     """
 
     name: ClassVar[str]
-    """The key in `TASKS`, and what `task.json` says."""
+    """The key in `TASKS`, in `task.json` and in `features.json`."""
 
-    pools: ClassVar[bool] = False
-    """Whether the head stands on one vector for the whole text, so that `build` has a `pooling`."""
+    needs_pooling: ClassVar[bool] = False
+    """Whether the head reads one vector for the whole text, so that `build` has an argument `pooling`."""
 
-    cuts: ClassVar[bool] = True
-    """Whether a text with more tokens than `max_length` loses its end; else it is read in several rows."""
+    truncates: ClassVar[bool] = True
+    """Whether a text with more tokens than `max_length` is truncated; if not, it is read in several rows."""
+
+    second_text: ClassVar[SecondText] = "optional"
+    """How the task uses a second text: the model reads single texts and pairs (`optional`), pairs alone (`required`) or
+    single texts alone (`unused`); or it reads each text of a pair by itself, and the answer compares them
+    (`compared`)."""
+
+    places: ClassVar[Places] = "none"
+    """The places in the text that a file which takes text returns beside the outputs."""
+
+    float_layers: ClassVar[tuple[str, ...]] = ()
+    """Paths of the layers that stay float in every quantization recipe."""
 
     selected_by: ClassVar[str] = "validation_loss"
-    """What held-out rows decide by while a model trains. Correlations, entities and answers are no sums over batches,
-    and to decode them at every validation would cost more than they tell: the loss stands for them."""
+    """The metric of validation rows that selects a checkpoint. Correlations, entities and answers are no sums over
+    batches, and decoding them at every validation is expensive: these tasks select by the loss."""
 
     calibration = Calibration()
-    """What tasks with labels make probabilities by; that of a pushed file stands beside it, or in it."""
+    """Temperature and threshold of tasks with labels; a pushed file has its calibration beside it, or in it."""
+
+    pairs: bool | None = None
+    """Whether the task was trained on pairs of texts or on single ones; None if that is unknown."""
 
     output_name: ClassVar[str] = LOGITS
-    """What exported files call the output of `network`."""
+    """The name of the output of `network` in exported files."""
 
-    def __init__(self, model: "keras.Model | Runtime", tokenizer: "BaseTokenizer", *, max_length: int) -> None:
+    def __init__(self, model: keras.Model | Runtime, tokenizer: BaseTokenizer, *, max_length: int) -> None:
         self.model: Any = model
         self.tokenizer = tokenizer
-        self.positions: int = model.max_length if not isinstance(model, keras.Model) else self._check_vocabulary()
-        """The most tokens that the model can take."""
+        self.positions: int = self._check_vocabulary() if is_keras_model(model) else model.max_length
+        """The maximum number of tokens of the model."""
         rule = f"be between 3 and the model's {self.positions} positions"
         check(type(self).__name__, "max_length", 3 <= max_length <= self.positions, rule, max_length)
         self.max_length = int(max_length)
 
     def _check_vocabulary(self) -> int:
-        config, pieces = config_of(self.model), self.tokenizer.vocabulary_size
-        rule = f"hold as many pieces as the model's token embedding has rows, {config.vocabulary_size}"
-        check(type(self).__name__, "tokenizer", pieces == config.vocabulary_size, rule, pieces)
+        from keras_bert.models.encoder import config_of
+
+        config, entries = config_of(self.model), self.tokenizer.vocabulary_size
+        rule = f"have as many vocabulary entries as the model's token embedding has rows, {config.vocabulary_size}"
+        check(type(self).__name__, "tokenizer", entries == config.vocabulary_size, rule, entries)
         return config.max_length
 
     @property
     def encoder(self) -> keras.Model:
-        """The encoder inside the model, weights shared: what other tasks are built on."""
+        """The encoder inside the model, with shared weights; other tasks can be built on it."""
+        from keras_bert.models.encoder import encoder_of
+
         return encoder_of(self.model)
 
     def network(self) -> keras.Model:
-        """The model with the one output that answers are made of: what is distilled, quantized and exported."""
+        """The model with the one output that answers are decoded from; it is distilled, quantized and exported."""
         return self.model
 
     @classmethod
     @abc.abstractmethod
     def build(cls, *args: Any, **kwargs: Any) -> Self:
-        """The task with a new head, of an encoder, a tokenizer, and the settings of the constructor and of the head."""
+        """Builds the task with a new head on an encoder, from the settings of the constructor and of the head."""
 
     def rebuilt(self, encoder: keras.Model) -> Self:
         """The same task on another encoder, with a new head."""
         return type(self).build(encoder, self.tokenizer, **self.settings(), **self.head())
 
     def head(self) -> dict[str, Any]:
-        """How the head was built: what `build` takes besides the settings."""
+        """The head's settings: arguments of `build` that `settings` does not hold."""
         return {}
 
     def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
-        """How far two models give the same answers, row by row: (rows,) from 0 to 1.
+        """The agreement of two models' answers, row by row: (rows,) from 0 to 1.
 
         Args:
-            reference: outputs of `network` (rows, ...).
-            candidate: those of another one to the same rows.
-            padding_mask: of the rows (rows, length).
+            reference: outputs of one `network` (rows, ...).
+            candidate: outputs of another one for the same rows.
+            padding_mask: 1 for a token, 0 for padding (rows, length).
         """
         same = np.asarray(reference).argmax(axis=-1) == np.asarray(candidate).argmax(axis=-1)
         if same.ndim == 1:
@@ -134,18 +154,18 @@ class Task(Adaptable):
         return (same * padding_mask).sum(axis=1) / np.maximum(padding_mask.sum(axis=1), 1)
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments but the first two, as plain values for `task.json`."""
+        """The constructor's arguments after the first two, as plain values for `task.json`."""
         return {"max_length": self.max_length}
 
     @abc.abstractmethod
     def loss(self) -> Any:
-        """What `model.compile` takes as `loss`."""
+        """The `loss` for `model.compile`."""
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
-        """What `Trainer` minimizes.
+        """The objective that `Trainer` minimizes.
 
         Args:
-            class_weights: how much each label weighs, in the order of the labels; None for all alike.
+            class_weights: weights of the labels, in their order; None for equal weights.
 
         Raises:
             ValueError: a weight is not positive and finite, the task has no labels, or it is pre-training.
@@ -158,54 +178,87 @@ class Task(Adaptable):
         check(type(self).__name__, "class_weights", class_weights is None, rule, class_weights)
 
     def metrics(self) -> Any:
-        """What `model.compile` takes as `metrics`."""
+        """The `metrics` for `model.compile`."""
         return []
 
     def compile(self, optimizer: keras.optimizers.Optimizer, **kwargs: Any) -> None:
-        """Compiles the model with the task's loss and metrics; `kwargs` go to Keras."""
+        """Compiles the model with the task's loss and metrics; `kwargs` go to Keras.
+
+        Raises:
+            ValueError: the task's adapter is detached, so that the encoder would be trained in its place.
+        """
         self._compile(self.model, optimizer, **kwargs)
 
     def _compile(self, model: keras.Model, optimizer: keras.optimizers.Optimizer, **kwargs: Any) -> None:
-        # Its first step would make the optimizer's variables, and TensorFlow then traces the step again without that.
+        from keras_bert.models.traces import check_attached
+
+        check_attached(model)
+        # Otherwise the first step makes the optimizer's variables, and TensorFlow traces the step a second time.
         optimizer.build(model.trainable_variables)
         model.compile(optimizer=optimizer, loss=self.loss(), metrics=self.metrics(), **kwargs)
 
     @abc.abstractmethod
     def predict(self, *args: Any, **kwargs: Any) -> Any:
-        """What a user gets who asks about texts, or about pairs of them."""
+        """The answers for texts, or for pairs of texts."""
+
+    @property
+    def predicts_records(self) -> bool:
+        """Whether `predict` gives each text a label, a number or a dataclass, which golden rows hold as `answer`."""
+        return True
+
+    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
+        """Predicts, and yields the fields of each line that a terminal shows: the answer, then the text or both.
+
+        Args:
+            texts: single texts, or the first of each pair.
+            seconds: the second text of each pair, as `second_text` allows.
+
+        Raises:
+            TypeError: a text is no string.
+            ValueError: there are no texts or not as many seconds; or the task has no answers to show.
+        """
+        raise ValueError(f"{type(self).__name__} must be fine-tuned to answer, got a model for {self.name}")
+
+    @staticmethod
+    def _text_fields(texts: Sequence[str], seconds: Sequence[str] | None) -> Iterable[tuple[str, ...]]:
+        return zip(texts) if seconds is None else zip(texts, seconds, strict=True)
+
+    def _format_label(self, label: str, probability: float) -> str:
+        return label if self.calibration.is_sure(probability) else f"not sure ({label})"
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes `model.keras`, `vocab.txt`, `tokenizer.json` and `task.json`; all of them or none.
 
-        An adapter that is not merged stands beside them, in the folder `adapter`.
+        An adapter that is not merged is written to the folder `adapter` inside.
         """
+        from keras_bert.models.saving import save_model
+
         with staged_files(Path(folder)) as staging:
-            with self._adapted(False):
+            with self._attached(None):
                 save_model(self.model, staging / MODEL_FILE)
             self.save_settings(staging, adapted=self.adapter is not None)
             if self.adapter is not None:
                 self.save_adapter(staging / ADAPTER_FOLDER)
 
     def save_settings(self, folder: str | os.PathLike[str], *, adapted: bool = False) -> None:
-        """Writes all but the model into an existing folder: `vocab.txt`, `tokenizer.json` and `task.json`.
+        """Writes all files but the model into an existing folder: `vocab.txt`, `tokenizer.json` and `task.json`.
 
         Args:
-            folder: where to.
-            adapted: whether an adapter stands beside the model; exported files have it in their graphs.
+            folder: the folder to write.
+            adapted: whether the folder has an adapter beside the model; exported files hold it in their graphs.
         """
         self.tokenizer.save(folder)
-        content = {"task": self.name, **self.settings(), **({"adapted": True} if adapted else {})}
+        pairs = {} if self.pairs is None else {"pairs": self.pairs}
+        content = {"task": self.name, **self.settings(), **pairs, **({"adapted": True} if adapted else {})}
         (Path(folder) / TASK_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
     @classmethod
-    def from_settings(
-        cls, model: "keras.Model | Runtime", tokenizer: "BaseTokenizer", settings: Mapping[str, Any]
-    ) -> Self:
-        """The task as `settings` described it."""
+    def from_settings(cls, model: keras.Model | Runtime, tokenizer: BaseTokenizer, settings: Mapping[str, Any]) -> Self:
+        """The task with the settings that `settings` returned."""
         return cls(model, tokenizer, **settings)
 
     def encode(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Features:
-        """The model's inputs (rows, longest row), int32.
+        """Tokenizes texts or pairs into the model's inputs (rows, longest row), int32.
 
         Raises:
             TypeError: a text is no string.
@@ -218,7 +271,7 @@ class Task(Adaptable):
         return {name: np.asarray(value) for name, value in encoded.items()}
 
     def count_tokens(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[int]:
-        """The tokens of each text or pair, special ones included, before any are cut.
+        """The number of tokens of each text or pair, special tokens included, before truncation.
 
         Raises:
             TypeError: a text is no string.
@@ -227,8 +280,8 @@ class Task(Adaptable):
         firsts, seconds = _as_rows(texts, pairs)
         sides = [firsts] if seconds is None else [firsts, seconds]
         special = self.tokenizer.special_count(len(sides))
-        pieces = [np.asarray(self.tokenizer.tokenize(side).row_lengths()) for side in sides]
-        return [int(count) + special for count in np.sum(pieces, axis=0)]
+        counts = [np.asarray(self.tokenizer.tokenize(side).row_lengths()) for side in sides]
+        return [int(count) + special for count in np.sum(counts, axis=0)]
 
     def outputs(
         self,
@@ -238,7 +291,7 @@ class Task(Adaptable):
         batch_size: int = 32,
         keep: Callable[[Any], Any] = lambda outputs: outputs,
     ) -> Iterator[Any]:
-        """The model's outputs for each text in turn, see `forward`.
+        """Yields the model's outputs for each text, see `forward`.
 
         Raises:
             TypeError: a text is no string.
@@ -252,32 +305,41 @@ class Task(Adaptable):
     def forward(
         self, features: Features, batch_size: int = 32, keep: Callable[[Any], Any] = lambda outputs: outputs
     ) -> list[Any]:
-        """The model's outputs for each row of `features` in turn; rows of like length go together.
+        """Runs the model on rows, in batches of rows of similar length.
 
         Args:
-            features: the model's inputs (rows, length); further ones, as `mask_positions`, go along, and what the model
-                does not take is left out.
-            batch_size: rows a batch; fewer of rows with more than 512 tokens.
-            keep: what of a batch's outputs is needed: the rest is not held in memory.
+            features: the model's inputs (rows, length), and further ones such as `mask_positions`; entries that are no
+                inputs of the model are left out.
+            batch_size: rows of a batch; batches of rows with more than 512 tokens are smaller.
+            keep: selects the outputs of a batch that are held in memory.
 
         Returns:
-            One entry a row: what `keep` returns, without the batch axis. What runs along the tokens is as long as the
-            batch was; `padding_mask` says which entries are the row's own.
+            One entry a row: the result of `keep` without the batch axis. Outputs along the tokens are as long as the
+            batch was; `padding_mask` says which of them are padding.
         """
         check(type(self).__name__, "batch_size", batch_size >= 1, "be at least 1", batch_size)
         lengths = features["padding_mask"].sum(axis=1)
         answers: list[Any] = [None] * len(lengths)
         batch_size = rows_at_once(batch_size, int(lengths.max(initial=0)))
         order = np.argsort(-lengths, kind="stable")
-        # A file's runtime takes its own.
-        names = [spec.name for spec in self.model.inputs] if isinstance(self.model, keras.Model) else list(features)
-        with self._adapted():
+        # The runtime of a file selects its inputs itself.
+        names = [spec.name for spec in self.model.inputs] if is_keras_model(self.model) else list(features)
+        with self._answering():
             for chosen in np.array_split(order, range(batch_size, len(order), batch_size)):
                 batch = _take_rows(features, chosen, int(lengths[chosen].max()), self.positions)
                 outputs = keep(self.model.predict_on_batch({name: batch[name] for name in names}))
                 for place, row in enumerate(chosen):
-                    answers[row] = keras.tree.map_structure(lambda output, place=place: output[place], outputs)
+                    answers[row] = _take_row(outputs, place)
         return answers
+
+
+def _take_row(outputs: Any, row: int) -> Any:
+    """One row of a batch of outputs: of an array, or of each array of a dictionary, list or tuple."""
+    if isinstance(outputs, Mapping):
+        return {name: _take_row(output, row) for name, output in outputs.items()}
+    if isinstance(outputs, list | tuple):
+        return type(outputs)(_take_row(output, row) for output in outputs)
+    return outputs[row]
 
 
 def _as_rows(texts: Sequence[str], pairs: Sequence[str] | None) -> tuple[list[str], list[str] | None]:
@@ -290,7 +352,7 @@ def _as_rows(texts: Sequence[str], pairs: Sequence[str] | None) -> tuple[list[st
 
 
 def slices(rows: int, at_once: int) -> list[slice]:
-    """The first `at_once` rows, the next, and so on to the last."""
+    """Consecutive slices of at most `at_once` rows that cover all rows."""
     return [slice(start, start + at_once) for start in range(0, rows, at_once)]
 
 
@@ -303,7 +365,7 @@ def pad_rows(rows: Sequence[Sequence[int]], filling: int) -> Array:
 
 
 def _take_rows(features: Features, chosen: Array, longest: int, most: int) -> Features:
-    """Some of the rows, those inputs that run along the tokens cut or padded to a multiple of the length step."""
+    """Chosen rows; inputs along the tokens are cut or padded to a multiple of the length step."""
     width = min(-(-longest // _LENGTH_STEP) * _LENGTH_STEP, most)
     batch = {name: array[chosen] for name, array in features.items()}
     for name in INPUT_NAMES:

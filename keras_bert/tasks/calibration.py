@@ -1,4 +1,4 @@
-"""How the logits of a file that was measured become probabilities, and below which of them it is not sure."""
+"""The calibration of an exported file: its temperature, and the confidence below which it is not sure."""
 
 import json
 from pathlib import Path
@@ -6,23 +6,23 @@ from typing import NamedTuple
 
 
 class Calibration(NamedTuple):
-    """What validation rows told of a file.
+    """Temperature and threshold that were chosen on validation rows.
 
     Attributes:
-        temperature: what logits are divided by before their softmax; 1 leaves them as they are.
-        threshold: the least probability of an answer that the model is sure of, 0 to 1; None: it is sure of all.
+        temperature: divisor of the logits before the softmax; 1 leaves them unchanged.
+        threshold: the least probability of an answer that the model is sure of, 0 to 1; None for all answers.
     """
 
     temperature: float = 1.0
     threshold: float | None = None
 
     def is_sure(self, probability: float) -> bool:
-        """Whether an answer with this probability is one to rely on."""
+        """Whether the probability of an answer reaches the threshold."""
         return self.threshold is None or probability >= self.threshold
 
 
 def read_calibration(file: Path) -> Calibration:
-    """What a `metrics.json` says of it; one that says nothing leaves logits as they are.
+    """Reads the calibration of a `metrics.json`; without one logits stay unchanged.
 
     Raises:
         ValueError: the file is damaged.
@@ -31,9 +31,9 @@ def read_calibration(file: Path) -> Calibration:
         content = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{file} must be JSON: {error}") from None
-    found = (content.get("calibration") if isinstance(content, dict) else None) or {}
-    calibration = Calibration(found.get("temperature") or 1.0, found.get("threshold"))
+    table = (content.get("calibration") if isinstance(content, dict) else None) or {}
+    calibration = Calibration(table.get("temperature") or 1.0, table.get("threshold"))
     numbers = [value for value in calibration if value is not None]
     if not all(isinstance(value, int | float) and value > 0 for value in numbers):
-        raise ValueError(f"{file}: calibration must hold positive numbers, got {found}")
+        raise ValueError(f"{file}: calibration must hold positive numbers, got {table}")
     return calibration

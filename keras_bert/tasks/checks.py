@@ -1,21 +1,31 @@
-"""What tasks ask of a user's lists, with errors that say where they break the rule."""
+"""Checks of a user's lists, with errors that name the entry."""
 
+import sys
 from collections.abc import Iterable, Sequence, Sized
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.checks import broken_float32_rule, check
+
+if TYPE_CHECKING:
+    import keras
 
 Array = np.ndarray[Any, Any]
+
+
+def is_keras_model(model: Any) -> "TypeGuard[keras.Model]":
+    """Whether a model is one of Keras, and not an exported file; where nothing imported Keras, there is none."""
+    keras = sys.modules.get("keras")
+    return keras is not None and isinstance(model, keras.Model)
 
 
 def as_texts(name: str, texts: Any, *, at_least: int = 1) -> list[str]:
     """The strings of a list, a tuple or another collection.
 
     Raises:
-        TypeError: it is one string or no collection, or one of its items is no string.
-        ValueError: there are fewer than `at_least`.
+        TypeError: `texts` is one string or no collection, or an item is no string.
+        ValueError: there are fewer than `at_least` items.
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise TypeError(f"{name} must be a list of strings, got {texts!r}")
@@ -33,15 +43,15 @@ def as_numbers(name: str, values: Sequence[float]) -> Array:
 
     Raises:
         TypeError: one of the values is no number.
-        ValueError: one is not finite.
+        ValueError: one is not finite, or larger than float32 can hold.
     """
     for place, value in enumerate(values):
         try:
-            finite = np.isfinite(float(value))
+            number = float(value)
         except (TypeError, ValueError):
             raise TypeError(f"{name}[{place}] must be a number, got {value!r}") from None
-        if not finite:
-            raise ValueError(f"{name}[{place}] must be a finite number, got {value!r}")
+        if (rule := broken_float32_rule(number)) is not None:
+            raise ValueError(f"{name}[{place}] must {rule}, got {value!r}")
     return np.array([float(value) for value in values], "float32").reshape(-1, 1)
 
 
@@ -64,14 +74,14 @@ def check_labels(owner: str, labels: Sequence[str], outputs: int) -> tuple[str, 
     return tuple(names)
 
 
-def label_numbers(labels: Sequence[str], known: Sequence[str]) -> Array:
-    """Names -> their places among the known ones, int32.
+def label_numbers(labels: Sequence[str], allowed: Sequence[str]) -> Array:
+    """Labels -> their indices among the allowed labels, int32.
 
     Raises:
         ValueError: a label is unknown.
     """
-    numbers = {label: number for number, label in enumerate(known)}
+    numbers = {label: number for number, label in enumerate(allowed)}
     for row, label in enumerate(labels):
         if label not in numbers:
-            raise ValueError(f"labels[{row}] must be one of {list(known)}, got {label!r}")
+            raise ValueError(f"labels[{row}] must be one of {list(allowed)}, got {label!r}")
     return np.array([numbers[label] for label in labels], "int32")

@@ -1,32 +1,21 @@
 """Classification of a text or of a pair of texts (Devlin et al. 2019, section 4.1)."""
 
+from __future__ import annotations
+
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self, get_args
 
-import keras
-
 from keras_bert.checks import check
-from keras_bert.layers.dense import Dense
-from keras_bert.layers.heads import MeanPooler
-from keras_bert.layers.tap import TapLayer
 from keras_bert.metrics.calibration import probabilities
-from keras_bert.models.encoder import (
-    config_of,
-    has_layer,
-    has_prediction_head,
-    pooled_output,
-    predicted,
-    sequence_output,
-)
-from keras_bert.models.global_tokens import with_global_tokens
-from keras_bert.objectives.base import TaskObjective
-from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.options.pooling import Pooling
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import check_labels, check_same_length, label_numbers
 
 if TYPE_CHECKING:
+    import keras
+
+    from keras_bert.objectives.base import TaskObjective
     from keras_bert.tokenizers.base import BaseTokenizer
 
 
@@ -48,6 +37,11 @@ def build_classifier(
     Raises:
         ValueError: there are fewer than 2 labels, there is no such pooling, or the encoder has no pooler.
     """
+    import keras
+
+    from keras_bert.layers.dense import Dense
+    from keras_bert.models.global_tokens import with_global_tokens
+
     if num_labels < 2:
         raise ValueError(f"num_labels must be at least 2, got {num_labels}")
     encoder = with_global_tokens(encoder, "first")
@@ -61,6 +55,10 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
     Raises:
         ValueError: there is no such pooling, or the encoder has no pooler.
     """
+    from keras_bert.layers.heads import MeanPooler
+    from keras_bert.layers.tap import TapLayer
+    from keras_bert.models.encoder import config_of, has_prediction_head, pooled_output, predicted, sequence_output
+
     if pooling not in get_args(Pooling):
         raise ValueError(f"pooling must be one of {get_args(Pooling)}, got {pooling!r}")
     if pooling == "cls":
@@ -72,7 +70,9 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
 
 
 def pooling_of(model: keras.Model) -> Pooling:
-    """How a model of this file pools."""
+    """How a model of this file needs_pooling."""
+    from keras_bert.models.encoder import has_layer
+
     return "mean" if has_layer(model, "mean_pooler") else "cls"
 
 
@@ -106,11 +106,11 @@ class Classification(Task):
     """
 
     name = "classification"
-    pools = True
+    needs_pooling = True
     selected_by = "validation_accuracy"
 
     def __init__(
-        self, model: keras.Model | Runtime, tokenizer: "BaseTokenizer", *, labels: Sequence[str], max_length: int = 128
+        self, model: keras.Model | Runtime, tokenizer: BaseTokenizer, *, labels: Sequence[str], max_length: int = 128
     ) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         shape: tuple[Any, ...] = getattr(model.output, "shape", ())
@@ -121,7 +121,7 @@ class Classification(Task):
     def build(
         cls,
         encoder: keras.Model,
-        tokenizer: "BaseTokenizer",
+        tokenizer: BaseTokenizer,
         *,
         labels: Sequence[str],
         max_length: int = 128,
@@ -142,14 +142,20 @@ class Classification(Task):
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""
+        from keras_bert.objectives.classification import ClassificationObjective
+
         return ClassificationObjective(class_weights)
 
     def loss(self) -> keras.losses.Loss:
         """Mean cross-entropy, in nats."""
+        import keras
+
         return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
     def metrics(self) -> list[keras.metrics.Metric]:
         """The share of right labels."""
+        import keras
+
         return [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
 
     def examples(
@@ -169,5 +175,10 @@ class Classification(Task):
     ) -> list[Prediction]:
         """The most probable label of each text, or of each pair; probabilities are those of `calibration`."""
         temperature = self.calibration.temperature
-        found = self.outputs(texts, pairs, batch_size=batch_size)
-        return [decode(logits, self.labels, temperature) for logits in found]
+        outputs = self.outputs(texts, pairs, batch_size=batch_size)
+        return [decode(logits, self.labels, temperature) for logits in outputs]
+
+    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
+        """A line for each text: label, probability and text; `not sure (LABEL)` below the calibration's threshold."""
+        for fields, answer in zip(self._text_fields(texts, seconds), self.predict(texts, seconds), strict=True):
+            yield self._format_label(answer.label, answer.probability), f"{answer.probability:.4f}", *fields

@@ -1,24 +1,24 @@
-"""Sentence embedding: one vector for each text, near to those of like texts (Reimers and Gurevych 2019)."""
+"""Sentence embedding: one vector for each text, near to those of similar texts (Reimers and Gurevych 2019)."""
+
+from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self, get_args
 
-import keras
 import numpy as np
 
 from keras_bert.checks import check
-from keras_bert.layers.heads import FirstTokenPooler, MeanPooler
-from keras_bert.models.encoder import has_layer, sequence_output
-from keras_bert.models.global_tokens import with_global_tokens
-from keras_bert.objectives.base import TaskObjective
-from keras_bert.objectives.embedding import EmbeddingObjective
 from keras_bert.options.pooling import Pooling
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, as_texts, check_same_length
 
 if TYPE_CHECKING:
+    import keras
+
+    from keras_bert.objectives.base import TaskObjective
     from keras_bert.tokenizers.base import BaseTokenizer
 
 
@@ -36,6 +36,12 @@ def build_embedder(encoder: keras.Model, *, pooling: Pooling = "mean", normalize
     Raises:
         ValueError: there is no such pooling.
     """
+    import keras
+
+    from keras_bert.layers.heads import FirstTokenPooler, MeanPooler
+    from keras_bert.models.encoder import sequence_output
+    from keras_bert.models.global_tokens import with_global_tokens
+
     check("build_embedder", "pooling", pooling in get_args(Pooling), f"be one of {get_args(Pooling)}", pooling)
     encoder = with_global_tokens(encoder, "none")
     states = sequence_output(encoder)
@@ -56,12 +62,12 @@ def cosine_similarity(first: Array, second: Array) -> Array:
 
 @dataclasses.dataclass(frozen=True)
 class Match:
-    """A text that was found.
+    """A result of `Embedding.search`.
 
     Attributes:
-        text: what stands at `index` of the searched texts.
+        text: the text.
         similarity: cosine to the query, -1 to 1.
-        index: its place among the searched texts.
+        index: index of the text among the searched texts.
     """
 
     text: str
@@ -82,10 +88,11 @@ class Embedding(Task):
     """
 
     name = "embedding"
-    pools = True
+    needs_pooling = True
+    second_text = "compared"
     output_name = "embedding"
 
-    def __init__(self, model: keras.Model | Runtime, tokenizer: "BaseTokenizer", *, max_length: int = 256) -> None:
+    def __init__(self, model: keras.Model | Runtime, tokenizer: BaseTokenizer, *, max_length: int = 256) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         whole = isinstance(model.output, dict) and "embedding" in model.output
         check(type(self).__name__, "model", whole, "have an output `embedding`", model.name)
@@ -94,7 +101,7 @@ class Embedding(Task):
     def build(
         cls,
         encoder: keras.Model,
-        tokenizer: "BaseTokenizer",
+        tokenizer: BaseTokenizer,
         *,
         max_length: int = 256,
         pooling: Pooling = "mean",
@@ -106,11 +113,15 @@ class Embedding(Task):
 
     def network(self) -> keras.Model:
         """From the encoder's inputs to the vectors (batch, hidden) alone."""
+        import keras
+
         return keras.Model(self.model.input, self.model.output["embedding"], name="embedding")
 
     @functools.cached_property
     def similarity(self) -> keras.Model:
         """From `first_...` and `second_...` inputs to cosines (batch, 1)."""
+        import keras
+
         inputs = {
             f"{side}_{spec.name}": keras.Input(spec.shape[1:], dtype=spec.dtype, name=f"{side}_{spec.name}")
             for side in ("first", "second")
@@ -129,6 +140,8 @@ class Embedding(Task):
 
     def head(self) -> dict[str, Any]:
         """How the text becomes one vector, and whether that has length 1."""
+        from keras_bert.models.encoder import has_layer
+
         pooling = "cls" if has_layer(self.model, "first_token_pooler") else "mean"
         return {"pooling": pooling, "normalize": has_layer(self.model, "normalization")}
 
@@ -138,11 +151,15 @@ class Embedding(Task):
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""
+        from keras_bert.objectives.embedding import EmbeddingObjective
+
         self._refuse_class_weights(class_weights)
         return EmbeddingObjective()
 
     def loss(self) -> keras.losses.Loss:
         """The mean squared error of the cosines."""
+        import keras
+
         return keras.losses.MeanSquaredError()
 
     def examples(
@@ -156,17 +173,33 @@ class Embedding(Task):
         """
         check_same_length("texts", texts, "others", others)
         check_same_length("texts", texts, "similarities", similarities)
-        wanted = as_numbers("similarities", similarities)
-        for row in np.flatnonzero(~(np.abs(wanted) <= 1))[:1]:
+        cosines = as_numbers("similarities", similarities)
+        for row in np.flatnonzero(~(np.abs(cosines) <= 1))[:1]:
             check("Embedding", f"similarities[{row}]", False, "be in [-1, 1]", similarities[row])
         sides = {"first": self.encode(texts), "second": self.encode(others)}
         inputs = {f"{side}_{name}": array for side, features in sides.items() for name, array in features.items()}
-        return inputs, wanted
+        return inputs, cosines
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> Array:
         """The vector of each text: (texts, hidden) float32."""
         vectors = self.outputs(texts, batch_size=batch_size, keep=lambda outputs: outputs["embedding"])
         return np.stack(list(vectors)).astype("float32")
+
+    @property
+    def predicts_records(self) -> bool:
+        """No: a vector is the model's output."""
+        return False
+
+    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
+        """A line for each text: its vector as JSON, or with a second text the cosine of both and the text."""
+        vectors = self.predict(texts)
+        if seconds is None:
+            for vector in vectors:
+                yield (json.dumps([round(float(value), 6) for value in vector]),)
+            return
+        cosines = cosine_similarity(vectors, self.predict(seconds)).diagonal()
+        for fields, cosine in zip(self._text_fields(texts, seconds), cosines, strict=True):
+            yield f"{cosine:.4f}", *fields
 
     def search(
         self, queries: Sequence[str], texts: Sequence[str], *, top_k: int = 5, vectors: Array | None = None
@@ -174,10 +207,10 @@ class Embedding(Task):
         """For each query the texts nearest to it by cosine, best first.
 
         Args:
-            queries: what to look for.
-            texts: what to look through.
-            top_k: the most texts a query.
-            vectors: what `predict(texts)` returned, to search the same texts again and again.
+            queries: the queries.
+            texts: the texts to search.
+            top_k: maximum number of results of a query.
+            vectors: the result of `predict(texts)`, to search the same texts several times.
 
         Raises:
             ValueError: `top_k` is below 1, there are not as many vectors as texts, or theirs is another width.
@@ -187,13 +220,12 @@ class Embedding(Task):
         if vectors is None:
             vectors = self.predict(texts)
         check_same_length("texts", texts, "vectors", vectors)
-        wanted = self.predict(queries)
-        check(
-            "Embedding", "vectors", vectors.shape[1:] == wanted.shape[1:], f"be {wanted.shape[1]} wide", vectors.shape
-        )
-        cosines = cosine_similarity(wanted, vectors)
+        targets = self.predict(queries)
+        width = targets.shape[1]
+        check("Embedding", "vectors", vectors.shape[1:] == (width,), f"be {width} wide", vectors.shape)
+        cosines = cosine_similarity(targets, vectors)
         best = np.argsort(-cosines, axis=1, kind="stable")[:, :top_k]
         return [
-            [Match(texts[index], float(row[index]), int(index)) for index in found]
-            for row, found in zip(cosines, best, strict=True)
+            [Match(texts[index], float(row[index]), int(index)) for index in indices]
+            for row, indices in zip(cosines, best, strict=True)
         ]

@@ -1,12 +1,12 @@
-"""From the tags of a text's words to the entities that they mark."""
+"""Decodes the tags of a text's words into entities."""
 
 import dataclasses
-import unicodedata
 from collections.abc import Sequence
 
 from keras_bert.checks import check
 from keras_bert.metrics.entities import OUTSIDE, entities_of, split_tag
 from keras_bert.tasks.base import Array
+from keras_bert.tasks.places import end_with_marks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,11 +14,11 @@ class Entity:
     """A named entity of a text.
 
     Attributes:
-        label: its type, as `person`.
-        text: the entity as it stands in the text: `text[start:end]` of the whole.
-        start: its first character.
-        end: behind its last character.
-        probability: the mean of its words' probabilities of their tags, 0 to 1.
+        label: type of the entity, such as `person`.
+        text: the entity's part of the text, `text[start:end]`.
+        start: index of the first character.
+        end: index after the last character.
+        probability: mean probability of the tags of its words, 0 to 1.
     """
 
     label: str
@@ -32,31 +32,27 @@ def decode(text: str, tags: Sequence[str], probabilities: Array, starts: Array, 
     """The entities that the tags of a text's words mark.
 
     Args:
-        text: the words' text.
-        tags: of each word.
-        probabilities: of these tags (words,).
-        starts: the first character of each word (words,).
-        ends: behind the last one (words,).
+        text: the text.
+        tags: the tag of each word.
+        probabilities: the probability of each tag (words,).
+        starts: index of the first character of each word (words,).
+        ends: index after the last character of each word (words,).
     """
     entities = []
     for label, first, last in entities_of(tags):
-        start, end = int(starts[first]), int(ends[last - 1])
-        # An accent that stands as a character of its own is no part of a piece, but of the name.
-        while end < len(text) and unicodedata.combining(text[end]):
-            end += 1
+        start, end = int(starts[first]), end_with_marks(text, int(ends[last - 1]))
         probability = float(probabilities[first:last].mean())
         entities.append(Entity(label, text[start:end], start, end, probability))
     return entities
 
 
 def are_entity_tags(labels: Sequence[str]) -> bool:
-    """Whether labels are entity tags and not, say, parts of speech.
+    """Whether labels are entity tags, and not parts of speech, for example.
 
-    Bare letters are entity tags only where there is nothing else: `O` and `S` are parts of speech, too (Gimpel et
-    al. 2011).
+    Bare letters are entity tags only if all labels are: `O` and `S` are parts of speech, too (Gimpel et al. 2011).
 
     Raises:
-        ValueError: some begin as entity tags do and others are none, or there is no `O`.
+        ValueError: only some labels are entity tags, or `O` is missing.
     """
     if not any(label[:2] in ("B-", "I-", "E-", "S-") for label in labels):
         return OUTSIDE in labels and set(labels) <= set("OBIES")

@@ -1,23 +1,21 @@
-"""Masked tokens (Devlin et al. 2019, section 3.1): training on one's own text, and filling blanks."""
+"""Masked tokens (Devlin et al. 2019, section 3.1): training on unlabelled text, and filling blanks."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-import keras
 import numpy as np
 
 from keras_bert.checks import check
-from keras_bert.losses import IGNORED, labelled_cross_entropy
-from keras_bert.masking.masks import describe_pieces, mask_tokens
-from keras_bert.metrics.accuracy import LabelledAccuracy
-from keras_bert.models.encoder import has_layer
-from keras_bert.models.mask_decoder import POSITIONS
-from keras_bert.models.pretraining import build_pretraining
+from keras_bert.masking.masks import mask_tokens, masking_vocabulary
 from keras_bert.options.masking import Masking
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Task, pad_rows, slices
 from keras_bert.tasks.checks import as_texts
 
 if TYPE_CHECKING:
+    import keras
+
     from keras_bert.tokenizers.base import BaseTokenizer
 
 
@@ -44,7 +42,7 @@ class Pretraining(Task):
 
     name = "pretraining"
 
-    def __init__(self, model: keras.Model, tokenizer: "BaseTokenizer", *, max_length: int = 128) -> None:
+    def __init__(self, model: keras.Model, tokenizer: BaseTokenizer, *, max_length: int = 128) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         whole = isinstance(model.output, dict) and "masked_tokens" in model.output
         check(type(self).__name__, "model", whole, "have an output `masked_tokens`", model.name)
@@ -53,18 +51,23 @@ class Pretraining(Task):
     def build(
         cls,
         encoder: keras.Model,
-        tokenizer: "BaseTokenizer",
+        tokenizer: BaseTokenizer,
         *,
         max_length: int = 128,
         next_sentence: bool = False,
         mask_decoder: bool = False,
     ) -> Self:
         """New heads on an encoder, see `build_pretraining`."""
+        from keras_bert.models.pretraining import build_pretraining
+
         model = build_pretraining(encoder, next_sentence=next_sentence, mask_decoder=mask_decoder)
         return cls(model, tokenizer, max_length=max_length)
 
     def head(self) -> dict[str, Any]:
         """Whether the model has the second head, and the decoder under the first."""
+        from keras_bert.models.encoder import has_layer
+        from keras_bert.models.mask_decoder import POSITIONS
+
         return {
             "next_sentence": "next_sentence" in self.model.output,
             "mask_decoder": has_layer(self.model, POSITIONS),
@@ -72,18 +75,22 @@ class Pretraining(Task):
 
     def loss(self) -> Any:
         """Mean cross-entropy of the masked tokens, in nats; a next-sentence head stays untrained."""
+        from keras_bert.losses import labelled_cross_entropy
+
         return {"masked_tokens": labelled_cross_entropy()}
 
     def metrics(self) -> Any:
         """The share of masked tokens that are guessed."""
+        from keras_bert.metrics.accuracy import LabelledAccuracy
+
         return {"masked_tokens": [LabelledAccuracy()]}
 
     def examples(
         self, texts: Sequence[str], *, masking: Masking = Masking(), seed: int = 0
     ) -> tuple[Features, dict[str, Array]]:
-        """What `model.fit` takes: texts with tokens hidden, and the ids of those tokens.
+        """The arguments of `model.fit`: texts with masked tokens, and the ids of those tokens.
 
-        Call it once an epoch with a new seed to hide others each time.
+        Call it once an epoch with a new seed to mask other tokens each time.
 
         Returns:
             The inputs (rows, length) with `mask_positions` (rows, predictions), and `masked_tokens`
@@ -94,16 +101,18 @@ class Pretraining(Task):
             TypeError: a text is no string.
             ValueError: there are no texts.
         """
+        from keras_bert.losses import IGNORED
+
         features = self.encode(texts)
-        pieces = describe_pieces(self.tokenizer)
+        vocabulary = masking_vocabulary(self.tokenizer)
         masked = mask_tokens(
             features["token_ids"],
-            (features["padding_mask"] == 1) & ~pieces.is_special[features["token_ids"]],
+            (features["padding_mask"] == 1) & ~vocabulary.is_special[features["token_ids"]],
             masking=masking,
-            mask_id=pieces.mask_id,
-            replacement_ids=pieces.replacement_ids,
+            mask_id=vocabulary.mask_id,
+            replacement_ids=vocabulary.replacement_ids,
             rng=np.random.default_rng(seed),
-            continues=pieces.continues[features["token_ids"]],
+            continues=vocabulary.continues[features["token_ids"]],
         )
         inputs = {**features, "token_ids": masked.token_ids, "mask_positions": masked.mask_positions}
         labels = {"masked_tokens": np.where(masked.mask_weights == 1, masked.mask_ids, IGNORED)}

@@ -1,37 +1,37 @@
 """Extractive question answering: the answer is a span of the context (Devlin et al. 2019, sections 4.2 and 4.3)."""
 
+from __future__ import annotations
+
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-import keras
 import numpy as np
 
 from keras_bert.checks import check
-from keras_bert.layers.dense import Dense
-from keras_bert.layers.span_head import QuestionBias, SpanTransform
-from keras_bert.losses import span_hits, span_loss
-from keras_bert.models.encoder import config_of, has_layer, output_of, predicted, sequence_output
-from keras_bert.models.global_tokens import QUESTION_TOKENS, global_tokens_of, with_global_tokens
-from keras_bert.objectives.base import TaskObjective
-from keras_bert.objectives.question_answering import QuestionAnsweringObjective
 from keras_bert.tasks.answer_spans import Spans, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import (
-    Pieces,
+    TokenizedTexts,
     Windows,
     answer_positions,
     cut_windows,
-    find_pieces,
+    find_tokens,
     widest_windows,
     window_features,
 )
 from keras_bert.tasks.answers import Answer, answers_of
 from keras_bert.tasks.base import Array, Features, Runtime, Task, slices
-from keras_bert.tasks.checks import as_texts, check_same_length
+from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model
 
 if TYPE_CHECKING:
+    import keras
+
+    from keras_bert.objectives.base import TaskObjective
     from keras_bert.tokenizers.base import BaseTokenizer
+
+# Tokens of a question and the token in front of them, where no limit is set: 64 in `run_squad.py`.
+QUESTION_TOKENS = 65
 
 # Windows that are held in memory as inputs and logits at once, and those of them whose spans are scored at once: few,
 # so that the scores, 3 MB with 384 tokens and answers of 30 pieces, stay in the processor's cache.
@@ -62,6 +62,13 @@ def build_span_classifier(
     Raises:
         ValueError: there is no separator, and the graph reads it.
     """
+    import keras
+
+    from keras_bert.families.bigbird.span_head import QuestionBias, SpanTransform
+    from keras_bert.layers.dense import Dense
+    from keras_bert.models.encoder import config_of, output_of, predicted, sequence_output
+    from keras_bert.models.global_tokens import with_global_tokens
+
     encoder = with_global_tokens(encoder, "question", most=question_tokens, separator=separator)
     states, bias = predicted(encoder, sequence_output(encoder)), output_of(encoder, "attention_bias")
     config = config_of(encoder)
@@ -87,6 +94,9 @@ def build_span_classifier(
 
 def separator_of(model: keras.Model) -> int | None:
     """The separator that a model looks for to know where a question ends; None where it looks for none."""
+    from keras_bert.models.encoder import has_layer
+    from keras_bert.models.global_tokens import global_tokens_of
+
     chosen = global_tokens_of(model)
     if chosen is not None:
         return chosen.separator
@@ -112,12 +122,14 @@ class QuestionAnswering(Task):
     """
 
     name = "question_answering"
-    cuts = False
+    truncates = False
+    second_text = "required"
+    places = "tokens"
 
     def __init__(
         self,
         model: keras.Model | Runtime,
-        tokenizer: "BaseTokenizer",
+        tokenizer: BaseTokenizer,
         *,
         max_length: int = 384,
         stride: int = 128,
@@ -135,21 +147,28 @@ class QuestionAnswering(Task):
         rule = f"be at least 1 and less than the {room} pieces of a context that a window shows beside a long question"
         check(owner, "stride", 1 <= stride < room, rule, stride)
         check(owner, "max_answer_length", max_answer_length >= 1, "be at least 1", max_answer_length)
-        chosen = global_tokens_of(model) if isinstance(model, keras.Model) else None
-        if chosen is not None:
-            most = chosen.most - 1
-            rule = f"be at most {most}, what of a question the model was built to see as global"
-            check(owner, "max_query_length", max_query_length <= most, rule, max_query_length)
+        if is_keras_model(model):
+            self._check_question_tokens(model, max_query_length)
         self.stride = int(stride)
         self.max_query_length = int(max_query_length)
         self.max_answer_length = int(max_answer_length)
         self.null_threshold = null_threshold
 
     @classmethod
+    def _check_question_tokens(cls, model: keras.Model, max_query_length: int) -> None:
+        from keras_bert.models.global_tokens import global_tokens_of
+
+        chosen = global_tokens_of(model)
+        if chosen is not None:
+            most = chosen.most - 1
+            rule = f"be at most {most}, the tokens of a question that the model was built to see as global"
+            check(cls.__name__, "max_query_length", max_query_length <= most, rule, max_query_length)
+
+    @classmethod
     def build(
         cls,
         encoder: keras.Model,
-        tokenizer: "BaseTokenizer",
+        tokenizer: BaseTokenizer,
         *,
         max_length: int = 384,
         stride: int = 128,
@@ -197,16 +216,24 @@ class QuestionAnswering(Task):
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""
+        from keras_bert.objectives.question_answering import QuestionAnsweringObjective
+
         self._refuse_class_weights(class_weights)
         return QuestionAnsweringObjective()
 
     def loss(self) -> Any:
         """Mean cross-entropy of start and end, in nats."""
+        from keras_bert.losses import span_loss
+
         return span_loss
 
     def metrics(self) -> list[keras.metrics.Metric]:
         """The share of windows whose start and end are both right; for answers see `keras_bert.metrics.squad`."""
-        return [keras.metrics.MeanMetricWrapper(span_hits, name="accuracy")]
+        import keras
+
+        from keras_bert.losses import correct_spans
+
+        return [keras.metrics.MeanMetricWrapper(correct_spans, name="accuracy")]
 
     def examples(
         self, questions: Sequence[str], contexts: Sequence[str], answers: Sequence[tuple[str, int] | None]
@@ -226,12 +253,12 @@ class QuestionAnswering(Task):
         Raises:
             TypeError: a question or context is no string, or an answer is no text with a number.
             ValueError: there are no rows, not as many contexts or answers as questions, or an answer does not stand
-                where it is said to, or holds no word piece.
+                where it is said to, or holds no token.
         """
-        question_pieces, context_pieces, windows = self._windows(questions, contexts)
+        question_tokens, context_tokens, windows = self._windows(questions, contexts)
         check_same_length("questions", questions, "answers", answers)
-        spans = find_pieces(context_pieces, _bounds(answers, contexts))
-        features = window_features(question_pieces, context_pieces, windows, self.tokenizer)
+        spans = find_tokens(context_tokens, _bounds(answers, contexts))
+        features = window_features(question_tokens, context_tokens, windows, self.tokenizer)
         return features, answer_positions(spans, windows)
 
     def predict(self, questions: Sequence[str], contexts: Sequence[str], *, batch_size: int = 32) -> list[Answer]:
@@ -241,33 +268,42 @@ class QuestionAnswering(Task):
             TypeError: a question or context is no string.
             ValueError: there are no questions, or not as many contexts.
         """
-        question_pieces, context_pieces, windows = self._windows(questions, contexts)
-        widest = widest_windows(windows, len(context_pieces.ids))
+        question_tokens, context_tokens, windows = self._windows(questions, contexts)
+        widest = widest_windows(windows, len(context_tokens.ids))
         parts: list[Spans] = []
         for many in slices(len(windows.rows), _WINDOWS_AT_ONCE):
             part = windows.part(many)
-            features = window_features(question_pieces, context_pieces, part, self.tokenizer)
+            features = window_features(question_tokens, context_tokens, part, self.tokenizer)
             logits = _stack(self.forward(features, batch_size), features["token_ids"].shape[1])
             parts += [
                 best_spans(logits[few], part.part(few), widest, self.max_answer_length)
                 for few in slices(len(logits), _SCORED_AT_ONCE)
             ]
         spans = best_of_rows(parts, windows.rows)
-        return answers_of(spans, context_pieces, contexts, self.null_threshold)
+        return answers_of(spans, context_tokens, contexts, self.null_threshold)
 
-    def _windows(self, questions: Sequence[str], contexts: Sequence[str]) -> tuple[Pieces, Pieces, Windows]:
+    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
+        """A line for each question: answer, probability and place in its context, one of the second texts."""
+        if seconds is None:
+            raise ValueError("contexts must be given, one for each question, got none")
+        for answer in self.predict(texts, seconds):
+            yield answer.text or "(no answer)", f"{answer.probability:.4f}", f"{answer.start}:{answer.end}"
+
+    def _windows(
+        self, questions: Sequence[str], contexts: Sequence[str]
+    ) -> tuple[TokenizedTexts, TokenizedTexts, Windows]:
         questions, contexts = as_texts("questions", questions), as_texts("contexts", contexts)
         check_same_length("questions", questions, "contexts", contexts)
-        question_pieces, context_pieces = (Pieces.of(self.tokenizer, texts) for texts in (questions, contexts))
+        question_tokens, context_tokens = (TokenizedTexts.of(self.tokenizer, texts) for texts in (questions, contexts))
         windows = cut_windows(
-            question_pieces,
-            context_pieces,
+            question_tokens,
+            context_tokens,
             max_length=self.max_length,
             stride=self.stride,
             max_query_length=self.max_query_length,
             special=self.tokenizer.special_count(2),
         )
-        return question_pieces, context_pieces, windows
+        return question_tokens, context_tokens, windows
 
 
 def _bounds(answers: Sequence[tuple[str, int] | None], contexts: Sequence[str]) -> list[tuple[int, int] | None]:

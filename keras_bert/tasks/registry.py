@@ -1,16 +1,16 @@
-"""All tasks by name, and the way back from a saved folder."""
+"""All tasks by name, and the loading of saved tasks."""
+
+from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import keras
-
-from keras_bert.adaptation import files
-from keras_bert.adaptation.adapter import Adapter
+from keras_bert.checks import check
+from keras_bert.data.schemas import SCHEMAS, Feature
 from keras_bert.folders import ADAPTER_FOLDER, MODEL_FILE, TASK_FILE
-from keras_bert.models.saving import load_model
 from keras_bert.tasks.base import Runtime, Task
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.embedding import Embedding
@@ -21,6 +21,8 @@ from keras_bert.tasks.replaced_tokens import ReplacedTokens
 from keras_bert.tasks.token_classification import TokenClassification
 
 if TYPE_CHECKING:
+    import keras
+
     from keras_bert.tokenizers.base import BaseTokenizer
 
 TASKS: dict[str, type[Task]] = {
@@ -37,6 +39,21 @@ TASKS: dict[str, type[Task]] = {
 }
 
 
+def register_task(task: type[Task], schema: Mapping[str, Feature]) -> None:
+    """Adds a task, so that its folders load and its records are read.
+
+    Args:
+        task: its `name` is the key in `TASKS`, in `task.json` and in `features.json`.
+        schema: the features of its records; `SCHEMAS` has those of other tasks.
+
+    Raises:
+        ValueError: the name is taken.
+    """
+    check("register_task", "task.name", task.name not in TASKS, f"be none of {sorted(TASKS)}", task.name)
+    TASKS[task.name] = task
+    SCHEMAS[task.name] = dict(schema)
+
+
 def load(folder: str | os.PathLike[str]) -> Task:
     """Reads what `Task.save`, or a training step of the pipeline, wrote.
 
@@ -45,6 +62,9 @@ def load(folder: str | os.PathLike[str]) -> Task:
         ModuleNotFoundError: TensorFlow, which reads text into tokens, is not installed.
         ValueError: a file is damaged, or `task.json` names no known task or setting.
     """
+    from keras_bert.adaptation import files
+    from keras_bert.models.saving import load_model
+
     folder = Path(folder)
     for name in (MODEL_FILE, TASK_FILE):
         if not (folder / name).is_file():
@@ -74,6 +94,9 @@ def load_adapter(folder: str | os.PathLike[str], base: Task) -> Task:
         FileNotFoundError: there is no adapter.
         ValueError: a file is damaged, or the adapter was trained beside another encoder.
     """
+    from keras_bert.adaptation import files
+    from keras_bert.adaptation.adapter import Adapter
+
     folder = Path(folder)
     settings = files.read_settings(folder).task
     name, file = settings.pop("task", None), folder / files.SETTINGS_FILE
@@ -88,19 +111,24 @@ def load_adapter(folder: str | os.PathLike[str], base: Task) -> Task:
 
 
 def restore(
-    task: type[Task], model: keras.Model | Runtime, tokenizer: "BaseTokenizer", settings: dict[str, Any], file: Path
+    task: type[Task], model: keras.Model | Runtime, tokenizer: BaseTokenizer, settings: dict[str, Any], file: Path
 ) -> Task:
     """The task as its settings describe it.
 
     Raises:
         ValueError: they are not those of the task, or do not fit its model; names `file`, which they were read from.
     """
+    pairs = settings.pop("pairs", None)
+    if pairs not in (None, True, False):
+        raise ValueError(f"{file}: pairs must be true, false or left out, got {pairs!r}")
     try:
-        return task.from_settings(model, tokenizer, settings)
+        restored = task.from_settings(model, tokenizer, settings)
     except ValueError as error:
         raise ValueError(f"{file} does not fit the model beside it: {error}") from None
     except TypeError as error:
         raise ValueError(f"{file} must hold the settings of {task.name}, got {settings}: {error}") from None
+    restored.pairs = pairs
+    return restored
 
 
 def read_settings(file: Path) -> tuple[type[Task], dict[str, Any]]:

@@ -1,23 +1,28 @@
 """Regression on a text or a pair of texts: one number, as the similarity of STS-B (Devlin et al. 2019, section 4.1)."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-import keras
 import numpy as np
 
 from keras_bert.checks import check
-from keras_bert.layers.dense import Dense
-from keras_bert.models.global_tokens import with_global_tokens
-from keras_bert.objectives.base import TaskObjective
-from keras_bert.objectives.regression import RegressionObjective
 from keras_bert.options.pooling import Pooling
+from keras_bert.target_scale import TargetScale
 from keras_bert.tasks.base import Array, Features, Runtime, Task
-from keras_bert.tasks.checks import as_numbers, check_same_length
+from keras_bert.tasks.checks import as_numbers, check_same_length, is_keras_model
 from keras_bert.tasks.classification import pool, pooling_of
 
 if TYPE_CHECKING:
+    import keras
+
+    from keras_bert.layers.regression_head import RegressionHead
+    from keras_bert.objectives.base import TaskObjective
     from keras_bert.tokenizers.base import BaseTokenizer
+
+_HEAD = "regressor"
 
 
 def build_regressor(encoder: keras.Model, *, pooling: Pooling = "cls", dropout: float = 0.1) -> keras.Model:
@@ -34,9 +39,14 @@ def build_regressor(encoder: keras.Model, *, pooling: Pooling = "cls", dropout: 
     Raises:
         ValueError: there is no such pooling, or the encoder has no pooler.
     """
+    import keras
+
+    from keras_bert.layers.regression_head import RegressionHead
+    from keras_bert.models.global_tokens import with_global_tokens
+
     encoder = with_global_tokens(encoder, "first")
     pooled = keras.layers.Dropout(dropout, name="regressor_dropout")(pool(encoder, pooling))
-    return keras.Model(encoder.input, Dense(1, name="regressor")(pooled), name="regression")
+    return keras.Model(encoder.input, RegressionHead(1, name=_HEAD)(pooled), name="regression")
 
 
 class Regression(Task):
@@ -46,32 +56,73 @@ class Regression(Task):
         model: what `build_regressor` returns.
         tokenizer: with the model's vocabulary.
         max_length: the most tokens of a text or pair.
+
+    Raises:
+        ValueError: the model gives no numbers, or has no `RegressionHead`; see also `Task`.
     """
 
     name = "regression"
-    pools = True
+    needs_pooling = True
+    # A grid for numbers around 5,000 would span the way from 0, too.
+    float_layers = (_HEAD,)
 
-    def __init__(self, model: keras.Model | Runtime, tokenizer: "BaseTokenizer", *, max_length: int = 128) -> None:
+    def __init__(self, model: keras.Model | Runtime, tokenizer: BaseTokenizer, *, max_length: int = 128) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         shape: tuple[Any, ...] = getattr(model.output, "shape", ())
         check(type(self).__name__, "model", tuple(shape[1:]) == (1,), "give numbers (batch, 1)", model.name)
+        if is_keras_model(model):
+            from keras_bert.layers.regression_head import RegressionHead
+            from keras_bert.models.encoder import has_layer
+
+            scaled = has_layer(model, _HEAD) and isinstance(model.get_layer(_HEAD), RegressionHead)
+            rule = f"have the layer {_HEAD!r} of `build_regressor`, a RegressionHead; train it again"
+            check(type(self).__name__, "model", scaled, rule, model.name)
 
     @classmethod
     def build(
         cls,
         encoder: keras.Model,
-        tokenizer: "BaseTokenizer",
+        tokenizer: BaseTokenizer,
         *,
         max_length: int = 128,
         pooling: Pooling = "cls",
         dropout: float = 0.1,
+        mean: float = 0.0,
+        standard_deviation: float = 1.0,
     ) -> Self:
-        """A new regressor on an encoder, see `build_regressor`."""
-        return cls(build_regressor(encoder, pooling=pooling, dropout=dropout), tokenizer, max_length=max_length)
+        """A new regressor on an encoder, see `build_regressor`.
+
+        Args:
+            encoder: see `build_regressor`.
+            tokenizer: with the encoder's vocabulary.
+            max_length: the most tokens of a text or pair.
+            pooling: see `build_regressor`.
+            dropout: see `build_regressor`.
+            mean: of the numbers to be learnt, in their unit. Left out, it is that of the numbers that `examples` is
+                given first, as is the next one.
+            standard_deviation: of the numbers to be learnt, in their unit.
+
+        Raises:
+            ValueError: the mean is not finite, or the standard deviation not above 0; see also `build_regressor`.
+        """
+        check(cls.__name__, "mean", math.isfinite(mean), "be a finite number", mean)
+        check(cls.__name__, "standard_deviation", standard_deviation > 0, "be above 0", standard_deviation)
+        task = cls(build_regressor(encoder, pooling=pooling, dropout=dropout), tokenizer, max_length=max_length)
+        task._head.scale = TargetScale(mean, standard_deviation)
+        return task
+
+    @property
+    def _head(self) -> RegressionHead:
+        return self.model.get_layer(_HEAD)
+
+    @property
+    def scale(self) -> TargetScale:
+        """Mean and standard deviation of the numbers that the head learns, in their unit."""
+        return self._head.scale
 
     def head(self) -> dict[str, Any]:
-        """How the text becomes one vector."""
-        return {"pooling": pooling_of(self.model)}
+        """How the text becomes one vector, and that a number."""
+        return {"pooling": pooling_of(self.model), **self.scale._asdict()}
 
     def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
         """One less the difference of the numbers (rows, 1), as a share of what the reference's span."""
@@ -80,29 +131,46 @@ class Regression(Task):
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""
+        from keras_bert.objectives.regression import RegressionObjective
+
         self._refuse_class_weights(class_weights)
-        return RegressionObjective()
+        return RegressionObjective(self.scale.standard_deviation)
 
     def loss(self) -> keras.losses.Loss:
-        """The mean squared error."""
-        return keras.losses.MeanSquaredError()
+        """The mean squared error in units of the scale's standard deviation."""
+        from keras_bert.losses import StandardizedSquaredError
+
+        return StandardizedSquaredError(self.scale.standard_deviation)
 
     def metrics(self) -> list[keras.metrics.Metric]:
-        """The mean absolute error; for correlations over all rows see `keras_bert.metrics.correlation`."""
+        """The mean absolute error, in the unit of the numbers; for all rows at once see `keras_bert.metrics`."""
+        import keras
+
         return [keras.metrics.MeanAbsoluteError(name="absolute_error")]
 
     def examples(
         self, texts: Sequence[str], values: Sequence[float], pairs: Sequence[str] | None = None
     ) -> tuple[Features, Array]:
-        """What `model.fit` takes: the inputs (rows, length) and the numbers (rows, 1) float32.
+        """What `model.fit` takes: the inputs (rows, length) and the numbers (rows, 1) float32, in their unit.
+
+        The first numbers for a head that was neither trained nor given a scale set its scale: call it with the training
+        rows first, and before `compile`. Later numbers change nothing.
 
         Raises:
             TypeError: a text is no string, or a value no number.
             ValueError: a value is not finite, or there are not as many values or pairs as texts.
         """
         check_same_length("texts", texts, "values", values)
-        return self.encode(texts, pairs), as_numbers("values", values)
+        inputs, numbers = self.encode(texts, pairs), as_numbers("values", values)
+        if is_keras_model(self.model) and self._head.is_new:
+            self._head.scale = TargetScale.of(numbers[:, 0].tolist())
+        return inputs, numbers
 
     def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32) -> list[float]:
         """The number of each text, or of each pair."""
         return [float(output[0]) for output in self.outputs(texts, pairs, batch_size=batch_size)]
+
+    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
+        """A line for each text: number and text."""
+        for fields, number in zip(self._text_fields(texts, seconds), self.predict(texts, seconds), strict=True):
+            yield f"{number:.4f}", *fields

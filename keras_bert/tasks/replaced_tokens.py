@@ -1,20 +1,19 @@
-"""Which tokens of a text are not its own: ELECTRA's discriminator (Clark et al. 2020)."""
+"""Replaced-token detection: ELECTRA's discriminator (Clark et al. 2020)."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-import keras
 import numpy as np
 
 from keras_bert.checks import check
-from keras_bert.losses import IGNORED, replaced_loss
-from keras_bert.metrics.accuracy import ReplacedAccuracy
-from keras_bert.models.encoder import has_layer
-from keras_bert.models.replaced_tokens import HEAD, build_replaced_tokens
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Runtime, Task, slices
-from keras_bert.tasks.checks import as_texts, check_same_length
+from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model
 
 if TYPE_CHECKING:
+    import keras
+
     from keras_bert.tokenizers.base import BaseTokenizer
 
 Range = tuple[int, int]
@@ -47,22 +46,31 @@ class ReplacedTokens(Task):
 
     name = "replaced_tokens"
 
-    def __init__(self, model: keras.Model | Runtime, tokenizer: "BaseTokenizer", *, max_length: int = 128) -> None:
+    def __init__(self, model: keras.Model | Runtime, tokenizer: BaseTokenizer, *, max_length: int = 128) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
-        whole = not isinstance(model, keras.Model) or has_layer(model, HEAD)
-        check(type(self).__name__, "model", whole, f"have the layer {HEAD}", getattr(model, "name", None))
+        if is_keras_model(model):
+            from keras_bert.models.encoder import has_layer
+            from keras_bert.models.replaced_tokens import HEAD
+
+            check(type(self).__name__, "model", has_layer(model, HEAD), f"have the layer {HEAD}", model.name)
 
     @classmethod
-    def build(cls, encoder: keras.Model, tokenizer: "BaseTokenizer", *, max_length: int = 128) -> Self:
+    def build(cls, encoder: keras.Model, tokenizer: BaseTokenizer, *, max_length: int = 128) -> Self:
         """A new head on an encoder, see `build_replaced_tokens`."""
+        from keras_bert.models.replaced_tokens import build_replaced_tokens
+
         return cls(build_replaced_tokens(encoder), tokenizer, max_length=max_length)
 
     def loss(self) -> Any:
         """Mean cross-entropy of the tokens, in nats."""
+        from keras_bert.losses import replaced_loss
+
         return replaced_loss
 
     def metrics(self) -> list[keras.metrics.Metric]:
-        """The share of tokens of which is known whether they were replaced."""
+        """The accuracy over all tokens."""
+        from keras_bert.metrics.accuracy import ReplacedAccuracy
+
         return [ReplacedAccuracy()]
 
     def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
@@ -85,6 +93,8 @@ class ReplacedTokens(Task):
             TypeError: a text is no string.
             ValueError: there are no texts, not as many lists of ranges, or a range is empty or not within its text.
         """
+        from keras_bert.losses import IGNORED
+
         texts = as_texts("texts", texts)
         check_same_length("texts", texts, "replaced", replaced)
         features = self.encode(texts)

@@ -1,29 +1,26 @@
 """One label for each word, as named entities or parts of speech (Devlin et al. 2019, section 5.3)."""
 
+from __future__ import annotations
+
 import difflib
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-import keras
 import numpy as np
 
 from keras_bert.checks import check
-from keras_bert.layers.dense import Dense
-from keras_bert.losses import IGNORED, labelled_cross_entropy
-from keras_bert.metrics.accuracy import LabelledAccuracy
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.metrics.entities import OUTSIDE
-from keras_bert.models.encoder import predicted, sequence_output
-from keras_bert.models.global_tokens import with_global_tokens
-from keras_bert.objectives.base import TaskObjective
-from keras_bert.objectives.token_classification import TokenClassificationObjective
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Runtime, Task, slices
 from keras_bert.tasks.checks import as_texts, check_labels, check_same_length
 from keras_bert.tasks.entities import Entity, are_entity_tags, decode
 from keras_bert.tasks.word_rows import WordRows, Words, pack_words
 
 if TYPE_CHECKING:
+    import keras
+
+    from keras_bert.objectives.base import TaskObjective
     from keras_bert.tokenizers.base import BaseTokenizer
 
 
@@ -41,6 +38,12 @@ def build_tagger(encoder: keras.Model, num_labels: int, *, dropout: float = 0.1)
     Raises:
         ValueError: there are fewer than 2 labels.
     """
+    import keras
+
+    from keras_bert.layers.dense import Dense
+    from keras_bert.models.encoder import predicted, sequence_output
+    from keras_bert.models.global_tokens import with_global_tokens
+
     if num_labels < 2:
         raise ValueError(f"num_labels must be at least 2, got {num_labels}")
     encoder = with_global_tokens(encoder, "none")
@@ -69,10 +72,12 @@ class TokenClassification(Task):
     """
 
     name = "token_classification"
-    cuts = False
+    truncates = False
+    second_text = "unused"
+    places = "words"
 
     def __init__(
-        self, model: keras.Model | Runtime, tokenizer: "BaseTokenizer", *, labels: Sequence[str], max_length: int = 128
+        self, model: keras.Model | Runtime, tokenizer: BaseTokenizer, *, labels: Sequence[str], max_length: int = 128
     ) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         shape: tuple[Any, ...] = getattr(model.output, "shape", ())
@@ -85,7 +90,7 @@ class TokenClassification(Task):
     def build(
         cls,
         encoder: keras.Model,
-        tokenizer: "BaseTokenizer",
+        tokenizer: BaseTokenizer,
         *,
         labels: Sequence[str],
         max_length: int = 128,
@@ -100,14 +105,20 @@ class TokenClassification(Task):
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""
+        from keras_bert.objectives.token_classification import TokenClassificationObjective
+
         return TokenClassificationObjective(class_weights)
 
     def loss(self) -> keras.losses.Loss:
         """Mean cross-entropy of the tagged pieces, in nats."""
+        from keras_bert.losses import labelled_cross_entropy
+
         return labelled_cross_entropy()
 
     def metrics(self) -> list[keras.metrics.Metric]:
         """The share of right tags; for entities see `keras_bert.metrics.entities`."""
+        from keras_bert.metrics.accuracy import LabelledAccuracy
+
         return [LabelledAccuracy()]
 
     def examples(self, words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> tuple[Features, Array]:
@@ -126,6 +137,8 @@ class TokenClassification(Task):
             TypeError: a word or tag is no string.
             ValueError: a tag is unknown, there are not as many tags as words, or there are no words with pieces.
         """
+        from keras_bert.losses import IGNORED
+
         words, tags = _check_sentences("words", words), _check_sentences("tags", tags)
         check_same_length("words", words, "tags", tags)
         for row, (sentence, marks) in enumerate(zip(words, tags, strict=True)):
@@ -161,8 +174,9 @@ class TokenClassification(Task):
             words, starts, ends = self._tokenize_texts(part)
             tags, probabilities = self._tag(words, batch_size)
             for number, text in enumerate(part):
-                own = slice(words.splits[number], words.splits[number + 1])
-                answers.append(decode(text, tags[own], probabilities[own], starts[own], ends[own]))
+                part_of_text = slice(words.splits[number], words.splits[number + 1])
+                part_places = starts[part_of_text], ends[part_of_text]
+                answers.append(decode(text, tags[part_of_text], probabilities[part_of_text], *part_places))
         return answers
 
     def predict_tags(self, words: Sequence[Sequence[str]], *, batch_size: int = 32) -> list[list[str]]:
@@ -182,8 +196,33 @@ class TokenClassification(Task):
             answers += [tags[begin:end] for begin, end in itertools.pairwise(flat.splits)]
         return answers
 
+    @property
+    def predicts_records(self) -> bool:
+        """Whether the labels are entity tags, which `predict` needs."""
+        return self._has_entities
+
+    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
+        """A line for each entity: label, probability, place and words; of other tags the words of a text with theirs.
+
+        Words of other tags are separated by white space. An entity below the calibration's threshold is
+        `not sure (LABEL)`.
+        """
+        if seconds is not None:
+            raise ValueError(f"second texts must be left out: {self.name} reads single texts")
+        if not self._has_entities:
+            sentences = [text.split() for text in texts]
+            for words, tags in zip(sentences, self.predict_tags(sentences), strict=True):
+                yield (" ".join(f"{word}/{tag}" for word, tag in zip(words, tags, strict=True)),)
+            return
+        for text, entities in zip(texts, self.predict(texts), strict=True):
+            for entity in entities:
+                label = self._format_label(entity.label, entity.probability)
+                yield label, f"{entity.probability:.4f}", f"{entity.start}:{entity.end}", entity.text
+            if not entities:
+                yield "(no entity)", "", "", text
+
     def word_logits(self, words: Sequence[Sequence[str]], *, batch_size: int = 32) -> tuple[Array, Array]:
-        """What `predict_tags` decides by.
+        """The logits that `predict_tags` decides by.
 
         Returns:
             The places of the words that have pieces among those of all sentences, one after the other (words,), and
@@ -197,9 +236,9 @@ class TokenClassification(Task):
         places, logits, before = [], [], 0
         for part in (words[rows] for rows in slices(len(words), ROWS_AT_ONCE)):
             flat = self._tokenize_words(part)
-            own, found = self._word_logits(flat, batch_size)
-            places.append(own + before)
-            logits.append(found)
+            part_places, part_logits = self._word_logits(flat, batch_size)
+            places.append(part_places + before)
+            logits.append(part_logits)
             before += len(flat.sizes)
         return np.concatenate(places), np.concatenate(logits)
 
@@ -254,14 +293,14 @@ class TokenClassification(Task):
 
     def _numbers(self, tags: Sequence[Sequence[str]]) -> Array:
         """The numbers of all tags in order (words,), int32."""
-        known = {label: number for number, label in enumerate(self.labels)}
+        numbers = {label: number for number, label in enumerate(self.labels)}
         for row, sentence in enumerate(tags):
             for place, tag in enumerate(sentence):
-                if tag not in known:
+                if tag not in numbers:
                     close = difflib.get_close_matches(tag, self.labels, 1, 0)
                     rule = f"tags[{row}][{place}] must be one of {list(self.labels)}"
                     raise ValueError(f"{rule}, got {tag!r}; nearest is {close[0]!r}")
-        return np.array([known[tag] for sentence in tags for tag in sentence], "int32")
+        return np.array([numbers[tag] for sentence in tags for tag in sentence], "int32")
 
 
 def _check_sentences(name: str, sentences: Sequence[Sequence[str]]) -> list[list[str]]:

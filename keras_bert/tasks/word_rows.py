@@ -1,4 +1,4 @@
-"""Sentences of words as rows of pieces that fit a model, and where in the rows each word begins."""
+"""Packs the tokens of words into rows that fit a model, and records the column where each word starts."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ Array = np.ndarray[Any, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-    """Sentences as words and words as pieces, each kind in one flat array.
+    """The words of sentences and the tokens of words, in flat arrays.
 
     Attributes:
-        ids: of all pieces in order (pieces,).
-        sizes: how many pieces each word has (words,); 0 where the tokenizer leaves nothing of it.
-        splits: sentence s has the words splits[s]:splits[s + 1], (sentences + 1,).
+        ids: token ids of all words, in order (tokens,).
+        sizes: number of tokens of each word (words,); 0 for a word of which the tokenizer leaves nothing.
+        splits: sentence s has the words splits[s]:splits[s + 1] (sentences + 1,).
     """
 
     ids: Array
@@ -26,35 +26,35 @@ class Words:
 
 @dataclasses.dataclass(frozen=True)
 class WordRows:
-    """Rows of pieces, each with whole words of one sentence.
+    """Rows of tokens, each with whole words of one sentence.
 
     Attributes:
-        pieces: ids (rows, longest), without special tokens.
-        lengths: how many of them are the row's own (rows,).
-        word: each word that has pieces, once for each row that holds it (places,), row by row.
-        row: that row (places,).
-        column: where the word's first piece stands in the row (places,).
+        token_ids: token ids without special tokens (rows, longest).
+        lengths: number of tokens of each row (rows,).
+        word: index of each word with tokens, once for each row that holds it (places,), row by row.
+        row: row of the word (places,).
+        column: column of the word's first token (places,).
     """
 
-    pieces: Array
+    token_ids: Array
     lengths: Array
     word: Array
     row: Array
     column: Array
 
     def model_inputs(self, *, cls_id: int, sep_id: int, pad_id: int) -> dict[str, Array]:
-        """`[CLS]`, the pieces, `[SEP]` as the encoder's inputs (rows, longest + 2), int32."""
-        rows, width = self.pieces.shape[0], self.pieces.shape[1] + 2
+        """`[CLS]`, the tokens, `[SEP]` as the encoder's inputs (rows, longest + 2), int32."""
+        rows, width = self.token_ids.shape[0], self.token_ids.shape[1] + 2
         token_ids = np.full((rows, width), pad_id, "int32")
-        own = np.arange(width - 2) < self.lengths[:, None]
-        token_ids[:, 1:-1] = np.where(own, self.pieces, pad_id)
+        inside = np.arange(width - 2) < self.lengths[:, None]
+        token_ids[:, 1:-1] = np.where(inside, self.token_ids, pad_id)
         token_ids[:, 0] = cls_id
         token_ids[np.arange(rows), self.lengths + 1] = sep_id
         padding_mask = (np.arange(width) < self.lengths[:, None] + 2).astype("int32")
         return {"token_ids": token_ids, "segment_ids": np.zeros_like(token_ids), "padding_mask": padding_mask}
 
     def most_central(self) -> Array:
-        """For each word that has pieces, the place where it sees most on the side where it sees less (words,).
+        """For each word with tokens, the place with the most context on its shorter side (words,).
 
         The "maximum context" of the released code for SQuAD (google-research/bert, `run_squad.py`).
         """
@@ -65,15 +65,15 @@ class WordRows:
 
 
 def pack_words(words: Words, room: int, overlap: int = 0) -> WordRows:
-    """Each sentence as one row, or as several where it has more pieces than `room`.
+    """Packs each sentence into one row, or into several if it has more tokens than `room`.
 
     Args:
-        words: of all sentences; of a word longer than `room` the first pieces are kept.
-        room: the most pieces a row.
-        overlap: the most pieces that a row repeats of the one before it.
+        words: the words of all sentences; a word longer than `room` is truncated.
+        room: maximum number of tokens of a row.
+        overlap: maximum number of tokens that a row repeats of the row before.
 
     Returns:
-        The rows, sentence by sentence; none for a sentence without pieces.
+        The rows, sentence by sentence; none for a sentence without tokens.
     """
     ids = words.ids[_count_up(words.sizes) < room]
     sizes = np.minimum(words.sizes, room)
@@ -92,15 +92,15 @@ def pack_words(words: Words, room: int, overlap: int = 0) -> WordRows:
 
 
 def split_words(sizes: Sequence[int] | Array, room: int, overlap: int = 0) -> list[tuple[int, int]]:
-    """Parts a sentence between words into runs of at most `room` pieces.
+    """Splits a sentence between words into runs of at most `room` tokens.
 
     Args:
-        sizes: how many pieces each word has, at most `room`.
-        room: the most pieces a run.
-        overlap: the most pieces that a run repeats of the one before it.
+        sizes: number of tokens of each word, at most `room`.
+        room: maximum number of tokens of a run.
+        overlap: maximum number of tokens that a run repeats of the run before.
 
     Returns:
-        The first word of each run, and the one behind its last.
+        For each run the index of its first word, and the index after its last.
     """
     before = np.concatenate([[0], np.cumsum(sizes)])
     runs, first = [], 0
@@ -109,12 +109,12 @@ def split_words(sizes: Sequence[int] | Array, room: int, overlap: int = 0) -> li
         runs.append((first, last))
         if last == len(sizes):
             return runs
-        # A run that went further back would have no room for the next word, and never come to an end.
+        # With more overlap a run would have no room for the next word, and the loop would not end.
         first = int(np.searchsorted(before, max(before[last] - overlap, before[last + 1] - room)))
 
 
 def _runs(sizes: Array, splits: Array, before: Array, room: int, overlap: int) -> Array:
-    """The first word of each row, and the one behind its last, (rows, 2)."""
+    """For each row the index of its first word, and the index after its last (rows, 2)."""
     totals = before[splits[1:]] - before[splits[:-1]]
     runs: list[tuple[int, int]] = []
     for begin, end, total in zip(splits[:-1].tolist(), splits[1:].tolist(), totals.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""What all tokenizers share: texts become rows of a model's inputs, whatever their pieces are."""
+"""The interface of all tokenizers, in TensorFlow and without it: a vocabulary, its special tokens, and `encode`."""
 
 import abc
 import json
@@ -8,18 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from keras_bert.folders import TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.options.vocabulary import VocabularyKind
-from keras_bert.tokenizers.texts import as_strings
 
 
 class BaseTokenizer(abc.ABC):
-    """Text to token ids, eagerly and in tf.data.
+    """Text to token ids. `[MASK]` in a text is plain text: two brackets and a word.
 
-    Texts are a list of `str`, or of `bytes` that hold UTF-8, or a (batch,) string tensor, which may be part of a graph
-    and may be empty. All text is text: `[MASK]` in it is two brackets and a word.
+    `GraphTokenizer` computes in TensorFlow, in tf.data and exported graphs too; `EagerTokenizer` in NumPy.
 
     Args:
         vocabulary: the pieces; a piece's position is its id.
@@ -61,8 +58,11 @@ class BaseTokenizer(abc.ABC):
         """How many bytes of UTF-8 a piece stands for, with the space in front of the word that it begins."""
 
     @abc.abstractmethod
-    def tokenize(self, texts: Any) -> tf.RaggedTensor:
+    def tokenize(self, texts: Any) -> Any:
         """Ids of the pieces of each text, without special tokens: (batch,) texts -> (batch, pieces) int32.
+
+        Returns:
+            Ragged rows, with `flat_values`, `row_splits`, `row_lengths()` and `to_list()`.
 
         Raises:
             TypeError: `texts` are no texts, or a single one.
@@ -70,7 +70,7 @@ class BaseTokenizer(abc.ABC):
         """
 
     @abc.abstractmethod
-    def tokenize_with_offsets(self, texts: Any) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
+    def tokenize_with_offsets(self, texts: Any) -> tuple[Any, Any, Any]:
         """Ids, and where each piece stands: `text[start:end]`, all (batch, pieces) int32.
 
         Offsets count characters (Unicode code points) of the text as it was given, and are those of Hugging Face.
@@ -80,7 +80,7 @@ class BaseTokenizer(abc.ABC):
             ValueError: there is no text, or one that is no Unicode, or the tensor is not (batch,).
         """
 
-    def tokenize_words(self, words: Sequence[str]) -> tf.RaggedTensor:
+    def tokenize_words(self, words: Sequence[str]) -> Any:
         """Ids of the pieces of each word as it stands within a text: (batch,) words -> (batch, pieces) int32."""
         return self.tokenize(words)
 
@@ -140,9 +140,8 @@ class BaseTokenizer(abc.ABC):
         special = set(self.special)
         return np.array([piece not in special and self.continues(piece) for piece in self.vocabulary], bool)
 
-    def encode(
-        self, texts: Any, pairs: Any = None, *, max_length: int, pad_to_longest: bool = False
-    ) -> dict[str, tf.Tensor]:
+    @abc.abstractmethod
+    def encode(self, texts: Any, pairs: Any = None, *, max_length: int, pad_to_longest: bool = False) -> dict[str, Any]:
         """The model's inputs for texts, or for pairs of texts: `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`.
 
         Between the two texts of a pair stand as many separators as `between` says. What is too long loses pieces from
@@ -164,75 +163,28 @@ class BaseTokenizer(abc.ABC):
             ValueError: `max_length` leaves no room for a piece of each text; there is no text, or one that is no
                 Unicode, or there are not as many pairs.
         """
-        parts = [self.tokenize(side) for side in self._sides(texts, pairs, max_length)]
-        lengths = self._fit(parts, max_length)
-        width = max_length
-        if pad_to_longest:
-            longest = tf.reduce_max(tf.add_n(lengths) + self.special_count(len(parts)))
-            width = tf.maximum(longest, 0)  # 0 for an empty batch
-        return self._lay_out(parts, lengths, tf.range(width)[tf.newaxis])
 
-    def _sides(self, texts: Any, pairs: Any, max_length: int) -> list[tf.Tensor]:
-        """The texts of rows, or both sides of pairs, each (batch,); see `encode`."""
-        texts_a_row = 1 if pairs is None else 2
-        needed = self.special_count(texts_a_row) + texts_a_row
+    def check_room(self, texts: int, max_length: int) -> None:
+        """Checks that a row of one text or of two has room for a piece of each.
+
+        Raises:
+            ValueError: it has not.
+        """
+        needed = self.special_count(texts) + texts
         if max_length < needed:
             raise ValueError(f"Tokenizer.encode max_length must be at least {needed}, got {max_length!r}")
-        texts = as_strings("texts", texts)
-        return [texts] if pairs is None else [texts, as_strings("pairs", pairs, like=texts)]
-
-    def _fit(self, parts: Sequence[tf.RaggedTensor], max_length: int) -> list[tf.Tensor]:
-        """How many pieces of each part a row has, (batch,) int32."""
-        room = max_length - self.special_count(len(parts))
-        return fit([tf.cast(part.row_lengths(), tf.int32) for part in parts], room)
-
-    def _lay_out(
-        self, parts: list[tf.RaggedTensor], lengths: list[tf.Tensor], columns: tf.Tensor
-    ) -> dict[str, tf.Tensor]:
-        """The model's inputs, of the first pieces of each part, in operations that TFLite has too.
-
-        Args:
-            parts: (batch, pieces) int32, one or two.
-            lengths: (batch,) int32, how many pieces of each part to take.
-            columns: (1, width) int32, the numbers of the columns.
-        """
-        end = tf.zeros_like(lengths[0])[:, tf.newaxis]
-        token_ids = tf.where(columns == end, self.cls_id, self.pad_id)
-        segment_ids = tf.zeros_like(token_ids)
-        for segment, (part, length) in enumerate(zip(parts, lengths, strict=True)):
-            for _ in range(self.between - 1 if segment else 0):
-                end += 1
-                token_ids = tf.where(columns == end, self.sep_id, token_ids)
-            start, end = end, end + length[:, tf.newaxis] + 1
-            inside = (columns > start) & (columns <= end)
-            pieces = pick(part, inside & (columns < end), columns - start - 1)
-            token_ids = tf.where(inside, tf.where(columns == end, self.sep_id, pieces), token_ids)
-            segment_ids = tf.where(inside, segment, segment_ids)
-        return {
-            "token_ids": token_ids,
-            "segment_ids": segment_ids,
-            "padding_mask": tf.cast(columns <= end, tf.int32),
-        }
 
 
-def pick(part: tf.RaggedTensor, wanted: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
-    """Values of rows by their places, in operations that TFLite has too; anything where none is wanted.
+def share_room(lengths: Sequence[Any], room: int, library: Any) -> list[Any]:
+    """How many pieces to keep of one text, or of each of two, each (batch,); the longer gives first.
 
     Args:
-        part: (batch, values) int32.
-        wanted: (batch, width) bool.
-        columns: (batch, width) int32, the places in each row, where they are wanted.
+        lengths: the pieces of each text, each (batch,).
+        room: the most pieces of a row.
+        library: whose arrays these are: TensorFlow or NumPy.
     """
-    places = tf.cast(part.row_starts(), tf.int32)[:, tf.newaxis] + columns
-    # One more, so that a row without values has something to point at.
-    values = tf.concat([part.flat_values, [0]], axis=0)
-    return tf.gather(values, tf.where(wanted, places, 0))
-
-
-def fit(lengths: list[tf.Tensor], room: int) -> list[tf.Tensor]:
-    """How many pieces to keep of one text, or of each of two, (batch,) int32; the longer gives first."""
     if len(lengths) == 1:
-        return [tf.minimum(lengths[0], room)]
+        return [library.minimum(lengths[0], room)]
     first, second = lengths
-    kept = tf.minimum(first, tf.maximum(room - second, (room + 1) // 2))
-    return [kept, tf.minimum(second, room - kept)]
+    kept = library.minimum(first, library.maximum(room - second, (room + 1) // 2))
+    return [kept, library.minimum(second, room - kept)]

@@ -69,20 +69,20 @@ def _find(node: Node, key: bytes) -> Node:
     return node
 
 
-def _intern(node: Node, numbers: dict[Edges, int], known: dict[int, int]) -> int:
+def _intern(node: Node, numbers: dict[Edges, int], memo: dict[int, int]) -> int:
     """The number of a node, the same for equal ones.
 
     Args:
         node: the node.
         numbers: of the nodes so far, by what they hold.
-        known: the same by their `id`.
+        memo: the same by their `id`.
     """
-    number = known.get(id(node))
+    number = memo.get(id(node))
     if number is None:
         edges = sorted(
-            (label, child if label == _VALUE else _intern(child, numbers, known)) for label, child in node.items()
+            (label, child if label == _VALUE else _intern(child, numbers, memo)) for label, child in node.items()
         )
-        number = known[id(node)] = numbers.setdefault(tuple(edges), len(numbers))
+        number = memo[id(node)] = numbers.setdefault(tuple(edges), len(numbers))
     return number
 
 

@@ -10,13 +10,13 @@ from keras_bert.checks import check
 from keras_bert.tokenizers.base import BaseTokenizer
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from keras_bert.tokenizers.tokenizer import Tokenizer
-from keras_bert.tokenizers.wordpiece import CONTINUATION
+from keras_bert.tokenizers.wordpiece_vocabulary import CONTINUATION
 
 _ASCII = frozenset(map(chr, range(33, 127)))
 _MARKS = {"wordpiece": CONTINUATION, "unigram": "▁", "bpe": ""}
 
 
-def choose_pieces(
+def choose_vocabulary(
     tokenizer: BaseTokenizer, counts: Any, *, size: int | None = None, min_count: int = 1
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """The pieces to keep for texts in which each stands so often.
@@ -38,12 +38,12 @@ def choose_pieces(
     Raises:
         ValueError: `size` has no room for what is always kept, or `min_count` is below 1.
     """
-    check("choose_pieces", "min_count", min_count >= 1, "be at least 1", min_count)
+    check("choose_vocabulary", "min_count", min_count >= 1, "be at least 1", min_count)
     counts = np.asarray(counts)
     makers = _makers(tokenizer)
     kept = {*tokenizer.special_ids, *_characters(tokenizer, counts)}
     least = len(kept)
-    check("choose_pieces", "size", size is None or size >= least, f"be at least {least} for these texts", size)
+    check("choose_vocabulary", "size", size is None or size >= least, f"be at least {least} for these texts", size)
     for number in np.argsort(-counts, kind="stable").tolist():
         if size is None and counts[number] < min_count:
             break
@@ -53,12 +53,12 @@ def choose_pieces(
     return np.array(sorted(kept), np.int64)
 
 
-def reduced(tokenizer: BaseTokenizer, kept: Sequence[int]) -> BaseTokenizer:
+def reduce_tokenizer(tokenizer: BaseTokenizer, kept: Sequence[int]) -> BaseTokenizer:
     """The tokenizer with some of its pieces, numbered anew in their order.
 
     Args:
         tokenizer: with the whole vocabulary.
-        kept: what `choose_pieces` gave.
+        kept: what `choose_vocabulary` gave.
 
     Raises:
         ValueError: a special token is left out.
@@ -84,10 +84,10 @@ def _makers(tokenizer: BaseTokenizer) -> dict[int, tuple[int, int]]:
     if tokenizer.kind != "bpe":
         return {}
     ids = {piece: number for number, piece in enumerate(tokenizer.vocabulary)}
-    found: dict[int, tuple[int, int]] = {}
+    parts: dict[int, tuple[int, int]] = {}
     for first, second in _merges(tokenizer.definition()["model"]):
-        found.setdefault(ids[first + second], (ids[first], ids[second]))
-    return found
+        parts.setdefault(ids[first + second], (ids[first], ids[second]))
+    return parts
 
 
 def _merges(model: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -126,7 +126,7 @@ def _renumbered(part: Any, ids: Mapping[str, int]) -> Any:
     if isinstance(part, list):
         if len(part) == 2 and isinstance(part[0], str) and isinstance(part[1], int):
             return [part[0], ids[part[0]]]
-        return [_renumbered(each, ids) for each in part]
+        return [_renumbered(item, ids) for item in part]
     if not isinstance(part, dict):
         return part
     if "ids" in part and "tokens" in part:

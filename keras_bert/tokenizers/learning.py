@@ -8,7 +8,8 @@ from typing import Any
 
 from keras_bert.checks import check
 from keras_bert.options.vocabulary import VocabularyKind
-from keras_bert.tokenizers.subwords import SPECIAL_NAMES, SubwordTokenizer
+from keras_bert.tokenizers.subword_vocabulary import SPECIAL_NAMES
+from keras_bert.tokenizers.subwords import SubwordTokenizer
 
 _THREADS = "TOKENIZERS_PARALLELISM"
 # RoBERTa's order, in which padding is 1 and positions begin at 2 (Liu et al. 2019, fairseq's dictionary).
@@ -37,11 +38,11 @@ def learn_subwords(texts: Iterable[str], kind: VocabularyKind, size: int, *, low
         content = json.loads((_learn_bpe if kind == "bpe" else _learn_unigram)(texts, size, lowercase))
     if kind == "unigram":
         _make_canonical(content["model"])
-    found = SubwordTokenizer(content)
-    if found.vocabulary_size != size:
-        bound = "most" if found.vocabulary_size < size else "least"
-        raise ValueError(f"size must be at {bound} {found.vocabulary_size} for these texts, got {size}")
-    return found
+    tokenizer = SubwordTokenizer(content)
+    if tokenizer.vocabulary_size != size:
+        bound = "most" if tokenizer.vocabulary_size < size else "least"
+        raise ValueError(f"size must be at {bound} {tokenizer.vocabulary_size} for these texts, got {size}")
+    return tokenizer
 
 
 @contextlib.contextmanager
@@ -85,7 +86,8 @@ def _learn_unigram(texts: Iterable[str], size: int, lowercase: bool) -> str:
     made = Tokenizer(models.Unigram())
     steps = [normalizers.NFKC(), *([normalizers.Lowercase()] if lowercase else [])]
     made.normalizer = normalizers.Sequence(steps)
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    # `Metaspace` alone parts words by spaces, and leaves line ends and tabs inside of pieces.
+    made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
     made.decoder = decoders.Metaspace()
     trainer = trainers.UnigramTrainer(
         vocab_size=size, special_tokens=list(_UNIGRAM_SPECIAL), unk_token=SPECIAL_NAMES[1][0], show_progress=False

@@ -2,23 +2,41 @@
 
 import json
 import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from keras_bert.folders import TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.tokenizers.base import BaseTokenizer
-from keras_bert.tokenizers.subwords import SubwordTokenizer
-from keras_bert.tokenizers.tokenizer import Tokenizer
 
 _SHOWN = 200
 
 
 def load_tokenizer(folder: str | os.PathLike[str]) -> BaseTokenizer:
-    """Reads what `save` of a tokenizer wrote.
+    """Reads what `save` of a tokenizer wrote, as a tokenizer in TensorFlow.
 
     Raises:
         FileNotFoundError: one of the two files is missing.
         ValueError: what they hold cannot be used, or they do not belong together.
     """
+    from keras_bert.tokenizers.subwords import SubwordTokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
+
+    return _load(folder, Tokenizer, SubwordTokenizer)
+
+
+def load_eager_tokenizer(folder: str | os.PathLike[str]) -> BaseTokenizer:
+    """As `load_tokenizer`, as a tokenizer in NumPy: the same ids, and TensorFlow is not imported."""
+    from keras_bert.tokenizers.eager import EagerSubwords, EagerWordPiece
+
+    return _load(folder, EagerWordPiece, EagerSubwords)
+
+
+def _load(
+    folder: str | os.PathLike[str],
+    word_pieces: Callable[[Sequence[str], bool], BaseTokenizer],
+    subwords: Callable[[Mapping[str, Any]], BaseTokenizer],
+) -> BaseTokenizer:
     vocabulary, file = Path(folder) / VOCABULARY_FILE, Path(folder) / TOKENIZER_FILE
     text = _read(vocabulary)
     pieces = text.removesuffix("\n").split("\n") if text else []
@@ -28,14 +46,14 @@ def load_tokenizer(folder: str | os.PathLike[str]) -> BaseTokenizer:
         raise ValueError(f"{file} must hold JSON: {error}") from None
     try:
         if isinstance(options, dict) and "model" in options:
-            tokenizer = SubwordTokenizer(options)
+            tokenizer = subwords(options)
             if tokenizer.vocabulary != tuple(pieces):
                 raise ValueError(f"{TOKENIZER_FILE} must hold the pieces of {VOCABULARY_FILE} beside it, got others")
             return tokenizer
         if not isinstance(options, dict) or not isinstance(options.get("lowercase"), bool):
             rule = 'must say {"lowercase": true} or false, or describe a model'
             raise ValueError(f"{TOKENIZER_FILE} {rule}, got {str(options)[:_SHOWN]}")
-        return Tokenizer(pieces, options["lowercase"])
+        return word_pieces(pieces, options["lowercase"])
     except ValueError as error:
         raise ValueError(f"{vocabulary} and {TOKENIZER_FILE} beside it cannot be used: {error}") from None
 

@@ -61,7 +61,7 @@ def normalizer_model(lowercase: bool) -> bytes:
             pool += replacement
         values[key] = _CHANGED | places[replacement] << _LENGTH_BITS | len(replacement)
     # The empty replacement may be anywhere.
-    private = {chr(code_point).encode()[:-1]: _CHANGED for each in _PRIVATE for code_point in each[::_BLOCK]}
+    private = {chr(code_point).encode()[:-1]: _CHANGED for block in _PRIVATE for code_point in block[::_BLOCK]}
     units = build_double_array(values, private).astype("<u4")
     # Offsets of the root table, its vtable (of four fields, the first one left out), the table, the two vectors.
     head = struct.pack("<I6H4I", 16, 12, 16, 0, 4, 8, 12, 12, 12, _CHANGED, 8 + units.nbytes)
@@ -70,14 +70,14 @@ def normalizer_model(lowercase: bool) -> bytes:
 
 def _replacements(lowercase: bool) -> Iterator[tuple[bytes, bytes]]:
     """What is replaced by what, as UTF-8: characters but U+0000 and `_PRIVATE` that change, and broken sequences."""
-    for block in (each[start : start + _BLOCK] for each in _CHANGING for start in range(0, len(each), _BLOCK)):
+    for block in (span[start : start + _BLOCK] for span in _CHANGING for start in range(0, len(span), _BLOCK)):
         if stays(block, lowercase) and _MATCHED_OTHERWISE.isdisjoint(block):
             continue
         for code_point in block:
             key = chr(code_point)
-            found = "".join(map(_to_matcher, normalize(code_point, lowercase)))
-            if found != key:
-                yield key.encode(), found.encode()
+            normalized = "".join(map(_to_matcher, normalize(code_point, lowercase)))
+            if normalized != key:
+                yield key.encode(), normalized.encode()
     for code_point in itertools.chain(*_PRIVATE_RESTS):
         yield chr(code_point).encode(), b""
     for sequence in _broken_sequences():

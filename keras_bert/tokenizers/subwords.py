@@ -1,69 +1,27 @@
-"""Byte-level BPE and unigram pieces, found by Hugging Face's `tokenizers`: ids and offsets are its own."""
+"""Byte-level BPE and unigram pieces in TensorFlow: ids and offsets are those of Hugging Face's `tokenizers`."""
 
-import json
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
-from keras_bert.options.vocabulary import MODELS, VocabularyKind
-from keras_bert.tokenizers.base import BaseTokenizer
+from keras_bert.tokenizers.graph import GraphTokenizer
+from keras_bert.tokenizers.rows import tokenize_rows, tokenize_rows_with_offsets
+from keras_bert.tokenizers.subword_vocabulary import SubwordVocabulary
 from keras_bert.tokenizers.texts import as_strings
 
-# What a piece begins with that begins a word.
-_WORD_MARKS: dict[VocabularyKind, str] = {"bpe": "Ġ", "unigram": "▁"}
 
-# What may stand for padding, the unknown, the start of a row, the end of a text and what is hidden.
-SPECIAL_NAMES = (("<pad>", "[PAD]"), ("<unk>", "[UNK]"), ("<s>", "[CLS]"), ("</s>", "[SEP]"), ("<mask>", "[MASK]"))
-
-
-class SubwordTokenizer(BaseTokenizer):
+class SubwordTokenizer(SubwordVocabulary, GraphTokenizer):
     """A tokenizer that a `tokenizer.json` of Hugging Face describes, as those of RoBERTa and ALBERT.
 
     Args:
         content: of the file; padding and truncation in it are left out.
 
     Raises:
-        ValueError: it is no such description, of another kind than byte-level BPE or unigram, numbers its pieces with
-            gaps, lacks a special token, or puts special tokens elsewhere than around the texts.
+        ValueError: see `SubwordVocabulary`.
     """
-
-    def __init__(self, content: Mapping[str, Any]) -> None:
-        import tokenizers
-
-        model = content.get("model")
-        name = model.get("type") if isinstance(model, dict) else None
-        if name not in MODELS:
-            raise ValueError(f"tokenizer.json: model.type must be one of {list(MODELS)}, got {name!r}")
-        self.kind = MODELS[name]
-        self._content = {**content, "truncation": None, "padding": None}
-        try:
-            self._tokenizer = tokenizers.Tokenizer.from_str(json.dumps(self._content))
-        except Exception as error:  # the library raises nothing narrower
-            raise ValueError(f"tokenizer.json must be what `tokenizers` reads: {error}") from error
-        _check_templates(content.get("post_processor"))
-        # `<mask>` in a text is text.
-        self._tokenizer.encode_special_tokens = True
-        if self.kind == "bpe" and "ByteLevel" not in json.dumps(content.get("pre_tokenizer")):
-            raise ValueError("tokenizer.json: a BPE must work on bytes, with the pre_tokenizer ByteLevel")
-        vocabulary = _in_order(self._tokenizer.get_vocab(with_added_tokens=True))
-        super().__init__(vocabulary, _find_special(vocabulary), self._find_between())
-
-    def definition(self) -> dict[str, Any]:
-        """The content of `tokenizer.json`."""
-        return dict(self._content)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SubwordTokenizer, (self._content,)
-
-    def continues(self, piece: str) -> bool:
-        """See `BaseTokenizer`."""
-        return not piece.startswith(_WORD_MARKS[self.kind])
-
-    def count_bytes(self, piece: str) -> int:
-        """See `BaseTokenizer`; of byte-level pieces each character is a byte."""
-        return len(piece) if self.kind == "bpe" else len(piece.replace(_WORD_MARKS[self.kind], " ").encode())
 
     def tokenize(self, texts: Any) -> tf.RaggedTensor:
         """See `BaseTokenizer`."""
@@ -76,87 +34,16 @@ class SubwordTokenizer(BaseTokenizer):
         ids, lengths, starts, ends = tf.numpy_function(self._find_places, [as_strings("texts", texts)], kinds)
         return _ragged(ids, lengths), _ragged(starts, lengths), _ragged(ends, lengths)
 
-    def tokenize_words(self, words: Sequence[str]) -> tf.RaggedTensor:
-        """See `BaseTokenizer`: bytes tell a word by the space in front of it."""
-        return self.tokenize([f" {word}" for word in words] if self.kind == "bpe" else words)
-
-    def _encode(self, texts: Sequence[bytes]) -> list[Any]:
-        decoded = [text.decode("utf-8", "replace") for text in texts]
-        found: list[Any] = self._tokenizer.encode_batch(decoded, add_special_tokens=False)
-        return found
-
     def _find(self, texts: Any) -> tuple[Any, Any]:
-        found = [encoding.ids for encoding in self._encode(texts)]
-        return _flat(found), np.array([len(ids) for ids in found], np.int64)
+        rows = tokenize_rows(self.matcher, texts)
+        return rows.flat_values, rows.row_lengths()
 
     def _find_places(self, texts: Any) -> tuple[Any, ...]:
-        found = self._encode(texts)
-        starts, ends = [], []
-        for text, encoding in zip(texts, found, strict=True):
-            characters = text.decode("utf-8", "replace")
-            for start, end in encoding.offsets:
-                while start < end and characters[start].isspace():
-                    start += 1
-                starts.append(start)
-                ends.append(end)
-        ids = [encoding.ids for encoding in found]
-        lengths = np.array([len(each) for each in ids], np.int64)
-        return _flat(ids), lengths, np.array(starts, np.int32), np.array(ends, np.int32)
-
-    def _find_between(self) -> int:
-        """How many tokens stand between two texts, where the description puts all of them as expected."""
-        first, second = (self._tokenizer.encode(text, add_special_tokens=False).ids for text in ("a", "b"))
-        alone, pair = self._tokenizer.encode("a").ids, self._tokenizer.encode("a", "b").ids
-        between = len(pair) - len(first) - len(second) - 2
-        marks = pair[len(first) + 1 : len(first) + 1 + between]
-        row = [*pair[:1], *first, *marks, *second, *pair[-1:]]
-        if between not in (1, 2) or row != pair or alone != [pair[0], *first, pair[-1]] or set(marks) != {pair[-1]}:
-            raise ValueError(
-                "tokenizer.json: post_processor must put one token before a text and one after it, and the latter once "
-                f"or twice between the texts of a pair, got {alone} for a text {first} and {pair} with {second}"
-            )
-        return between
-
-
-def _check_templates(processor: Any) -> None:
-    """Asks whether templates name tokens that they define: `tokenizers` reads them all the same, and panics later.
-
-    Args:
-        processor: of a description that `tokenizers` has read; its `type` may be left out.
-
-    Raises:
-        ValueError: one does not.
-    """
-    for inner in (processor or {}).get("processors", []):
-        _check_templates(inner)
-    known = (processor or {}).get("special_tokens")
-    if known is not None:
-        parts = [*processor.get("single", []), *processor.get("pair", [])]
-        for token in [part["SpecialToken"]["id"] for part in parts if "SpecialToken" in part]:
-            if token not in known:
-                rule = f"tokenizer.json: post_processor.special_tokens must hold {token!r}"
-                raise ValueError(f"{rule}, got {list(known)}")
-
-
-def _flat(rows: Sequence[Sequence[int]]) -> Any:
-    return np.array([number for row in rows for number in row], np.int32)
+        ids, starts, ends = tokenize_rows_with_offsets(self.matcher, texts)
+        return ids.flat_values, ids.row_lengths(), starts.flat_values, ends.flat_values
 
 
 def _ragged(values: tf.Tensor, lengths: tf.Tensor) -> tf.RaggedTensor:
     for tensor in (values, lengths):
         tensor.set_shape([None])
     return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
-
-
-def _in_order(ids: Mapping[str, int]) -> tuple[str, ...]:
-    if sorted(ids.values()) != list(range(len(ids))):
-        raise ValueError("tokenizer.json must number its pieces from 0 on, each once")
-    return tuple(sorted(ids, key=ids.__getitem__))
-
-
-def _find_special(vocabulary: Sequence[str]) -> tuple[str, ...]:
-    held = set(vocabulary)
-    missing = [names for names in SPECIAL_NAMES if held.isdisjoint(names)]
-    if missing:
-        raise ValueError(f"tokenizer.json must hold {' or '.join(missing[0])}, got {len(held)} pieces without it")
-    return tuple(next(name for name in names if name in held) for names in SPECIAL_NAMES)

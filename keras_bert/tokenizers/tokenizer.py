@@ -5,17 +5,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.tokenizers.base import BaseTokenizer, pick
+from keras_bert.tokenizers.graph import GraphTokenizer, gather_values
 from keras_bert.tokenizers.texts import as_strings
-from keras_bert.tokenizers.wordpiece import CONTINUATION, build_wordpiece
-
-PAD, UNKNOWN, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-
-# `kMaxVocabTokenLengthInUTF8Bytes` of tensorflow-text.
-_MAX_PIECE_BYTES = 256
+from keras_bert.tokenizers.wordpiece import build_wordpiece
+from keras_bert.tokenizers.wordpiece_vocabulary import WordPieceVocabulary
 
 
-class Tokenizer(BaseTokenizer):
+class Tokenizer(WordPieceVocabulary, GraphTokenizer):
     """BERT's WordPiece tokenizer (Devlin et al. 2019); its ids equal Hugging Face's `BertWordPieceTokenizer`.
 
     Bytes that are no UTF-8 count as U+FFFD, which BERT drops.
@@ -26,28 +22,12 @@ class Tokenizer(BaseTokenizer):
         lowercase: whether text is lowercased and stripped of its accents first.
     """
 
-    kind = "wordpiece"
-
     def __init__(self, vocabulary: Sequence[str], lowercase: bool) -> None:
-        _check(vocabulary)
-        super().__init__(vocabulary, SPECIAL_TOKENS)
-        self.lowercase: bool = lowercase
+        super().__init__(vocabulary, lowercase)
         self._wordpiece = build_wordpiece(self.vocabulary, lowercase, self.unknown_id)
-
-    def definition(self) -> dict[str, Any]:
-        """See `BaseTokenizer`."""
-        return {"lowercase": self.lowercase}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Tokenizer, (self.vocabulary, self.lowercase)
-
-    def continues(self, piece: str) -> bool:
-        """See `BaseTokenizer`."""
-        return piece.startswith(CONTINUATION)
-
-    def count_bytes(self, piece: str) -> int:
-        """See `BaseTokenizer`; bytes of the text as it is after lowercasing."""
-        return len(piece.removeprefix(CONTINUATION).encode()) + (not self.continues(piece))
 
     def tokenize(self, texts: Any) -> tf.RaggedTensor:
         """See `BaseTokenizer`; the operations are TensorFlow's, so that they may stand in any graph."""
@@ -58,7 +38,9 @@ class Tokenizer(BaseTokenizer):
         valid = tf.strings.unicode_transcode(as_strings("texts", texts), "UTF-8", "UTF-8", errors="replace")
         return self._wordpiece.tokenize_with_offsets(valid)
 
-    def encode_with_offsets(self, texts: Any, pairs: Any = None, *, max_length: int) -> dict[str, tf.Tensor]:
+    def encode_with_offsets(
+        self, texts: Any, pairs: Any = None, *, max_length: int, whole_words: bool = False
+    ) -> dict[str, tf.Tensor]:
         """What `encode` gives, and where the pieces of the last text stand in it.
 
         Of a batch of one the operations are some that an exported file may have.
@@ -67,6 +49,8 @@ class Tokenizer(BaseTokenizer):
             texts: (batch,) texts, valid UTF-8.
             pairs: (batch,) texts, valid UTF-8, or None.
             max_length: see `encode`.
+            whole_words: whether the first piece of a word has the place of the word, and all others have none. A word
+                ends where the text has its end, also where the row cuts it.
 
         Returns:
             `starts` and `ends` besides, (batch, max_length) int32: characters (Unicode code points) of the text, or of
@@ -77,6 +61,8 @@ class Tokenizer(BaseTokenizer):
         """
         *before, last = self._sides(texts, pairs, max_length)
         ids, starts, ends = self._wordpiece.tokenize_with_offsets(last)
+        if whole_words:
+            starts, ends = self._places_of_words(ids, starts, ends)
         parts = [*map(self.tokenize, before), ids]
         lengths = self._fit(parts, max_length)
         encoded = self._lay_out(parts, lengths, tf.range(max_length)[tf.newaxis])
@@ -85,20 +71,18 @@ class Tokenizer(BaseTokenizer):
         columns = tf.range(max_length)[tf.newaxis] - (end - lengths[-1][:, tf.newaxis])
         inside = (columns >= 0) & (columns < lengths[-1][:, tf.newaxis])
         for name, part in (("starts", starts), ("ends", ends)):
-            encoded[name] = tf.where(inside, pick(part, inside, columns), -1)
+            encoded[name] = tf.where(inside, gather_values(part, inside, columns), -1)
         return encoded
 
-
-def _check(vocabulary: Sequence[str]) -> None:
-    """Raises ValueError if a vocabulary is empty, or holds a piece twice, an empty or a very long one."""
-    if not vocabulary:
-        raise ValueError("Tokenizer.vocabulary must hold at least the special tokens, got no pieces")
-    seen: set[str] = set()
-    for position, piece in enumerate(vocabulary):
-        if not piece or piece in seen:
-            rule = "hold each piece once" if piece else "hold no empty piece"
-            raise ValueError(f"Tokenizer.vocabulary must {rule}, got {piece!r} as piece {position}")
-        if len(piece.encode()) > _MAX_PIECE_BYTES:
-            rule = f"hold pieces of at most {_MAX_PIECE_BYTES} bytes"
-            raise ValueError(f"Tokenizer.vocabulary must {rule}, got {piece!r} as piece {position}")
-        seen.add(piece)
+    def _places_of_words(self, ids: Any, starts: Any, ends: Any) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+        """The start and end of each word at its first piece, -1 at its others, in operations that TFLite has too."""
+        continues = tf.gather(tf.constant(self.word_marks().astype("int32")), ids.flat_values)
+        # No text begins with a piece that continues a word, so that texts may stand one behind the other.
+        last = tf.concat([continues[1:], [0]], axis=0)[: tf.size(continues)] == 0
+        # One more, so that there is something to point at where there are no pieces.
+        word_ends = tf.concat([tf.boolean_mask(ends.flat_values, last), [0]], axis=0)
+        word_ends = tf.gather(word_ends, tf.maximum(tf.cumsum(1 - continues) - 1, 0))
+        return (
+            starts.with_flat_values(tf.where(continues == 0, starts.flat_values, -1)),
+            ends.with_flat_values(tf.where(continues == 0, word_ends, -1)),
+        )

@@ -10,21 +10,21 @@ import unicodedata
 
 def _code_points(ranges: str) -> frozenset[int]:
     """The code points of ranges in hexadecimal, ends included."""
-    found: set[int] = set()
+    code_points: set[int] = set()
     for part in ranges.split():
         first, _, last = part.partition("-")
-        found.update(range(int(first, 16), int(last or first, 16) + 1))
-    return frozenset(found)
+        code_points.update(range(int(first, 16), int(last or first, 16) + 1))
+    return frozenset(code_points)
 
 
 def _pairs(pairs: str) -> dict[int, int]:
     """Code point -> code point, of lines `first-last target of first`."""
-    found: dict[int, int] = {}
+    targets: dict[int, int] = {}
     for pair in pairs.split(","):
         sources, target = pair.split()
         for place, code_point in enumerate(sorted(_code_points(sources))):
-            found[code_point] = int(target, 16) + place
-    return found
+            targets[code_point] = int(target, 16) + place
+    return targets
 
 
 # Format characters that are kept: they were unassigned.

@@ -12,18 +12,15 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from keras_bert.tokenizers.normalizer_model import matcher_vocabulary, normalizer_model
+from keras_bert.tokenizers.wordpiece_vocabulary import CONTINUATION, MAX_CHARACTERS
 
-CONTINUATION = "##"
-
-# `max_input_chars_per_word` of google-research/bert's WordpieceTokenizer.
-MAX_CHARACTERS = 100
 _MAX_BYTES = 4 * MAX_CHARACTERS
 
 # The matcher wants a piece that it can match. Text has no private use character left when it gets there.
 _FILLER = "\uf8ff"
 
 
-class Pieces(NamedTuple):
+class TokenSpans(NamedTuple):
     """Pieces of a batch of texts.
 
     Attributes:
@@ -96,9 +93,9 @@ class WordPiece:
         starts, ends = character_of(pieces.starts) - 1 - before, character_of(pieces.ends - 1) - before
         return rows, rows.with_flat_values(starts), rows.with_flat_values(ends)
 
-    def _match(self, normalized: tf.Tensor) -> Pieces:
+    def _match(self, normalized: tf.Tensor) -> TokenSpans:
         ids, starts, ends = self._matcher.tokenize_with_offsets(normalized)
-        pieces = Pieces(ids.flat_values, starts.flat_values, ends.flat_values, ids.row_splits)
+        pieces = TokenSpans(ids.flat_values, starts.flat_values, ends.flat_values, ids.row_splits)
         starts_word = tf.gather(self._starts_word, pieces.ids)
         words = tf.cumsum(starts_word) - 1
         too_long = tf.math.segment_sum(tf.gather(self._sizes, pieces.ids), words) > MAX_CHARACTERS
@@ -108,13 +105,13 @@ class WordPiece:
             lambda: pieces,
         )
 
-    def _join(self, pieces: Pieces, starts_word: tf.Tensor, too_long: tf.Tensor) -> Pieces:
+    def _join(self, pieces: TokenSpans, starts_word: tf.Tensor, too_long: tf.Tensor) -> TokenSpans:
         """One unknown piece in place of all pieces of each word that is too long; both tensors are (pieces,) bool."""
         keep = starts_word | ~too_long
         places = tf.where(keep)[:, 0]
         last_places = tf.concat([places[1:], tf.shape(keep, tf.int64)], axis=0) - 1
         kept_before = tf.concat([[0], tf.cumsum(tf.cast(keep, tf.int64))], axis=0)
-        return Pieces(
+        return TokenSpans(
             ids=tf.gather(tf.where(too_long, self._unknown_id, pieces.ids), places),
             starts=tf.gather(pieces.starts, places),
             ends=tf.gather(pieces.ends, last_places),
@@ -126,8 +123,8 @@ def _count_characters(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """How many characters the batch has up to each of its bytes, that one's included, and each text's first byte."""
     if texts.shape == (1,):
         # TFLite has no other operation for it; of many texts it takes six times as long.
-        found = tf_text.ByteSplitter().split(texts)
-        values, first_bytes = found.flat_values, found.row_starts()
+        characters = tf_text.ByteSplitter().split(texts)
+        values, first_bytes = characters.flat_values, characters.row_starts()
     else:
         values = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
         first_bytes = tf.cumsum(tf.cast(tf.strings.length(texts), tf.int64), exclusive=True)

@@ -1,4 +1,4 @@
-"""Checkpoints of a training: each is one file that is whole or not there, and proves that it is whole."""
+"""Training checkpoints: single files, written atomically and verified by a digest when they are read."""
 
 import hashlib
 import json
@@ -24,14 +24,14 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 class CheckpointError(RuntimeError):
-    """There are checkpoints, but none that this training can go on from."""
+    """Checkpoints exist, but this training can resume from none of them."""
 
 
-class Checkpoint(NamedTuple):
-    """What a training needs to go on.
+class TrainingState(NamedTuple):
+    """The content of a checkpoint.
 
     Attributes:
-        arrays: weights and whatever else there is of numbers, by name.
+        arrays: the weights and all other arrays by name.
         state: plain values.
     """
 
@@ -40,13 +40,13 @@ class Checkpoint(NamedTuple):
 
 
 class Checkpoints:
-    """The newest checkpoints of one training, in a folder of their own.
+    """The newest checkpoints of a training, in a folder.
 
-    A file's name holds the step and the digest of its bytes, so that one that was cut off or changed is found out.
+    The name of a file holds the step and the digest of its bytes, so that truncated or corrupted files are detected.
 
     Args:
-        folder: made if it is not there.
-        keep: how many to keep; older ones are deleted once a new one stands.
+        folder: the folder; created if it is missing.
+        keep: number of checkpoints to keep; older ones are deleted after a new one was written.
 
     Raises:
         ValueError: `keep` is less than 1.
@@ -58,18 +58,18 @@ class Checkpoints:
         self._keep = keep
 
     def save(self, step: int, arrays: Mapping[str, np.ndarray[Any, Any]], state: Mapping[str, Any]) -> Path:
-        """Writes a checkpoint; those that were there stay until it is on the disk.
+        """Writes a checkpoint; older ones stay until it is on the disk.
 
         Args:
-            step: steps done.
-            arrays: see `Checkpoint`.
-            state: see `Checkpoint`.
+            step: number of finished steps.
+            arrays: see `TrainingState`.
+            state: see `TrainingState`.
 
         Raises:
-            OSError: it cannot be written; the folder is as it was.
+            OSError: the file cannot be written; the folder is unchanged.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        # Several workers may write the same checkpoint to one place.
+        # Several workers may write the same checkpoint to one folder.
         partial = self.folder / f"{step:09d}-{os.getpid()}{_PARTIAL}"
         whole = {name: np.asarray(array, order="C") for name, array in arrays.items()}
         try:
@@ -87,11 +87,11 @@ class Checkpoints:
             old.unlink(missing_ok=True)
         return file
 
-    def load(self) -> Checkpoint | None:
-        """The newest checkpoint that can be read; None where there is none. One that cannot be read is told of.
+    def load(self) -> TrainingState | None:
+        """The newest readable checkpoint, or None if there is none; logs a warning for every corrupted one.
 
         Raises:
-            CheckpointError: there are checkpoints, but all are damaged.
+            CheckpointError: all checkpoints are corrupted.
         """
         for partial in self.folder.glob(f"*{_PARTIAL}"):
             partial.unlink(missing_ok=True)
@@ -100,9 +100,9 @@ class Checkpoints:
             if _digest(file) == file.stem.partition("-")[2]:
                 with safetensors.safe_open(file, "numpy") as opened:
                     state = json.loads(opened.metadata()["state"])
-                return Checkpoint(load_file(file), state)
+                return TrainingState(load_file(file), state)
             logger.warning("the checkpoint %s is damaged; going back to the one before it", file)
-            # It must not stand among those that are kept.
+            # A corrupted file must not count among the checkpoints to keep.
             file.rename(file.with_suffix(".damaged"))
         if files:
             raise CheckpointError(f"{self.folder} holds only checkpoints that are damaged; start again to begin anew")

@@ -1,4 +1,4 @@
-"""How work is spread over the devices of a `tf.distribute` strategy, and what the processes agree on."""
+"""Distributes work over the devices of a `tf.distribute` strategy and synchronizes its processes."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,12 +12,12 @@ class Devices:
     """The devices of a strategy, in this process and in others.
 
     Args:
-        strategy: see `tf.distribute`.
+        strategy: the `tf.distribute` strategy.
 
     Attributes:
-        count: how many there are in all processes.
-        workers: how many processes train together.
-        is_chief: whether this process is the one of several that keeps the record.
+        count: number of devices in all processes.
+        workers: number of processes.
+        is_chief: whether this process writes the history.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy) -> None:
@@ -30,11 +30,11 @@ class Devices:
     def on_all(
         self, replica: Callable[..., Any], results: tuple[str, ...], *, reduce_retracing: bool
     ) -> Callable[..., tuple[Any, ...]]:
-        """A function of the host that calls another on every device.
+        """A `tf.function` that runs `replica` on every device and combines the results.
 
         Args:
-            replica: what each device does; it gives a tuple, or None where there are no results.
-            results: what to make of the results: the `sum` over devices, or the one that is the `same` on all of them.
+            replica: the function of a device; returns a tuple, or None without results.
+            results: how to combine each result: `sum` over the devices, or `same` for a result that all devices share.
             reduce_retracing: see `tf.function`.
         """
 
@@ -45,24 +45,24 @@ class Devices:
             return tf.nest.map_structure(lambda part: self._strategy.reduce(add, part, axis=None), value)
 
         def run(*arguments: Any) -> tuple[Any, ...]:
-            found = self._strategy.run(replica, arguments)
-            return tuple(collect(kind, value) for kind, value in zip(results, found or (), strict=True))
+            values = self._strategy.run(replica, arguments)
+            return tuple(collect(kind, value) for kind, value in zip(results, values or (), strict=True))
 
-        # To rewrite Python as a graph takes seconds a process, and no loop or condition here is on a tensor.
+        # Without autograph, which takes seconds a process; no loop or condition here depends on a tensor.
         return tf.function(run, reduce_retracing=reduce_retracing, autograph=False)
 
     def add_up(self, values: Any) -> Any:
-        """Within a device's part of the work: the sum over all devices."""
+        """The sum over all devices; call it inside of a replica function."""
         if self.count == 1:
             return values
         return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, values)
 
     def spread(self, read: Callable[..., Iterable[Batch]]) -> Iterable[Batch]:
-        """Batches for the devices: each has its share of the rows of every batch.
+        """Distributes batches: every device gets its share of the rows of every batch.
 
         Args:
-            read: gives the batches; told which `shares` are wanted in this process, `of` how many, where there are
-                several devices.
+            read: returns the batches. With several devices it is called with `shares`, the parts of this process, and
+                `of`, the number of parts; see `keras_bert.data.batches.Batches.after`.
         """
         if self.count == 1:
             return read()
@@ -75,7 +75,7 @@ class Devices:
         return self._strategy.distribute_datasets_from_function(read_here)
 
     def largest(self, value: float) -> float:
-        """The largest of what the workers give; all of them must ask."""
+        """The maximum over all workers; a collective call that every worker must make."""
         if self.workers == 1:
             return value
 
@@ -86,5 +86,5 @@ class Devices:
         return float(tf.reduce_max(self._strategy.experimental_local_results(self._strategy.run(gather))[0]))
 
     def any_worker(self, *flags: bool) -> tuple[bool, ...]:
-        """For each flag, whether some worker has set it; all of them must ask."""
+        """Whether any worker has set a flag, for every flag; a collective call that every worker must make."""
         return tuple(self.largest(float(flag)) > 0 for flag in flags)

@@ -1,4 +1,4 @@
-"""Memory that TensorFlow would keep for as long as the process lives."""
+"""Frees memory of traced functions that TensorFlow would keep until the process ends."""
 
 import contextlib
 from collections.abc import Iterator
@@ -7,19 +7,18 @@ from tensorflow.python.framework import ops
 
 
 @contextlib.contextmanager
-def custom_gradients_forgotten() -> Iterator[None]:
-    """Lets go of the custom gradients of all functions that are traced within it, once it is left.
+def temporary_custom_gradients() -> Iterator[None]:
+    """On exit, unregisters the custom gradients of all functions that were traced inside of the block.
 
-    TensorFlow registers the gradient of each call of a function with a gradient of its own under a new name, for ever,
-    and with it the graph and every variable that the graph uses: a process that trains several models kept the weights
-    and moments of all of them, 240 MB for 15 million parameters, and each trained slower than the one before. A name
-    is looked up only while a gradient is traced, so functions that were traced within still run and can be traced
-    anew.
+    TensorFlow registers the gradient of every call of a function with a custom gradient under a new name and never
+    removes it, nor the graph and the variables that it refers to. A process that trained several models kept the
+    weights and moments of all of them, 240 MB for 15 million parameters, and every training was slower than the one
+    before. A name is looked up only while a gradient is traced, so the functions still run and can be traced again.
     """
-    registered = ops.gradient_registry._registry
-    before = set(registered)
+    registry = ops.gradient_registry._registry
+    previous_names = set(registry)
     try:
         yield
     finally:
-        for name in [name for name in registered if name.startswith("CustomGradient-") and name not in before]:
-            del registered[name]
+        for name in [name for name in registry if name.startswith("CustomGradient-") and name not in previous_names]:
+            del registry[name]

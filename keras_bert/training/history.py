@@ -1,4 +1,4 @@
-"""The history of a training: as a file that two equal trainings write alike, and as a running record with times."""
+"""The history of a training: a reproducible file without times, and a live record with times for TensorBoard."""
 
 import json
 import os
@@ -9,23 +9,23 @@ import tensorflow as tf
 
 Entry = dict[str, float]
 
-# What makes a scalar of a tensor for TensorBoard, which need not be installed to write one.
+# Marks a tensor as a scalar for TensorBoard, which need not be installed.
 _SCALAR = tf.compat.v1.SummaryMetadata(
     plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars"), data_class="DATA_CLASS_SCALAR"
 )
 
 
 def write_history(history: Sequence[Mapping[str, float | str]], path: Path) -> None:
-    """Writes one JSON object a line; no times, so that equal trainings give equal files."""
+    """Writes the history as JSON lines, without times, so that equal trainings give equal files."""
     path.write_text("".join(map(_line, history)))
 
 
 class RunningRecord:
-    """What can be watched while a training runs: `history.jsonl`, and scalars for TensorBoard.
+    """Writes the history of a running training as `history.jsonl` and as TensorBoard scalars.
 
     Args:
-        folder: made if it is not there.
-        earlier: the entries of the part of this training that ran before.
+        folder: the folder; created if it is missing.
+        earlier: entries from before an interruption.
     """
 
     def __init__(self, folder: str | os.PathLike[str], earlier: Sequence[Entry] = ()) -> None:
@@ -38,7 +38,7 @@ class RunningRecord:
             self.add(entry)
 
     def add(self, entry: Entry, times: Entry | None = None) -> None:
-        """Adds an entry of the history, and how fast it went, if that is known."""
+        """Adds an entry of the history, and its speed if `times` is given."""
         content = {**entry, **(times or {})}
         with self._file.open("a") as stream:
             stream.write(_line(content))
@@ -49,7 +49,7 @@ class RunningRecord:
         self._writer.flush()
 
     def close(self) -> None:
-        """Ends the record."""
+        """Closes the files."""
         self._writer.close()
 
 

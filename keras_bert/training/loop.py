@@ -1,4 +1,4 @@
-"""The steps of a training in turn: history, validation, the best weights, checkpoints, and a good end in any case."""
+"""The training loop: history, validation, selection of the best weights, checkpoints and orderly interruption."""
 
 import dataclasses
 import json
@@ -21,7 +21,7 @@ from keras_bert.training.stop_request import StopRequest, stop_requests
 
 if TYPE_CHECKING:
     from keras_bert.objectives.base import Batch
-    from keras_bert.training.step import Batches, TrainingStep
+    from keras_bert.training.step import BatchSource, TrainingStep
 
 logger = logging.getLogger(__name__)
 
@@ -29,25 +29,46 @@ OnProgress = Callable[[int, int, str], None]
 
 _SMALLER_IS_BETTER = ("loss", "error", "perplexity")
 _BEST = "best/"
-# The most of its time that a training gives to checkpoints: large models on slow disks take them less often.
+# Entries of a history by default: at least so many, and at most so many steps apart.
+_FEWEST_ENTRIES = 20
+_LONGEST_WINDOW = 50
+# The largest share of its time that a training spends on checkpoints; large models on slow disks save less often.
 _SAVING_SHARE = 0.05
 
 
 class NonFiniteLossError(ArithmeticError):
-    """The loss, or another metric, became NaN or infinite."""
+    """The loss or another metric became NaN or infinite."""
 
 
 class StoppedError(RuntimeError):
-    """Training was asked to stop before its last step; the message says how to go on."""
+    """A signal stopped the training before its last step; the message says how to continue."""
 
 
 def validation_steps(steps: int, validations: int) -> set[int]:
-    """The steps of a training after which it validates: evenly spread, and the last one."""
+    """The steps that are followed by a validation: evenly spread, including the last step."""
     return {round(steps * (index + 1) / validations) for index in range(validations)}
 
 
+def entry_steps(steps: int, validations: int, log_every: int | None) -> set[int]:
+    """The steps after which the history gets an entry, those of the validations and the last step among them.
+
+    Args:
+        steps: number of steps of the training.
+        validations: number of validations.
+        log_every: number of steps between two entries; None for entries at even distances of at most 50 steps, and at
+            least 20 of them where there are as many steps, so that the curve of a short training shows its warm-up.
+    """
+    validated = validation_steps(steps, validations)
+    if log_every is not None:
+        return validated | {*range(log_every, steps + 1, log_every), steps}
+    count = max(_FEWEST_ENTRIES, math.ceil(steps / _LONGEST_WINDOW))
+    # A multiple of the validations: then each of them ends a window as long as the others.
+    count = math.ceil(count / max(validations, 1)) * max(validations, 1)
+    return validated | validation_steps(steps, min(count, steps))
+
+
 class Loop:
-    """One call of `Trainer.fit`, whose arguments these are.
+    """One call of `Trainer.fit`, which documents the arguments.
 
     Raises:
         ValueError: an argument is out of range.
@@ -56,43 +77,49 @@ class Loop:
     def __init__(
         self,
         trainer: "TrainingStep",
-        batches: "Batches",
-        validation: "Batches",
+        batches: "BatchSource",
+        validation: "BatchSource",
         on_progress: OnProgress,
-        log_every: int,
+        log_every: int | None,
         validations: int,
         select: str | None,
         patience: int | None,
     ) -> None:
-        check("fit", "log_every", log_every >= 1, "be at least 1", log_every)
+        check("fit", "log_every", log_every is None or log_every >= 1, "be at least 1", log_every)
         check("fit", "validations", validations >= 0, "not be negative", validations)
         check("fit", "patience", patience is None or patience >= 1, "be at least 1", patience)
-        check("fit", "select", select is not None or patience is None, "be given where there is patience", select)
+        check("fit", "select", select is not None or patience is None, "be given if patience is given", select)
         self._trainer, self._batches, self._validation = trainer, batches, validation
         self._on_progress, self._log_every = on_progress, log_every
         self._select, self._patience = select, patience
         self._validate_at = validation_steps(trainer.steps, validations)
+        self._entries_at = entry_steps(trainer.steps, validations, log_every)
         self._progress, self._best, self._clock = Progress(), Arrays(), Clock()
         self._note, self._identity = "", dict[str, Any]()
 
     def run(self, folder: Path | None, checkpoint_seconds: float, record: Path | None) -> list[Entry]:
-        """Runs to the end."""
+        """Runs all remaining steps and returns the history."""
         check("fit", "checkpoint_seconds", checkpoint_seconds >= 0, "not be negative", checkpoint_seconds)
         checkpoints = Checkpoints(folder) if folder else None
         if checkpoints:
-            # Once, and before the first step: a teacher's weights take their time, and what has no identity shows now.
+            # Only once, because hashing a teacher's weights takes time; before the first step, to fail early.
             self._identity = self._identify()
         self._resume(checkpoints)
-        recorded = RunningRecord(record, self._progress.history) if record and self._trainer.devices.is_chief else None
+        live = RunningRecord(record, self._progress.history) if record and self._trainer.devices.is_chief else None
         try:
             with stop_requests() as request:
-                self._run_steps(request, checkpoints, checkpoint_seconds, recorded)
+                self._run_steps(request, checkpoints, checkpoint_seconds, live)
+        except Exception:
+            # The steps up to a failure are those that explain it.
+            if live and self._progress.window:
+                live.add(self._describe_window(), self._clock.times())
+            raise
         finally:
-            if recorded:
-                recorded.close()
+            if live:
+                live.close()
         self._finish()
         if request.signal:
-            # It came when there was nothing left to stop here; whoever trains next is to know.
+            # The signal came after the last step. The caller must still receive it.
             signal.raise_signal(signal.Signals[request.signal])
         return self._progress.history
 
@@ -110,11 +137,11 @@ class Loop:
         trainer.trace(batches)
         while not progress.ended:
             self._step(source)
-            is_entry = self._is_entry(progress.step)
+            is_entry = progress.step in self._entries_at
             if is_entry:
                 self._add_entry(record)
             self._on_progress(progress.step, trainer.steps, self._note)
-            # Several workers must do the same after the same step; to ask them each time would hold them up.
+            # Workers must agree on what to do after a step; synchronizing after every step would slow them down.
             if progress.ended or not (is_entry or trainer.devices.workers == 1):
                 continue
             due = bool(checkpoints) and time.monotonic() - saved >= pause
@@ -122,18 +149,18 @@ class Loop:
             if stop:
                 raise StoppedError(self._stop(request.signal or "a signal to another worker", checkpoints))
             if due and checkpoints:
-                began = time.monotonic()
+                start = time.monotonic()
                 self._save(checkpoints)
                 saved = time.monotonic()
-                pause = max(seconds, (saved - began) / _SAVING_SHARE) if seconds else 0.0
+                pause = max(seconds, (saved - start) / _SAVING_SHARE) if seconds else 0.0
         if checkpoints:
-            # Whoever asks for the same training again, as after a kill further on, has it at once.
+            # The finished training can be loaded if the process is killed later on.
             self._save(Checkpoints(checkpoints.folder, keep=1))
 
     def _step(self, source: "Iterator[Batch]") -> None:
-        began = time.monotonic()
+        start = time.monotonic()
         batches = [next(source) for _ in range(self._trainer.training.accumulation)]
-        self._clock.waiting += time.monotonic() - began
+        self._clock.waiting += time.monotonic() - start
         self._progress.step += 1
         try:
             parts, norm = self._trainer.step(batches, self._progress.step)
@@ -143,58 +170,61 @@ class Loop:
         sums["gradient_norm"] = (float(norm), 1.0)
         self._clock.tokens += sums.pop("tokens")[0]
         if self._trainer.loss_scale and not math.isfinite(float(norm)):
-            return  # the step was left out
+            return  # an overflow: the step was skipped
         self._check(sums, self._place())
         self._progress.window.append(sums)
 
-    def _is_entry(self, step: int) -> bool:
-        return step % self._log_every == 0 or step in self._validate_at or step == self._trainer.steps
-
     def _place(self) -> str:
-        """The step in words, and its batches, counted from 0 over the whole training."""
+        """The step and its batches in words; batches are counted from 0 over the whole training."""
         step, parts = self._progress.step, self._trainer.training.accumulation
         first, last = (step - 1) * parts, step * parts - 1
         return f"step {step}, " + (f"batch {first}" if parts == 1 else f"batches {first} to {last}")
 
     def _check(self, sums: Mapping[str, tuple[float, float]], where: str) -> None:
-        """Raises NonFiniteLossError for what went wrong, before anything of it is kept."""
+        """Raises NonFiniteLossError for values that are not finite, before they are stored."""
         for name, (total, _) in sums.items():
             if math.isfinite(total):
                 continue
-            norms = [entry["gradient_norm"][0] for entry in self._progress.window]
-            before = f"; the gradient's norm was {norms[-1]:.3g} the step before" if norms else ""
+            norms = [entry["gradient_norm"] for entry in self._progress.history if "gradient_norm" in entry]
+            norms += [sums["gradient_norm"][0] for sums in self._progress.window]
+            previous = f"; the gradient norm before was {norms[-1]:.3g}" if norms else ""
             cause = "a gradient that overflows" if name == "gradient_norm" else "a learning rate that is too high"
             raise NonFiniteLossError(
                 f"{name} is {total} at {where}: the usual cause is {cause} (the learning rate was "
-                f"{self._trainer.learning_rate():.2g}){before}. Checkpoints from before are kept"
+                f"{self._trainer.learning_rate():.2g}){previous}. Earlier checkpoints are kept"
             )
 
     def _add_entry(self, record: RunningRecord | None) -> None:
         progress, trainer = self._progress, self._trainer
-        found = averages(progress.window)
-        entry: Entry = {"step": progress.step, "learning_rate": trainer.learning_rate(), **found}
-        if trainer.loss_scale:
-            entry |= {"loss_scale": trainer.loss_scale.scale, "skipped_steps": trainer.loss_scale.skipped}
+        entry = self._describe_window()
         times = self._clock.times()
         progress.ended = progress.step >= trainer.steps
         if progress.step in self._validate_at:
             held_out = {f"validation_{name}": value for name, value in trainer.evaluate(self._validation).items()}
             self._check({name: (value, 1.0) for name, value in held_out.items()}, f"validation after {self._place()}")
             entry |= held_out
-            self._choose(entry)
+            self._keep_if_best(entry)
         progress.history.append(entry)
         logger.info("%s", json.dumps(entry | times))
         if record:
             record.add(entry, times)
         self._note = ", ".join(
-            [f"{name} {value:.3f}" for name, value in list(found.items())[:2]]
+            [f"{name} {value:.3f}" for name, value in list(averages(progress.window).items())[:2]]
             + [f"rate {entry['learning_rate']:.1e}", f"{times['tokens_per_second']:,.0f} tokens/s"]
         )
         progress.window.clear()
         self._clock = Clock()
 
-    def _choose(self, entry: Entry) -> None:
-        """Keeps the weights if they are the best so far, and ends where patience does."""
+    def _describe_window(self) -> Entry:
+        """The step, its learning rate and the mean of every metric since the last entry."""
+        trainer, step = self._trainer, self._progress.step
+        entry: Entry = {"step": step, "learning_rate": trainer.learning_rate(), **averages(self._progress.window)}
+        if trainer.loss_scale:
+            entry |= {"loss_scale": trainer.loss_scale.scale, "skipped_steps": trainer.loss_scale.skipped}
+        return entry
+
+    def _keep_if_best(self, entry: Entry) -> None:
+        """Keeps the weights if they are the best so far; ends the training when patience is exhausted."""
         if self._select is None:
             return
         rule = f"be one of {[name for name in entry if name.startswith('validation_')]}"
@@ -211,31 +241,31 @@ class Loop:
                 progress.ended = True
 
     def _finish(self) -> None:
-        """Leaves the weights in the model that are to be kept."""
+        """Assigns the selected weights to the model."""
         if self._best:
             self._trainer.set_weights(self._best)
         else:
             self._trainer.swap_mean()
 
-    def _stop(self, what: str, checkpoints: Checkpoints | None) -> str:
-        """Saves where training stands, and tells how to go on."""
-        where = f"{what} after step {self._progress.step} of {self._trainer.steps}"
+    def _stop(self, cause: str, checkpoints: Checkpoints | None) -> str:
+        """Saves a checkpoint and returns a message that says how to continue."""
+        where = f"{cause} after step {self._progress.step} of {self._trainer.steps}"
         if checkpoints is None:
             return f"{where}: there is no folder for checkpoints, so it begins anew"
         return f"{where}: start the same training again, and it goes on from {self._save(checkpoints)}"
 
     def _identify(self) -> dict[str, Any]:
-        """What must be the same for a checkpoint to be of use, as JSON gives it back."""
+        """The values that must be equal to resume from a checkpoint, as JSON types."""
         trainer = self._trainer
         identity = {f"Training.{name}": value for name, value in dataclasses.asdict(trainer.training).items()}
         model = digest([describe_model(trainer.model)])
         loop = {"log_every": self._log_every, "validations": sorted(self._validate_at)}
-        chosen = {"select": self._select, "patience": self._patience}
+        selection = {"select": self._select, "patience": self._patience}
         data = {"batches": self._batches.identity(), "validation": self._validation.identity()}
         parts = {"objective": trainer.objective.identity(), **data}
-        told = {f"{part}.{name}": value for part, found in parts.items() for name, value in found.items()}
-        whole = {**identity, "steps": trainer.steps, "the model's digest": model, **loop, **chosen, **told}
-        return json.loads(json.dumps(whole))
+        nested = {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
+        identity |= {"steps": trainer.steps, "the model's digest": model, **loop, **selection, **nested}
+        return json.loads(json.dumps(identity))
 
     def _save(self, checkpoints: Checkpoints) -> Path:
         best = {f"{_BEST}{name}": array for name, array in self._best.items()}
@@ -246,20 +276,20 @@ class Loop:
         return file
 
     def _resume(self, checkpoints: Checkpoints | None) -> None:
-        """Goes on from the newest checkpoint, if there is one.
+        """Resumes from the newest checkpoint, if there is one.
 
         Raises:
-            CheckpointError: it is of another training; tells in what.
+            CheckpointError: the checkpoint belongs to another training; the message names the difference.
         """
-        found = checkpoints.load() if checkpoints else None
-        step = found.state["progress"]["step"] if found else 0
-        # All workers ask both before one of them gives up: the others would wait for it.
+        checkpoint = checkpoints.load() if checkpoints else None
+        step = checkpoint.state["progress"]["step"] if checkpoint else 0
+        # Every worker makes both collective calls before it may raise; the others would wait for it.
         most, least = self._trainer.devices.largest(step), -self._trainer.devices.largest(-step)
         if not most == least == step:
             raise CheckpointError(f"all workers must have the checkpoint of one step, but here it is that of {step}")
-        if checkpoints is None or found is None:
+        if checkpoints is None or checkpoint is None:
             return
-        stored = found.state["identity"]
+        stored = checkpoint.state["identity"]
         for name in self._identity | stored:
             was, now = (of.get(name, "unknown") for of in (stored, self._identity))
             if was != now:
@@ -267,9 +297,10 @@ class Loop:
                     f"{checkpoints.folder} must hold checkpoints of this training, but {name} was {was} and is {now}; "
                     "take another folder, or delete it to begin anew"
                 )
-        self._best = {name.removeprefix(_BEST): array for name, array in found.arrays.items() if name.startswith(_BEST)}
-        self._trainer.set_arrays(found.arrays)
+        arrays = checkpoint.arrays
+        self._best = {name.removeprefix(_BEST): array for name, array in arrays.items() if name.startswith(_BEST)}
+        self._trainer.set_arrays(arrays)
         if self._trainer.loss_scale:
-            vars(self._trainer.loss_scale).update(found.state["loss_scale"])
-        self._progress = Progress(**found.state["progress"])
+            vars(self._trainer.loss_scale).update(checkpoint.state["loss_scale"])
+        self._progress = Progress(**checkpoint.state["progress"])
         logger.info("going on after step %d", self._progress.step)

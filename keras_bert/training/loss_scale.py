@@ -1,19 +1,19 @@
-"""Dynamic loss scaling (Micikevicius et al. 2018, section 3.2): small float16 gradients must not become zero."""
+"""Dynamic loss scaling keeps small float16 gradients from becoming zero (Micikevicius et al. 2018, section 3.2)."""
 
 import dataclasses
 
 
 @dataclasses.dataclass
 class LossScale:
-    """What the loss is multiplied with, and the gradients are divided by.
+    """The factor that the loss is multiplied with and the gradients are divided by.
 
-    Halved by every step whose gradients overflow, which is left out; doubled after so many steps without one.
+    A step whose gradients overflow is skipped and halves the scale. It doubles after `patience` steps without overflow.
 
     Attributes:
-        scale: now.
-        steady: steps since the last change.
-        skipped: steps left out.
-        patience: steps until it doubles.
+        scale: the current factor.
+        steady: number of steps since the last change.
+        skipped: number of skipped steps.
+        patience: number of steps without overflow after which the scale doubles.
     """
 
     scale: float = 2.0**15
@@ -22,10 +22,10 @@ class LossScale:
     patience: int = 2000
 
     def update(self, *, overflow: bool) -> None:
-        """Takes note of a step.
+        """Updates the scale after a step.
 
         Raises:
-            ArithmeticError: the gradients overflow though the loss is not scaled up any more.
+            ArithmeticError: the gradients overflow even with the smallest scale.
         """
         if overflow:
             if self.scale <= 2.0**-10:

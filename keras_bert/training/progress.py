@@ -1,4 +1,4 @@
-"""Where a training stands, and how fast it goes."""
+"""Progress and speed of a training."""
 
 import dataclasses
 import time
@@ -8,16 +8,16 @@ from keras_bert.training.history import Entry
 
 @dataclasses.dataclass
 class Progress:
-    """Where a training stands; plain values, so that it goes into a checkpoint.
+    """The progress of a training, as plain values for checkpoints.
 
     Attributes:
-        step: steps done.
+        step: number of finished steps.
         history: see `Trainer.fit`.
-        window: of each step since the last entry the sum and weight of every metric.
-        best: the best value of the metric to select by.
-        best_step: after which step that was.
-        waited: validations since.
-        ended: whether there is nothing more to do.
+        window: sum and weight of every metric, for every step since the last entry of the history.
+        best: the best value of the selection metric.
+        best_step: the step with that value.
+        waited: number of validations since then.
+        ended: whether the training has finished.
     """
 
     step: int = 0
@@ -34,9 +34,9 @@ class Clock:
     """Seconds and tokens since the last entry of the history.
 
     Attributes:
-        since: when it began.
-        waiting: seconds in which the step waited for its batch.
-        tokens: worked on, padding left out.
+        since: start time in seconds of the monotonic clock.
+        waiting: time in seconds that steps waited for batches.
+        tokens: number of processed tokens without padding.
     """
 
     since: float = dataclasses.field(default_factory=time.monotonic)
@@ -44,6 +44,6 @@ class Clock:
     tokens: float = 0.0
 
     def times(self) -> Entry:
-        """For the running record."""
+        """Tokens a second, and the share of the time that steps waited for batches."""
         seconds = max(time.monotonic() - self.since, 1e-9)
         return {"tokens_per_second": self.tokens / seconds, "waiting_share": self.waiting / seconds}

@@ -7,13 +7,13 @@ import tensorflow as tf
 
 
 class RunningMean:
-    """The mean of weights over the last steps, the newest of which count most (Polyak and Juditsky 1992).
+    """An exponential moving average of weights (Polyak and Juditsky 1992).
 
-    Make it and use it under the scope of the strategy of the weights.
+    Create and use it under the scope of the strategy of the weights.
 
     Args:
-        weights: to follow; none for a mean that does nothing.
-        decay: how much of the mean stays in a step, below 1.
+        weights: the weights to average; an empty list makes all methods do nothing.
+        decay: share of the mean that a step keeps, below 1.
 
     Attributes:
         variables: the means, in the order of the weights.
@@ -25,7 +25,7 @@ class RunningMean:
         self._move = tf.function(self._update, autograph=False)
 
     def update(self, step: int) -> None:
-        """Moves the means after a step, counted from 1; in the first ones they forget faster, as `tf.train`'s do."""
+        """Updates the means after a step, counted from 1; early steps decay faster, as in `tf.train`'s averages."""
         if self.variables:
             self._move(tf.constant(step, tf.float32))
 
@@ -35,7 +35,7 @@ class RunningMean:
             mean.assign(decay * mean + (1.0 - decay) * weight.value)
 
     def swap(self) -> None:
-        """Weights and means change places."""
+        """Exchanges weights and means."""
         for mean, weight in zip(self.variables, self._weights, strict=True):
             current = weight.numpy()
             weight.assign(mean.numpy())

@@ -1,4 +1,4 @@
-"""The steps of a training under any `tf.distribute` strategy; on a CPU equal seeds and data give equal weights."""
+"""Optimizer steps under any `tf.distribute` strategy; on a CPU, equal seeds and data give equal weights."""
 
 import contextlib
 import functools
@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.fused.training import compiled_update, fused_blocks
+from keras_bert.models.traces import check_attached
 from keras_bert.objectives.base import Batch, Objective, Sums, means
 from keras_bert.optimizer import adamw
 from keras_bert.options.training import Training
@@ -20,41 +21,44 @@ from keras_bert.training.precision import computing_in
 from keras_bert.training.running_mean import RunningMean
 
 
-class Batches(Protocol):
-    """Batches by number, as `keras_bert.data.batches` has them."""
+class BatchSource(Protocol):
+    """Numbered batches; `keras_bert.data.batches.Batches` is one."""
 
     per_epoch: int
 
     def after(self, done: int, *, shares: Sequence[int] = (0,), of: int = 1) -> Iterable[Batch]:
-        """The training batches from number `done` on, without end; of each the `shares` of so many."""
+        """The batches from number `done` on, without end; of every batch the parts `shares` out of `of`."""
 
     def epoch(self, number: int = 0, *, shares: Sequence[int] = (0,), of: int = 1) -> Iterable[Batch]:
-        """All batches of one epoch, likewise."""
+        """All batches of an epoch; of every batch the parts `shares` out of `of`."""
 
     def identity(self) -> dict[str, Any]:
-        """What tells them from other batches, as plain values; asked for where there are checkpoints."""
+        """Plain values that identify the batches; only needed for checkpoints."""
 
 
 class TrainingStep:
-    """Moves a model towards the minimum of an objective with AdamW, one batch after the other.
+    """Runs AdamW steps that minimize an objective.
 
-    A step's batch may come in parts (`Training.accumulation`) and be spread over devices: the gradient is that of the
-    whole batch, clipped as a whole.
+    The batch of a step may come in parts (gradient accumulation, `Training.accumulation`) and be distributed over
+    devices. The gradient is always that of the whole batch, and it is clipped as a whole.
 
     Args:
         model: the model to train, built under the scope of `strategy`.
-        objective: see `Objective`.
-        training: how to train.
-        steps: optimizer steps in all, as `Training.count_steps` tells.
-        strategy: where to run; the current one if None.
-        variables: others than the model's that training changes, and an interrupted training must have again.
-        after_step: called with a step's number, from 1, when its weights are there, and before their running mean is.
+        objective: the objective to minimize.
+        training: training options.
+        steps: number of optimizer steps, see `Training.count_steps`.
+        strategy: the distribution strategy; None for the current one.
+        variables: further variables that training changes; checkpoints contain them.
+        after_step: called with the number of a step, from 1, after its weights and before their running mean changed.
 
     Attributes:
-        devices: where it runs.
-        loss_scale: for float16, else None.
-        fresh_step: the last step with a batch of a new shape, which TensorFlow or XLA compiles before it runs; 0 before
-            the first step.
+        devices: the devices of the strategy.
+        loss_scale: loss scaling for float16, else None.
+        fresh_step: the last step with a batch of a new shape, which TensorFlow or XLA had to compile; 0 before the
+            first step.
+
+    Raises:
+        ValueError: the model's adapter is detached.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class TrainingStep:
         variables: Sequence[tf.Variable] = (),
         after_step: Callable[[int], None] | None = None,
     ) -> None:
+        check_attached(model)
         self.model, self.objective, self.training, self.steps = model, objective, training, steps
         self.strategy = strategy or tf.distribute.get_strategy()
         self.devices = Devices(self.strategy)
@@ -75,7 +80,7 @@ class TrainingStep:
         self._used: list[int] = []
         self.fresh_step, self._shapes = 0, set[tuple[Any, ...]]()
         with self.strategy.scope():
-            # Clipping is done here, where the whole gradient is.
+            # No clipping by the optimizer: `_apply` clips, where the whole gradient is available.
             self._optimizer = adamw(
                 training.learning_rate,
                 steps,
@@ -93,7 +98,7 @@ class TrainingStep:
 
     @property
     def _in_parts(self) -> bool:
-        """Whether the gradient is found before it is known if, and of what batch, it will be used."""
+        """Whether gradients are accumulated before they are applied."""
         return self.training.accumulation > 1 or self.loss_scale is not None
 
     def _trained(self) -> list[Any]:
@@ -101,7 +106,7 @@ class TrainingStep:
 
     @staticmethod
     def _local_copy(weight: Any) -> tf.Variable:
-        """A variable of zeros that each device has for itself."""
+        """A variable of zeros with a separate value on every device."""
         return tf.Variable(
             tf.zeros(weight.shape),
             trainable=False,
@@ -115,7 +120,7 @@ class TrainingStep:
         def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
             return tf.function(function, jit_compile=True, autograph=False) if whole else function
 
-        # Batches come in several lengths; one graph for all of them is traced once. XLA needs one for each.
+        # Batches have several lengths. One graph serves all of them, but XLA needs one a length.
         on_all = functools.partial(self.devices.on_all, reduce_retracing=not whole)
         self._differentiate = compiled(self._find_gradients)
         self._measure = compiled(self._evaluate)
@@ -130,15 +135,15 @@ class TrainingStep:
         return (self.devices.add_up(self.objective.weights(batch)),)
 
     def _find_gradients(self, batch: Batch, weights: Mapping[str, Any], scale: Any) -> tuple[list[Any], Sums]:
-        """This device's share of the gradient of those weights that have one, and its sums."""
+        """This device's share of the gradients, without weights that have none, and its sums."""
         with tf.GradientTape() as tape:
             sums = self._evaluate(batch, training=True)
-            # Where nothing weighs anything, as in a batch without a masked token, there is nothing to learn.
+            # The weight is 0 if there is nothing to learn, as in a batch without masked tokens.
             loss = tf.add_n([sums[name][0] / tf.maximum(weight, 1e-9) for name, weight in weights.items()]) * scale
         gradients = tape.gradient(loss, [weight.value for weight in self._trained()])
-        # Known once the first step is traced: what the objective does not use is not to decay either.
+        # Known after the first trace. Weights that the objective does not use must not decay either.
         self._used = [place for place, gradient in enumerate(gradients) if gradient is not None]
-        # A sparse gradient, as embeddings have, may hold a row in parts, and then its norm is not the gradient's.
+        # Dense gradients, because a sparse one may contain a row several times, which makes its norm wrong.
         return [tf.convert_to_tensor(gradients[place]) for place in self._used], sums
 
     def _evaluate(self, batch: Batch, training: bool = False) -> Sums:
@@ -165,7 +170,7 @@ class TrainingStep:
         return (sums,)
 
     def _accumulated(self) -> list[Any]:
-        # What is read from a variable has no device yet, which collective operations want.
+        # `identity`, because collective operations need a tensor that is placed on a device.
         return self.devices.add_up([tf.identity(self._gradients[place]) for place in self._used])
 
     def _find_norm(self, scale: Any) -> tuple[Any]:
@@ -178,7 +183,7 @@ class TrainingStep:
             total.assign(tf.zeros_like(total))
 
     def _apply(self, gradients: Sequence[Any], norm: Any, scale: Any) -> None:
-        """Clips by the norm and makes the step; each device has the whole gradient, and the optimizer adds them up."""
+        """Clips and applies the gradients; divides by the device count, because the optimizer sums over devices."""
         factor = self.training.clip_norm / (tf.maximum(norm, self.training.clip_norm) * scale * self.devices.count)
         if self.training.xla == "parts" and self.devices.count == 1:
             self._compiled_update(gradients, factor)
@@ -187,46 +192,46 @@ class TrainingStep:
 
     @functools.cached_property
     def _compiled_update(self) -> Callable[[Sequence[Any], Any], None]:
-        """Made once, in the first step's trace: each new one would be compiled again."""
+        """The compiled update; created once, because XLA would compile every new function again."""
         return compiled_update(self._optimizer, self._moved())
 
     def _moved(self) -> list[Any]:
-        """The weights that have a gradient."""
+        """The weights with a gradient."""
         return [self._trained()[place] for place in self._used]
 
     def trace(self, batches: Any) -> None:
-        """Traces a step for batches of any length, where they come in several, before the first of them is there.
+        """Traces a step for batches of all lengths before the first batch is read.
 
-        A trace for the length of the first batch would round otherwise than one for all lengths. Which batch is the
-        first depends on where a training was interrupted, and its bits must not.
+        A trace for the length of the first batch would round differently from one for all lengths. The first batch
+        depends on where a training was interrupted, but the resulting weights must not.
 
         Args:
-            batches: a `tf.data.Dataset` of a single device's batches; of others nothing is known.
+            batches: a `tf.data.Dataset`; sources without an `element_spec` are not traced.
         """
         spec = getattr(batches, "element_spec", None)
         if spec is None or self.devices.count > 1 or self.training.xla == "whole" or tf.config.functions_run_eagerly():
             return
-        if all(None not in each.shape[1:] for each in tf.nest.flatten(spec)):
+        if all(None not in tensor_spec.shape[1:] for tensor_spec in tf.nest.flatten(spec)):
             return
         whole: Any = self._run_whole
-        weigh: Any = self._run_weights
+        weighting: Any = self._run_weights
         part: Any = self._run_part
         if not self._in_parts:
             whole.get_concrete_function(spec)
             return
-        (weights,) = weigh.get_concrete_function(spec).structured_outputs
+        (weights,) = weighting.get_concrete_function(spec).structured_outputs
         part.get_concrete_function(spec, weights, tf.TensorSpec([]))
 
     def step(self, parts: Sequence[Batch], number: int) -> tuple[list[Sums], Any]:
-        """Makes one optimizer step.
+        """Runs one optimizer step.
 
         Args:
-            parts: as many as `Training.accumulation` says, each spread over the devices where there are several.
-            number: of the step, from 1.
+            parts: `Training.accumulation` batches, each distributed over the devices.
+            number: number of the step, from 1.
 
         Returns:
-            The sums of each part, and the norm of the gradient before it is clipped. With float16 a step whose norm is
-            not finite changes nothing but the loss scale.
+            The sums of every part, and the norm of the gradient before clipping. With float16, a step whose norm is not
+            finite changes the loss scale only.
         """
         shapes = {tuple(tuple(value.shape) for value in tf.nest.flatten(part, True)) for part in parts}
         if not shapes <= self._shapes:
@@ -246,8 +251,8 @@ class TrainingStep:
 
     def _step_in_parts(self, parts: Sequence[Batch]) -> tuple[list[Sums], Any]:
         scale = tf.constant(self.loss_scale.scale if self.loss_scale else 1.0)
-        weighed = [self._run_weights(part)[0] for part in parts]
-        weights = {name: tf.add_n([weight[name] for weight in weighed]) for name in weighed[0]}
+        part_weights = [self._run_weights(part)[0] for part in parts]
+        weights = {name: tf.add_n([weight[name] for weight in part_weights]) for name in part_weights[0]}
         sums = [self._run_part(part, weights, scale)[0] for part in parts]
         (norm,) = self._run_norm(scale)
         use = True
@@ -258,11 +263,11 @@ class TrainingStep:
         return sums, norm
 
     def learning_rate(self) -> float:
-        """The learning rate of the topmost layers in the last step that was made."""
+        """The learning rate of the top layers in the last step."""
         return float(self._optimizer._learning_rate(max(0, int(self._optimizer.iterations.numpy()) - 1)))
 
-    def evaluate(self, batches: Batches) -> dict[str, float]:
-        """The mean of each metric over an epoch, with dropout off; of the mean weights, if there is a running mean.
+    def evaluate(self, batches: BatchSource) -> dict[str, float]:
+        """The mean of every metric over an epoch, without dropout; uses averaged weights if there is a running mean.
 
         Raises:
             ValueError: there are no batches.
@@ -271,13 +276,13 @@ class TrainingStep:
             window = [self._run_test(batch)[0] for batch in self.devices.spread(batches.epoch)]
         if not window:
             raise ValueError("there must be at least one batch to evaluate on, got none")
-        found = means(window)
-        found.pop("tokens")
-        return found
+        metrics = means(window)
+        metrics.pop("tokens")
+        return metrics
 
     @contextlib.contextmanager
     def _mean_weights(self) -> Iterator[None]:
-        """Puts the running mean in the place of the weights for a while."""
+        """Replaces the weights by their running mean inside of the block."""
         self.swap_mean()
         try:
             yield
@@ -285,17 +290,17 @@ class TrainingStep:
             self.swap_mean()
 
     def swap_mean(self) -> None:
-        """Weights and their running mean change places, if there is one."""
+        """Exchanges the weights and their running mean, if there is one."""
         with self.strategy.scope():
             self._mean.swap()
 
     def weights(self) -> Arrays:
-        """What the model knows now; of the means of the weights, if there are any."""
+        """The current weights of the model, averaged if there is a running mean."""
         with self._mean_weights():
             return {f"{index}": weight.numpy() for index, weight in enumerate(self._kept())}
 
     def set_weights(self, arrays: Mapping[str, Any]) -> None:
-        """What `weights` told becomes the model's, for good: nothing is trained after it."""
+        """Assigns weights that `weights` returned; only after the last step, as the running mean is not restored."""
         with self.strategy.scope():
             for index, weight in enumerate(self._kept()):
                 weight.assign(arrays[f"{index}"])
@@ -304,11 +309,11 @@ class TrainingStep:
         return [*self.model.variables, *self._variables]
 
     def arrays(self) -> Arrays:
-        """All numbers that the steps to come depend on."""
+        """All arrays that further steps depend on."""
         return {name: variable.numpy() for name, variable in self._state()}
 
     def set_arrays(self, arrays: Mapping[str, Any]) -> None:
-        """Goes back to where `arrays` was asked."""
+        """Restores arrays that `arrays` returned."""
         with self.strategy.scope():
             for name, variable in self._state():
                 variable.assign(arrays[name])
@@ -321,5 +326,7 @@ class TrainingStep:
             "other": self._variables,
         }
         return [
-            (f"{group}/{index}", variable) for group, found in groups.items() for index, variable in enumerate(found)
+            (f"{group}/{index}", variable)
+            for group, variables in groups.items()
+            for index, variable in enumerate(variables)
         ]

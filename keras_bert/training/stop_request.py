@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a request: the work comes to a good end first."""
+"""Turns Ctrl-C and SIGTERM into a request to stop, so that running work can finish in order."""
 
 import contextlib
 import signal
@@ -10,17 +10,17 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
-    """Whether somebody asked to stop.
+    """A request to stop.
 
     Attributes:
-        signal: the name of the signal that came, empty until then.
+        signal: the name of the received signal; empty without one.
     """
 
     def __init__(self) -> None:
         self.signal = ""
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Notes a signal; the second Ctrl-C no longer waits."""
+        """Stores the signal; a second Ctrl-C interrupts at once."""
         if self.signal and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.signal = signal.Signals(number).name
@@ -28,17 +28,17 @@ class StopRequest:
 
 @contextlib.contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """Within the block Ctrl-C and SIGTERM only leave a note; in a thread other than the main one nothing changes."""
+    """Inside of the block, Ctrl-C and SIGTERM only set the request; outside of the main thread nothing changes."""
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    # One that is ignored, as in a step's own process, stays so.
-    before = {number: signal.getsignal(number) for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN}
+    # Ignored signals, as in the process of a step, stay ignored.
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN}
     try:
-        for number in before:
+        for number in handlers:
             signal.signal(number, request)
         yield request
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)

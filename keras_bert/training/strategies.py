@@ -1,4 +1,4 @@
-"""Which devices to train on: found out from the machine and its environment, the same code for all of them."""
+"""Chooses the `tf.distribute` strategy for the devices of this machine and its environment."""
 
 import functools
 import json
@@ -8,15 +8,18 @@ import tensorflow as tf
 
 
 def find_strategy() -> tf.distribute.Strategy:
-    """The `tf.distribute` strategy for the devices that there are; build and train the model in its scope.
+    """Chooses the `tf.distribute` strategy for the available devices; build and train the model in its scope.
 
-    Several workers (`TF_CONFIG` names them, as TensorFlow's own guide has it): MultiWorkerMirroredStrategy. A TPU
-    (`TPU_NAME`): TPUStrategy. Several GPUs: MirroredStrategy. Else one device, the GPU if there is one.
+    - several workers (`TF_CONFIG`, see TensorFlow's guide): MultiWorkerMirroredStrategy
+    - a TPU (`TPU_NAME`): TPUStrategy
+    - several GPUs: MirroredStrategy
+    - otherwise one device, the GPU if there is one
 
-    Call it before anything else is asked of TensorFlow: workers can only be joined then. Later calls give the same.
+    Call it before other TensorFlow functions, because workers must be connected first. Later calls return the same
+    strategy.
 
     Raises:
-        ValueError: `TF_CONFIG` is no JSON object.
+        ValueError: `TF_CONFIG` is not a JSON object.
     """
     return _make(os.environ.get("TF_CONFIG", "{}"), os.environ.get("TPU_NAME", ""))
 
@@ -35,13 +38,13 @@ def _make(cluster: str, tpu: str) -> tf.distribute.Strategy:
     return tf.distribute.get_strategy()
 
 
-def _count_workers(given: str) -> int:
-    """How many processes train; a chief is a worker, too."""
+def _count_workers(tf_config: str) -> int:
+    """Number of training processes; the chief is a worker, too."""
     try:
-        content = json.loads(given)
+        content = json.loads(tf_config)
     except json.JSONDecodeError:
         content = None
     if not isinstance(content, dict):
-        raise ValueError(f"TF_CONFIG must be a JSON object, got {given!r}")
+        raise ValueError(f"TF_CONFIG must be a JSON object, got {tf_config!r}")
     cluster = content.get("cluster", {})
     return sum(len(cluster.get(kind, [])) for kind in ("chief", "worker"))

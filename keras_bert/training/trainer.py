@@ -1,4 +1,4 @@
-"""Training from the first step to the last, whatever interrupts it."""
+"""Trains a model, and resumes an interrupted training from its checkpoints."""
 
 from pathlib import Path
 
@@ -6,36 +6,41 @@ import keras
 import tensorflow as tf
 
 from keras_bert.row_limits import rows_at_once
-from keras_bert.training.graph_memory import custom_gradients_forgotten
+from keras_bert.training.graph_memory import temporary_custom_gradients
 from keras_bert.training.history import Entry
 from keras_bert.training.loop import Loop, OnProgress
-from keras_bert.training.step import Batches, TrainingStep
+from keras_bert.training.step import BatchSource, TrainingStep
 
-# Rows of a held-out batch: nothing is learnt from it, so it may be larger than a training batch, and faster.
+# Rows of a validation batch. It may be larger than a training batch, which is faster, as it does not change the result.
 VALIDATION_BATCH = 64
 
 
 def validation_rows(length: int) -> int:
-    """Rows of a held-out batch whose longest row may have so many tokens: few of long ones, for want of memory."""
+    """Rows of a validation batch with rows of up to `length` tokens; fewer for long rows, to bound memory."""
     return rows_at_once(VALIDATION_BATCH, length)
 
 
 def make_deterministic(seed: int) -> None:
-    """Fixes every source of chance in this process; call it before a model is built."""
+    """Seeds all random generators of this process and makes operations deterministic; call it before model building."""
     keras.utils.set_random_seed(seed)
     tf.config.experimental.enable_op_determinism()
 
 
 class Trainer(TrainingStep):
-    """Minimizes an objective, see `TrainingStep`, whose arguments these are."""
+    """Trains a model with AdamW under any `tf.distribute` strategy; for the arguments see `TrainingStep`.
+
+    Example:
+        >>> trainer = Trainer(task.model, task.objective(), training, steps)  # doctest: +SKIP
+        >>> history = trainer.fit(batches, validation=held_out, on_progress=print)  # doctest: +SKIP
+    """
 
     def fit(
         self,
-        batches: Batches,
+        batches: BatchSource,
         *,
-        validation: Batches,
+        validation: BatchSource,
         on_progress: OnProgress,
-        log_every: int = 50,
+        log_every: int | None = None,
         validations: int = 4,
         select: str | None = None,
         patience: int | None = None,
@@ -43,35 +48,35 @@ class Trainer(TrainingStep):
         checkpoint_seconds: float = 60.0,
         record: Path | None = None,
     ) -> list[Entry]:
-        """Makes all the optimizer steps, or those that are missing where there are checkpoints.
+        """Runs all optimizer steps, or the remaining ones if there is a checkpoint.
 
         Args:
-            batches: of `Training.part_size` rows.
-            validation: held-out batches; one epoch of them is read at every validation.
-            on_progress: told steps done, steps in all and a few words.
-            log_every: steps between two entries of the history.
-            validations: how often to validate, evenly spread; the last time after the last step.
-            select: the held-out metric whose best value decides which weights are kept at the end; one whose name ends
-                with `loss`, `error` or `perplexity` is better when it is smaller. None for the last weights.
-            patience: validations without a better value after which to stop; None for all steps.
-            checkpoints: a folder for what is needed to go on after an interruption: the weights, bit for bit, are those
-                of a training that nothing interrupted. It is for one training: of another model, other data, settings
-                or objective none goes on. None for no checkpoints.
-            checkpoint_seconds: the least time from one checkpoint to the next; longer where to save one takes more
-                than a twentieth of that. 0 for one after every step.
-            record: a folder for what can be watched meanwhile, see `RunningRecord`; None for none.
+            batches: training batches of `Training.part_size` rows.
+            validation: validation batches; every validation reads one epoch.
+            on_progress: called with the number of finished steps, the number of all steps and a short description.
+            log_every: number of steps between two entries of the history; None for even distances, see `entry_steps`.
+            validations: number of validations, evenly spread; the last one follows the last step.
+            select: the validation metric whose best value chooses the weights to keep. Smaller is better if its name
+                ends with `loss`, `error` or `perplexity`. None keeps the last weights.
+            patience: number of validations without improvement after which training stops; None for no early stopping.
+            checkpoints: a folder for checkpoints. A resumed training ends with the same weights, bit for bit, as an
+                uninterrupted one. Checkpoints of another model, data, objective or settings are refused. None writes
+                no checkpoints.
+            checkpoint_seconds: minimum time between checkpoints in seconds. It is prolonged so that saving takes at
+                most a twentieth of the time. 0 saves after every step.
+            record: a folder for `RunningRecord`, which shows a running training; None writes none.
 
         Returns:
-            The history: `step`, `learning_rate`, `gradient_norm` and the mean of each metric since the entry before,
-            some entries with the held-out means as `validation_...`.
+            The history: `step`, `learning_rate`, `gradient_norm` and the mean of every metric since the previous entry;
+            entries with a validation also have its metrics as `validation_...`.
 
         Raises:
-            NonFiniteLossError: a metric is not a finite number.
-            StoppedError: a signal asked to stop; there is a checkpoint, if there is a place for one.
-            CheckpointError: there are checkpoints, but of another training, or damaged ones only; tells which part of
-                it is another.
-            ValueError: there are no batches to validate on, or no such metric to select by.
+            NonFiniteLossError: a metric is not finite.
+            StoppedError: a signal stopped the training; there is a checkpoint if `checkpoints` is given.
+            CheckpointError: the checkpoints belong to another training, which the message describes, or all of them
+                are corrupted.
+            ValueError: there are no validation batches, or there is no metric `select`.
         """
         loop = Loop(self, batches, validation, on_progress, log_every, validations, select, patience)
-        with custom_gradients_forgotten():
+        with temporary_custom_gradients():
             return loop.run(checkpoints, checkpoint_seconds, record)

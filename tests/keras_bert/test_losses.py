@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.losses import cross_entropy, hits, weighted
+from keras_bert.losses import correct, cross_entropy, weighted
 
 LOGITS = np.random.default_rng(0).normal(scale=3, size=(2, 4, 5)).astype("float32")
 LABELS = np.array([[0, 4, 2, 2], [1, 1, 3, 0]], "int32")
@@ -28,8 +28,8 @@ def test_cross_entropy_of_half_precision_logits_is_summed_in_float32():
 
 
 def test_hits():
-    np.testing.assert_array_equal(hits(LOGITS, LABELS), (LOGITS.argmax(-1) == LABELS).astype("float32"))
-    np.testing.assert_array_equal(hits(LOGITS, LABELS.astype("int64")), hits(LOGITS, LABELS))
+    np.testing.assert_array_equal(correct(LOGITS, LABELS), (LOGITS.argmax(-1) == LABELS).astype("float32"))
+    np.testing.assert_array_equal(correct(LOGITS, LABELS.astype("int64")), correct(LOGITS, LABELS))
 
 
 def test_parts_add_up_to_the_whole():

@@ -2,14 +2,14 @@ import dataclasses
 
 import pytest
 
-from keras_bert.interop.families import family_of
+from keras_bert.families.bigbird.settings import BigBird
+from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.longformer.settings import Longformer
+from keras_bert.families.mobilebert.settings import MobileBERT
+from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.families.registry import family_of
 from keras_bert.models.encoder import build_encoder
 from keras_bert.presets import PRESETS, RELEASED, VOCABULARY_SIZES, preset
-from keras_bert.variants.block_sparse import BlockSparse
-from keras_bert.variants.bottleneck import Bottleneck
-from keras_bert.variants.disentangled import Disentangled
-from keras_bert.variants.modern import Modern
-from keras_bert.variants.sliding_window import SlidingWindow
 
 # Turc et al. 2019, table 1, and the released checkpoints, as transformers' BertModel counts them.
 SIZES = {
@@ -75,11 +75,11 @@ COUNTS = {
 def count(config, *, pooler):
     """Parameters, told from one block of one unit of each size: nothing large is made."""
     hidden, inner = config.hidden_size, config.intermediate_size
-    if isinstance(config.variant, Modern):
+    if isinstance(config.variant, ModernBERT):
         # No positions, no biases, a gate, and the final norm in the place of the first one.
         block = 4 * hidden * hidden + 3 * hidden * inner + 2 * hidden
         return (config.vocabulary_size + 1) * hidden + config.num_layers * block + pooler * (hidden * hidden + hidden)
-    if isinstance(config.variant, Bottleneck):
+    if isinstance(config.variant, MobileBERT):
         return count_bottleneck(config)
     width = config.embedding_size or hidden
     rows = config.vocabulary_size + config.max_length + config.position_offset + config.num_segments
@@ -104,10 +104,10 @@ def count_disentangled(config, variant):
 
 # Variant of the encoder -> the parameters by which it differs from `count`'s BERT.
 FURTHER = {
-    BlockSparse: lambda config, variant: 0,
-    Disentangled: count_disentangled,
+    BigBird: lambda config, variant: 0,
+    DeBERTa: count_disentangled,
     # Global tokens have projections of their own.
-    SlidingWindow: lambda config, variant: 3 * config.num_layers * (config.hidden_size + 1) * config.hidden_size,
+    Longformer: lambda config, variant: 3 * config.num_layers * (config.hidden_size + 1) * config.hidden_size,
 }
 
 
@@ -153,7 +153,7 @@ def test_what_is_counted_is_what_is_built(name):
     config = preset(name)
     if config.embedding_size:
         small["embedding_size"] = 5
-    if isinstance(config.variant, Bottleneck):
+    if isinstance(config.variant, MobileBERT):
         small["variant"] = dataclasses.replace(config.variant, bottleneck_size=6)
     config = dataclasses.replace(config, **small, max_length=7)
     assert build_encoder(config).count_params() == count(config, pooler=True)

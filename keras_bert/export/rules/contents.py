@@ -9,24 +9,25 @@ from keras_bert.folders import LABELS_TEXT, TASK_FILE, VOCABULARY_FILE
 
 def labels_of_task(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
     """The task in the file names the labels of the rows, in the order of their numbers."""
-    known = json.loads(held[TASK_FILE]).get("labels", [])
-    if expected.labels and tuple(known) != expected.labels:
-        yield f"labels of {TASK_FILE} must be {list(expected.labels)}, in this order, got {known}"
+    labels = json.loads(held[TASK_FILE]).get("labels", [])
+    if expected.labels and tuple(labels) != expected.labels:
+        yield f"labels of {TASK_FILE} must be {list(expected.labels)}, in this order, got {labels}"
 
 
 def labels_of_mediapipe(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
-    """So do the labels that MediaPipe reads."""
+    """The labels that MediaPipe reads are those of the rows, too."""
     if LABELS_TEXT in held and expected.labels:
-        known = held[LABELS_TEXT].decode().splitlines()
-        if tuple(known) != expected.labels:
-            yield f"{LABELS_TEXT} must be {list(expected.labels)}, in this order, got {known}"
+        # The lines of MediaPipe: other line ends of Unicode are part of a label.
+        labels = held[LABELS_TEXT].decode().removesuffix("\n").split("\n")
+        if tuple(labels) != expected.labels:
+            yield f"{LABELS_TEXT} must be {list(expected.labels)}, in this order, got {labels}"
 
 
 def vocabulary(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
-    """The vocabulary in the file has as many pieces as the one that the rows were made with."""
-    pieces = held[VOCABULARY_FILE].count(b"\n")
-    if pieces != expected.pieces:
-        yield f"{VOCABULARY_FILE} must have {expected.pieces} pieces, got {pieces}"
+    """The vocabulary in the file has as many entries as the one that tokenized the rows."""
+    size = held[VOCABULARY_FILE].count(b"\n")
+    if size != expected.vocabulary_size:
+        yield f"{VOCABULARY_FILE} must have {expected.vocabulary_size} entries, got {size}"
 
 
 RULES = (labels_of_task, labels_of_mediapipe, vocabulary)

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from keras_bert.export.layer_names import is_head_float
 from keras_bert.export.rules.expected import Expected
 from keras_bert.export.rules.lite_graphs import LiteGraph
-from keras_bert.export.rules.reach import reached
+from keras_bert.export.rules.reach import find_reachable_operations
 
 # The coarsest grid of attention scores before their softmax. Weights of attention change by a factor of e where a score
 # does by 1; with a mask of -120, which shares the grid, it is 0.5, with one of -1e4 it is 39.
@@ -43,13 +44,15 @@ def integers_alone(graph: LiteGraph, expected: Expected) -> Iterator[str]:
     """Where the recipe makes all numbers integers, no operation falls back to floats.
 
     A sum that is the answer stays float: it hides places by the mask's constant, which would take the grid for itself.
+    So does a product that is the answer, where its layer was left float.
     """
     if not expected.integers_alone:
         return
     read = {number for operation in graph.operations for number in operation.inputs}
+    of_answers = {"ADD", "FULLY_CONNECTED"} if is_head_float(expected.float_layers) else {"ADD"}
     for operation in graph.operations:
         made = graph.tensors[operation.outputs[0]]
-        answers = operation.kind == "ADD" and operation.outputs[0] not in read
+        answers = operation.kind in of_answers and operation.outputs[0] not in read
         allowed = operation.kind in _BORDERS | _GUARDS or answers or expected.stays_float(made.name)
         if made.type.startswith("float") and not allowed:
             yield f"{operation.place}, {operation.kind}, must give integers with {expected.recipe}, got {made.type}"
@@ -65,21 +68,27 @@ def fine_scores(graph: LiteGraph, expected: Expected) -> Iterator[str]:
                 yield f"{operation.place}, SOFTMAX, {rule}, got {scores.step:.4g}: is the mask so large?"
 
 
-def pieces_in_table(graph: LiteGraph, expected: Expected) -> Iterator[str]:
-    """The table that ids are looked up in has a row for each piece of the vocabulary."""
+def vocabulary_in_table(graph: LiteGraph, expected: Expected) -> Iterator[str]:
+    """The table that ids are looked up in has a row for each vocabulary entry."""
     if "token_ids" not in graph.inputs:
         return
-    makers = [(each.kind, list(map(str, each.inputs)), list(map(str, each.outputs))) for each in graph.operations]
-    users = [graph.operations[number] for number in reached(str(graph.inputs["token_ids"]), makers, _OF_IDS)]
+    makers = [
+        (operation.kind, list(map(str, operation.inputs)), list(map(str, operation.outputs)))
+        for operation in graph.operations
+    ]
+    users = [
+        graph.operations[number]
+        for number in find_reachable_operations(str(graph.inputs["token_ids"]), makers, _OF_IDS)
+    ]
     lookups = [operation for operation in users if operation.kind in _LOOKUPS]
     if not lookups:
         yield "input token_ids must be looked up in a table, found none"
     for operation in lookups:
         # GATHER has the table first, EMBEDDING_LOOKUP the ids.
         table = graph.tensors[operation.inputs[0 if operation.kind == "GATHER" else 1]]
-        if table.shape[0] != expected.pieces:
-            rows = f"must have as many rows as the vocabulary has pieces, {expected.pieces}"
+        if table.shape[0] != expected.vocabulary_size:
+            rows = f"must have as many rows as the vocabulary has entries, {expected.vocabulary_size}"
             yield f"{operation.place}, {operation.kind}: the table {rows}, got {table.shape[0]}"
 
 
-RULES = (built_in_operations, int32_inputs, fixed_shapes, integers_alone, fine_scores, pieces_in_table)
+RULES = (built_in_operations, int32_inputs, fixed_shapes, integers_alone, fine_scores, vocabulary_in_table)

@@ -61,8 +61,8 @@ def read_graphs(path: str | os.PathLike[str]) -> list[LiteGraph]:
     model = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(Path(path).read_bytes(), 0))
     kinds = [_kind(code) for code in model.operatorCodes]
     inputs: dict[int, dict[str, int]] = {
-        own.subgraphIndex: {given.name.decode(): given.tensorIndex for given in own.inputs}
-        for own in model.signatureDefs or ()
+        signature.subgraphIndex: {given.name.decode(): given.tensorIndex for given in signature.inputs}
+        for signature in model.signatureDefs or ()
     }
     return [
         LiteGraph(
@@ -83,7 +83,7 @@ def count_operations(path: str | os.PathLike[str]) -> dict[str, int]:
     The signatures of one file hold the same operations: only the first is counted.
     """
     graph = read_graphs(path)[0]
-    counts = Counter(f"{each.kind} {graph.tensors[each.outputs[0]].type}" for each in graph.operations)
+    counts = Counter(f"{operation.kind} {graph.tensors[operation.outputs[0]].type}" for operation in graph.operations)
     return dict(sorted(counts.items()))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from keras_bert.export.rules.expected import Expected
-from keras_bert.export.rules.reach import reached
+from keras_bert.export.rules.reach import find_reachable_operations
 
 # Operations of the ONNX standard, which every runtime knows, have one of these domains.
 _STANDARD = ("", "ai.onnx")
@@ -29,19 +29,19 @@ def standard_operations(model: Any, expected: Expected) -> Iterator[str]:
             yield f"node {number} must be of the ONNX standard, got {node.op_type} of {node.domain}"
 
 
-def pieces_in_table(model: Any, expected: Expected) -> Iterator[str]:
-    """The table that ids are looked up in has a row for each piece of the vocabulary."""
+def vocabulary_in_table(model: Any, expected: Expected) -> Iterator[str]:
+    """The table that ids are looked up in has a row for each vocabulary entry."""
     nodes, rows = model.graph.node, {weight.name: weight.dims for weight in model.graph.initializer}
     makers = [(node.op_type, list(node.input), list(node.output)) for node in nodes]
-    users = [(number, nodes[number]) for number in reached("token_ids", makers, _OF_IDS)]
+    users = [(number, nodes[number]) for number in find_reachable_operations("token_ids", makers, _OF_IDS)]
     lookups = [(number, node) for number, node in users if node.op_type == "Gather" and node.input[0] in rows]
     if not lookups:
         yield "input token_ids must be looked up in a table, found none"
     for number, node in lookups:
         held = rows[node.input[0]][0]
-        if held != expected.pieces:
-            told = f"must have as many rows as the vocabulary has pieces, {expected.pieces}, got {held}"
-            yield f"node {number}, Gather: the table {told}"
+        if held != expected.vocabulary_size:
+            message = f"must have as many rows as the vocabulary has entries, {expected.vocabulary_size}, got {held}"
+            yield f"node {number}, Gather: the table {message}"
 
 
-RULES = (valid_file, standard_operations, pieces_in_table)
+RULES = (valid_file, standard_operations, vocabulary_in_table)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 
-def reached(
+def find_reachable_operations(
     start: str, makers: Sequence[tuple[str, Sequence[str], Sequence[str]]], through: frozenset[str]
 ) -> Iterator[int]:
     """The operations that take what an input becomes, as numbers.
@@ -13,9 +13,9 @@ def reached(
         makers: of each operation, in the order in which they run, its kind, what it takes and what it makes.
         through: kinds of operations whose results count as the input, too.
     """
-    known = {start}
+    reachable = {start}
     for number, (kind, taken, made) in enumerate(makers):
-        if known & set(taken):
+        if reachable & set(taken):
             yield number
             if kind in through:
-                known |= set(made)
+                reachable |= set(made)

@@ -1,1 +1,1 @@
-"""What a student may imitate of its teacher beside the answers, a loss a file."""
+"""Losses between hidden states or attentions of a student and of its teacher, one loss a file."""

@@ -1,4 +1,4 @@
-"""Attention as the teacher's, head by head (Jiao et al. 2020, section 3.2)."""
+"""The difference of attention scores, head by head (Jiao et al. 2020, section 3.2)."""
 
 from typing import Any
 
@@ -6,23 +6,24 @@ from keras import ops
 
 from keras_bert.layers.attention import MASK_BIAS
 from keras_bert.objectives.imitation.base import ImitationLoss, Read
+from keras_bert.tensors import Tensor
 
 
 class Attentions(ImitationLoss):
     """Mean over heads and pairs of tokens of (A_S - A_T)^2, added up over the pairs of layers (equation 7).
 
-    A are the scores before the softmax, which the paper found to converge faster. A pair that either model hides, as
-    one outside of a window, counts as equal, as padding does in the paper's code.
+    A are the scores before the softmax, which converge faster (same paper). A pair of tokens that either model masks,
+    such as one outside of a window, counts as equal, as padding does in the paper's code.
     """
 
     name = "attentions"
 
-    def distance(self, student: Read, teacher: Read, mask: Any) -> Any:
+    def distance(self, student: Read, teacher: Read, mask: Tensor) -> Tensor:
         """See `ImitationLoss`."""
         pairs = zip(student.attended["scores"], teacher.attended["scores"], strict=True)
         return sum(ops.sum(score_difference(*pair) * token_pairs(mask)) for pair in pairs)
 
-    def weight(self, mask: Any) -> Any:
+    def weight(self, mask: Tensor) -> Tensor:
         """The pairs of tokens."""
         return ops.sum(token_pairs(mask))
 
@@ -31,7 +32,7 @@ def score_difference(student: Any, teacher: Any) -> Any:
     """The mean over heads of the squared difference: twice (batch, heads, length, length) -> (batch, length, length).
 
     Raises:
-        ValueError: they do not have as many heads, where that is known.
+        ValueError: the numbers of heads differ.
     """
     if student.shape[1] != teacher.shape[1]:
         raise ValueError(f"scores must have the teacher's {teacher.shape[1]} heads, got {student.shape[1]}")
@@ -40,6 +41,6 @@ def score_difference(student: Any, teacher: Any) -> Any:
     return ops.mean(ops.square(student - teacher) * seen, axis=1)
 
 
-def token_pairs(mask: Any) -> Any:
+def token_pairs(mask: Tensor) -> Tensor:
     """1 where both are tokens: (batch, length) -> (batch, length, length)."""
     return mask[:, :, None] * mask[:, None, :]

@@ -1,4 +1,4 @@
-"""What the losses between a student and its teacher have in common: what they read, and what they are divided by."""
+"""The base class of losses between a student's and its teacher's states, and the states that a loss reads."""
 
 import abc
 import dataclasses
@@ -7,20 +7,22 @@ from typing import Any, ClassVar, NamedTuple
 
 from keras import ops
 
-# In the place of a layer's number: the model's own output.
+from keras_bert.tensors import Tensor
+
+# The model's output, in the place of a layer's number.
 OUTPUT = "output"
 
-# A layer's states: 0 is what the first block reads, n what block n gives; or `OUTPUT`.
+# A layer's states: 0 for the input of the first block, n for the output of block n; or `OUTPUT`.
 State = int | str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Needs:
-    """What a loss reads of one model.
+    """The tensors of one model that a loss reads.
 
     Attributes:
-        states: of which layers.
-        attended: `query`, `key`, `value` or `scores` -> of which blocks, from 0.
+        states: the layers whose states are read.
+        attended: `query`, `key`, `value` or `scores` -> the blocks, from 0, whose tensor is read.
     """
 
     states: tuple[State, ...] = ()
@@ -28,11 +30,11 @@ class Needs:
 
 
 class Read(NamedTuple):
-    """What was read, in the order of `Needs`.
+    """The tensors that `Needs` names, in its order.
 
     Attributes:
-        states: each (batch, length, width); of `OUTPUT` (batch, width).
-        attended: scores (batch, heads, length, length), all others (batch, length, width).
+        states: arrays (batch, length, width); for `OUTPUT` (batch, width).
+        attended: `scores` (batch, heads, length, length), all others (batch, length, width).
     """
 
     states: Sequence[Any]
@@ -41,13 +43,13 @@ class Read(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ImitationLoss(abc.ABC):
-    """How far a student's inner life is from its teacher's.
+    """A distance between states or attentions of a student and of its teacher.
 
     Attributes:
-        name: of the weight in `Imitation`; the metric is called NAME_loss.
-        projected: whether the student's states go through a learned matrix where they are not as wide as the teacher's.
-        student: what is read of the student.
-        teacher: what of the teacher.
+        name: name of the weight in `Imitation`; the metric is called NAME_loss.
+        projected: whether a learned matrix maps the student's states to the teacher's width where the widths differ.
+        student: the tensors that are read of the student.
+        teacher: the tensors that are read of the teacher.
     """
 
     name: ClassVar[str]
@@ -57,30 +59,30 @@ class ImitationLoss(abc.ABC):
     teacher: Needs
 
     @abc.abstractmethod
-    def distance(self, student: Read, teacher: Read, mask: Any) -> Any:
-        """A sum over the batch, a float32 scalar; what stands in padding does not change it.
+    def distance(self, student: Read, teacher: Read, mask: Tensor) -> Tensor:
+        """The distance summed over the batch, a float32 scalar; values at padding do not change it.
 
         Args:
-            student: what was read of the student, its states as wide as the teacher's where they are projected.
-            teacher: what was read of the teacher; no gradient is wanted.
+            student: the student's tensors; projected states have the teacher's width.
+            teacher: the teacher's tensors, which get no gradient.
             mask: 1 for a token, 0 for padding, float32 (batch, length).
         """
 
-    def weight(self, mask: Any) -> Any:
-        """What the sum is to be divided by: the tokens, where nothing else is said."""
+    def weight(self, mask: Tensor) -> Tensor:
+        """The divisor of the sum, by default the number of tokens."""
         return ops.sum(mask)
 
     def projection(self, state: State) -> str:
-        """The name of the matrix that a state goes through."""
+        """The name of the matrix that projects a state."""
         return f"{self.name}_projection"
 
 
-def per_token(values: Any, mask: Any) -> Any:
+def per_token(values: Tensor, mask: Tensor) -> Tensor:
     """The sum over tokens: values and mask (batch, length) -> a scalar; padding may hold anything but NaN."""
     return ops.sum(values * mask)
 
 
-def cosines(first: Any, second: Any) -> Any:
+def cosines(first: Tensor, second: Tensor) -> Tensor:
     """Twice (..., width) -> (...), float32; 0 where a vector is all zero."""
-    first, second = (ops.normalize(ops.cast(each, "float32"), axis=-1) for each in (first, second))
+    first, second = (ops.normalize(ops.cast(side, "float32"), axis=-1) for side in (first, second))
     return ops.sum(first * second, axis=-1)

@@ -1,8 +1,7 @@
-"""Final states that point where the teacher's do (Sanh et al. 2019, section 3)."""
-
-from typing import Any
+"""The angle between final states (Sanh et al. 2019, section 3)."""
 
 from keras_bert.objectives.imitation.base import ImitationLoss, Read, cosines, per_token
+from keras_bert.tensors import Tensor
 
 
 class Cosine(ImitationLoss):
@@ -11,6 +10,6 @@ class Cosine(ImitationLoss):
     name = "cosine"
     projected = True
 
-    def distance(self, student: Read, teacher: Read, mask: Any) -> Any:
+    def distance(self, student: Read, teacher: Read, mask: Tensor) -> Tensor:
         """See `ImitationLoss`."""
         return per_token(1.0 - cosines(student.states[0], teacher.states[0]), mask)

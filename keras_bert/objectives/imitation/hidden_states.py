@@ -1,10 +1,9 @@
-"""Hidden states as the teacher's (Jiao et al. 2020, section 3.2)."""
-
-from typing import Any
+"""The squared difference of hidden states (Jiao et al. 2020, section 3.2)."""
 
 from keras import ops
 
 from keras_bert.objectives.imitation.base import ImitationLoss, Read, State, per_token
+from keras_bert.tensors import Tensor
 
 
 class HiddenStates(ImitationLoss):
@@ -17,7 +16,7 @@ class HiddenStates(ImitationLoss):
     name = "hidden_states"
     projected = True
 
-    def distance(self, student: Read, teacher: Read, mask: Any) -> Any:
+    def distance(self, student: Read, teacher: Read, mask: Tensor) -> Tensor:
         """See `ImitationLoss`."""
         pairs = zip(student.states, teacher.states, strict=True)
         return sum(per_token(squared_difference(*pair), mask) for pair in pairs)
@@ -27,6 +26,6 @@ class HiddenStates(ImitationLoss):
         return f"embeddings_{super().projection(state)}" if state == 0 else super().projection(state)
 
 
-def squared_difference(first: Any, second: Any) -> Any:
+def squared_difference(first: Tensor, second: Tensor) -> Tensor:
     """The mean over the width: twice (..., width) -> (...), float32."""
     return ops.mean(ops.square(ops.cast(first, "float32") - ops.cast(second, "float32")), axis=-1)

@@ -1,4 +1,4 @@
-"""How tokens relate to each other, as in a layer of the teacher: MiniLM (Wang et al. 2020, Wang et al. 2021)."""
+"""The divergence of self-attention relations in one layer: MiniLM (Wang et al. 2020, Wang et al. 2021)."""
 
 import dataclasses
 import math
@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_bert.layers.attention import MASK_BIAS
 from keras_bert.objectives.imitation.base import ImitationLoss, Read, per_token
+from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,14 +20,14 @@ class Relations(ImitationLoss):
     attention's own rows (Wang et al. 2020, equation 4).
 
     Attributes:
-        heads: of the relations.
+        heads: number of relation heads.
     """
 
     name = "relations"
 
     heads: int
 
-    def distance(self, student: Read, teacher: Read, mask: Any) -> Any:
+    def distance(self, student: Read, teacher: Read, mask: Tensor) -> Tensor:
         """See `ImitationLoss`."""
         total: Any = 0.0
         for kind, (ours,) in student.attended.items():
@@ -37,7 +38,7 @@ class Relations(ImitationLoss):
         return total
 
 
-def relation_scores(states: Any, heads: int) -> Any:
+def relation_scores(states: Tensor, heads: int) -> Tensor:
     """X X^T / sqrt(width of a head): (batch, length, width) -> float32 (batch, heads, length, length)."""
     states = ops.cast(states, "float32")
     batch, length, _ = ops.shape(states)
@@ -46,7 +47,7 @@ def relation_scores(states: Any, heads: int) -> Any:
     return ops.matmul(split, ops.transpose(split, (0, 1, 3, 2))) / math.sqrt(size)
 
 
-def relation_divergence(student: Any, teacher: Any, mask: Any) -> Any:
+def relation_divergence(student: Any, teacher: Any, mask: Tensor) -> Tensor:
     """The mean over heads of KL(softmax(teacher) || softmax(student)) over the tokens that are no padding.
 
     Args:
@@ -55,8 +56,8 @@ def relation_divergence(student: Any, teacher: Any, mask: Any) -> Any:
         mask: (batch, length).
 
     Returns:
-        (batch, length); what stands at padding means nothing.
+        (batch, length); values at padding are arbitrary.
     """
     hidden = ((1.0 - mask) * MASK_BIAS)[:, None, None, :]
-    ours, theirs = (ops.log_softmax(ops.cast(each, "float32") + hidden, axis=-1) for each in (student, teacher))
+    ours, theirs = (ops.log_softmax(ops.cast(scores, "float32") + hidden, axis=-1) for scores in (student, teacher))
     return ops.mean(ops.sum(ops.exp(theirs) * (theirs - ours), axis=-1), axis=1)

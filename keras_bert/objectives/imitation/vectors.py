@@ -1,26 +1,25 @@
-"""Vectors of texts that point where the teacher's do."""
-
-from typing import Any
+"""The angle between the vectors of a text."""
 
 from keras import ops
 
 from keras_bert.objectives.imitation.base import ImitationLoss, Read, cosines
+from keras_bert.tensors import Tensor
 
 
 class Vectors(ImitationLoss):
     """Mean over texts of 1 - cos(v_S W, v_T), both texts of each pair; without W where widths are equal.
 
-    The student's vectors are then the teacher's own, not only as far from each other (as Reimers and Gurevych 2020,
-    section 3, there with squared differences).
+    The student learns the teacher's vectors themselves, not only their distances (as Reimers and Gurevych 2020, section
+    3, with squared differences).
     """
 
     name = "vectors"
     projected = True
 
-    def distance(self, student: Read, teacher: Read, mask: Any) -> Any:
+    def distance(self, student: Read, teacher: Read, mask: Tensor) -> Tensor:
         """See `ImitationLoss`."""
         return ops.sum(1.0 - cosines(student.states[0], teacher.states[0]))
 
-    def weight(self, mask: Any) -> Any:
+    def weight(self, mask: Tensor) -> Tensor:
         """The texts."""
         return ops.sum(ops.ones_like(mask[:, 0]))

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from keras_bert.clients.characters import character_table
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.unicode_rules import normalize
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 
 def read(table: str) -> dict[str, list[list[int]]]:

@@ -5,8 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_bert.clients.golden import TEXTS, golden_rows
-from keras_bert.export.bundle import load_exported
+from keras_bert.clients.golden import add_calibrated_answers, make_golden_rows, write_golden
+from keras_bert.export.bundle import attach_companions, load_exported
+from keras_bert.export.mediapipe import export_mediapipe
+from keras_bert.export.onnx import export_onnx
+from keras_bert.export.sample_texts import TEXTS
 from tests.keras_bert.clients.exported import LENGTHS, export_folder
 from tests.keras_bert.export.word_tasks import SETTINGS, make_task
 from tests.samples import long_but
@@ -14,8 +17,8 @@ from tests.samples import long_but
 
 @pytest.mark.parametrize("kind", long_but(("question_answering", "embedding"), SETTINGS))
 def test_rows_are_what_the_file_answers(kind: str, tmp_path: Path) -> None:
-    task = load_exported(export_folder(make_task(kind), tmp_path))
-    rows = golden_rows(task)
+    folder = export_folder(make_task(kind), tmp_path)
+    task, rows = load_exported(folder), make_golden_rows(folder)
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
     assert {row["text"] for row in rows} == set(TEXTS)
     assert any("second" in row for row in rows) == (kind not in ("token_classification", "embedding"))
@@ -24,13 +27,14 @@ def test_rows_are_what_the_file_answers(kind: str, tmp_path: Path) -> None:
         features = {name: np.array([row[name]]) for name in ("token_ids", "segment_ids", "padding_mask")}
         output = task.model.predict_on_batch(features)
         output = output["embedding"] if kind == "embedding" else output
-        np.testing.assert_allclose(np.array(row["output"]), output[0], atol=1e-6)
+        np.testing.assert_allclose(np.array(row["outputs"]["model_float32.tflite"]), output[0], atol=1e-6)
         assert len(row["pieces"]) == len(row["offsets"]) == task.count_tokens([row["text"]])[0] - 2
 
 
 def test_answers_are_those_of_predict(tmp_path: Path) -> None:
-    task = load_exported(export_folder(make_task("question_answering"), tmp_path))
-    for row in golden_rows(task):
+    folder = export_folder(make_task("question_answering"), tmp_path)
+    task = load_exported(folder)
+    for row in make_golden_rows(folder):
         (wanted,) = task.predict([row["text"]], [row["second"]])
         found = {**row["answer"], "null_score_difference": row["answer"]["null_score_difference"] or np.inf}
         for name, value in dataclasses.asdict(wanted).items():
@@ -40,4 +44,47 @@ def test_answers_are_those_of_predict(tmp_path: Path) -> None:
 def test_tags_that_are_no_entities_have_no_answer(tmp_path: Path) -> None:
     task = make_task("token_classification")
     task.labels = ("NOUN", "VERB", "X")
-    assert all("answer" not in row for row in golden_rows(load_exported(export_folder(task, tmp_path))))
+    assert all("answer" not in row for row in make_golden_rows(export_folder(task, tmp_path)))
+
+
+def test_each_file_has_outputs(tmp_path: Path) -> None:
+    task = make_task("classification")
+    folder = export_folder(task, tmp_path)
+    export_onnx(task.network(), folder / "model.onnx")
+    export_mediapipe(task, folder / "model_mediapipe.tflite")
+    attach_companions(task, folder / "model_mediapipe.tflite")
+    rows = {(row["text"], row.get("second")): row["outputs"] for row in make_golden_rows(folder)}
+    for (text, second), outputs in rows.items():
+        files = {"model_float32.tflite", "model.onnx"} | ({"model_mediapipe.tflite"} if second is None else set())
+        assert outputs.keys() == files
+        np.testing.assert_allclose(outputs["model.onnx"], outputs["model_float32.tflite"], atol=1e-4)
+        if second is None and text.isascii():
+            shares = np.exp(outputs["model.onnx"]) / np.exp(outputs["model.onnx"]).sum()
+            np.testing.assert_allclose(outputs["model_mediapipe.tflite"], shares, atol=1e-4)
+    accents = rows["Ünïcödé, naïve café, Ærøskøbing and a STRAẞE.", None]
+    assert not np.allclose(np.log(accents["model_mediapipe.tflite"][0]), accents["model.onnx"][0], atol=1e-2)
+
+
+@pytest.mark.parametrize("kind", ["classification", "token_classification"])
+def test_answers_are_calibrated_beside_the_raw_ones(kind: str, tmp_path: Path) -> None:
+    folder = export_folder(make_task(kind), tmp_path)
+    write_golden(folder, make_golden_rows(folder))
+    before = (folder / "golden.json").read_bytes()
+    add_calibrated_answers(folder)
+    assert (folder / "golden.json").read_bytes() == before, "no calibration, no change"
+    metrics = json.loads((folder / "metrics.json").read_text())
+    (folder / "metrics.json").write_text(json.dumps(metrics | {"calibration": {"temperature": 3.0, "threshold": 0.5}}))
+    add_calibrated_answers(folder)
+    task, rows = load_exported(folder), json.loads((folder / "golden.json").read_text())
+    sure = []
+    for row, raw in zip(rows, json.loads(before), strict=True):
+        assert {name: value for name, value in row.items() if name != "calibrated"} == raw
+        (answer,) = task.predict([row["text"]], *([[row["second"]]] if "second" in row else []))
+        for wanted, found in zip(
+            *(each if isinstance(each, list) else [each] for each in (answer, row["calibrated"])), strict=True
+        ):
+            assert found["probability"] == pytest.approx(wanted.probability, abs=1e-6)
+            assert found["is_sure"] == (wanted.probability >= 0.5)
+            sure.append(found["is_sure"])
+    assert set(sure) == {True, False}
+    assert any(row["calibrated"] != row["answer"] for row in rows)

@@ -9,7 +9,7 @@ import pytest
 from ai_edge_litert.schema_py_generated import BuiltinOperator
 
 from keras_bert.clients import page
-from keras_bert.clients.page import page_code, page_obstacle, page_operations, write_characters, write_page
+from keras_bert.clients.page import find_page_obstacle, page_code, page_operations, write_page, write_tokenizers
 from tests.keras_bert.clients.exported import export_folder
 from tests.keras_bert.export.word_tasks import PIECES, make_task
 
@@ -24,8 +24,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_all_is_in_the_page(exported: Path) -> None:
-    write_characters(exported)
-    assert page_obstacle(exported) == ""
+    write_tokenizers(exported)
+    assert find_page_obstacle(exported) == ""
     write_page(exported, "<reviews>")
     text = (exported / "index.html").read_text()
     model = re.search(r'id="model">([^<]*)<', text)
@@ -56,12 +56,15 @@ def test_operations_have_their_numbers_from_litert() -> None:
 
 
 def test_an_obstacle_is_told(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert page_obstacle(tmp_path) == "there is no file for LiteRT"
+    assert find_page_obstacle(tmp_path) == "there is no file for LiteRT"
     (tmp_path / "model.tflite").write_bytes((exported / "model_float32.tflite").read_bytes())
     (tmp_path / "tokenizer.json").write_text('{"model": {}}')
-    write_characters(tmp_path)
-    assert page_obstacle(tmp_path) == "the page makes ids of word pieces alone"
+    write_tokenizers(tmp_path)
+    assert find_page_obstacle(tmp_path) == "the page makes ids of word pieces alone"
     (tmp_path / "characters.txt").write_text("")
+    (tmp_path / "task.json").write_text('{"task": "summaries"}')
+    assert find_page_obstacle(tmp_path) == "the page shows no answers of the task summaries"
+    (tmp_path / "task.json").write_text('{"task": "classification"}')
     known = page_operations()
     monkeypatch.setattr(page, "page_operations", lambda: known - {"SOFTMAX", "GELU"})
-    assert page_obstacle(tmp_path) == "the page knows no GELU, SOFTMAX"
+    assert find_page_obstacle(tmp_path) == "the page knows no GELU, SOFTMAX"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_bert.compress.diagnosis import Diagnosis, fewest_float
+from keras_bert.compress.diagnosis import QuantizationDiagnosis, search_float_layers
 from keras_bert.compress.ranges import sublayers
 from keras_bert.layers.dense import Dense
 from tests.keras_bert.compress import tiny
@@ -32,8 +32,8 @@ def found():
     randomize(model)
     plant(model)
     rows = tiny.make_rows(64, seed=9)[0]
-    patient = Diagnosis(model, tiny.batches(2), rows, "mixed_wi8_ai8")
-    return model, patient, patient.find()
+    patient = QuantizationDiagnosis(model, tiny.batches(2), rows, "mixed_wi8_ai8")
+    return model, patient, patient.diagnose_layers()
 
 
 def test_the_planted_layer_comes_first(found):
@@ -87,7 +87,7 @@ def test_left_float_is_as_before_and_the_model_is_rounded_again(found):
     ],
 )
 def test_the_fewest_layers(worth, wanted, answer):
-    tried = list(fewest_float("abc", lambda layers: sum(worth[layer] for layer in layers), wanted))
+    tried = list(search_float_layers("abc", lambda layers: sum(worth[layer] for layer in layers), wanted))
     layers, value = tried[-1]
     assert value == sum(worth[layer] for layer in layers)
     assert (layers if value >= wanted else None) == answer

@@ -3,13 +3,13 @@ import numpy as np
 import pytest
 
 from keras_bert.compress.importance import measure_importance
+from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.tap import Tap
 from keras_bert.models.encoder import blocks_of, build_encoder
 from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.objectives.embedding import EmbeddingObjective
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.embedding import build_embedder
-from keras_bert.variants.modern import Modern
 from tests.keras_bert.compress import tiny
 
 
@@ -80,6 +80,6 @@ def test_what_cannot_be_measured_is_refused():
         measure_importance(tiny.build(), ClassificationObjective(), [])
     with pytest.raises(ValueError, match=r"BERT's graph alone, got one with shared_layers"):
         measure_importance(tiny.build(num_layers=2, shared_layers=True), ClassificationObjective(), [batch()])
-    modern = build_classifier(build_encoder(tiny.changed(num_segments=0, variant=Modern())), 2)
-    with pytest.raises(ValueError, match=r"BERT's graph alone, got one with variant 'modern'"):
+    modern = build_classifier(build_encoder(tiny.changed(num_segments=0, variant=ModernBERT())), 2)
+    with pytest.raises(ValueError, match=r"BERT's graph alone, got one with variant 'modernbert'"):
         measure_importance(modern, ClassificationObjective(), [batch()])

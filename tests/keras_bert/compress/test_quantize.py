@@ -7,9 +7,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.compress.quantization_parameters import (
+    QuantizationParameters,
+    quantized_activations,
+    read_quantization,
+    save_quantization,
+)
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.compress.ranges import fixed_ranges, sublayers, taps
-from keras_bert.compress.rounding import Rounding, find_rounding, rounded, save_rounding
 from keras_bert.layers.dense import Dense
 from keras_bert.models.saving import load_model, save_model
 from tests import forked
@@ -20,11 +25,11 @@ from tests.keras_bert.compress import tiny
 def finished():
     model = tiny.build()
     tiny.train(model, epochs=3)
-    rounded = QuantizationAware(model, tiny.batches())
-    before = rounded.ranges()
+    quantized_activations = QuantizationAware(model, tiny.batches())
+    before = quantized_activations.ranges()
     tiny.train(model, epochs=1)
     answers = model.predict(tiny.make_rows(64, seed=9)[0], verbose=0)
-    return model, rounded.finish(), before, answers
+    return model, quantized_activations.finish(), before, answers
 
 
 def kernels(model):
@@ -82,12 +87,12 @@ def test_a_rounded_model_still_learns(finished):
 def test_the_finished_model_is_an_ordinary_file(finished, tmp_path):
     model, ranges, *_ = finished
     save_model(model, tmp_path / "model.keras")
-    rounding = Rounding("mixed_wi8_ai8", ranges)
-    save_rounding(rounding, tmp_path)
+    rounding = QuantizationParameters("mixed_wi8_ai8", ranges)
+    save_quantization(rounding, tmp_path)
     loaded = load_model(tmp_path / "model.keras")
-    assert find_rounding(tmp_path) == rounding
+    assert read_quantization(tmp_path) == rounding
     rows = tiny.make_rows(8)[0]
-    with fixed_ranges(model, ranges), rounded(loaded, find_rounding(tmp_path)):
+    with fixed_ranges(model, ranges), quantized_activations(loaded, read_quantization(tmp_path)):
         np.testing.assert_array_equal(loaded.predict(rows, verbose=0), model.predict(rows, verbose=0))
 
 
@@ -117,10 +122,10 @@ def test_gradients_pass_straight_through_in_a_compiled_step():
 
 def test_inference_leaves_the_ranges_alone():
     model = tiny.build()
-    rounded = QuantizationAware(model, tiny.batches(1))
-    before = rounded.ranges()
+    quantized_activations = QuantizationAware(model, tiny.batches(1))
+    before = quantized_activations.ranges()
     model(tiny.make_rows(8, seed=3)[0], training=False)
-    assert rounded.ranges() == before
+    assert quantized_activations.ranges() == before
 
 
 def round_on_two_devices():
@@ -129,12 +134,12 @@ def round_on_two_devices():
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     with strategy.scope():
         model = tiny.build()
-        rounded = QuantizationAware(model, tiny.batches(1))
-    before = rounded.ranges()
+        quantized_activations = QuantizationAware(model, tiny.batches(1))
+    before = quantized_activations.ranges()
     rows = tiny.make_rows(8)[0]
     tf.function(lambda: strategy.run(lambda: model(rows, training=True)))()
-    assert rounded.ranges() != before
-    rounded.finish()
+    assert quantized_activations.ranges() != before
+    quantized_activations.finish()
 
 
 def test_two_replicas_keep_one_range():
@@ -147,9 +152,9 @@ def test_half_precision_models_can_be_rounded():
         model = tiny.build()
     finally:
         keras.config.set_dtype_policy("float32")
-    rounded = QuantizationAware(model, tiny.batches(1))
+    quantized_activations = QuantizationAware(model, tiny.batches(1))
     assert np.isfinite(np.asarray(tf.cast(model(tiny.make_rows(4)[0], training=True), tf.float32))).all()
-    rounded.finish()
+    quantized_activations.finish()
 
 
 def test_importing_tfmot_leaves_the_process_on_keras_3():

@@ -4,15 +4,19 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.compress.vocabulary import count_pieces, with_pieces
-from keras_bert.models.encoder import config_of
+from keras_bert.compress.vocabulary import count_token_ids, reduce_vocabulary
+from keras_bert.config import EncoderConfig
+from keras_bert.models.encoder import build_encoder, config_of
 from keras_bert.options.adaptation import Lora
 from keras_bert.tasks.pretraining import Pretraining
+from keras_bert.tasks.question_answering import QuestionAnswering, separator_of
 from keras_bert.tasks.registry import load
-from keras_bert.tokenizers.fitting import choose_pieces
+from keras_bert.tokenizers.fitting import choose_vocabulary
+from keras_bert.tokenizers.subwords import SubwordTokenizer
 from tests.components import tuning_job
-from tests.keras_bert.interop.family_checkpoints import FAMILIES, make_checkpoint
+from tests.keras_bert.interop.family_checkpoints import FAMILIES, SHAPE, make_checkpoint
 from tests.keras_bert.models.test_encoder import randomize
+from tests.keras_bert.tokenizers import subwords
 
 TEXTS = [" ".join(tuning_job.WORDS[:4]), tuning_job.WORDS[1]]
 
@@ -22,8 +26,8 @@ def test_texts_of_what_stays_get_the_same_answers(family, tmp_path):
     task = make_checkpoint(tmp_path / "theirs", family, tuning_job.WORDS)
     randomize(task.model)
     counts = np.bincount(task.tokenizer.tokenize(TEXTS).flat_values.numpy(), minlength=task.tokenizer.vocabulary_size)
-    kept = choose_pieces(task.tokenizer, counts)
-    fewer = with_pieces(task, kept)
+    kept = choose_vocabulary(task.tokenizer, counts)
+    fewer = reduce_vocabulary(task, kept)
     assert fewer.tokenizer.vocabulary_size == len(kept) < task.tokenizer.vocabulary_size
     assert config_of(fewer.model).vocabulary_size == len(kept)
     rows = [each.tokenizer.encode(TEXTS, max_length=12, pad_to_longest=True) for each in (task, fewer)]
@@ -38,14 +42,31 @@ def test_texts_of_what_stays_get_the_same_answers(family, tmp_path):
     np.testing.assert_equal(again.model.get_weights(), fewer.model.get_weights())
 
 
+@pytest.mark.parametrize("family", ["longformer", "big_bird"])
+def test_questions_get_the_same_answers_where_the_graph_reads_the_separator(family):
+    # The special tokens stand behind all others, so that the separator's id changes.
+    tokenizer = SubwordTokenizer(subwords.content("modern"))
+    changes = {**SHAPE, **FAMILIES[family][0], "num_segments": 1, "vocabulary_size": tokenizer.vocabulary_size}
+    encoder = build_encoder(EncoderConfig(**changes), pooler=False)
+    task = QuestionAnswering.build(encoder, tokenizer, max_length=32, max_query_length=8, stride=4)
+    randomize(task.model)
+    counts = np.bincount(task.tokenizer.tokenize(TEXTS).flat_values.numpy(), minlength=task.tokenizer.vocabulary_size)
+    kept = choose_vocabulary(task.tokenizer, counts)
+    fewer = reduce_vocabulary(task, kept)
+    assert separator_of(fewer.model) == fewer.tokenizer.sep_id < task.tokenizer.sep_id
+    answers = [each.predict(TEXTS[1:], TEXTS[:1])[0] for each in (task, fewer)]
+    assert answers[0].text == answers[1].text != ""
+    np.testing.assert_allclose(answers[1].probability, answers[0].probability, rtol=1e-4)
+
+
 @pytest.mark.parametrize("family", ["roberta", "albert", "mobilebert"])
 def test_the_head_of_masked_tokens_scores_the_pieces_that_stay(family, tmp_path):
     embedding = make_checkpoint(tmp_path, family, tuning_job.WORDS)
     task = Pretraining.build(embedding.encoder, embedding.tokenizer, max_length=12, next_sentence=False)
     randomize(task.model)
     counts = np.bincount(task.tokenizer.tokenize(TEXTS).flat_values.numpy(), minlength=task.tokenizer.vocabulary_size)
-    kept = choose_pieces(task.tokenizer, counts)
-    fewer = with_pieces(task, kept)
+    kept = choose_vocabulary(task.tokenizer, counts)
+    fewer = reduce_vocabulary(task, kept)
     scores = []
     for each in (task, fewer):
         row = each.tokenizer.encode(TEXTS, max_length=12)
@@ -58,10 +79,10 @@ def test_an_adapter_is_refused(tmp_path):
     task = make_checkpoint(tmp_path, "electra", tuning_job.WORDS)
     task.adapt(Lora(rank=2))
     with pytest.raises(ValueError, match=r"\.adapter must be merged or dropped first, got "):
-        with_pieces(task, range(task.tokenizer.vocabulary_size))
+        reduce_vocabulary(task, range(task.tokenizer.vocabulary_size))
 
 
 def test_pieces_are_counted_without_padding_in_both_texts():
     row = {"token_ids": np.array([[2, 5, 5, 0]]), "padding_mask": np.array([[1, 1, 1, 0]])}
     pair = {**row, "second_token_ids": np.array([[5, 3, 0, 0]]), "second_padding_mask": np.array([[1, 1, 0, 0]])}
-    np.testing.assert_array_equal(count_pieces([row, pair], 7), [0, 0, 2, 1, 0, 5, 0])
+    np.testing.assert_array_equal(count_token_ids([row, pair], 7), [0, 0, 2, 1, 0, 5, 0])

@@ -66,7 +66,7 @@ def flip(data, place):
 )
 def test_the_broken_record_is_named(tmp_path, spoiler, record):
     message = spoil(tmp_path / "a", "none", spoiler)
-    assert message == f"{tmp_path}/a must hold whole records, but record {record} is cut off or changed"
+    assert message == f"{tmp_path}/a must hold whole records, but record {record} is truncated or corrupted"
 
 
 @pytest.mark.parametrize(

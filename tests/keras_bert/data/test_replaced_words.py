@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from keras_bert.data.replaced_words import WordReplacer
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 PIECES = [*SPECIAL_TOKENS, "cow", "hen", "owl", "oak", "fir", "elm", "##s", ".", "3"]
 TOKENIZER = Tokenizer(PIECES, lowercase=True)

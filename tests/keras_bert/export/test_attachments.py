@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_bert.export.attachments import DIGEST_FILE, attach, attached, check_whole
+from keras_bert.export.attachments import DIGEST_FILE, attach_entries, check_integrity, read_attachments
 from keras_bert.export.runtimes import open_file
 from tests.keras_bert.compress import tiny
 
@@ -28,9 +28,9 @@ def file(request, files, tmp_path):
 
 
 def test_files_travel_inside_and_answers_stay(file, files):
-    attach(file, FILES)
-    attach(file, {"origin.json": b"[1]"})
-    found = attached(file)
+    attach_entries(file, FILES)
+    attach_entries(file, {"origin.json": b"[1]"})
+    found = read_attachments(file)
     del found[DIGEST_FILE]
     assert found == {**FILES, "origin.json": b"[1]"}
     rows, _ = tiny.make_rows(8, seed=3)
@@ -39,22 +39,22 @@ def test_files_travel_inside_and_answers_stay(file, files):
 
 
 def test_the_model_before_them_keeps_its_bytes(file, files):
-    attach(file, FILES)
+    attach_entries(file, FILES)
     assert file.read_bytes().startswith((files / file.name).read_bytes())
 
 
 def test_the_same_files_give_the_same_bytes(file, files):
-    attach(file, FILES)
+    attach_entries(file, FILES)
     once = file.read_bytes()
     file.write_bytes((files / file.name).read_bytes())
-    attach(file, FILES)
+    attach_entries(file, FILES)
     assert file.read_bytes() == once
 
 
 def test_a_zip_program_opens_them(files, tmp_path):
     file = tmp_path / "model.tflite"
     file.write_bytes((files / "model.tflite").read_bytes())
-    attach(file, FILES)
+    attach_entries(file, FILES)
     subprocess.run([sys.executable, "-m", "zipfile", "-e", str(file), str(tmp_path / "out")], check=True)
     assert FILES.items() < {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}.items()
 
@@ -62,31 +62,31 @@ def test_a_zip_program_opens_them(files, tmp_path):
 def test_nothing_is_compressed_beside_what_is_not(files, tmp_path):
     file = tmp_path / "model.tflite"
     file.write_bytes((files / "model.tflite").read_bytes())
-    attach(file, {"labels.txt": b"no\nyes\n"}, stored=True)
-    attach(file, FILES)
+    attach_entries(file, {"labels.txt": b"no\nyes\n"}, stored=True)
+    attach_entries(file, FILES)
     with zipfile.ZipFile(file) as archive:
         assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_STORED}
 
 
 def test_nothing_is_attached_twice(file):
-    attach(file, FILES)
+    attach_entries(file, FILES)
     with pytest.raises(ValueError, match=r"must not hold what is attached to it, got vocab\.txt again"):
-        attach(file, {"vocab.txt": b""})
+        attach_entries(file, {"vocab.txt": b""})
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
     (tmp_path / "model.keras").write_bytes(b"PK")
     with pytest.raises(ValueError, match=r"must be a \.tflite or \.onnx file"):
-        attached(tmp_path / "model.keras")
+        read_attachments(tmp_path / "model.keras")
 
 
 def test_a_digest_of_the_model_comes_first(file, files):
-    attach(file, FILES)
-    attach(file, {"origin.json": b"[1]"})
-    check_whole(file)
+    attach_entries(file, FILES)
+    attach_entries(file, {"origin.json": b"[1]"})
+    check_integrity(file)
     model = (files / file.name).read_bytes()
-    assert next(iter(attached(file))) == DIGEST_FILE
-    assert json.loads(attached(file)[DIGEST_FILE]) == {"bytes": len(model), "sha256": sha256(model).hexdigest()}
+    assert next(iter(read_attachments(file))) == DIGEST_FILE
+    assert json.loads(read_attachments(file)[DIGEST_FILE]) == {"bytes": len(model), "sha256": sha256(model).hexdigest()}
 
 
 def test_files_that_were_there_before_the_digest_may_be_joined_by_others(files, tmp_path):
@@ -95,35 +95,35 @@ def test_files_that_were_there_before_the_digest_may_be_joined_by_others(files, 
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr("labels.txt", "no\nyes\n")
     for name in ("task.json", "origin.json"):
-        attach(file, {name: b"{}"})
-        check_whole(file)
+        attach_entries(file, {name: b"{}"})
+        check_integrity(file)
 
 
 @pytest.mark.parametrize("name", ["model.tflite", "model.onnx"])
 def test_a_model_that_changed_is_told_of(tmp_path, name):
     file = tmp_path / name
     file.write_bytes(onnx.ModelProto(producer_name="cow").SerializeToString())
-    attach(file, FILES)
-    check_whole(file)
+    attach_entries(file, FILES)
+    check_integrity(file)
     file.write_bytes(file.read_bytes().replace(b"cow", b"hen"))
     with pytest.raises(
         ValueError, match=rf"{name} must hold the model that was exported, but its first \d+ bytes have"
     ):
-        check_whole(file)
+        check_integrity(file)
 
 
 def test_what_is_attached_must_be_text_in_an_onnx_file(tmp_path):
     file = tmp_path / "model.onnx"
     file.write_bytes(onnx.ModelProto(producer_name="cow").SerializeToString())
-    attach(file, {"vocab.txt": b"piece"})
+    attach_entries(file, {"vocab.txt": b"piece"})
     file.write_bytes(file.read_bytes().replace(b"piece", b"pi\xff\xffe"))
     with pytest.raises(ValueError, match=r"what is attached to .*model\.onnx must be UTF-8, got other bytes"):
-        attached(file)
+        read_attachments(file)
 
 
 def test_a_model_without_a_digest(file):
     with pytest.raises(ValueError, match=rf"{file.name} must hold a digest\.json of its model, .*; found none"):
-        check_whole(file)
+        check_integrity(file)
 
 
 @pytest.mark.parametrize("digest", [b"[]", b"{}", b'{"bytes": "x", "sha256": ""}', b"\xff", b"null"])
@@ -133,26 +133,26 @@ def test_a_digest_that_is_none(files, tmp_path, digest):
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr(DIGEST_FILE, digest)
     with pytest.raises(ValueError, match=r"model\.tflite must hold a digest\.json of bytes and sha256, got b"):
-        check_whole(file)
+        check_integrity(file)
 
 
 def test_a_list_of_files_that_points_before_the_start(tmp_path):
     file = tmp_path / "model.tflite"
     file.write_bytes(b"model" * 10)
-    attach(file, FILES)
+    attach_entries(file, FILES)
     content = bytearray(file.read_bytes())
     # The list says of itself, 6 bytes before the end, that it begins behind where it does.
     content[-4] ^= 0x40
     file.write_bytes(content)
     with pytest.raises(ValueError, match=r"what is attached to .*model\.tflite is damaged: .*Invalid argument"):
-        attached(file)
+        read_attachments(file)
 
 
 @given(st.data())
 def test_damaged_files_are_read_or_refused(tmp_path_factory, data):
     file = tmp_path_factory.mktemp("damaged") / "model.tflite"
     file.write_bytes(b"model" * 10)
-    attach(file, FILES)
+    attach_entries(file, FILES)
     content = bytearray(file.read_bytes())
     place = data.draw(st.integers(0, len(content) - 1))
     content[place] ^= data.draw(st.integers(1, 255))
@@ -160,5 +160,5 @@ def test_damaged_files_are_read_or_refused(tmp_path_factory, data):
     found = {}
     # Its own error names the file; any other would end the test.
     with contextlib.suppress(ValueError):
-        found = attached(file)
+        found = read_attachments(file)
     assert all(isinstance(value, bytes) for value in found.values())

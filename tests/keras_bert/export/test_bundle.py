@@ -3,21 +3,30 @@
 import dataclasses
 import json
 import shutil
+import subprocess
+import sys
 
 import keras
 import numpy as np
 import pytest
 
-from keras_bert.export.attachments import attach
+import keras_bert
+from keras_bert.export.attachments import attach_entries
 from keras_bert.export.bundle import attach_companions, load_exported
+from keras_bert.export.mediapipe import export_mediapipe
 from keras_bert.export.onnx import export_onnx
 from keras_bert.export.runtimes import OnnxModel, TFLiteModel, open_file
+from keras_bert.export.targets import mediapipe
+from keras_bert.export.text import export_text
 from keras_bert.export.tflite import export_tflite
+from keras_bert.export.transformers_js import export_transformers_js
 from keras_bert.folders import INPUT_NAMES
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.registry import TASKS
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder
+from tests.samples import long_but
 
 LENGTHS = (8, 20)
 SETTINGS = {
@@ -105,7 +114,7 @@ def test_the_smallest_file_that_is_there_answers(folder, files):
     for name in ("model_float32.tflite", "model.tflite"):
         # Of another vocabulary, but nothing is asked.
         shutil.copy(files / name, folder)
-        attach(folder / name, {})
+        attach_entries(folder / name, {})
         settings = json.loads((folder / "task.json").read_text())
         (folder / "task.json").write_text(json.dumps({**settings, "max_length": 16}))
         found.append(load_exported(folder).model)
@@ -128,10 +137,10 @@ def test_a_file_that_holds_its_companions_answers_alone(folder, tmp_path_factory
     alone = tmp_path_factory.mktemp("alone") / "renamed.onnx"
     shutil.copy(folder / "model.onnx", alone)
     companions = ("task.json", "vocab.txt", "tokenizer.json")
-    attach(alone, {name: (folder / name).read_bytes() for name in companions[:2]})
+    attach_entries(alone, {name: (folder / name).read_bytes() for name in companions[:2]})
     with pytest.raises(FileNotFoundError, match=r"renamed\.onnx is no pushed model: it has no tokenizer\.json"):
         load_exported(alone)
-    attach(alone, {name: (folder / name).read_bytes() for name in companions[2:]})
+    attach_entries(alone, {name: (folder / name).read_bytes() for name in companions[2:]})
     assert load_exported(alone).predict(texts) == wanted
 
 
@@ -179,14 +188,14 @@ def test_the_end_of_its_name_tells_the_runtime_of_a_file(files):
 
 def test_more_tokens_than_a_file_takes_are_refused(folder, files):
     shutil.copy(files / "model.tflite", folder)
-    attach(folder / "model.tflite", {})
+    attach_entries(folder / "model.tflite", {})
     with pytest.raises(ValueError, match="max_length must be between 3 and the model's 16 positions, got 20"):
         load_exported(folder)
 
 
 def test_a_model_that_changed_is_not_asked(folder, files):
     shutil.copy(files / "model.tflite", folder)
-    attach(folder / "model.tflite", {})
+    attach_entries(folder / "model.tflite", {})
     content = bytearray((folder / "model.tflite").read_bytes())
     content[1000] ^= 1
     (folder / "model.tflite").write_bytes(bytes(content))
@@ -202,7 +211,7 @@ def test_a_file_for_litert_must_hold_its_digest(folder, files):
 
 def test_damage_inside_of_a_file_is_told_by_the_files_name(folder, tmp_path):
     companions = {name: (folder / name).read_bytes() for name in ("task.json", "vocab.txt", "tokenizer.json")}
-    attach(folder / "model.onnx", {**companions, "task.json": b"{"})
+    attach_entries(folder / "model.onnx", {**companions, "task.json": b"{"})
     with pytest.raises(ValueError, match=rf"{folder}/model\.onnx/task\.json must be JSON"):
         load_exported(folder / "model.onnx")
 
@@ -217,7 +226,7 @@ def test_what_was_measured_says_how_probabilities_are_made(tmp_path):
     (tmp_path / "metrics.json").write_text(metrics)
     attach_companions(task, tmp_path / "model.onnx")
     assert load_exported(tmp_path / "model.onnx").calibration == Calibration(), "the file alone says nothing of it yet"
-    attach(tmp_path / "model.onnx", {"metrics.json": metrics.encode()})
+    attach_entries(tmp_path / "model.onnx", {"metrics.json": metrics.encode()})
     (logits,) = plain.outputs(TEXTS[:1])
     expected = np.exp(logits.max() / 4) / np.exp(logits / 4).sum()
     for place in (tmp_path, tmp_path / "model.onnx"):
@@ -226,3 +235,98 @@ def test_what_was_measured_says_how_probabilities_are_made(tmp_path):
         (prediction,) = found.predict(TEXTS[:1])
         assert prediction.probability == pytest.approx(expected)
         assert prediction.label == plain.predict(TEXTS[:1])[0].label
+
+
+@pytest.fixture(scope="module", params=long_but(("classification", "question_answering"), SETTINGS))
+def every_file(request, tmp_path_factory):
+    """A task, and a pushed version with each file that is not in `exported`."""
+    task, folder = make_task(request.param), tmp_path_factory.mktemp(request.param) / "3"
+    folder.mkdir()
+    export_text(task, folder / "model_text.tflite")
+    if request.param in mediapipe.TASKS:
+        export_mediapipe(task, folder / "model_mediapipe.tflite")
+    for file in folder.glob("*.tflite"):
+        attach_companions(task, file)
+    export_transformers_js(task, folder)
+    task.save_settings(folder)
+    return task, folder
+
+
+def test_each_file_is_asked_in_its_runtime(every_file):
+    task, folder = every_file
+    # One row each: a file that takes text cuts a longer one.
+    texts = ["a very good film", "", "bad, very bad film!"]
+    arguments = [["a film?", "film", "very"], texts] if task.name == "question_answering" else [texts]
+    expected = task.predict(*arguments)
+    files = [file for file in folder.rglob("model*") if file.suffix in (".tflite", ".onnx")]
+    assert len(files) == 4 + (task.name in mediapipe.TASKS)
+    for file in files:
+        answers = load_exported(file).predict(*arguments)
+        if file.name in ("model.onnx", "model_text.tflite", "model_mediapipe.tflite"):
+            assert_alike(answers, expected)
+        assert len(answers) == len(texts)
+    for name in {"model_text.tflite", "model_mediapipe.tflite"} & {file.name for file in files}:
+        moved = shutil.copyfile(folder / name, folder.parent / "renamed.tflite")
+        assert_alike(load_exported(moved).predict(*arguments), expected)
+
+
+def test_words_of_a_file_that_takes_text_have_their_tags(tmp_path):
+    task = make_task("token_classification")
+    export_text(task, tmp_path / "model_text.tflite")
+    attach_companions(task, tmp_path / "model_text.tflite")
+    tags = load_exported(tmp_path / "model_text.tflite").predict_tags(
+        [["a", "good", "film", "\u200b", "very"], ["film"]]
+    )
+    assert tags[1] == task.predict_tags([["film"]])[0]
+    assert [tags[0][number] for number in (0, 1, 2, 4)] == task.predict_tags([["a", "good", "film", "very"]])[0]
+    assert tags[0][3] == "O"
+
+
+def test_mediapipe_has_ids_of_its_own(tmp_path):
+    task = make_task("classification")
+    export_mediapipe(task, tmp_path / "model_mediapipe.tflite")
+    attach_companions(task, tmp_path / "model_mediapipe.tflite")
+    exported = load_exported(tmp_path / "model_mediapipe.tflite")
+    accented = "g\u00f6od"
+    assert task.tokenizer.tokenize([accented]).to_list() == task.tokenizer.tokenize(["good"]).to_list()
+    assert exported.tokenizer.tokenize([accented]).to_list() == [[exported.tokenizer.unknown_id]]
+    assert_alike(exported.predict([f"{accented} film"]), task.predict(["unheard film"]))
+
+
+def test_load_opens_whatever_was_written(exported, tmp_path):
+    task, folder = exported
+    task.save(tmp_path / "saved")
+    assert isinstance(keras_bert.load(tmp_path / "saved").model, keras.Model)
+    assert isinstance(keras_bert.load(folder).model, TFLiteModel)
+    assert isinstance(keras_bert.load(folder / "model.onnx").model, OnnxModel)
+    for version in ("2", "10"):
+        shutil.copytree(folder, tmp_path / "name" / version)
+    for load in (keras_bert.load, load_exported):
+        with pytest.raises(FileNotFoundError, match=f"its newest version is {tmp_path / 'name' / '10'}$"):
+            load(tmp_path / "name")
+    with pytest.raises(FileNotFoundError, match="no saved task"):
+        keras_bert.load(tmp_path / "missing")
+
+
+def test_a_file_knows_whether_its_rows_are_pairs(tmp_path):
+    task = make_task("classification")
+    task.pairs = True
+    task.save_settings(tmp_path)
+    export_onnx(task.network(), tmp_path / "model.onnx")
+    attach_companions(task, tmp_path / "model.onnx")
+    assert load_exported(tmp_path).pairs is load_exported(tmp_path / "model.onnx").pairs is True
+    settings = json.loads((tmp_path / "task.json").read_text()) | {"pairs": "yes"}
+    (tmp_path / "task.json").write_text(json.dumps(settings))
+    with pytest.raises(ValueError, match="pairs must be true, false or left out, got 'yes'"):
+        load_exported(tmp_path)
+
+
+def test_asking_a_file_imports_neither_keras_nor_tensorflow(exported):
+    task, folder = exported
+    arguments = "['a film'], ['a film']" if task.name == "question_answering" else "['a film']"
+    code = (
+        "import sys; from keras_bert.export.bundle import load_exported;"
+        f"[load_exported({str(folder)!r} + '/' + name).predict({arguments}) for name in {list(FILES)}];"
+        "sys.exit(', '.join({'tensorflow', 'keras'} & set(sys.modules)) or 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

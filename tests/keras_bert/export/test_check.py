@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.export.check import ParityError, check_agreement, check_parity, tolerance_of
+from keras_bert.export.check import ParityError, check_agreement, check_parity, parity_tolerance
 
 REFERENCE = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.4]], np.float32)
 
@@ -84,9 +84,21 @@ def test_an_agreement_that_is_no_number_never_passes():
         check_agreement("int8", np.array([1.0, np.nan, 1.0]), REFERENCE, 0.1)
 
 
+def test_float32_may_differ_by_a_share_of_large_outputs():
+    prices = np.array([[7000.0], [3400.0]], np.float32)
+    tolerance = parity_tolerance(prices, np.ones((2, 1)), half=False)
+    assert tolerance == pytest.approx(0.07)
+    check_parity("prices", prices, prices + np.float32(0.004), tolerance)
+    with pytest.raises(ParityError, match=r"^prices must differ by at most 0\.07 from its reference, got 0\.1"):
+        check_parity("prices", prices, prices + np.float32(0.1), tolerance)
+    # What stands at padding is not an output.
+    tags = np.where(MASK[:, :, None] == 1, TAGS, 1e9).astype(np.float32)
+    assert parity_tolerance(tags, MASK, half=False) == 1e-4
+
+
 def test_float16_may_differ_by_a_share_of_the_largest_output_that_counts():
-    assert tolerance_of(REFERENCE, MASK, half=False) == 1e-4
-    assert tolerance_of(-REFERENCE, np.ones((3, 1)), half=True) == pytest.approx(0.02 * 3)
+    assert parity_tolerance(REFERENCE, MASK, half=False) == 1e-4
+    assert parity_tolerance(-REFERENCE, np.ones((3, 1)), half=True) == pytest.approx(0.02 * 3)
     tags = TAGS.copy()
     tags[0, 2] = -1e9  # padding
-    assert tolerance_of(tags, MASK, half=True) == pytest.approx(0.02 * 7)
+    assert parity_tolerance(tags, MASK, half=True) == pytest.approx(0.02 * 7)

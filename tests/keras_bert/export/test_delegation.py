@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.quantize import QuantizationAware
-from keras_bert.compress.rounding import Rounding
 from keras_bert.export.delegation import count_delegated
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.tflite import export_tflite
@@ -49,7 +49,9 @@ def test_what_is_left_of_a_model_is_told_with_its_reason(tmp_path: Path) -> None
 
 def test_integers_are_left_for_other_reasons(tmp_path: Path) -> None:
     model = tiny.build()
-    rounding = Rounding("static_wi8_ai8", QuantizationAware(model, tiny.batches(1), "static_wi8_ai8").finish())
+    rounding = QuantizationParameters(
+        "static_wi8_ai8", QuantizationAware(model, tiny.batches(1), "static_wi8_ai8").finish()
+    )
     export_quantized(model, tmp_path / "model.tflite", (8,), rounding, tiny.make_rows(4)[0])
     left = count_delegated(tmp_path / "model.tflite").left
     assert left["SOFTMAX int8: it runs none of these"] == 1

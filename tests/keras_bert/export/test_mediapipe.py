@@ -1,22 +1,23 @@
 """Files for MediaPipe: what its readers look for is there, and answers are those of the model."""
 
+import re
 import zipfile
 
 import flatbuffers
-import keras
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 from flatbuffers import encode, number_types, table
 
+from keras_bert.compress.quantization_parameters import QuantizationParameters, quantized_activations
 from keras_bert.compress.quantize import QuantizationAware
-from keras_bert.compress.rounding import Rounding, rounded
 from keras_bert.export.mediapipe import add_metadata, export_mediapipe
 from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.export.tflite import export_tflite
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.regression import Regression
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.keras_bert.compress import tiny
 
 
@@ -101,23 +102,29 @@ def test_answers_are_the_models_probabilities(file, task):
 def test_a_rounded_model_keeps_its_integers(tmp_path):
     model = tiny.build()
     tiny.train(model, epochs=2)
-    rounding = Rounding("mixed_wi8_ai8", QuantizationAware(model, tiny.batches()).finish())
+    rounding = QuantizationParameters("mixed_wi8_ai8", QuantizationAware(model, tiny.batches()).finish())
     task = Classification(model, make_tokenizer(), labels=["no", "yes"], max_length=tiny.LENGTH)
     export_mediapipe(task, tmp_path / "model.tflite", rounding)
     rows, _ = tiny.make_rows(64, seed=4)
-    with rounded(model, rounding):
+    with quantized_activations(model, rounding):
         wanted = model.predict(rows, verbose=0)
     found = TFLiteModel(tmp_path / "model.tflite")(**rows)["probabilities"]
     assert (found.argmax(axis=1) == wanted.argmax(axis=1)).mean() > 0.95
 
 
 def test_what_mediapipe_does_not_know_is_refused(task, tmp_path):
-    number = keras.Model(task.model.inputs, task.model.output[:, :1])
-    with pytest.raises(ValueError, match=r"MediaPipe must be given one of \('classification', 'embedding'\), got regr"):
-        export_mediapipe(Regression(number, task.tokenizer, max_length=8), tmp_path / "model.tflite")
+    regression = Regression.build(task.encoder, task.tokenizer, max_length=8)
+    with pytest.raises(ValueError, match=r"^mediapipe cannot take .*: MediaPipe has .*, got regression$"):
+        export_mediapipe(regression, tmp_path / "model.tflite")
     cased = Classification(task.model, make_tokenizer(lowercase=False), labels=["no", "yes"], max_length=8)
-    with pytest.raises(ValueError, match="must be given a model of lowercased word pieces"):
+    with pytest.raises(ValueError, match=r"lowercased WordPiece tokens, got a vocabulary with upper case$"):
         export_mediapipe(cased, tmp_path / "model.tflite")
+    for label in ("", "a\nb", "a\rb", "a\0b"):
+        odd = Classification(task.model, task.tokenizer, labels=[label, "yes"], max_length=8)
+        with pytest.raises(
+            ValueError, match=rf"labels of one line each: a label must .*, got {re.escape(repr(label))}$"
+        ):
+            export_mediapipe(odd, tmp_path / "model.tflite")
     assert not list(tmp_path.iterdir())
 
 

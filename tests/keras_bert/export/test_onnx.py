@@ -6,11 +6,11 @@ from keras_bert.config import EncoderConfig
 from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity
 from keras_bert.export.onnx import OPSET, export_onnx
 from keras_bert.export.runtimes import OnnxModel
+from keras_bert.families.bigbird.settings import BigBird
+from keras_bert.families.longformer.settings import Longformer
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.token_classification import build_tagger
-from keras_bert.variants.block_sparse import BlockSparse
-from keras_bert.variants.sliding_window import SlidingWindow
 from tests.keras_bert.compress import tiny
 
 
@@ -79,7 +79,7 @@ def check_lengths(model, file, lengths):
 
 
 def test_a_choice_by_length_stands_in_one_file(tmp_path):
-    model = build_classifier(make_encoder(BlockSparse(block_size=2, random_blocks=0), pooler=True), 2)
+    model = build_classifier(make_encoder(BigBird(block_size=2, random_blocks=0), pooler=True), 2)
     for name in ("first", "second"):
         export_onnx(model, tmp_path / f"{name}.onnx")
     first = tmp_path / "first.onnx"
@@ -89,6 +89,6 @@ def test_a_choice_by_length_stands_in_one_file(tmp_path):
 
 
 def test_windows_without_global_tokens_run_at_any_length(tmp_path):
-    model = build_tagger(make_encoder(SlidingWindow(window=4), pooler=False), 3)
+    model = build_tagger(make_encoder(Longformer(window=4), pooler=False), 3)
     export_onnx(model, tmp_path / "model.onnx")
     check_lengths(model, tmp_path / "model.onnx", (3, 8, 24))

@@ -10,7 +10,7 @@ from onnx import TensorProto
 
 from keras_bert.export.check import FLOAT32_TOLERANCE
 from keras_bert.export.onnx import export_onnx
-from keras_bert.export.onnx_fusions import NORMALIZATION_OPSET, fuse
+from keras_bert.export.onnx_fusions import NORMALIZATION_OPSET, fuse_operations
 from keras_bert.export.onnx_graphs import make_canonical
 from keras_bert.export.runtimes import OnnxModel
 from keras_bert.interop.hugging_face import from_hugging_face
@@ -76,7 +76,7 @@ def test_a_row_with_one_large_value(model, tmp_path):
 def fused(model):
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    fuse(copy.graph, NORMALIZATION_OPSET)
+    fuse_operations(copy.graph, NORMALIZATION_OPSET)
     make_canonical(copy.graph)
     return copy
 
@@ -185,5 +185,5 @@ def test_what_layers_share_is_there_once(family, tmp_path, monkeypatch):
     for name in ("fused", "plain"):
         export_onnx(build_classifier(base.encoder, 2, pooling="mean"), tmp_path / name)
         sizes.append(sum(np.prod(each.dims, dtype=int) for each in onnx.load(tmp_path / name).graph.initializer))
-        monkeypatch.setattr("keras_bert.export.onnx.fuse", lambda graph, opset: None)
+        monkeypatch.setattr("keras_bert.export.onnx.fuse_operations", lambda graph, opset: None)
     assert sizes[0] <= sizes[1]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.export.products import make_products
+from keras_bert.export.products import replace_with_products
 from keras_bert.export.rules.lite_graphs import count_operations
 
 
@@ -31,7 +31,7 @@ def kinds_of(content, folder):
 def test_products_give_the_same_numbers(tmp_path):
     content = convert(lambda x: tf.exp(-x) + tf.square(x) + tf.square(-x + 1.0))
     given = np.random.default_rng(0).normal(size=(2, 3)).astype("float32")
-    made = make_products(content)
+    made = replace_with_products(content)
     np.testing.assert_array_equal(answer(made, given), answer(content, given))
     kinds = kinds_of(made, tmp_path)
     assert "MUL" in kinds
@@ -40,7 +40,7 @@ def test_products_give_the_same_numbers(tmp_path):
 
 def test_a_file_without_them_stays_as_it_is():
     content = convert(lambda x: x + 1.0)
-    assert make_products(content) == content
+    assert replace_with_products(content) == content
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_file_without_them_stays_as_it_is():
 def test_sums_of_squares_are_products_of_rows_with_themselves(function, products, tmp_path):
     content = convert(function, (2, 3, 5))
     given = np.random.default_rng(0).normal(size=(2, 3, 5)).astype("float32")
-    made = make_products(content)
+    made = replace_with_products(content)
     np.testing.assert_allclose(answer(made, given), answer(content, given), rtol=1e-5, atol=1e-6)
     kinds = kinds_of(made, tmp_path)
     assert kinds.get("BATCH_MATMUL", 0) == products

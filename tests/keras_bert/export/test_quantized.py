@@ -4,9 +4,9 @@ import keras
 import numpy as np
 import pytest
 
+from keras_bert.compress.quantization_parameters import QuantizationParameters, quantized_activations
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.compress.ranges import sublayers
-from keras_bert.compress.rounding import Rounding, rounded
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.layers.dense import Dense
@@ -57,14 +57,14 @@ def made(request, weights, tmp_path_factory):
     rows, _ = tiny.make_rows(64, seed=9)
     ranges = QuantizationAware(model, tiny.batches(), request.param).finish()
     path = tmp_path_factory.mktemp("quantized") / "model.tflite"
-    rounding = Rounding(request.param, ranges)
+    rounding = QuantizationParameters(request.param, ranges)
     export_quantized(model, path, (8, 16), rounding, tiny.make_rows(64, seed=3)[0])
     return request.param, model, rounding, path, rows
 
 
 def test_a_file_answers_as_the_rounded_model(made):
     recipe, model, rounding, path, rows = made
-    with rounded(model, rounding):
+    with quantized_activations(model, rounding):
         wanted = model.predict(rows, verbose=0)
     found = TFLiteModel(path).predict_on_batch(rows)
     assert found.dtype == np.float32
@@ -96,7 +96,7 @@ def test_a_file_is_as_small_as_its_weights(tmp_path):
     for recipe in ("dynamic_wi8", "weights_wi4", "float16"):
         model = tiny.build(hidden_size=128, intermediate_size=512)
         ranges = QuantizationAware(model, tiny.batches(1), recipe).finish()
-        export_quantized(model, tmp_path / recipe, (8,), Rounding(recipe, ranges))
+        export_quantized(model, tmp_path / recipe, (8,), QuantizationParameters(recipe, ranges))
         sizes[recipe] = (tmp_path / recipe).stat().st_size
     weights = 4 * 128 * 128 + 2 * 128 * 512
     assert sizes["dynamic_wi8"] - sizes["weights_wi4"] == pytest.approx(weights / 2, rel=0.15)
@@ -113,9 +113,11 @@ def test_one_large_value_leaves_other_rows_their_variance(weights, tmp_path):
     table.assign(values)
     rows, _ = tiny.make_rows(64, seed=9)
     assert (rows["token_ids"] == 7).any()
-    rounding = Rounding("static_wi8_ai8", QuantizationAware(model, tiny.batches(), "static_wi8_ai8").finish())
+    rounding = QuantizationParameters(
+        "static_wi8_ai8", QuantizationAware(model, tiny.batches(), "static_wi8_ai8").finish()
+    )
     export_quantized(model, tmp_path / "model.tflite", (16,), rounding, tiny.make_rows(64, seed=3)[0])
-    with rounded(model, rounding):
+    with quantized_activations(model, rounding):
         wanted = model.predict(rows, verbose=0)
     found = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)
     assert (found.argmax(1) == wanted.argmax(1)).mean() > 0.95
@@ -125,8 +127,8 @@ def test_one_large_value_leaves_other_rows_their_variance(weights, tmp_path):
 def test_all_integers_need_rows_for_their_ranges(tmp_path):
     model = tiny.build()
     ranges = QuantizationAware(model, tiny.batches(1), "static_wi8_ai8").finish()
-    with pytest.raises(ValueError, match=r"^static_wi8_ai8 needs rows that show how far activations reach, got none$"):
-        export_quantized(model, tmp_path / "model.tflite", (8,), Rounding("static_wi8_ai8", ranges))
+    with pytest.raises(ValueError, match=r"^static_wi8_ai8 needs rows that calibrate the activation ranges, got none$"):
+        export_quantized(model, tmp_path / "model.tflite", (8,), QuantizationParameters("static_wi8_ai8", ranges))
 
 
 def test_a_length_that_no_row_fits_has_rows_that_are_cut(tmp_path):
@@ -134,7 +136,7 @@ def test_a_length_that_no_row_fits_has_rows_that_are_cut(tmp_path):
     ranges = QuantizationAware(model, tiny.batches(1), "static_wi8_ai8").finish()
     rows = {name: values[:2] for name, values in tiny.make_rows(2)[0].items()}
     rows["padding_mask"][:] = 1
-    export_quantized(model, tmp_path / "model.tflite", (4, 16), Rounding("static_wi8_ai8", ranges), rows)
+    export_quantized(model, tmp_path / "model.tflite", (4, 16), QuantizationParameters("static_wi8_ai8", ranges), rows)
     assert TFLiteModel(tmp_path / "model.tflite").lengths == (4, 16)
 
 
@@ -144,13 +146,13 @@ def test_layers_that_stay_float_are_float_in_the_file(recipe, tmp_path):
     model, rows = tiny.build(num_layers=2), tiny.make_rows(8)[0]
     kernels = {path: layer.kernel.numpy() for path, layer in sublayers(model, Dense).items()}
     ranges = QuantizationAware(model, tiny.batches(1), recipe, left).finish()
-    rounding = Rounding(recipe, ranges, left)
+    rounding = QuantizationParameters(recipe, ranges, left)
     export_quantized(model, tmp_path / "model.tflite", (16,), rounding, rows)
     floats = [tensor for tensor in constants_of(tmp_path / "model.tflite") if tensor.dtype == np.float32]
     for path, kernel in kernels.items():
         held = any(tensor.shape == kernel.T.shape and np.array_equal(tensor, kernel.T) for tensor in floats)
         assert held == (path in left or (path == "classifier" and recipe == "mixed_wi8_ai8")), path
-    with rounded(model, rounding):
+    with quantized_activations(model, rounding):
         wanted = model.predict(rows, verbose=0)
     np.testing.assert_allclose(TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows), wanted, atol=0.05)
 
@@ -173,7 +175,7 @@ def test_the_masks_constant_leaves_answers_their_steps(tmp_path):
     network = build_span_classifier(encoder)
     rows = tiny.make_rows(8)[0]
     wanted = network.predict(rows, verbose=0)
-    rounding = Rounding("static_wi8_ai8", QuantizationAware(network, [rows], "static_wi8_ai8").finish())
+    rounding = QuantizationParameters("static_wi8_ai8", QuantizationAware(network, [rows], "static_wi8_ai8").finish())
     export_quantized(network, tmp_path / "model.tflite", (16,), rounding, rows)
     found = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)
     shown = rows["padding_mask"] == 1

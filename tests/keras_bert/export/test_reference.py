@@ -3,10 +3,10 @@ import pytest
 
 from keras_bert.config import EncoderConfig
 from keras_bert.export.reference import predict_as_padded
+from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.token_classification import build_tagger
-from keras_bert.variants.block_sparse import BlockSparse
 
 CONFIG = EncoderConfig(
     vocabulary_size=20,
@@ -17,7 +17,7 @@ CONFIG = EncoderConfig(
     intermediate_size=6,
     num_segments=0,
     initializer_range=0.5,
-    variant=BlockSparse(block_size=2, random_blocks=1),
+    variant=BigBird(block_size=2, random_blocks=1),
 )
 
 

@@ -33,6 +33,14 @@ def test_float32_answers_like_the_model(student, files):
     check_parity("float32", student[0].predict(rows, verbose=0), answers, FLOAT32_TOLERANCE)
 
 
+def test_a_folder_whose_name_looks_like_a_pattern(student, tmp_path, monkeypatch):
+    scratch = tmp_path / "a[b]"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    export_tflite(student[0], scratch / "model.tflite", (8,))
+    assert [file.name for file in scratch.iterdir()] == ["model.tflite"]
+
+
 def test_int8_answers_like_the_rounded_model(student, files):
     model, ranges = student
     rows, labels = tiny.make_rows(256, seed=7)

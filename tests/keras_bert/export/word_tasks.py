@@ -9,7 +9,8 @@ from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.base import BaseTokenizer
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 WORDS = ("film", "great", "dull", "plot", "the", "a", "un", "##believ", "##able", "s", "don", "t", "2", "##0", "0")
 PIECES = (*SPECIAL_TOKENS, *WORDS, *".,!?'-()$%")

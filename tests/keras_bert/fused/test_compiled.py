@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.fused.compiled import compiled, keep
+from keras_bert.fused.compiled import compiled, seeded_dropout
 
 SEED = tf.constant([3, 11], tf.uint32)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])
 def test_keep_drops_its_share_and_scales_the_rest(rate):
-    kept = keep(tf.ones((1000, 300)), SEED, rate).numpy()
+    kept = seeded_dropout(tf.ones((1000, 300)), SEED, rate).numpy()
     assert set(np.unique(kept)) == {0.0, np.float32(1 / (1 - rate))}
     # The standard deviation of a share of 300,000 is below 0.001, of the sum of a row or column below 0.029.
     assert np.mean(kept == 0) == pytest.approx(rate, abs=0.004)
@@ -18,20 +18,23 @@ def test_keep_drops_its_share_and_scales_the_rest(rate):
 
 
 def test_keep_draws_by_seed_and_place_alone():
-    first = keep(tf.ones((50, 40)), SEED, 0.5).numpy()
-    np.testing.assert_array_equal(first.ravel(), keep(tf.ones(2000), SEED, 0.5).numpy())
-    signs = [np.sign(keep(tf.ones(40000), tf.constant(seed, tf.uint32), 0.5).numpy() - 1) for seed in np.ndindex(4, 4)]
+    first = seeded_dropout(tf.ones((50, 40)), SEED, 0.5).numpy()
+    np.testing.assert_array_equal(first.ravel(), seeded_dropout(tf.ones(2000), SEED, 0.5).numpy())
+    signs = [
+        np.sign(seeded_dropout(tf.ones(40000), tf.constant(seed, tf.uint32), 0.5).numpy() - 1)
+        for seed in np.ndindex(4, 4)
+    ]
     correlations = np.corrcoef([*signs, np.roll(signs[0], 1)])
     assert np.abs(correlations - np.eye(len(signs) + 1)).max() < 0.03
 
 
 def test_keep_passes_all_on_without_a_rate():
     x = tf.random.normal((3, 4))
-    assert keep(x, SEED, 0.0) is x
+    assert seeded_dropout(x, SEED, 0.0) is x
 
 
 def test_gradient_draws_the_same_numbers_again():
-    dropped = compiled(lambda x, seed: keep(x, seed, 0.3))
+    dropped = compiled(lambda x, seed: seeded_dropout(x, seed, 0.3))
     x = tf.random.normal((20, 30))
     with tf.GradientTape() as tape:
         tape.watch(x)

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from keras_bert.fused.masked_tokens import draw_tokens, masked_token_loss
 from keras_bert.layers.noise import gumbels
-from keras_bert.losses import cross_entropy, hits
+from keras_bert.losses import correct, cross_entropy
 
 RANDOM = np.random.default_rng(0)
 STATES = tf.constant(RANDOM.normal(size=(6, 8)), tf.float32)
@@ -36,7 +36,7 @@ def test_hits_count_the_first_of_equals(chunk):
     np.testing.assert_array_equal(masked_token_loss(STATES, TABLE, BIAS, best, chunk)[1], np.ones(6))
     np.testing.assert_array_equal(masked_token_loss(STATES, TABLE, BIAS, (best + 1) % 19, chunk)[1], np.zeros(6))
     level = tf.zeros_like(TABLE), tf.zeros(19)
-    expected = hits(plain(STATES, *level), LABELS)
+    expected = correct(plain(STATES, *level), LABELS)
     np.testing.assert_array_equal(masked_token_loss(STATES, *level, LABELS, chunk)[1], expected)
     assert sum(expected) == 1
 

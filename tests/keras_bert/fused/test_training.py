@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_bert.adaptation.adapter import Adapter
 from keras_bert.config import EncoderConfig
+from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.fused.pretraining import FusedPretrainingObjective
 from keras_bert.fused.training import compiled_update, fused_blocks
 from keras_bert.models.encoder import blocks_of, build_encoder
@@ -13,7 +14,6 @@ from keras_bert.objectives.pretraining import PretrainingObjective
 from keras_bert.optimizer import adamw
 from keras_bert.options.adaptation import Adapters, Lora
 from keras_bert.training.precision import computing_in
-from keras_bert.variants.bottleneck import Bottleneck
 from tests.keras_bert.models.test_encoder import make_inputs, randomize
 from tests.keras_bert.objectives.test_pretraining import BATCH
 
@@ -87,7 +87,7 @@ def test_with_adapters_as_without_fusion(kind):
 
 
 def test_the_output_matrix_of_a_bottleneck_encoder_has_further_columns():
-    variant = Bottleneck(bottleneck_size=4, feed_forwards=1)
+    variant = MobileBERT(bottleneck_size=4, feed_forwards=1)
     shape = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 6, "embedding_size": 3}
     config = EncoderConfig(
         **shape, vocabulary_size=20, max_length=9, attention_dropout=0.0, dropout=0.0, variant=variant

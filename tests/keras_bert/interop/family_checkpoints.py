@@ -7,33 +7,34 @@ from typing import Any
 import keras
 
 from keras_bert.config import EncoderConfig
+from keras_bert.families.bigbird.settings import BigBird
+from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.longformer.settings import Longformer
+from keras_bert.families.mobilebert.settings import MobileBERT
+from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.interop.hugging_face import to_hugging_face
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.subwords import SubwordTokenizer
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
-from keras_bert.variants.block_sparse import BlockSparse
-from keras_bert.variants.bottleneck import Bottleneck
-from keras_bert.variants.disentangled import Disentangled
-from keras_bert.variants.modern import Modern
-from keras_bert.variants.sliding_window import SlidingWindow
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.keras_bert.tokenizers import subwords
 
 SHAPE = {"hidden_size": 16, "num_heads": 2, "intermediate_size": 32, "max_length": 32}
-_MOBILEBERT = Bottleneck(bottleneck_size=8, feed_forwards=2)
+_MOBILEBERT = MobileBERT(bottleneck_size=8, feed_forwards=2)
 # Family -> what of its encoder differs from BERT, and its tokenizer; one layer where two would show no more.
 FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
     "roberta": ({"num_layers": 1, "num_segments": 1, "position_offset": 2}, "bpe"),
     "distilbert": ({"num_layers": 1, "num_segments": 0}, "wordpiece"),
     "electra": ({"num_layers": 1, "embedding_size": 8}, "wordpiece"),
-    "modernbert": ({"num_layers": 2, "num_segments": 0, "variant": Modern(global_every=2, window=6)}, "modern"),
-    "deberta-v2": ({"num_layers": 2, "num_segments": 0, "variant": Disentangled(position_buckets=8)}, "unigram"),
+    "modernbert": ({"num_layers": 2, "num_segments": 0, "variant": ModernBERT(global_every=2, window=6)}, "modern"),
+    "deberta-v2": ({"num_layers": 2, "num_segments": 0, "variant": DeBERTa(position_buckets=8)}, "unigram"),
     "albert": ({"num_layers": 2, "embedding_size": 8, "shared_layers": True}, "unigram"),
     "longformer": (
-        {"num_layers": 2, "num_segments": 1, "position_offset": 2, "variant": SlidingWindow(windows=(4, 6))},
+        {"num_layers": 2, "num_segments": 1, "position_offset": 2, "variant": Longformer(windows=(4, 6))},
         "bpe",
     ),
-    "big_bird": ({"num_layers": 1, "variant": BlockSparse(block_size=2, random_blocks=1)}, "unigram"),
+    "big_bird": ({"num_layers": 1, "variant": BigBird(block_size=2, random_blocks=1)}, "unigram"),
     "mobilebert": ({"num_layers": 1, "embedding_size": 8, "variant": _MOBILEBERT, "activation": "relu"}, "wordpiece"),
 }
 

@@ -7,7 +7,7 @@ import pytest
 import tokenizers
 
 from keras_bert.interop.description import write_description
-from keras_bert.interop.sentence_transformers import Pooled, read_pooling
+from keras_bert.interop.sentence_transformers import PoolingSettings, read_pooling
 from keras_bert.interop.tokenizer_json import read_tokenizer, write_tokenizer
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from keras_bert.tokenizers.tokenizer import Tokenizer
@@ -93,4 +93,4 @@ def test_a_classifier_on_the_mean_has_a_configuration(tmp_path):
 def test_an_embedding_says_how_it_pools(pooling, normalize, tmp_path):
     task = make_task("embedding", tokenizer=Tokenizer(PIECES, True), pooling=pooling, normalize=normalize)
     write_description(task, tmp_path)
-    assert read_pooling(tmp_path) == Pooled(pooling, normalize, 26)
+    assert read_pooling(tmp_path) == PoolingSettings(pooling, normalize, 26)

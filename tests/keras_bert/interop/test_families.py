@@ -8,10 +8,10 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from keras_bert.config import EncoderConfig
+from keras_bert.families.bert.hugging_face import BERT
+from keras_bert.families.registry import FAMILIES, family_of, find_family
 from keras_bert.interop import hugging_face_config
-from keras_bert.interop.families import FAMILIES, family_of, find_family
 from keras_bert.interop.hugging_face import read_model, to_hugging_face
-from keras_bert.interop.rows.bert import BERT
 from keras_bert.models.encoder import build_encoder, config_of, has_layer, input_names
 from keras_bert.models.saving import load_model, save_model
 from keras_bert.tasks.registry import TASKS

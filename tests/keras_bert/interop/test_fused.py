@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.interop.family import Fused
+from keras_bert.families.hugging_face import Fused
 from keras_bert.interop.fused import join, split
 
 FUSED = (Fused("in.weight", ("query.weight", "key.weight")), Fused("q_bias", ("query.bias",)))

@@ -72,6 +72,14 @@ def test_an_embedding_keeps_its_pooling(tokenizer, tmp_path):
     np.testing.assert_array_equal(result.predict(texts), task.predict(texts))
 
 
+def test_the_scale_of_a_regression_becomes_part_of_its_weights(tokenizer, tmp_path):
+    task = make_task("regression", tokenizer=tokenizer)  # of weights by chance, the scale among them
+    to_hugging_face(task, tmp_path / "out")
+    result, texts = from_hugging_face(tmp_path / "out"), ["a bc", "de f g"]
+    assert result.scale == (0.0, 1.0) != task.scale
+    np.testing.assert_allclose(result.predict(texts), task.predict(texts), atol=1e-5)
+
+
 def test_a_saved_task_can_be_written(tokenizer, tmp_path):
     known = known_task("classification")
     type(known)(known.model, tokenizer, **known.settings()).save(tmp_path / "ours")
@@ -89,7 +97,7 @@ def test_a_vocabulary_of_another_model(tmp_path):
     folder = copy_golden("hugging_face_bert_model", tmp_path)
     (folder / "tokenizer.json").unlink()
     (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in PIECES))
-    with pytest.raises(ValueError, match=r"must hold as many pieces .*vocab_size=59, got 19; likely"):
+    with pytest.raises(ValueError, match=r"must hold vocab_size=59 tokens, .*got 19; likely"):
         from_hugging_face(folder)
 
 

@@ -8,8 +8,10 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
+from keras_bert.families.bert.hugging_face import BERT
 from keras_bert.interop.hugging_face import read_model, to_hugging_face
-from keras_bert.interop.rows.bert import BERT
+from keras_bert.interop.names import hugging_face_format
+from keras_bert.layers.regression_head import plain_weights
 from keras_bert.models.encoder import config_of, encoder_of, has_layer
 from tests.keras_bert.interop.checkpoints import (
     CONFIG,
@@ -68,8 +70,8 @@ def test_a_round_trip_keeps_every_bit(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_are_reversible(kind):
-    paths = list(weights_of(known_task(kind).model))
-    names = BERT.form(known_task(kind).name).names(paths)
+    paths = [weight.path for weight in plain_weights(known_task(kind).model)]
+    names = hugging_face_format(BERT, known_task(kind).name).names(paths)
     assert list(names) == paths
     assert len({foreign.name for foreign in names.values()}) == len(paths)
 

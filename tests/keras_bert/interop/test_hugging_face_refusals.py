@@ -80,7 +80,7 @@ def renamed(tensors, old, new):
         ),
         (
             lambda tensors: {**tensors, "classifier.weight": np.ones((4, 16), "float32")},
-            r"'classifier.weight' must have the shape \(3, 16\) that the configuration asks for, got \(4, 16\)",
+            r"'classifier.weight' must have the shape \(3, 16\) of the configuration, got \(4, 16\)",
         ),
     ],
 )
@@ -127,7 +127,7 @@ def test_weights_that_are_not_tied(tmp_path):
             {"sentence_transformers": {"activation_fn": "torch.nn.Sigmoid"}},
             "no activation of the logits, got 'torch",
         ),
-        ({"hidden_size": None}, "must say hidden_size"),
+        ({"hidden_size": None}, "must have the key hidden_size"),
         ({"vocab_size": "59"}, "vocab_size must be a whole number, got '59'"),
         ({"layer_norm_eps": "x"}, "layer_norm_eps must be a number, got 'x'"),
         ({"hidden_size": 15}, r"config.json: EncoderConfig.hidden_size must be a multiple of num_heads=2, got 15"),
@@ -170,8 +170,14 @@ def test_files_that_are_no_json(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"label2id": {"a": 0, "b": 1}}, r"label2id must be id2label turned round, \['bad', .*, got {'a': 0, 'b': 1}"),
-        ({"label2id": {"bad": 2, "so-so": 1, "good": 0}}, "label2id must be id2label turned round, .*, got {'bad': 2"),
+        (
+            {"label2id": {"a": 0, "b": 1}},
+            r"label2id must be the inverse of id2label, \['bad', .*, got {'a': 0",
+        ),
+        (
+            {"label2id": {"bad": 2, "so-so": 1, "good": 0}},
+            "label2id must be the inverse of id2label, .*, got {'bad'",
+        ),
         ({"label2id": ["bad"]}, r"label2id must map names to numbers, got \['bad'\]"),
         ({"id2label": None, "label2id": None, "num_labels": None}, "num_labels must be .* above 0, got None"),
         ({"id2label": None, "label2id": None, "num_labels": "3"}, "num_labels must be .* above 0, got '3'"),

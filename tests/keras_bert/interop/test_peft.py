@@ -71,7 +71,7 @@ def test_the_answers_and_the_way_back(task, theirs, tmp_path):
         ({"use_dora": True}, "use_dora must be False, got True, which is not supported"),
         ({"rank_pattern": {"query": 4}}, "rank_pattern must be {}, got {'query': 4}, which is not supported"),
         ({"r": "3"}, "r must be a number, got '3'"),
-        ({"r": 4}, r"lora_.*weight', turned, must have the shape \(.*4.*\), got \(.*3.*\)"),
+        ({"r": 4}, r"lora_.*weight', transposed, must have the shape \(.*4.*\), got \(.*3.*\)"),
     ],
 )
 def test_adapters_of_other_kinds(task, theirs, changes, message):

@@ -2,18 +2,18 @@ import json
 
 import pytest
 
-from keras_bert.interop.sentence_transformers import Pooled, read_pooling, write_pooling
+from keras_bert.interop.sentence_transformers import PoolingSettings, read_pooling, write_pooling
 from tests.keras_bert.interop.checkpoints import change_json
 
 
-@pytest.mark.parametrize("pooled", [Pooled("mean", True, 20), Pooled("cls", False, 30)])
+@pytest.mark.parametrize("pooled", [PoolingSettings("mean", True, 20), PoolingSettings("cls", False, 30)])
 def test_what_is_written_is_read(pooled, tmp_path):
     write_pooling(tmp_path, pooled, 8)
     assert read_pooling(tmp_path) == pooled
 
 
 def test_no_files(tmp_path):
-    assert read_pooling(tmp_path) == Pooled("mean", False, None)
+    assert read_pooling(tmp_path) == PoolingSettings("mean", False, None)
 
 
 @pytest.mark.parametrize("mode", ["cls", ["cls"]])
@@ -25,7 +25,7 @@ def test_version_6(mode, tmp_path):
     (tmp_path / "modules.json").write_text(json.dumps(modules))
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / "config.json").write_text(json.dumps({"embedding_dimension": 8, "pooling_mode": mode}))
-    assert read_pooling(tmp_path) == Pooled("cls", False, None)
+    assert read_pooling(tmp_path) == PoolingSettings("cls", False, None)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_version_6(mode, tmp_path):
     ],
 )
 def test_what_an_embedding_does_not_do(file, changes, message, tmp_path):
-    write_pooling(tmp_path, Pooled("mean", True, 20), 8)
+    write_pooling(tmp_path, PoolingSettings("mean", True, 20), 8)
     (tmp_path / "config_sentence_transformers.json").write_text("{}")
     change_json(tmp_path / file, **changes)
     with pytest.raises(ValueError, match=message):

@@ -212,9 +212,9 @@ def test_renamed_tensors(classifier):
     ("changes", "message"),
     [
         ({"hidden_act": "tanh"}, r"hidden_act must be one of \['gelu', 'relu'\], got 'tanh'"),
-        ({"vocab_size": 60}, r"must hold as many pieces .*vocab_size=60, got 59"),
+        ({"vocab_size": 60}, r"must hold vocab_size=60 tokens, .*got 59"),
         ({"max_position_embeddings": 12}, r"must have the shape \(12, 16\) .* got \(24, 16\); likely .* never cut"),
-        ({"type_vocab_size": None}, "must say type_vocab_size"),
+        ({"type_vocab_size": None}, "must have the key type_vocab_size"),
     ],
 )
 def test_configurations_that_do_not_fit(changes, message, classifier):

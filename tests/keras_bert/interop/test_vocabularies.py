@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from keras_bert.interop.vocabularies import Vocabulary, read_definition, read_vocabulary, write_vocabulary
+from keras_bert.interop.vocabularies import CheckpointVocabulary, read_definition, read_vocabulary, write_vocabulary
 from tests.keras_bert.interop.checkpoints import GOLDEN, PIECES, change_json, copy_golden
 
 
@@ -14,7 +14,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def written(tmp_path):
-    write_vocabulary(tmp_path, Vocabulary(PIECES, False, 20))
+    write_vocabulary(tmp_path, CheckpointVocabulary(PIECES, False, 20))
     return tmp_path
 
 
@@ -25,13 +25,13 @@ def change_part(folder, part, **changes):
 
 
 def test_what_is_written_is_read(written):
-    assert read_vocabulary(written) == Vocabulary(PIECES, False, 20)
+    assert read_vocabulary(written) == CheckpointVocabulary(PIECES, False, 20)
 
 
 def test_a_vocabulary_inside_tokenizer_json(folder):
     vocabulary = read_vocabulary(folder)
-    assert vocabulary.pieces[:6] == ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the")
-    assert len(vocabulary.pieces) == 59
+    assert vocabulary.tokens[:6] == ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the")
+    assert len(vocabulary.tokens) == 59
     assert vocabulary[1:] == (True, None)
 
 
@@ -42,7 +42,7 @@ def test_tokenizer_json_alone(folder):
 
 def test_lines_end_as_on_windows(written):
     (written / "vocab.txt").write_bytes("\r\n".join(PIECES).encode())
-    assert read_vocabulary(written).pieces == PIECES
+    assert read_vocabulary(written).tokens == PIECES
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_lines_end_as_on_windows(written):
         ({"tokenize_chinese_chars": False}, "tokenizer_config.json: tokenize_chinese_chars must be True, got False"),
         ({"do_basic_tokenize": False}, "do_basic_tokenize must be True, got False"),
         ({"truncation_side": "left"}, "truncation_side must be 'right', got 'left'"),
-        ({"strip_accents": True}, "strip_accents must be null or what lowercasing is, False, got True"),
+        ({"strip_accents": True}, "strip_accents must be null or equal lowercasing, False, got True"),
         ({"never_split": ["x"]}, r"never_split must be empty, got \['x'\]"),
         (
             {"tokenizer_class": "BertJapaneseTokenizer"},
@@ -74,10 +74,10 @@ def test_settings_that_the_tokenizer_does_not_have(changes, message, written):
     [
         ("model", {"type": "BPE"}, "tokenizer.json: type must be 'WordPiece', got 'BPE'"),
         ("model", {"continuing_subword_prefix": "@@"}, "continuing_subword_prefix must be '##', got '@@'"),
-        ("model", {"vocab": {"a": 0, "b": 2}}, "model.vocab must map pieces to the ids from 0 on, each once"),
+        ("model", {"vocab": {"a": 0, "b": 2}}, "model.vocab must map tokens to the ids from 0 on, each once"),
         ("normalizer", {"handle_chinese_chars": False}, "handle_chinese_chars must be True, got False"),
         ("normalizer", {"clean_text": False}, "clean_text must be True, got False"),
-        ("normalizer", {"strip_accents": False}, "strip_accents must be null or what lowercasing is, True, got False"),
+        ("normalizer", {"strip_accents": False}, "strip_accents must be null or equal lowercasing, True, got False"),
         ("normalizer", {"lowercase": False}, "the files must agree on whether text is lowercased, got {.*True.*False}"),
     ],
 )
@@ -108,13 +108,13 @@ def test_no_vocabulary(tmp_path):
 
 def with_lines(folder):
     """A vocab.txt beside the tokenizer.json."""
-    pieces = read_vocabulary(folder).pieces
+    pieces = read_vocabulary(folder).tokens
     (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
     return list(pieces)
 
 
 def test_two_files_with_the_same_pieces(folder):
-    assert list(read_vocabulary(folder).pieces) == with_lines(folder) == list(read_vocabulary(folder).pieces)
+    assert list(read_vocabulary(folder).tokens) == with_lines(folder) == list(read_vocabulary(folder).tokens)
 
 
 def test_two_files_with_other_pieces(folder):
@@ -148,7 +148,7 @@ BERT_PROCESSING = {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]
 )
 def test_what_gives_the_same_ids(changes, folder):
     change_json(folder / "tokenizer.json", **changes)
-    assert len(read_vocabulary(folder).pieces) == 59
+    assert len(read_vocabulary(folder).tokens) == 59
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_what_gives_the_same_ids(changes, folder):
         ({"added_tokens": ["x"]}, r"added_tokens: added tokens must be .*, got \['x'\] besides"),
         ({"added_tokens": [3]}, "added_tokens must hold strings or objects with a content, got 3"),
         ({"added_tokens": {"a": 1}}, "added_tokens must be a list, got {'a': 1}"),
-        ({"model": {"type": "WordPiece", "vocab": {"a": 0, "b": "1"}}}, "model.vocab must map pieces to the ids"),
+        ({"model": {"type": "WordPiece", "vocab": {"a": 0, "b": "1"}}}, "model.vocab must map tokens to the ids"),
     ],
 )
 def test_parts_of_tokenizer_json(changes, message, folder):
@@ -220,7 +220,7 @@ def test_special_tokens_of_others(content, message, written):
 def test_special_tokens_of_bert(written):
     content = {"unk_token": "[UNK]", "cls_token": {"content": "[CLS]"}, "additional_special_tokens": []}
     (written / "special_tokens_map.json").write_text(json.dumps(content))
-    assert read_vocabulary(written).pieces == PIECES
+    assert read_vocabulary(written).tokens == PIECES
 
 
 @pytest.mark.parametrize(
@@ -246,8 +246,8 @@ def test_settings_of_another_kind(changes, message, written):
     ("content", "message"),
     [
         ("[PAD]\né\n".encode("latin-1"), "must hold UTF-8: .*; likely it was saved in another encoding"),
-        ("\ufeff[PAD]\n".encode(), "must begin with a piece, got a byte order mark"),
-        (b"[PAD]\n[UNK]\n\n", "line 3 must hold a piece, got a blank line"),
+        ("\ufeff[PAD]\n".encode(), "must begin with a token, got a byte order mark"),
+        (b"[PAD]\n[UNK]\n\n", "line 3 must hold a token, got a blank line"),
     ],
 )
 def test_damaged_lines(content, message, written):

@@ -1,21 +1,36 @@
+import dataclasses
+import inspect
+
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
 from keras_bert.config import EncoderConfig
+from keras_bert.families.bigbird.layers import BigBirdAttention, BigBirdBlock
+from keras_bert.families.bigbird.settings import BigBird
+from keras_bert.families.bigbird.span_head import QuestionBias, SpanTransform
+from keras_bert.families.deberta.convolution import ConvolutionSum
+from keras_bert.families.deberta.layers import DeBERTaAttention, DeBERTaBlock
+from keras_bert.families.deberta.relative_positions import RelativeEmbedding
+from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.longformer.global_tokens import GlobalTokens
+from keras_bert.families.longformer.layers import LongformerAttention, LongformerBlock
+from keras_bert.families.longformer.settings import Longformer
+from keras_bert.families.mobilebert.layers import MobileBERTBlock
+from keras_bert.families.mobilebert.no_norm import NoNorm
+from keras_bert.families.mobilebert.settings import MobileBERT
+from keras_bert.families.mobilebert.trigrams import Trigrams
+from keras_bert.families.modernbert.gated_feed_forward import GatedFeedForward
+from keras_bert.families.modernbert.layers import ModernBERTBlock
+from keras_bert.families.modernbert.rotary_attention import RotaryAttention, WindowBias
+from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.adapters import DecodedStates, PromptPlaces, TokenStates
 from keras_bert.layers.attention import AttentionBias, SelfAttention
-from keras_bert.layers.block_sparse import BlockSparseAttention, BlockSparseBlock
-from keras_bert.layers.bottleneck_block import BottleneckBlock
-from keras_bert.layers.convolution import ConvolutionSum
 from keras_bert.layers.dense import Dense
-from keras_bert.layers.disentangled import DisentangledAttention, DisentangledBlock
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
-from keras_bert.layers.gated_feed_forward import GatedFeedForward
-from keras_bert.layers.global_tokens import GlobalTokens
 from keras_bert.layers.heads import (
     FirstTokenPooler,
     MaskedTokenTransform,
@@ -26,20 +41,10 @@ from keras_bert.layers.heads import (
     PredictionHead,
     ReplacedTokenTransform,
 )
-from keras_bert.layers.modern_block import ModernBlock
-from keras_bert.layers.no_norm import NoNorm
-from keras_bert.layers.relative_positions import RelativeEmbedding
-from keras_bert.layers.rotary_attention import RotaryAttention, WindowBias
-from keras_bert.layers.sliding_window import SlidingWindowAttention, SlidingWindowBlock
-from keras_bert.layers.span_head import QuestionBias, SpanTransform
+from keras_bert.layers.regression_head import RegressionHead
+from keras_bert.layers.separator import SeparatorReader
 from keras_bert.layers.tap import TapLayer
-from keras_bert.layers.trigrams import Trigrams
 from keras_bert.models.saving import CUSTOM_OBJECTS
-from keras_bert.variants.block_sparse import BlockSparse
-from keras_bert.variants.bottleneck import Bottleneck
-from keras_bert.variants.disentangled import Disentangled
-from keras_bert.variants.modern import Modern
-from keras_bert.variants.sliding_window import SlidingWindow
 from tests.conformance import check_layer
 
 STATES = np.random.default_rng(0).normal(size=(3, 5, 8)).astype("float32")
@@ -58,33 +63,40 @@ BLOCK = {
     "layer_norm_epsilon": 1e-6,
     "initializer_range": 0.1,
 }
+BERT = EncoderConfig(num_layers=1, hidden_size=8, vocabulary_size=11, **BLOCK)
 MODERN = EncoderConfig(
-    num_layers=2, hidden_size=8, num_heads=2, intermediate_size=12, vocabulary_size=11, num_segments=0, variant=Modern()
+    num_layers=2,
+    hidden_size=8,
+    num_heads=2,
+    intermediate_size=12,
+    vocabulary_size=11,
+    num_segments=0,
+    variant=ModernBERT(),
 ).as_dict()
 ROTARY = {"num_heads": 2, "theta": 100.0, "dropout": 0.3, "initializer_range": 0.1, "output_range": 0.2}
 RELATIVE = np.random.default_rng(1).normal(size=(2, 10, 8)).astype("float32")
 SIZES = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 12, "vocabulary_size": 11}
-SHARED = EncoderConfig(**SIZES, max_length=7, initializer_range=0.1, variant=Disentangled()).as_dict()
+SHARED = EncoderConfig(**SIZES, max_length=7, initializer_range=0.1, variant=DeBERTa()).as_dict()
 APART = EncoderConfig(
     **SIZES,
     max_length=7,
     initializer_range=0.1,
-    variant=Disentangled(shared_projections=False, normalized_positions=False, key_bias=False),
+    variant=DeBERTa(shared_projections=False, normalized_positions=False, key_bias=False),
 ).as_dict()
 CONVOLVED = EncoderConfig(
-    **SIZES, initializer_range=0.1, layer_norm_epsilon=1e-3, variant=Disentangled(convolution=3)
+    **SIZES, initializer_range=0.1, layer_norm_epsilon=1e-3, variant=DeBERTa(convolution=3)
 ).as_dict()
-BOTTLENECK = EncoderConfig(
+MOBILEBERT = EncoderConfig(
     **{**BLOCK, "dropout": 0.0, "activation": "relu"},
     num_layers=1,
     hidden_size=8,
     embedding_size=3,
     vocabulary_size=11,
-    variant=Bottleneck(bottleneck_size=4, feed_forwards=2),
+    variant=MobileBERT(bottleneck_size=4, feed_forwards=2),
 )
 WINDOWED, BLOCKED = (
     {"config": EncoderConfig(**SIZES, initializer_range=0.1, variant=variant).as_dict(), "index": 0}
-    for variant in (SlidingWindow(window=2), BlockSparse(block_size=2, random_blocks=1))
+    for variant in (Longformer(window=2), BigBird(block_size=2, random_blocks=1))
 )
 FIRST = np.array([[1, 1], [1, 0], [0, 0]], "int32")
 SPAN = {name: value for name, value in BLOCK.items() if name not in ("num_heads", "attention_dropout")}
@@ -106,12 +118,12 @@ CASES = [
         (FeedForward, {"intermediate_size": 12, "activation": name, "initializer_range": 0.1}, [STATES])
         for name in ACTIVATIONS
     ],
-    (EncoderBlock, BLOCK, [STATES, BIAS]),
+    (EncoderBlock, {"config": BERT.as_dict()}, [STATES, BIAS]),
     *[(RelativeEmbedding, {"config": config}, [STATES]) for config in (SHARED, APART)],
-    *[(DisentangledAttention, {"config": config}, [STATES, BIAS, RELATIVE]) for config in (SHARED, APART)],
+    *[(DeBERTaAttention, {"config": config}, [STATES, BIAS, RELATIVE]) for config in (SHARED, APART)],
     (ConvolutionSum, {"config": CONVOLVED}, [STATES, STATES[::-1], MASK]),
-    (DisentangledBlock, {"config": SHARED}, [STATES, BIAS, RELATIVE]),
-    (BottleneckBlock, {"config": BOTTLENECK.as_dict()}, [STATES, BIAS]),
+    (DeBERTaBlock, {"config": SHARED}, [STATES, BIAS, RELATIVE]),
+    (MobileBERTBlock, {"config": MOBILEBERT.as_dict()}, [STATES, BIAS]),
     (NoNorm, {}, [STATES]),
     (Trigrams, {}, [STATES, MASK]),
     (OutputColumns, {"columns": 3, "initializer_range": 0.1}, [STATES, STATES[:, :, :6]]),
@@ -134,9 +146,9 @@ CASES = [
         {"intermediate_size": 12, "activation": "gelu_erf", "dropout": 0.2, "output_range": 0.2},
         [STATES],
     ),
-    *[(ModernBlock, {"config": MODERN, "index": index}, [STATES, BIAS]) for index in range(2)],
-    *[(kind, WINDOWED, [STATES, BIAS, FIRST]) for kind in (SlidingWindowAttention, SlidingWindowBlock)],
-    *[(kind, BLOCKED, [STATES, BIAS]) for kind in (BlockSparseAttention, BlockSparseBlock)],
+    *[(ModernBERTBlock, {"config": MODERN, "index": index}, [STATES, BIAS]) for index in range(2)],
+    *[(kind, WINDOWED, [STATES, BIAS, FIRST]) for kind in (LongformerAttention, LongformerBlock)],
+    *[(kind, BLOCKED, [STATES, BIAS]) for kind in (BigBirdAttention, BigBirdBlock)],
     (SpanTransform, SPAN, [STATES]),
     (QuestionBias, {"separator": 4}, [IDS, BIAS]),
     (ReplacedTokenTransform, {"activation": "gelu_erf", "initializer_range": 0.1}, [STATES]),
@@ -154,8 +166,17 @@ def test_conformance(kind, settings, arrays, tmp_path):
 
 def test_every_layer_is_checked_and_can_be_loaded():
     layers = {thing for thing in CUSTOM_OBJECTS.values() if isinstance(thing, type) and issubclass(thing, keras.Layer)}
-    # A dictionary of inputs, and integers as answers: see test_adapters.py and test_global_tokens.py.
-    assert {kind for kind, _, _ in CASES} == layers - {PromptPlaces, GlobalTokens}
+    # A dictionary of inputs, integers and float32 in any precision as results, are tested with those layers.
+    assert {kind for kind, _, _ in CASES} == layers - {PromptPlaces, GlobalTokens, RegressionHead}
+
+
+def test_every_layer_that_reads_token_ids_is_renumbered_with_the_vocabulary():
+    """Only what derives from `SeparatorReader` is: all that compares ids with one of its own has to."""
+    layers = {thing for thing in CUSTOM_OBJECTS.values() if isinstance(thing, type) and issubclass(thing, keras.Layer)}
+    readers = {kind for kind in layers if "token_ids" in inspect.signature(kind.call).parameters}
+    holders = {kind for kind in layers if "separator" in inspect.signature(kind.__init__).parameters}
+    assert readers == holders == {kind for kind in layers if issubclass(kind, SeparatorReader)}
+    assert readers == {GlobalTokens, QuestionBias}
 
 
 def test_token_embedding_reads_backwards():
@@ -196,6 +217,12 @@ def test_attention_bias():
     np.testing.assert_array_equal(AttentionBias()(MASK), BIAS)
 
 
+def test_the_mean_of_padding_alone_is_zero():
+    pooled = MeanPooler()(STATES, np.array([[1, 1, 0, 0, 0], [0] * 5, [1] * 5], "int32"))
+    expected = [STATES[0, :2].mean(axis=0), np.zeros(8), STATES[2].mean(axis=0)]
+    np.testing.assert_allclose(pooled, expected, atol=1e-6)
+
+
 def test_mean_pooler():
     expected = [row[mask == 1].mean(axis=0) for row, mask in zip(STATES, MASK, strict=True)]
     np.testing.assert_allclose(MeanPooler()(STATES, MASK), expected, atol=1e-6)
@@ -225,7 +252,7 @@ def test_kernel_transform_and_tap():
 def test_nothing_stands_between_product_bias_and_activation():
     tf = pytest.importorskip("tensorflow", reason="what is fused is TensorFlow's graph")
     # Else TensorFlow runs them one by one: 12 % more time for a MiniLM on 32 x 128 tokens.
-    layer = EncoderBlock(**BLOCK)
+    layer = EncoderBlock(BERT)
     layer(STATES, BIAS)
     shapes = tf.TensorSpec((None, None, 8)), tf.TensorSpec((None, 1, 1, None))
     graph = tf.function(layer).get_concrete_function(*shapes).graph
@@ -237,7 +264,7 @@ def test_nothing_stands_between_product_bias_and_activation():
 
 
 def test_dropout_is_off_unless_training():
-    layer = EncoderBlock(**{**BLOCK, "dropout": 0.5})
+    layer = EncoderBlock(dataclasses.replace(BERT, dropout=0.5))
     np.testing.assert_array_equal(layer(STATES, BIAS), layer(STATES, BIAS, training=False))
     assert not np.array_equal(layer(STATES, BIAS, training=True), layer(STATES, BIAS, training=True))
 

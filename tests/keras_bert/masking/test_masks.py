@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_bert.masking.masks import describe_pieces, mask_rows, mask_tokens
+from keras_bert.masking.masks import mask_rows, mask_tokens, masking_vocabulary
 from keras_bert.masking.row_random import RowRandom, row_keys
 from keras_bert.masking.strategies import choose_spans, choose_tokens, choose_words, find_words
 from keras_bert.options.masking import Masking
@@ -150,7 +150,7 @@ def test_words_are_needed_for_words():
 def test_pieces_of_a_vocabulary():
     marks = np.array([False, False, True, False, True])
     tokenizer = SimpleNamespace(vocabulary_size=5, special_ids=(0, 1), mask_id=1, word_marks=lambda: marks)
-    pieces = describe_pieces(tokenizer)
+    pieces = masking_vocabulary(tokenizer)
     assert pieces.mask_id == 1
     assert pieces.is_special.tolist() == [True, True, False, False, False]
     assert pieces.continues.tolist() == [False, False, True, False, True]

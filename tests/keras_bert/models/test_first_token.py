@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_bert.config import EncoderConfig
+from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.recording import recording
 from keras_bert.models.encoder import PROMPT_PLACES, TOKEN_STATES, blocks_of, build_encoder, input_names
 from keras_bert.models.first_token import without_unread_tokens
@@ -15,7 +16,6 @@ from keras_bert.tasks.embedding import build_embedder
 from keras_bert.tasks.question_answering import build_span_classifier
 from keras_bert.tasks.regression import build_regressor
 from keras_bert.tasks.token_classification import build_tagger
-from keras_bert.variants.modern import Modern
 from tests.keras_bert.models.test_encoder import SETTINGS, make_inputs, randomize
 
 CONFIG = EncoderConfig(**{**SETTINGS, "num_layers": 3})
@@ -90,7 +90,7 @@ def test_an_encoder_that_is_one_layer_of_a_model_stays():
 
 
 def test_other_blocks_than_berts_stay():
-    config = dataclasses.replace(CONFIG, num_segments=0, activation="gelu_erf", variant=Modern(window=4))
+    config = dataclasses.replace(CONFIG, num_segments=0, activation="gelu_erf", variant=ModernBERT(window=4))
     model = build_classifier(build_encoder(config), 3)
     assert without_unread_tokens(model) is model
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert.config import EncoderConfig
+from keras_bert.families.longformer.settings import Longformer
 from keras_bert.models.encoder import build_encoder, config_of, encoder_of
 from keras_bert.models.global_tokens import global_tokens_of, start_global_projections, with_global_tokens
 from keras_bert.models.pretraining import build_pretraining
@@ -13,7 +14,6 @@ from keras_bert.tasks.embedding import build_embedder
 from keras_bert.tasks.question_answering import QuestionAnswering, build_span_classifier, separator_of
 from keras_bert.tasks.regression import build_regressor
 from keras_bert.tasks.token_classification import build_tagger
-from keras_bert.variants.sliding_window import SlidingWindow
 from tests.keras_bert.interop.checkpoints import make_tokenizer
 from tests.keras_bert.models.test_encoder import randomize
 
@@ -25,7 +25,7 @@ CONFIG = EncoderConfig(
     num_heads=2,
     intermediate_size=6,
     num_segments=1,
-    variant=SlidingWindow(windows=(2, 4)),
+    variant=Longformer(windows=(2, 4)),
 )
 BUILDERS = {
     "classes": (lambda encoder: build_classifier(encoder, 2, pooling="mean"), "first"),

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from keras_bert.config import EncoderConfig
-from keras_bert.interop.families import family_of
+from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.registry import family_of
 from keras_bert.interop.hugging_face import to_hugging_face
 from keras_bert.models.encoder import build_encoder, encoder_of
 from keras_bert.models.mask_decoder import POSITIONS
@@ -15,7 +16,6 @@ from keras_bert.models.saving import load_model, save_model
 from keras_bert.options.adaptation import Prompt
 from keras_bert.options.generator import Generator
 from keras_bert.tasks.pretraining import Pretraining
-from keras_bert.variants.disentangled import Disentangled
 from tests.keras_bert.models.test_encoder import make_inputs, randomize
 from tests.keras_bert.tasks.tiny import make_tokenizer
 
@@ -27,7 +27,7 @@ CONFIG = EncoderConfig(
     num_heads=2,
     intermediate_size=16,
     num_segments=0,
-    variant=Disentangled(position_buckets=0, max_distance=4),
+    variant=DeBERTa(position_buckets=0, max_distance=4),
 )
 INPUTS = {name: value for name, value in make_inputs().items() if name != "segment_ids"}
 HIDDEN = {**INPUTS, "mask_positions": np.array([[0, 3], [1, 0], [6, 2]], "int32")}
@@ -105,7 +105,7 @@ def test_a_generator_has_it():
     assert not any(layer.name == POSITIONS for layer in discriminator.layers)
 
 
-@pytest.mark.parametrize("variant", [None, Disentangled(absolute_positions=True)])
+@pytest.mark.parametrize("variant", [None, DeBERTa(absolute_positions=True)])
 def test_other_graphs_have_none(variant):
-    with pytest.raises(ValueError, match="must have the variant 'disentangled' without absolute_positions"):
+    with pytest.raises(ValueError, match="must have the variant 'deberta' without absolute_positions"):
         build(variant=variant)

@@ -7,27 +7,27 @@ from keras import ops
 
 from keras_bert.adaptation.adapter import Adapter
 from keras_bert.config import EncoderConfig
+from keras_bert.families.bigbird.settings import BigBird
+from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.longformer.settings import Longformer
+from keras_bert.families.mobilebert.settings import MobileBERT
+from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.models.encoder import blocks_of, build_encoder
 from keras_bert.models.states import ATTENDED, AttentionReader, anatomy, hidden_states
 from keras_bert.options.adaptation import Lora, Prompt
-from keras_bert.variants.block_sparse import BlockSparse
-from keras_bert.variants.bottleneck import Bottleneck
-from keras_bert.variants.disentangled import Disentangled
-from keras_bert.variants.modern import Modern
-from keras_bert.variants.sliding_window import SlidingWindow
 from tests.keras_bert.models.test_encoder import SETTINGS, make_inputs, randomize
 
 NO_SEGMENTS = {"num_segments": 0}
 GRAPHS = {
     "bert": {},
     "albert": {"embedding_size": 6, "shared_layers": True, "num_layers": 3},
-    "modernbert": {"variant": Modern(global_every=2, window=4), **NO_SEGMENTS},
-    "deberta": {"variant": Disentangled(position_buckets=4, convolution=3), **NO_SEGMENTS},
-    "shared deberta": {"variant": Disentangled(position_buckets=4), "shared_layers": True, **NO_SEGMENTS},
+    "modernbert": {"variant": ModernBERT(global_every=2, window=4), **NO_SEGMENTS},
+    "deberta": {"variant": DeBERTa(position_buckets=4, convolution=3), **NO_SEGMENTS},
+    "shared deberta": {"variant": DeBERTa(position_buckets=4), "shared_layers": True, **NO_SEGMENTS},
     "mobilebert": {
-        "variant": Bottleneck(bottleneck_size=4, feed_forwards=2),
+        "variant": MobileBERT(bottleneck_size=4, feed_forwards=2),
         "embedding_size": 6,
         "activation": "relu",
     },
@@ -77,7 +77,7 @@ def test_every_graph_tells_all(graph):
     told = anatomy(model)
     width = 4 if graph == "mobilebert" else 8
     layers = 3 if graph == "albert" else 2
-    kinds = {"modernbert": "RotaryAttention", "deberta": "DisentangledAttention"}
+    kinds = {"modernbert": "RotaryAttention", "deberta": "DeBERTaAttention"}
     kind = kinds.get(graph.removeprefix("shared "), "SelfAttention")
     assert told == (layers, 2, width, frozenset(), kind)
     outputs, found = read_all(model)
@@ -101,7 +101,7 @@ def test_scores_are_those_of_queries_and_keys_that_are_read():
         np.testing.assert_allclose(scores, heads[0] @ heads[1].swapaxes(2, 3) / 2 + bias, atol=1e-4)
 
 
-@pytest.mark.parametrize("variant", [SlidingWindow(window=2), BlockSparse(block_size=2, random_blocks=1)])
+@pytest.mark.parametrize("variant", [Longformer(window=2), BigBird(block_size=2, random_blocks=1)])
 def test_scores_of_windows_and_blocks_are_not_those_of_all_pairs(variant):
     model = build_encoder(EncoderConfig(**SETTINGS, variant=variant), pooler=False)
     assert anatomy(model).unreadable == {"scores"}
@@ -150,17 +150,17 @@ def test_an_attention_without_a_matrix_of_scores_is_told_by_its_shape(monkeypatc
     model = build("bert", num_layers=1)
     attention = blocks_of(model)[0].attention
 
-    def in_chunks(query, key, value, attention_bias, shape, training):
+    def in_chunks(query, key, value, attention_bias, training):
         # Of the first two tokens alone, as one of windows in chunks.
         scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))[:, :, :, :2]
-        return attention._mix(scores, value[:, :, :2], shape, training)
+        return ops.matmul(attention._attention_probabilities(scores, training), value[:, :, :2])
 
     monkeypatch.setattr(attention, "_attend", in_chunks)
     assert anatomy(model).unreadable == {"scores"}
 
 
 def test_an_attention_that_does_not_always_see_all_pairs_says_so(monkeypatch):
-    monkeypatch.setattr(SelfAttention, "sees_all", False)
+    monkeypatch.setattr(SelfAttention, "scores_all_pairs", False)
     assert anatomy(build("bert", num_layers=1)).unreadable == {"scores"}
 
 

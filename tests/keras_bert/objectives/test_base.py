@@ -15,7 +15,7 @@ def test_the_identity_of_an_objective_is_its_class_and_settings():
         "class": "ClassificationObjective",
         "class_weights": (0.5, 2.0),
     }
-    assert RegressionObjective().identity() == {"class": "RegressionObjective"}
+    assert RegressionObjective(2.5).identity() == {"class": "RegressionObjective", "standard_deviation": 2.5}
     assert PretrainingObjective(False).identity() == {
         "class": "PretrainingObjective",
         "next_sentence": False,

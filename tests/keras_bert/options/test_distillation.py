@@ -8,8 +8,8 @@ from tests.keras_bert.options.refusals import check_refusal
     ("settings", "message"),
     [
         ({"temperature": 0}, "temperature must be positive, got 0"),
-        ({"hard_weight": 2}, "hard_weight must be between 0 and 1, got 2"),
-        ({"hard_weight": -0.1}, "hard_weight must be between 0 and 1, got -0.1"),
+        ({"hard_weight": 2}, "hard_weight must be at most 1, got 2"),
+        ({"hard_weight": -0.1}, "hard_weight must be at least 0, got -0.1"),
     ],
 )
 def test_out_of_range(settings, message):

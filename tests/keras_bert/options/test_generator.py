@@ -49,15 +49,15 @@ def test_sizes(settings, changes, sizes):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"size": 0.0}, "size must be in (0, 1], got 0.0"),
-        ({"size": 1.5}, "size must be in (0, 1], got 1.5"),
-        ({"num_layers": 0}, "num_layers must be at least 1, got 0"),
-        ({"hidden_size": -1}, "hidden_size must be at least 1, got -1"),
-        ({"num_heads": 0}, "num_heads must be at least 1, got 0"),
-        ({"intermediate_size": 0}, "intermediate_size must be at least 1, got 0"),
+        ({"size": 0.0}, "size must be positive, got 0.0"),
+        ({"size": 1.5}, "size must be at most 1, got 1.5"),
+        ({"num_layers": 0}, "num_layers must be positive, got 0"),
+        ({"hidden_size": -1}, "hidden_size must be positive, got -1"),
+        ({"num_heads": 0}, "num_heads must be positive, got 0"),
+        ({"intermediate_size": 0}, "intermediate_size must be positive, got 0"),
         (
             {"sharing": "all"},
-            "sharing must be one of ('embeddings', 'none', 'gradient_disentangled'), got 'all'",
+            "sharing must be 'embeddings', 'none' or 'gradient_disentangled', got 'all'",
         ),
         ({"weight": 0.0}, "weight must be positive, got 0.0"),
     ],

@@ -11,16 +11,16 @@ ALL = "hidden_states, attentions, relations, cosine, vectors, similarities"
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        *(({name: -1.0}, f"{name} must not be negative, got -1.0") for name in WEIGHTS),
+        *(({name: -1.0}, f"{name} must be at least 0, got -1.0") for name in WEIGHTS),
         (
             {"relations": 1.0, "relation_kind": "values"},
-            "relation_kind must be one of ('query_key_value', 'attention_value'), got 'values'",
+            "relation_kind must be 'query_key_value' or 'attention_value', got 'values'",
         ),
-        ({"relations": 1.0, "relation_heads": 0}, "relation_heads must be at least 1, got 0"),
-        ({"cosine": 1.0, "intermediate_steps": 1.0}, "intermediate_steps must be in [0, 1), got 1.0"),
+        ({"relations": 1.0, "relation_heads": 0}, "relation_heads must be positive, got 0"),
+        ({"cosine": 1.0, "intermediate_steps": 1.0}, "intermediate_steps must be below 1, got 1.0"),
         (
             {"hidden_states": 1.0, "layer_map": (0, -1)},
-            "layer_map must name the teacher's layers from 0 on, got (0, -1)",
+            "layer_map.1 must be at least 0, got -1",
         ),
         # What no loss reads.
         ({"layer_map": (0,)}, "layer_map must be left out where hidden_states and attentions are 0, got (0,)"),

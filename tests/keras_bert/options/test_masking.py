@@ -7,12 +7,12 @@ from tests.keras_bert.options.refusals import check_refusal
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"rate": 1.5}, "rate must be between 0 and 1, got 1.5"),
-        ({"max_predictions": 0}, "max_predictions must be at least 1, got 0"),
-        ({"mask_share": 1.1}, "mask_share must be between 0 and 1, got 1.1"),
-        ({"random_share": -0.1}, "random_share must be between 0 and 1, got -0.1"),
+        ({"rate": 1.5}, "rate must be below 1, got 1.5"),
+        ({"max_predictions": 0}, "max_predictions must be positive, got 0"),
+        ({"mask_share": 1.1}, "mask_share must be at most 1, got 1.1"),
+        ({"random_share": -0.1}, "random_share must be at least 0, got -0.1"),
         ({"random_share": 0.3}, "mask_share must leave room for random_share=0.3, got 0.8"),
-        ({"strategy": "words"}, "strategy must be one of ('tokens', 'whole_words', 'spans'), got 'words'"),
+        ({"strategy": "words"}, "strategy must be 'tokens', 'whole_words' or 'spans', got 'words'"),
     ],
 )
 def test_out_of_range(settings, message):

@@ -10,11 +10,15 @@ def test_each_name_is_a_recipe():
     assert set(RECIPES) == set(get_args(RecipeName))
 
 
+*REST, LAST = map(repr, get_args(RecipeName))
+RECIPE_NAMES = f"{', '.join(REST)} or {LAST}"
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"recipe": "int3"}, f"recipe must be one of {get_args(RecipeName)}, got 'int3'"),
-        ({"calibration_batches": 0}, "calibration_batches must be at least 1, got 0"),
+        ({"recipe": "int3"}, f"recipe must be {RECIPE_NAMES}, got 'int3'"),
+        ({"calibration_batches": 0}, "calibration_batches must be positive, got 0"),
     ],
 )
 def test_out_of_range(settings, message):

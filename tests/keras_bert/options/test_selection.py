@@ -7,9 +7,9 @@ from tests.keras_bert.options.refusals import check_refusal
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"keep": "first"}, "keep must be one of ('best', 'last'), got 'first'"),
-        ({"validations": 0}, "validations must be at least 1, got 0"),
-        ({"patience": 0}, "patience must be at least 1, got 0"),
+        ({"keep": "first"}, "keep must be 'best' or 'last', got 'first'"),
+        ({"validations": 0}, "validations must be positive, got 0"),
+        ({"patience": 0}, "patience must be positive, got 0"),
         ({"keep": "last", "patience": 2}, "patience must be left out where keep is 'last', got 2"),
     ],
 )

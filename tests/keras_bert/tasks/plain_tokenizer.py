@@ -30,6 +30,8 @@ class Special:
 
 
 class PlainTokenizer(Special):
+    kind = "wordpiece"
+
     def __init__(self, words, lowercase=True):
         self.vocabulary = (*SPECIAL, *words)
         self.vocabulary_size = len(self.vocabulary)

@@ -72,7 +72,7 @@ def test_a_model_of_another_task_is_refused(task):
     for other in (Embedding, Pretraining, QuestionAnswering, Regression):
         with pytest.raises(ValueError, match=rf"{other.__name__}\.model must .*, got"):
             other(task.model, task.tokenizer, max_length=30)
-    with pytest.raises(ValueError, match="encoder must be what build_encoder or a task's `encoder` gives"):
+    with pytest.raises(ValueError, match="encoder must be made by build_encoder or a task's `encoder`"):
         Classification.build(task.model, task.tokenizer, labels=["no", "yes"])
 
 
@@ -83,7 +83,7 @@ def test_batch_size(task, batch_size):
 
 
 def test_a_tokenizer_of_another_vocabulary_is_refused():
-    with pytest.raises(ValueError, match=r"tokenizer must hold as many pieces as .* has rows, 12, got 6"):
+    with pytest.raises(ValueError, match=r"tokenizer must have as many vocabulary entries as .* has rows, 12, got 6"):
         Classification.build(make_encoder(), PlainTokenizer(["a"]), labels=["no", "yes"])
 
 

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from keras_bert.tasks.entities import Entity, decode
 
@@ -10,7 +11,19 @@ def test_entities_stand_in_the_text_with_their_accents():
         Entity("person", "Zoé Lee", 0, 7, 0.625),
         Entity("place", "Paris", 9, 14, 0.9),
     ]
-    accent = "Zoe\u0301\u0323!"
-    assert decode(accent, ["B-person"], np.ones(1), np.array([0]), np.array([3])) == [
-        Entity("person", accent[:5], 0, 5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "covered"),
+    [
+        ("Zoe\u0301\u0323", 3),
+        ("\u0935\u093f\u0937\u094d\u0923\u0941", 5),  # Vishnu, which ends with a vowel sign
+        ("\u0e2d\u0e35", 1),  # a vowel above its letter, in Thai
+        ("\u2764\ufe0f", 1),  # a variation selector
+    ],
+)
+def test_an_entity_ends_with_the_marks_of_its_last_letter(name, covered):
+    text = f"{name}!"
+    assert decode(text, ["B-person"], np.ones(1), np.array([0]), np.array([covered])) == [
+        Entity("person", name, 0, len(name), 1.0)
     ]

@@ -37,7 +37,7 @@ def build(name, encoder, **changes):
         ("pretraining", {"next_sentence": True, "mask_decoder": False}),
         ("pretraining", {"next_sentence": False, "mask_decoder": False}),
         ("question_answering", {}),
-        ("regression", {"pooling": "mean"}),
+        ("regression", {"pooling": "mean", "mean": 5000.0, "standard_deviation": 1000.0}),
         ("replaced_tokens", {}),
         ("token_classification", {}),
     ],
@@ -59,8 +59,8 @@ def test_the_same_task_on_another_encoder(name, head):
 def test_what_a_task_is_known_to_do(name):
     kind = TASKS[name]
     assert kind.name == name
-    assert kind.pools == ("pooling" in inspect.signature(kind.build).parameters)
-    assert kind.cuts == (name not in ("question_answering", "token_classification"))
+    assert kind.needs_pooling == ("pooling" in inspect.signature(kind.build).parameters)
+    assert kind.truncates == (name not in ("question_answering", "token_classification"))
     if name in KINDS:
         measured = KINDS[name].objective(kinds.build(name), KINDS[name].batch, training=False)
         assert kind.selected_by.removeprefix("validation_") in measured
@@ -93,6 +93,8 @@ def test_pretraining_has_an_objective_of_its_own(name):
     rule = f"{name} has no labelled rows to train on; see keras_bert.objectives.{name}"
     with pytest.raises(ValueError, match=rule):
         build(name, make_encoder(num_layers=1)).objective()
+    with pytest.raises(ValueError, match=f"must be fine-tuned to answer, got a model for {name}$"):
+        build(name, make_encoder(num_layers=1)).answer_fields(["a film"])
 
 
 LOGITS = np.array([[[2.0, 1.0], [0.0, 3.0], [5.0, 4.0]], [[1.0, 2.0], [3.0, 0.0], [0.0, 1.0]]])

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from keras_bert.config import EncoderConfig
-from keras_bert.losses import span_hits, span_loss
+from keras_bert.losses import correct_spans, span_loss
 from keras_bert.models.encoder import build_encoder, encoder_of
 from keras_bert.tasks.answer_spans import best_of_rows, best_spans
-from keras_bert.tasks.answer_windows import Pieces, cut_windows, widest_windows
+from keras_bert.tasks.answer_windows import TokenizedTexts, cut_windows, widest_windows
 from keras_bert.tasks.answers import Answer
 from keras_bert.tasks.question_answering import QuestionAnswering, build_span_classifier
 from tests.keras_bert.tasks.plain_tokenizer import Special
@@ -128,7 +128,9 @@ def test_windows_against_a_plain_loop():
         lengths = rng.integers(0, 60, 20)
         asked = rng.integers(0, 8, 20)
         texts = [" ".join(["in"] * length) for length in lengths]
-        questions, contexts = (Pieces.of(TOKENIZER, rows) for rows in ([" ".join(["?"] * n) for n in asked], texts))
+        questions, contexts = (
+            TokenizedTexts.of(TOKENIZER, rows) for rows in ([" ".join(["?"] * n) for n in asked], texts)
+        )
         windows = cut_windows(questions, contexts, max_length=18, stride=stride, max_query_length=6, special=3)
         widest = widest_windows(windows, len(contexts.ids))
         expected, best = [], []
@@ -154,7 +156,7 @@ def test_windows_against_a_plain_loop():
 def test_best_spans_against_a_plain_loop():
     rng = np.random.default_rng(1)
     texts = [" ".join(["in"] * length) for length in (0, 3, 30, 1, 47)]
-    questions, contexts = (Pieces.of(TOKENIZER, rows) for rows in (["who?"] * 5, texts))
+    questions, contexts = (TokenizedTexts.of(TOKENIZER, rows) for rows in (["who?"] * 5, texts))
     windows = cut_windows(questions, contexts, max_length=20, stride=5, max_query_length=4, special=3)
     widest = widest_windows(windows, len(contexts.ids))
     logits = rng.normal(scale=3, size=(len(windows.rows), 20, 2)).astype("float32")
@@ -187,7 +189,7 @@ def test_loss_and_accuracy():
     positions = np.array([[1, 3], [2, 0]])
     right, wrong = np.log(np.exp(2) + 4) - 2, np.log(np.exp(2) + 4)
     np.testing.assert_allclose(span_loss(positions, logits), [right, (right + wrong) / 2], rtol=1e-6)
-    assert np.asarray(span_hits(positions, logits)).tolist() == [1, 0]
+    assert np.asarray(correct_spans(positions, logits)).tolist() == [1, 0]
 
 
 def test_padding_changes_nothing(task):
@@ -280,7 +282,7 @@ def test_bad_input(task):
     for answer in ("Rome", ("Rome", "42"), {"text": "Rome", "answer_start": 42}, (7, 42), ("Rome",)):
         with pytest.raises(TypeError, match=r"answers\[0\] must be \(text, first character\) or None, got"):
             task.examples([QUESTION], [CONTEXT], [answer])
-    with pytest.raises(ValueError, match=r"answers\[0\] must hold a word piece, got none at characters 3 to 4"):
+    with pytest.raises(ValueError, match=r"answers\[0\] must hold a token, got none at characters 3 to 4"):
         task.examples([QUESTION], ["bob lives"], [(" ", 3)])
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 import keras_bert
 from keras_bert.tasks.registry import TASKS, load
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder
 
 TEXTS = ["a very good film.", "bad", "unheard of"]

@@ -36,7 +36,7 @@ def test_every_word_begins_in_a_row(sentences, room, overlap):
     assert rows.lengths.max(initial=0) <= room
     assert set(rows.word) == set(np.flatnonzero(words.sizes))
     firsts = words.ids[(np.cumsum(words.sizes) - words.sizes)[rows.word]]
-    np.testing.assert_array_equal(rows.pieces[rows.row, rows.column], firsts)
+    np.testing.assert_array_equal(rows.token_ids[rows.row, rows.column], firsts)
     assert (rows.column < rows.lengths[rows.row]).all()
     sentence = np.searchsorted(words.splits, np.arange(len(words.sizes)), side="right")
     for row in range(len(rows.lengths)):
@@ -58,11 +58,11 @@ def test_model_inputs():
 
 def test_a_long_word_keeps_its_first_pieces():
     rows = pack_words(make_words([[1, 9, 1]]), room=3)
-    assert rows.pieces.tolist() == [[10, 0, 0], [11, 12, 13], [20, 0, 0]]
+    assert rows.token_ids.tolist() == [[10, 0, 0], [11, 12, 13], [20, 0, 0]]
 
 
 def test_the_most_central_place():
     rows = pack_words(make_words([[1] * 8]), room=5, overlap=3)
-    assert rows.pieces.tolist() == [[10, 11, 12, 13, 14], [12, 13, 14, 15, 16], [14, 15, 16, 17, 0]]
+    assert rows.token_ids.tolist() == [[10, 11, 12, 13, 14], [12, 13, 14, 15, 16], [14, 15, 16, 17, 0]]
     best = rows.most_central()
     assert rows.row[best].tolist() == [0, 0, 0, 0, 1, 1, 2, 2]

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from keras_bert.tokenizers.fitting import choose_pieces, reduced
+from keras_bert.tokenizers.fitting import choose_vocabulary, reduce_tokenizer
 from keras_bert.tokenizers.loading import load_tokenizer
 from keras_bert.tokenizers.subwords import SubwordTokenizer
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.keras_bert.tokenizers.subwords import TEXTS, content
 
 PIECES = ["a", "b", "l", "##a", "##b", "##l", "é", "##é", "世", "able", "##able", "ball", "ab", "##all", "rest"]
@@ -28,7 +29,7 @@ def count(tokenizer, texts):
 def test_texts_that_were_counted_are_cut_into_the_same_pieces(kind):
     tokenizer = make(kind)
     texts = {"wordpiece": ["ball able", "abable"], "unigram": ["one a one"]}.get(kind, list(TEXTS[:3]))
-    fewer = reduced(tokenizer, choose_pieces(tokenizer, count(tokenizer, texts)))
+    fewer = reduce_tokenizer(tokenizer, choose_vocabulary(tokenizer, count(tokenizer, texts)))
     assert fewer.vocabulary_size < tokenizer.vocabulary_size
     assert (fewer.special, fewer.between, fewer.kind) == (tokenizer.special, tokenizer.between, tokenizer.kind)
 
@@ -45,12 +46,12 @@ def test_texts_that_were_counted_are_cut_into_the_same_pieces(kind):
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_a_cut_tokenizer_is_saved_and_can_be_cut_again(kind, tmp_path):
     tokenizer = make(kind)
-    fewer = reduced(tokenizer, choose_pieces(tokenizer, count(tokenizer, list(TEXTS[:1]))))
+    fewer = reduce_tokenizer(tokenizer, choose_vocabulary(tokenizer, count(tokenizer, list(TEXTS[:1]))))
     fewer.save(tmp_path)
     again = load_tokenizer(tmp_path)
     assert again.vocabulary == fewer.vocabulary
     text = [TEXTS[0][:4]]
-    least = reduced(again, choose_pieces(again, count(again, text)))
+    least = reduce_tokenizer(again, choose_vocabulary(again, count(again, text)))
     assert least.vocabulary_size < again.vocabulary_size < tokenizer.vocabulary_size
     assert [least.vocabulary[n] for n in least.tokenize(text).to_list()[0]] == [
         tokenizer.vocabulary[n] for n in tokenizer.tokenize(text).to_list()[0]
@@ -60,7 +61,7 @@ def test_a_cut_tokenizer_is_saved_and_can_be_cut_again(kind, tmp_path):
 def chosen(counts, **settings):
     tokenizer = make("wordpiece")
     all_counts = np.array([counts.get(piece, 0) for piece in tokenizer.vocabulary])
-    return [tokenizer.vocabulary[number] for number in choose_pieces(tokenizer, all_counts, **settings)]
+    return [tokenizer.vocabulary[number] for number in choose_vocabulary(tokenizer, all_counts, **settings)]
 
 
 def test_what_is_kept():
@@ -78,20 +79,20 @@ def test_a_size_takes_the_most_frequent_and_fills_up_in_order():
     assert chosen({"ball": 3, "able": 1}, size=len(base) + 1) == [*base, "ball"]
     # Five more: what was seen, then the first of the others.
     assert set(chosen({"rest": 1}, size=len(base) + 3)) == {*base, "rest", "[unused0]", "é"}
-    with pytest.raises(ValueError, match=r"^choose_pieces.size must be at least 11 for these texts, got 10$"):
+    with pytest.raises(ValueError, match=r"^choose_vocabulary.size must be at least 11 for these texts, got 10$"):
         chosen({}, size=10)
-    with pytest.raises(ValueError, match=r"^choose_pieces.min_count must be at least 1, got 0$"):
+    with pytest.raises(ValueError, match=r"^choose_vocabulary.min_count must be at least 1, got 0$"):
         chosen({}, min_count=0)
 
 
 def test_a_size_holds_with_all_that_merges_into_a_piece():
     tokenizer = make("bpe")
     counts = count(tokenizer, list(TEXTS))
-    least = len(choose_pieces(tokenizer, 0 * counts))
+    least = len(choose_vocabulary(tokenizer, 0 * counts))
     for size in range(least, least + 12):
-        kept = choose_pieces(tokenizer, counts, size=size)
+        kept = choose_vocabulary(tokenizer, counts, size=size)
         assert len(kept) <= size
-        fewer = reduced(tokenizer, kept)
+        fewer = reduce_tokenizer(tokenizer, kept)
         # Each piece can still be made: it is the one piece of its own text.
         for text in TEXTS:
             assert fewer.unknown_id not in fewer.tokenize([text]).to_list()[0]
@@ -99,4 +100,4 @@ def test_a_size_holds_with_all_that_merges_into_a_piece():
 
 def test_a_special_token_that_is_left_out_is_missed():
     with pytest.raises(ValueError, match=r"must hold \[PAD\]"):
-        reduced(make("wordpiece"), [1, 2, 3, 4])
+        reduce_tokenizer(make("wordpiece"), [1, 2, 3, 4])

@@ -4,6 +4,7 @@ import sys
 import pytest
 
 from keras_bert.tokenizers.learning import learn_subwords
+from keras_bert.tokenizers.loading import load_tokenizer
 from tests.keras_bert.tokenizers.subwords import TEXTS
 
 SIZES = {"bpe": 300, "unigram": 50}
@@ -41,3 +42,14 @@ def test_what_cannot_be_learnt():
         learn_subwords(TEXTS, "wordpiece", 100, lowercase=True)
     with pytest.raises(ValueError, match=r"size must be at most \d+ for these texts, got 9000"):
         learn_subwords(TEXTS, "unigram", 9000, lowercase=True)
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_pieces_of_texts_with_line_ends_are_saved_and_loaded(kind, tmp_path):
+    texts = ["\n".join(text.split()) for text in TEXTS] + ["old\tcows\r\nold\u2028cows\x85old cows"] * 9
+    learnt = learn_subwords(texts, kind, SIZES[kind], lowercase=True)
+    learnt.save(tmp_path)
+    assert load_tokenizer(tmp_path).vocabulary == learnt.vocabulary
+    ids = learnt.tokenize(["old cows", "old\ncows", "old\u2028 cows"]).to_list()
+    if kind == "unigram":
+        assert ids[0] == ids[1] == ids[2], "line ends part words as blanks do"

@@ -133,6 +133,14 @@ def test_descriptions_that_are_of_no_use(change, message):
         SubwordTokenizer({**content("bpe"), **change})
 
 
+def test_a_piece_with_a_line_end_is_refused():
+    description = json.loads(json.dumps(content("unigram")))
+    description["model"]["vocab"].append(["a\nb", -9.0])
+    rule = r"must hold no piece with a line end, which vocab\.txt cannot hold; got 'a\\nb' as piece \d+"
+    with pytest.raises(ValueError, match=rule):
+        SubwordTokenizer(description)
+
+
 def test_a_special_token_is_missing():
     broken = json.loads(json.dumps(content("unigram")).replace("[MASK]", "[HIDE]"))
     with pytest.raises(ValueError, match=r"must hold <mask> or \[MASK\], got \d+ pieces without it"):

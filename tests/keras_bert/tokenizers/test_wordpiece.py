@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tensorflow.lite.python.interpreter import InterpreterWithCustomOps
 from tensorflow_text import tflite_registrar
 
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.golden.hard_texts import TEXTS, VOCABULARY
 from tests.keras_bert.tokenizers import bert_by_the_book
 

@@ -4,7 +4,7 @@ import tensorflow as tf
 from tensorflow.python.framework import ops
 from tensorflow.python.framework.func_graph import FuncGraph
 
-from keras_bert.training.graph_memory import custom_gradients_forgotten
+from keras_bert.training.graph_memory import temporary_custom_gradients
 from tests.keras_bert.training.small import fit
 
 
@@ -33,7 +33,7 @@ def graphs():
 def test_only_what_was_traced_within_is_forgotten_and_still_runs():
     slope(tf.constant([1.0]))
     before = custom_gradients()
-    with custom_gradients_forgotten():
+    with temporary_custom_gradients():
         slope(tf.constant([1.0, 2.0]))
         assert custom_gradients() > before
     assert custom_gradients() == before

@@ -79,7 +79,7 @@ def test_steps_progress_and_history():
 
 def test_the_last_step_is_in_the_history_without_validation():
     _, history = fit(3, validations=0)
-    assert [(entry["step"], "validation_loss" in entry) for entry in history] == [(3, False)]
+    assert [(entry["step"], "validation_loss" in entry) for entry in history] == [(1, False), (2, False), (3, False)]
 
 
 def test_a_learnable_problem_is_learnt():

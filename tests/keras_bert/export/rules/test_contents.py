@@ -32,6 +32,12 @@ def test_labels_for_mediapipe_that_are_swapped_are_found():
     assert breach == "labels.txt must be ['no', 'yes'], in this order, got ['yes', 'no']"
 
 
+def test_labels_for_mediapipe_may_hold_other_line_ends_of_unicode():
+    labels = ("a\u2028b", "c\x85d", "e\v")
+    held = HELD | task(*labels) | {"labels.txt": "".join(f"{label}\n" for label in labels).encode()}
+    assert not list(contents.labels_of_mediapipe(held, Expected(3, labels)))
+
+
 def test_another_vocabulary_is_found():
     (breach,) = contents.vocabulary(HELD, Expected(4))
-    assert breach == "vocab.txt must have 4 pieces, got 3"
+    assert breach == "vocab.txt must have 4 entries, got 3"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.quantize import QuantizationAware
-from keras_bert.compress.rounding import Rounding
 from keras_bert.export import quantized
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.rules import lite
@@ -39,7 +39,7 @@ def export_static(path: Path, **changes) -> Path:
     """A model all of whose numbers are integers."""
     model, rows = tiny.build(**changes), tiny.make_rows(16)[0]
     ranges = QuantizationAware(model, tiny.batches(1), STATIC).finish()
-    export_quantized(model, path, (16,), Rounding(STATIC, ranges), rows)
+    export_quantized(model, path, (16,), QuantizationParameters(STATIC, ranges), rows)
     return path
 
 
@@ -85,7 +85,7 @@ def test_long_ids_and_sizes_that_are_not_known_are_found(tmp_path):
 
 
 def test_an_operation_that_stays_float_is_found(static, tmp_path, monkeypatch):
-    monkeypatch.setattr(quantized, "make_products", lambda content: content)
+    monkeypatch.setattr(quantized, "replace_with_products", lambda content: content)
     path = export_static(tmp_path / "model.tflite")
     found = breaches(lite.integers_alone, path, Expected(50, recipe=STATIC))
     assert len(found) == 3, "a negative in each normalization"
@@ -110,9 +110,9 @@ def test_a_mask_that_takes_the_range_of_the_scores_is_found(tmp_path, monkeypatc
 
 
 def test_a_table_of_another_vocabulary_is_found(files):
-    found = breaches(lite.pieces_in_table, files / "model.tflite", Expected(1999))
+    found = breaches(lite.vocabulary_in_table, files / "model.tflite", Expected(1999))
     assert len(found) == 2, "one a signature"
-    assert found[0].endswith("GATHER: the table must have as many rows as the vocabulary has pieces, 1999, got 2000")
+    assert found[0].endswith("GATHER: the table must have as many rows as the vocabulary has entries, 1999, got 2000")
 
 
 def test_ids_that_are_not_looked_up_are_found(tmp_path):
@@ -120,4 +120,4 @@ def test_ids_that_are_not_looked_up_are_found(tmp_path):
         return {"found": tf.cast(token_ids, tf.float32) * np.float32(2)}
 
     path = convert(tmp_path / "model.tflite", serve, tf.TensorSpec((1, 8), tf.int32, name="token_ids"))
-    assert breaches(lite.pieces_in_table, path) == ["input token_ids must be looked up in a table, found none"]
+    assert breaches(lite.vocabulary_in_table, path) == ["input token_ids must be looked up in a table, found none"]

@@ -41,13 +41,13 @@ def test_operations_of_one_runtime_are_found(model):
 
 
 def test_a_table_of_another_vocabulary_is_found(model):
-    (breach,) = onnx_files.pieces_in_table(model, Expected(1999))
-    assert breach.endswith("Gather: the table must have as many rows as the vocabulary has pieces, 1999, got 2000")
+    (breach,) = onnx_files.vocabulary_in_table(model, Expected(1999))
+    assert breach.endswith("Gather: the table must have as many rows as the vocabulary has entries, 1999, got 2000")
 
 
 def test_ids_that_are_not_looked_up_are_found(model):
     for node in model.graph.node:
         node.input[:] = ["others" if name == "token_ids" else name for name in node.input]
-    assert list(onnx_files.pieces_in_table(model, EXPECTED)) == [
+    assert list(onnx_files.vocabulary_in_table(model, EXPECTED)) == [
         "input token_ids must be looked up in a table, found none"
     ]

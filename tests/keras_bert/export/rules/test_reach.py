@@ -1,6 +1,6 @@
 """Which operations read an input."""
 
-from keras_bert.export.rules.reach import reached
+from keras_bert.export.rules.reach import find_reachable_operations
 
 MAKERS = (
     ("Less", ["ids"], ["below"]),
@@ -12,6 +12,6 @@ MAKERS = (
 
 
 def test_an_input_goes_through_some_kinds_alone():
-    assert list(reached("ids", MAKERS, frozenset(("Add", "Cast")))) == [0, 1, 3]
-    assert list(reached("ids", MAKERS, frozenset(("Less", "Cast")))) == [0, 1, 2]
-    assert not list(reached("mask", MAKERS, frozenset(("Add",))))
+    assert list(find_reachable_operations("ids", MAKERS, frozenset(("Add", "Cast")))) == [0, 1, 3]
+    assert list(find_reachable_operations("ids", MAKERS, frozenset(("Less", "Cast")))) == [0, 1, 2]
+    assert not list(find_reachable_operations("mask", MAKERS, frozenset(("Add",))))

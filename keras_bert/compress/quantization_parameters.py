@@ -1,0 +1,70 @@
+"""The quantization parameters of a trained model: their file, and the model with its activations quantized."""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import keras
+
+from keras_bert.compress.fake_quantizers import quantize_rows
+from keras_bert.compress.quantize import read_taps
+from keras_bert.compress.ranges import Ranges, fixed_ranges
+from keras_bert.models.traces import forget_traces
+from keras_bert.options.quantization import RECIPES, RecipeName
+
+QUANTIZATION_FILE = "quantization.json"
+
+
+class QuantizationParameters(NamedTuple):
+    """The recipe of a quantized model, and the activation ranges that its training learned.
+
+    Attributes:
+        recipe: a key of `RECIPES`.
+        ranges: the activation ranges that `QuantizationAware.finish` returned.
+        float_layers: the paths of layers whose products stay float.
+    """
+
+    recipe: RecipeName
+    ranges: Ranges
+    float_layers: tuple[str, ...] = ()
+
+
+@contextlib.contextmanager
+def quantized_activations(model: keras.Model, quantization: QuantizationParameters) -> Iterator[None]:
+    """Inside the block, the activations of a model with quantized weights are quantized by its recipe.
+
+    Raises:
+        ValueError: see `fixed_ranges`.
+    """
+    by_rows = RECIPES[quantization.recipe].activations == "rows"
+    rows = read_taps(model, quantization.float_layers) if by_rows else []
+    with fixed_ranges(model, quantization.ranges):
+        before = [tap.transform for tap in rows]
+        try:
+            for tap in rows:
+                tap.transform = quantize_rows
+            yield
+        finally:
+            for tap, transform in zip(rows, before, strict=True):
+                tap.transform = transform
+            forget_traces(model)
+
+
+def save_quantization(quantization: QuantizationParameters, folder: str | os.PathLike[str]) -> None:
+    """Writes the parameters as `quantization.json` into an existing folder."""
+    ranges = {path: list(span) for path, span in quantization.ranges.items()}
+    content = {"recipe": quantization.recipe, "ranges": ranges, "float_layers": list(quantization.float_layers)}
+    (Path(folder) / QUANTIZATION_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+
+
+def read_quantization(folder: str | os.PathLike[str]) -> QuantizationParameters | None:
+    """Reads the parameters that `save_quantization` wrote; None for a float model, which has no such file."""
+    path = Path(folder) / QUANTIZATION_FILE
+    if not path.is_file():
+        return None
+    content = json.loads(path.read_text())
+    ranges = {name: (float(low), float(high)) for name, (low, high) in content["ranges"].items()}
+    return QuantizationParameters(content["recipe"], ranges, tuple(content["float_layers"]))

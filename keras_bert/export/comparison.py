@@ -1,0 +1,66 @@
+"""Comparison of an exported file with the model that it was made from."""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from keras_bert.compress.quantization_parameters import quantized_activations
+from keras_bert.export.check import UNTRAINED_AGREEMENT, check_agreement, check_parity, parity_tolerance
+from keras_bert.export.files import ExportedFile
+from keras_bert.export.reference import predict_as_padded
+from keras_bert.export.rules.lite_graphs import count_operations
+from keras_bert.export.runtimes import PROBABILITIES, Array, open_file
+from keras_bert.export.targets.base import ComparisonRows, ExportInputs, needs_calibration_rows
+
+# Below it a probability counts as 0, in the file and in the model.
+_LEAST_PROBABILITY = 1e-30
+
+
+def compare_answers(source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
+    """Compares a file that takes token ids with its model, on the rows of a sample.
+
+    Files of float numbers must have the model's outputs up to a tolerance. Quantized files must agree with the model
+    when it is quantized in Keras, see `Task.agreement`, or with the float model where Keras has no such quantization.
+
+    Returns:
+        The measurements by name, as plain values.
+
+    Raises:
+        ParityError: the outputs differ by more than is allowed.
+    """
+    path, task, features = source.folder / file.name, source.task, sample.features
+    network, mask = task.network(), features["padding_mask"]
+    runtime = open_file(path, task.max_length)
+    lengths = getattr(runtime, "lengths", mask.shape[1:])
+    reference = predict_as_padded(network, features, lengths)
+    answers = runtime.predict_on_batch(features)
+    outputs = next(iter(answers.values())) if isinstance(answers, dict) else answers
+    if isinstance(answers, dict) and PROBABILITIES in answers:
+        reference, outputs = _logarithms(softmax(reference, axis=-1)), _logarithms(outputs)
+    if file.numbers in ("model", "static_int8") and source.quantization is not None:
+        with quantized_activations(network, source.quantization):
+            quantized = predict_as_padded(network, features, lengths)
+        kept = float(task.agreement(reference, quantized, mask).mean())
+        # Where all activations are integers the file has quantization grids inside of layers, too, which Keras lacks.
+        bound = UNTRAINED_AGREEMENT if needs_calibration_rows(source.recipe) else sample.minimum_agreement
+        agreement = task.agreement(quantized, outputs, mask)
+        measured = {
+            "agreement_with_rounded_model": check_agreement(file.name, agreement, outputs, min(bound, kept)),
+            "agreement_with_float_model": float(task.agreement(reference, outputs, mask).mean()),
+            "agreement_of_rounded_and_float_model": kept,
+        }
+    elif file.numbers == "dynamic_int8":
+        agreement = task.agreement(reference, outputs, mask)
+        mean = check_agreement(file.name, agreement, outputs, UNTRAINED_AGREEMENT)
+        measured = {"agreement_with_float_model": mean}
+    else:
+        tolerance = parity_tolerance(reference, mask, half=file.numbers == "float16")
+        difference = check_parity(file.name, reference, outputs, tolerance, mask)
+        measured = {"largest_difference": float(f"{difference:.1e}")}
+    operations = {"operations": count_operations(path)} if path.suffix == ".tflite" else {}
+    return {**measured, "bytes": path.stat().st_size, "rows_compared": len(mask), **operations}
+
+
+def _logarithms(probabilities: Array) -> Array:
+    return np.log(np.maximum(probabilities, _LEAST_PROBABILITY))

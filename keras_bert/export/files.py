@@ -1,0 +1,90 @@
+"""The files that an export writes, and the facts that other rooms need of each."""
+
+import dataclasses
+from typing import Literal
+
+from keras_bert.folders import (
+    MEDIAPIPE_FILE,
+    ONNX_FILE,
+    TEXT_FILE,
+    TFLITE_FILE,
+    TFLITE_FLOAT_FILE,
+    WEB_FILE,
+    WEB_FOLDER,
+    WEB_HALF_FILE,
+    WEB_INT8_FILE,
+    WEB_STATIC_FILE,
+)
+
+# The numbers of a file: those of the model's quantization recipe, or float32 where it has none; float32; float16; int8
+# whose activation ranges are measured row by row; int8 with the activation ranges of the model.
+Numbers = Literal["model", "float32", "float16", "dynamic_int8", "static_int8"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportedFile:
+    """A file that an export may write.
+
+    Attributes:
+        name: its path in the exported folder.
+        numbers: see `Numbers`.
+        card_line: its line in the model card, a format of the file's entry in `export.json`.
+        takes_ids: its inputs are token ids, not text; such files have golden outputs.
+        takes_pairs: it may be given two texts.
+    """
+
+    name: str
+    numbers: Numbers
+    card_line: str
+    takes_ids: bool = True
+    takes_pairs: bool = True
+
+    @property
+    def is_self_contained(self) -> bool:
+        """Whether tokenizer, settings and figures are attached: files for the web have them in their folder."""
+        return not self.name.startswith(f"{WEB_FOLDER}/")
+
+
+LITERT = ExportedFile(
+    name=TFLITE_FILE,
+    numbers="model",
+    card_line="weights {weights}; activations {activations}; for LiteRT; signatures for {lengths} tokens",
+)
+LITERT_FLOAT = ExportedFile(
+    name=TFLITE_FLOAT_FILE, numbers="float32", card_line="float32, for LiteRT; signatures for {lengths} tokens"
+)
+ONNX = ExportedFile(
+    name=ONNX_FILE,
+    numbers="float32",
+    card_line="float32, for ONNX Runtime; any batch and any length up to {lengths} tokens",
+)
+MEDIAPIPE = ExportedFile(
+    name=MEDIAPIPE_FILE,
+    numbers="model",
+    card_line="weights {weights}; for MediaPipe Tasks, which makes ids of text by itself; {lengths} tokens",
+    takes_pairs=False,
+)
+TEXT = ExportedFile(
+    name=TEXT_FILE,
+    numbers="model",
+    card_line="weights {weights}; takes text, with tensorflow-text's operations; {lengths} tokens",
+    takes_ids=False,
+)
+WEB = ExportedFile(
+    name=WEB_FILE,
+    numbers="float32",
+    card_line='float32, `dtype: "fp32"` of transformers.js; also for Optimum; inputs by the names of transformers',
+)
+WEB_HALF = ExportedFile(name=WEB_HALF_FILE, numbers="float16", card_line='weights {weights}; `dtype: "fp16"`')
+WEB_INT8 = ExportedFile(
+    name=WEB_INT8_FILE,
+    numbers="dynamic_int8",
+    card_line='weights {weights}; activations {activations}; `dtype: "q8"`',
+)
+WEB_STATIC = ExportedFile(
+    name=WEB_STATIC_FILE,
+    numbers="static_int8",
+    card_line='weights {weights}; activations {activations}; `dtype: "int8"`',
+)
+# In the order of the model card.
+FILES = (LITERT, LITERT_FLOAT, ONNX, MEDIAPIPE, TEXT, WEB, WEB_HALF, WEB_INT8, WEB_STATIC)

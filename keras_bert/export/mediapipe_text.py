@@ -1,0 +1,84 @@
+"""The tokenization of MediaPipe Tasks, which differs from the training's for some texts.
+
+MediaPipe's BertTokenizer (`mediapipe/tasks/cc/text/tokenizers/bert_tokenizer.h`, `bert_preprocessor_calculator.cc`)
+lowercases A to Z alone, keeps accents and characters without width, parts words at ASCII white space alone, and takes a
+word of more than 100 bytes for unknown. Its metadata has no option for any of that.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from keras_bert.tokenizers.base import BaseTokenizer
+from keras_bert.tokenizers.eager import EagerWordPiece
+from keras_bert.tokenizers.rows import Rows
+from keras_bert.tokenizers.text_bytes import encode_texts
+from keras_bert.tokenizers.wordpiece_vocabulary import CONTINUATION
+
+_MAX_BYTES = 100
+_SPACE = "\t\n\f\r "
+_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+# Characters that are words by themselves, besides punctuation: the rest of ASCII's symbols, and Han.
+_SYMBOLS = "$+<=>^`|~"
+_HAN = (
+    *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
+    *((0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)),
+)
+
+
+class MediaPipeTokenizer(EagerWordPiece):
+    """A tokenizer that gives the ids of MediaPipe's; what it does not override is as in the training."""
+
+    def tokenize(self, texts: Any) -> Rows:
+        """See `BaseTokenizer`."""
+        decoded = [text.decode("utf-8", "replace") for text in encode_texts("texts", texts)]
+        return Rows.of([[number for word in _words(text) for number in self._match(word)] for text in decoded])
+
+    def _match(self, word: str) -> list[int]:
+        """The longest pieces of a word from its start on, or the unknown piece for all of it."""
+        if len(word.encode()) > _MAX_BYTES:
+            return [self.unknown_id]
+        ids: list[int] = []
+        start = 0
+        while start < len(word):
+            mark = CONTINUATION if start else ""
+            pieces = ((end, self._ids.get(mark + word[start:end])) for end in range(len(word), start, -1))
+            end, number = next(((end, number) for end, number in pieces if number is not None), (0, None))
+            if number is None:
+                return [self.unknown_id]
+            ids.append(number)
+            start = end
+        return ids
+
+
+def measure_other_ids(tokenizer: BaseTokenizer, texts: Sequence[str]) -> float:
+    """The share of texts, 0 to 1, of which MediaPipe makes other ids than the tokenizer of the training.
+
+    Args:
+        tokenizer: of lowercased word pieces.
+        texts: at least one.
+    """
+    theirs = MediaPipeTokenizer(tokenizer.vocabulary, lowercase=True).tokenize(texts).to_list()
+    ours = tokenizer.tokenize(texts).to_list()
+    return sum(one != other for one, other in zip(ours, theirs, strict=True)) / len(texts)
+
+
+def _words(text: str) -> Iterator[str]:
+    word = ""
+    for character in text.translate(_LOWER):
+        if character not in _SPACE and not _stands_alone(character):
+            word += character
+            continue
+        if word:
+            yield word
+            word = ""
+        if character not in _SPACE:
+            yield character
+    if word:
+        yield word
+
+
+def _stands_alone(character: str) -> bool:
+    if character in _SYMBOLS or unicodedata.category(character).startswith("P"):
+        return True
+    return any(first <= ord(character) <= last for first, last in _HAN)

@@ -1,0 +1,52 @@
+"""LiteRT with tensorflow-text's operations: a `.tflite` file whose graph begins with the tokenizer."""
+
+from typing import TYPE_CHECKING, Any
+
+from keras_bert.export.files import LITERT, LITERT_FLOAT, TEXT, ExportedFile
+from keras_bert.export.targets.base import (
+    ComparisonRows,
+    ExportInputs,
+    ExportTarget,
+    ModelTraits,
+    needs_calibration_rows,
+)
+
+if TYPE_CHECKING:
+    from keras_bert.compress.quantization_parameters import QuantizationParameters
+
+
+class LiteRTText(ExportTarget):
+    """A `.tflite` file that takes text."""
+
+    name = "tflite_text"
+    libraries = ("keras", "tensorflow", "ai-edge-quantizer", "tensorflow-text")
+
+    def files(self, quantization: "QuantizationParameters | None") -> tuple[ExportedFile, ...]:
+        """See `ExportTarget`."""
+        return (TEXT,)
+
+    def find_obstacle(self, traits: ModelTraits) -> str | None:
+        """See `ExportTarget`."""
+        if traits.tokenizer not in (None, "wordpiece"):
+            return f"tensorflow-text's operations in the file make WordPiece tokens, got a {traits.tokenizer} tokenizer"
+        if needs_calibration_rows(traits.recipe):
+            return (
+                f"activation ranges are measured on token ids, not behind a tokenizer, got the recipe {traits.recipe}"
+            )
+        return None
+
+    def write(self, source: ExportInputs) -> None:
+        """See `ExportTarget`."""
+        from keras_bert.export.text import export_text
+
+        export_text(source.task, source.folder / TEXT.name, source.quantization)
+
+    def compare(self, source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
+        """See `ExportTarget`; compared with the file for token ids, which has the same numbers."""
+        from keras_bert.export.sample_texts import TEXTS
+        from keras_bert.export.text import check_text
+
+        path = source.folder / file.name
+        reference = source.folder / (LITERT_FLOAT if source.quantization is None else LITERT).name
+        difference = check_text(source.task, path, reference, TEXTS)
+        return {"largest_difference": float(f"{difference:.1e}"), "bytes": path.stat().st_size}

@@ -1,0 +1,68 @@
+"""MediaPipe Tasks: a `.tflite` file whose metadata says how text becomes token ids."""
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from keras_bert.checks import broken_label_rule
+from keras_bert.export.files import MEDIAPIPE, ExportedFile
+from keras_bert.export.targets.base import ComparisonRows, ExportInputs, ExportTarget, ModelTraits
+
+if TYPE_CHECKING:
+    from keras_bert.compress.quantization_parameters import QuantizationParameters
+
+# Text tasks of MediaPipe, which take single texts.
+TASKS = ("classification", "embedding")
+
+logger = logging.getLogger(__name__)
+
+
+class MediaPipe(ExportTarget):
+    """A `.tflite` file for MediaPipe's text classifier or text embedder."""
+
+    name = "mediapipe"
+    libraries = ("keras", "tensorflow", "ai-edge-quantizer")
+
+    def files(self, quantization: "QuantizationParameters | None") -> tuple[ExportedFile, ...]:
+        """See `ExportTarget`."""
+        return (MEDIAPIPE,)
+
+    def find_obstacle(self, traits: ModelTraits) -> str | None:
+        """See `ExportTarget`."""
+        has_pairs = traits.task == "classification" and traits.pairs
+        if traits.task not in (None, *TASKS) or has_pairs:
+            task = f"{traits.task} of pairs" if has_pairs else traits.task
+            return f"MediaPipe has classification of single texts and embedding, got {task}"
+        if traits.tokenizer not in (None, "wordpiece"):
+            return f"MediaPipe makes lowercased WordPiece tokens, got a {traits.tokenizer} tokenizer"
+        if traits.lowercase is False:
+            return "MediaPipe makes lowercased WordPiece tokens, got a vocabulary with upper case"
+        if traits.has_segments is False:
+            return "MediaPipe passes segment_ids, got a model that takes none"
+        for label in traits.labels:
+            if (rule := broken_label_rule(label)) is not None:
+                return f"MediaPipe reads labels of one line each: a label must {rule}, got {label!r}"
+        return None
+
+    def write(self, source: ExportInputs) -> None:
+        """See `ExportTarget`."""
+        from keras_bert.export.mediapipe import export_mediapipe
+
+        path = source.folder / MEDIAPIPE.name
+        export_mediapipe(source.task, path, source.quantization, source.calibration_rows)
+
+    def compare(self, source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
+        """See `ExportTarget`; also the share of texts of which MediaPipe makes other token ids than the training."""
+        from keras_bert.export.comparison import compare_answers
+        from keras_bert.export.mediapipe_text import measure_other_ids
+
+        measured = compare_answers(source, file, sample)
+        texts = sample.read_texts()
+        share = measure_other_ids(source.task.tokenizer, texts)
+        if share:
+            logger.warning(
+                "MediaPipe makes other token ids of %.1f %% of %d validation texts than the training did, as it keeps "
+                "accents; see docs/devices.md",
+                100 * share,
+                len(texts),
+            )
+        return {**measured, "texts_with_other_ids": share}

@@ -1,0 +1,16 @@
+"""All export targets by their names in `[export] runtimes`."""
+
+from collections.abc import Mapping
+
+from keras_bert.export.targets.base import ExportTarget
+from keras_bert.export.targets.litert import LiteRT
+from keras_bert.export.targets.litert_text import LiteRTText
+from keras_bert.export.targets.mediapipe import MediaPipe
+from keras_bert.export.targets.onnx_runtime import OnnxRuntime
+from keras_bert.export.targets.transformers_js import TransformersJs
+from keras_bert.options.export import RuntimeName
+
+# In the order in which they are written.
+TARGETS: Mapping[RuntimeName, ExportTarget] = {
+    target.name: target for target in (LiteRT(), OnnxRuntime(), MediaPipe(), LiteRTText(), TransformersJs())
+}

@@ -1,0 +1,39 @@
+"""transformers.js and Optimum: a Hugging Face folder of `.onnx` files in several number formats."""
+
+from typing import TYPE_CHECKING
+
+from keras_bert.export.files import WEB, WEB_HALF, WEB_INT8, WEB_STATIC, ExportedFile
+from keras_bert.export.targets.base import ExportInputs, ExportTarget, ModelTraits
+
+if TYPE_CHECKING:
+    from keras_bert.compress.quantization_parameters import QuantizationParameters
+
+
+class TransformersJs(ExportTarget):
+    """A folder that transformers.js and Optimum open."""
+
+    name = "transformers_js"
+    libraries = ("keras", "tensorflow", "tf2onnx", "onnx", "onnxruntime")
+
+    def files(self, quantization: "QuantizationParameters | None") -> tuple[ExportedFile, ...]:
+        """See `ExportTarget`."""
+        has_ranges = quantization is not None and bool(quantization.ranges)
+        return (WEB, WEB_HALF, WEB_INT8, *((WEB_STATIC,) if has_ranges else ()))
+
+    def find_obstacle(self, traits: ModelTraits) -> str | None:
+        """See `ExportTarget`."""
+        if traits.variant == "bigbird":
+            return "bigbird's graph chooses between two branches, which have no float16"
+        if traits.task == "question_answering" and traits.has_segments and traits.tokenizer not in (None, "wordpiece"):
+            return (
+                "transformers.js makes token_type_ids, which tell question and context apart, for WordPiece alone, "
+                f"got a {traits.tokenizer} tokenizer"
+            )
+        return None
+
+    def write(self, source: ExportInputs) -> None:
+        """See `ExportTarget`."""
+        from keras_bert.export.transformers_js import export_transformers_js
+
+        ranges = None if source.quantization is None else source.quantization.ranges
+        export_transformers_js(source.task, source.folder, source.options.opset, ranges)

@@ -1,0 +1,117 @@
+"""Tasks on a file that takes text: the file tokenizes it and gives the places of words or tokens."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_bert.export.runtimes import Array, Output
+from keras_bert.export.text import TextModel
+from keras_bert.export.text_inputs import ENDS, STARTS
+from keras_bert.metrics.calibration import probabilities
+from keras_bert.metrics.entities import OUTSIDE
+from keras_bert.tasks.answer_spans import best_of_rows, best_spans
+from keras_bert.tasks.answer_windows import TokenizedTexts, Windows
+from keras_bert.tasks.answers import Answer, answers_of
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.checks import as_texts, check_same_length
+from keras_bert.tasks.entities import Entity, decode
+from keras_bert.tasks.places import Places
+from keras_bert.tasks.question_answering import QuestionAnswering
+from keras_bert.tasks.token_classification import TokenClassification
+
+
+class TextRuntime(TextModel):
+    """A file that takes text, used in the place of a Keras model; see `Runtime`.
+
+    Args:
+        path: the file.
+        max_length: the most tokens of a row; what is longer is cut.
+        num_threads: threads of one inference.
+    """
+
+    name = "LiteRT"
+
+    def __init__(self, path: str | os.PathLike[str], max_length: int, num_threads: int = 1) -> None:
+        super().__init__(path, num_threads)
+        self.max_length = max_length
+        shapes = {name: shape for name, shape in self.shapes.items() if name not in (STARTS, ENDS)}
+        outputs = {name: Output((None, *shape[1:])) for name, shape in shapes.items()}
+        self.output = outputs.get("logits", outputs)
+
+
+class _AsksText(Task):
+    """What differs from the other tasks: outputs come from texts, a row a text, cut to `max_length`."""
+
+    truncates = True
+
+    def outputs(
+        self,
+        texts: Sequence[str],
+        pairs: Sequence[str] | None = None,
+        *,
+        batch_size: int = 32,
+        keep: Callable[[Any], Any] = lambda outputs: outputs,
+    ) -> Iterator[Any]:
+        """See `Task`; the file takes one text at a time, whatever `batch_size` says."""
+        outputs = self.model(as_texts("texts", texts), None if pairs is None else as_texts("pairs", pairs))
+        yield from keep(outputs.get("logits", outputs))
+
+
+class TextTagger(_AsksText, TokenClassification):
+    """Tags of words, each at the place of the word."""
+
+    def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[list[Entity]]:
+        """The entities of each text, up to where it is cut."""
+        rows = zip(as_texts("texts", texts), self._rows(texts), strict=True)
+        return [decode(text, tags, likely, starts, ends) for text, (tags, likely, starts, ends) in rows]
+
+    def predict_tags(self, words: Sequence[Sequence[str]], *, batch_size: int = 32) -> list[list[str]]:
+        """The tag of each word of each sentence: that of its first part, `O` behind where the sentence is cut."""
+        answers = []
+        for sentence, (tags, _, starts, _) in zip(words, self._rows([" ".join(words) for words in words]), strict=True):
+            firsts = np.cumsum([0, *(len(word) + 1 for word in sentence)])[:-1]
+            tag_at = dict(zip(starts.tolist(), tags, strict=True))
+            answers.append([tag_at.get(int(first), OUTSIDE) for first in firsts])
+        return answers
+
+    def _rows(self, texts: Sequence[str]) -> Iterator[tuple[list[str], Array, Array, Array]]:
+        """Of each text the tags of its words, their probabilities, and where the words start and end."""
+        outputs = self.model(texts)
+        for logits, starts, ends in zip(outputs["logits"], outputs[STARTS], outputs[ENDS], strict=True):
+            places = starts >= 0
+            shares = probabilities(logits[places], self.calibration.temperature)
+            tags = [self.labels[number] for number in shares.argmax(axis=1)]
+            yield tags, shares.max(axis=1), starts[places], ends[places]
+
+
+class TextQuestionAnswering(_AsksText, QuestionAnswering):
+    """Answers from contexts, each read as one window."""
+
+    def predict(self, questions: Sequence[str], contexts: Sequence[str], *, batch_size: int = 32) -> list[Answer]:
+        """The answer to each question, from its context up to where it is cut."""
+        questions, contexts = as_texts("questions", questions), as_texts("contexts", contexts)
+        check_same_length("questions", questions, "contexts", contexts)
+        outputs = self.model(questions, contexts)
+        inside = outputs[STARTS] >= 0
+        lengths = inside.sum(axis=1)
+        rows, splits = np.arange(len(lengths)), np.cumsum([0, *lengths])
+        starts, ends = outputs[STARTS][inside], outputs[ENDS][inside]
+        # Ids are the file's own, and nothing asks for them.
+        pieces = TokenizedTexts(np.zeros_like(starts), starts, ends, splits)
+        columns = inside.argmax(axis=1)
+        windows = Windows(
+            rows, rows, np.maximum(columns - self.tokenizer.special_count(2) + 1, 0), columns, splits[:-1], lengths
+        )
+        widest = np.append(np.repeat(rows, lengths), 0)
+        spans = best_spans(outputs["logits"], windows, widest, self.max_answer_length)
+        return answers_of(best_of_rows([spans], rows), pieces, contexts, self.null_threshold)
+
+
+_WITH_PLACES: dict[Places, type[Task]] = {"words": TextTagger, "tokens": TextQuestionAnswering}
+
+
+def find_text_task(task: type[Task]) -> type[Task]:
+    """The task that runs a file which takes text, in the place of the one that runs a file which takes ids."""
+    return _WITH_PLACES.get(task.places) or type(f"Text{task.__name__}", (_AsksText, task), {})

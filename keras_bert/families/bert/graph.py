@@ -1,0 +1,52 @@
+"""BERT's graph (Devlin et al. 2019, section 3), and its embeddings, which other families share."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+from keras_bert.config import EncoderConfig
+from keras_bert.layers.attention import AttentionBias
+from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.tap import TapLayer
+
+
+def bert_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
+    """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden)."""
+    x = embed(config, inputs)
+    attention_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
+    block = None
+    for index in range(config.num_layers):
+        # Made in the order of the graph: initial weights depend on how much the seed generator drew before.
+        if block is None or not config.shared_layers:
+            block = EncoderBlock(config, name=f"block_{index}")
+        x = block(x, attention_bias)
+    return x
+
+
+def embed(config: EncoderConfig, inputs: Mapping[str, Any], *, positions: bool = True) -> Any:
+    """Adds the embeddings of tokens, positions and segments, and normalizes the sum.
+
+    Args:
+        config: the configuration of the encoder.
+        inputs: the inputs of the encoder by name, each int32 (batch, length).
+        positions: adds absolute positions.
+
+    Returns:
+        (batch, length, hidden).
+    """
+    spread, width = config.initializer_range, config.embedding_size or config.hidden_size
+    tokens = TokenEmbedding(config.vocabulary_size, width, spread, config.embedding_rank, name="token_embedding")
+    x = tokens(inputs["token_ids"])
+    if positions:
+        x = PositionEmbedding(config.max_length, spread, config.position_offset, name="position_embedding")(x)
+    if config.num_segments:
+        x = SegmentEmbedding(config.num_segments, spread, name="segment_embedding")(x, inputs.get("segment_ids"))
+    x = TapLayer(name="embeddings_sum_tap")(x)
+    x = keras.layers.LayerNormalization(epsilon=config.layer_norm_epsilon, name="embeddings_norm")(x)
+    x = TapLayer(name="embeddings_norm_tap")(x)
+    x = keras.layers.Dropout(config.dropout, name="embeddings_dropout")(x)
+    if config.embedding_size is not None:
+        x = EmbeddingProjection(config.hidden_size, spread, name="embedding_projection")(x)
+    return x

@@ -1,0 +1,1 @@
+"""BigBird (Zaheer et al. 2020): attention to neighbouring, first, last and random blocks of tokens."""

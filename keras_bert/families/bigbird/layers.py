@@ -1,0 +1,175 @@
+"""BigBird's attention and encoder block (Zaheer et al. 2020, section 2 and appendix D)."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bert.config import EncoderConfig
+from keras_bert.families.bigbird.random_blocks import PLANNED_LENGTHS, draw_blocks, draw_planned_blocks
+from keras_bert.families.bigbird.settings import BigBird
+from keras_bert.layers.attention import MASK_BIAS, ConfiguredAttention
+from keras_bert.layers.blocks_of_tokens import (
+    join_blocks,
+    pad_to_blocks,
+    split_blocks,
+    transpose_blocks,
+    with_neighbours,
+)
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.tensors import Tensor
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class BigBirdAttention(ConfiguredAttention):
+    """Attention of each block of queries to its own block, its neighbours, the first, the last and random blocks.
+
+    At inference the random blocks are the first one, as in transformers. Instead of repeating the block, the logarithm
+    of the number of its copies is added to its scores, and no key is gathered. Texts of up to `BigBird.longest_full`
+    tokens get BERT's attention.
+
+    Args:
+        config: the configuration of the encoder, or its plain values.
+        index: the number of the layer, from 0; the seed of its random blocks.
+    """
+
+    scores_all_pairs: ClassVar[bool] = False
+
+    def __init__(self, config: EncoderConfig | Mapping[str, Any], index: int, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        assert isinstance(self.config.variant, BigBird)
+        self.index, self.variant = index, self.config.variant
+
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, attention_bias: Tensor, training: bool) -> Tensor:
+        """As `SelfAttention._attend`; in blocks where the text is long."""
+        length = ops.shape(query)[2]
+
+        def attend_fully() -> Any:
+            return super(BigBirdAttention, self)._attend(query, key, value, attention_bias, training)
+
+        def attend_in_blocks() -> Any:
+            return self._attend_in_blocks(query, key, value, attention_bias, training)
+
+        if self.variant.attention == "full":
+            return attend_fully()
+        if isinstance(length, int):
+            return attend_in_blocks() if length > self.variant.longest_full else attend_fully()
+        return ops.cond(ops.greater(length, self.variant.longest_full), attend_in_blocks, attend_fully)
+
+    def _attend_in_blocks(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor, training: bool) -> Tensor:
+        """Block-sparse attention.
+
+        Queries, keys, values (batch, heads, length, head_size), bias (batch, 1, 1, length) -> the shape of the queries.
+        """
+        size, length = self.variant.block_size, ops.shape(query)[2]
+        query, key, value = (pad_to_blocks(x, size) for x in (query, key, value))
+        bias = pad_to_blocks(ops.transpose(ops.cast(bias, self.compute_dtype), (0, 1, 3, 2)), size, MASK_BIAS)
+        end_queries = ops.concatenate([query[:, :, :size], query[:, :, -size:]], axis=2)
+        ends = super()._attend(end_queries, key, value, ops.transpose(bias, (0, 1, 3, 2)), training)
+        middle = self._attend_from_middle(query[:, :, size:-size], key, value, bias, training)
+        return ops.concatenate([ends[:, :, :size], middle, ends[:, :, size:]], axis=2)[:, :, :length]
+
+    def _attend_from_middle(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor, training: bool) -> Tensor:
+        """The contexts of all queries but those of the first and the last block; bias (batch, 1, length, 1)."""
+        size = self.variant.block_size
+        end_keys, end_values, end_bias = (
+            ops.concatenate([x[:, :, :size], x[:, :, -size:]], axis=2) for x in (key, value, bias)
+        )
+        key, value, bias = (split_blocks(x, size) for x in (key, value, bias))
+        end_scores = split_blocks(ops.matmul(query, ops.transpose(end_keys, (0, 1, 3, 2))), size)
+        end_scores = ops.add(end_scores, transpose_blocks(self._with_copies(end_bias, training)[:, :, None]))
+        near_keys, near_values, near_bias = (with_neighbours(x) for x in (key, value, bias))
+        queries = split_blocks(query, size)
+        near_bias = ops.minimum(near_bias, self._bias_of_ends(ops.shape(near_bias)[2]))
+        near_scores = ops.add(ops.matmul(queries, transpose_blocks(near_keys)), transpose_blocks(near_bias))
+        scores, values = [end_scores, near_scores], [near_values]
+        if training and self.variant.random_blocks:
+            numbers = self._random_blocks(ops.shape(key)[2])
+            random_keys, random_values = (self._gather_blocks(x, numbers) for x in (key, value))
+            random_bias = self._gather_blocks(ops.repeat(bias, self.num_heads, axis=1), numbers)
+            random_scores = ops.matmul(queries, transpose_blocks(random_keys))
+            scores.append(ops.add(random_scores, transpose_blocks(random_bias)))
+            values.append(random_values)
+        probabilities = self._attention_probabilities(ops.concatenate(scores, axis=-1), training)
+        context = ops.matmul(join_blocks(probabilities[..., : 2 * size]), end_values)
+        start = 2 * size
+        for blocks, width in zip(values, (3 * size, self.variant.random_blocks * size), strict=False):
+            block_context = ops.matmul(probabilities[..., start : start + width], blocks)
+            context, start = ops.add(context, join_blocks(block_context)), start + width
+        return context
+
+    def _with_copies(self, bias: Tensor, training: bool) -> Tensor:
+        """The bias of the first and the last block (batch, 1, 2 x size, 1); at inference the first one counts often."""
+        size, copies = self.variant.block_size, self.variant.random_blocks
+        if training or not copies:
+            return bias
+        weight = np.where(np.arange(2 * size) < size, math.log(1 + copies), 0.0)
+        return ops.add(bias, ops.cast(weight[None, None, :, None], self.compute_dtype))
+
+    def _bias_of_ends(self, rows: Tensor) -> Tensor:
+        """Masks the first and the last block among neighbours, as all queries see them: (1, 1, rows, 3 x size, 1)."""
+        size = self.variant.block_size
+        places, columns = ops.arange(rows)[:, None], np.arange(3 * size)[None, :]
+        first = ops.logical_and(ops.equal(places, 0), columns < size)
+        last = ops.logical_and(ops.equal(places, rows - 1), columns >= 2 * size)
+        bias = ops.multiply(ops.cast(ops.logical_or(first, last), self.compute_dtype), MASK_BIAS)
+        return bias[None, None, :, :, None]
+
+    def _random_blocks(self, blocks: Tensor) -> Tensor:
+        """The numbers of the random blocks of each head and block of queries, int32 (heads, blocks - 2, count)."""
+        size, settings = self.variant.block_size, (self.num_heads, self.variant.random_blocks, self.index)
+        longest = self.config.max_length
+        planned = [length // size for length in PLANNED_LENGTHS if length % size == 0 and length <= longest]
+        if isinstance(blocks, int):
+            is_planned = blocks in planned
+            table = draw_planned_blocks(longest, size, *settings) if is_planned else draw_blocks(blocks, *settings)
+            return table[:, : blocks - 2]
+        tables = [draw_blocks(-(-longest // size), *settings)]
+        tables += [draw_planned_blocks(longest, size, *settings)] if planned else []
+        rows = [ops.convert_to_tensor(table)[:, : blocks - 2] for table in tables]
+        if not planned:
+            return rows[0]
+        is_planned = ops.any(ops.equal(blocks, np.array(planned, "int32")))
+        return ops.cond(is_planned, lambda: rows[1], lambda: rows[0])
+
+    def _gather_blocks(self, blocks: Tensor, numbers: Tensor) -> Tensor:
+        """Gathers blocks by their numbers.
+
+        Args:
+            blocks: (batch, heads, blocks, size, width).
+            numbers: int32 (heads, rows, count).
+
+        Returns:
+            (batch, heads, rows, count x size, width).
+        """
+        batch, heads, count, size, width = ops.shape(blocks)
+        flat_numbers = ops.reshape(ops.add(numbers, (ops.arange(heads) * count)[:, None, None]), (-1,))
+        flat_blocks = ops.reshape(blocks, (batch, -1, size * width))
+        gathered = ops.take(flat_blocks, flat_numbers, axis=1)
+        return ops.reshape(gathered, (batch, heads, -1, self.variant.random_blocks * size, width))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "index": self.index}
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class BigBirdBlock(EncoderBlock):
+    """BERT's block with `BigBirdAttention`.
+
+    Args:
+        config: the configuration of the encoder, or its plain values.
+        index: the number of the layer, from 0.
+    """
+
+    def __init__(self, config: EncoderConfig | Mapping[str, Any], index: int, **kwargs: Any) -> None:
+        attention = BigBirdAttention(config, index, name="attention", dtype=kwargs.get("dtype"))
+        super().__init__(config, attention, **kwargs)
+        self.index = index
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "index": self.index}

@@ -1,0 +1,91 @@
+"""The random blocks of BigBird's attention, drawn as transformers draws them.
+
+Zaheer et al. 2020, section 2; `modeling_big_bird.py` of huggingface/transformers, version 5. Blocks are counted from 0.
+The first and the last block attend to all tokens, so that the tables have rows for the blocks between them alone.
+"""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from keras_bert.checks import check
+from keras_bert.tensors import Tensor
+
+Array = np.ndarray[Any, Any]
+
+# The lengths in tokens, with padding, at which the paper's models were trained; transformers draws them by another
+# rule.
+PLANNED_LENGTHS = (1024, 3072, 4096)
+_PLAN_END = 1024
+
+
+@functools.lru_cache(maxsize=64)
+def draw_blocks(blocks: int, heads: int, count: int, seed: int) -> Array:
+    """Draws blocks for a length that is not in `PLANNED_LENGTHS`: `count` of the first 2 x `count` + 5.
+
+    The blocks of a shorter text are the first rows of the table of a longer one.
+
+    Args:
+        blocks: the number of blocks of the text, more than 2 x `count` + 5.
+        heads: the number of attention heads.
+        count: the number of random blocks for each block of queries.
+        seed: the number of the layer, from 0.
+
+    Returns:
+        int32 (heads, blocks - 2, count).
+    """
+    random = np.random.RandomState(seed)
+    end = 2 * count + 5
+    table = np.zeros((heads, blocks, count), np.int32)
+    for row in range(1, blocks):
+        excluded = {row - 1, row, row + 1, 0, end - 1}
+        # The second block does not see the last but one, nor the other way round.
+        excluded |= {end - 2} if row == 1 else {1} if row == end - 2 else set()
+        for head in range(heads if count else 0):
+            permutation = random.permutation(np.arange(end, dtype=np.int32))
+            table[head, row] = [block for block in permutation if block not in excluded][:count]
+    return table[:, 1:-1]
+
+
+@functools.lru_cache(maxsize=64)
+def draw_planned_blocks(longest: int, size: int, heads: int, count: int, seed: int) -> Array:
+    """Draws blocks for one of `PLANNED_LENGTHS`, from the first 1024 tokens.
+
+    Args:
+        longest: the length in tokens of the model's longest input; shorter texts use the first rows.
+        size: the number of tokens of a block.
+        heads: the number of attention heads.
+        count: the number of random blocks for each block of queries.
+        seed: the number of the layer, from 0.
+
+    Returns:
+        int32 (heads, longest // size - 2, count).
+
+    Raises:
+        ValueError: there are fewer than `count` blocks to draw from.
+    """
+    random = np.random.RandomState(seed)
+    blocks = longest // size
+    middle = np.arange(1, blocks - 1, dtype=np.int32)
+    last = _PLAN_END // size - 1 if 2 * size < _PLAN_END else blocks - 1
+    tables = [_draw_table(random, middle, blocks, last, count, size) for _ in range(heads)]
+    return np.stack(tables)
+
+
+def _draw_table(random: Tensor, middle: Array, blocks: int, last: int, count: int, size: int) -> Array:
+    """The table of one head (blocks - 2, count)."""
+    table = np.zeros((blocks - 2, count), np.int32)
+    for row in range(1, blocks - 1):
+        if row <= 2:
+            allowed = middle[row + 1 : last]
+        elif row >= blocks - 3 or row - 2 > last:
+            allowed = middle[:last]
+        elif row + 1 == last:
+            allowed = middle[: row - 2]
+        else:
+            allowed = np.concatenate((middle[: row - 2], middle[row + 1 : last]))
+        rule = f"leave {count} blocks to draw from in the first {_PLAN_END} tokens"
+        check("BigBird", "block_size", len(allowed) >= count, rule, size)
+        table[row - 1] = random.permutation(allowed)[:count]
+    return table

@@ -1,0 +1,84 @@
+"""The layers of BigBird's head for answers in front of its linear layer."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.layers.attention import MASK_BIAS
+from keras_bert.layers.feed_forward import FeedForward
+from keras_bert.layers.separator import SeparatorReader
+from keras_bert.tensors import Tensor
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class SpanTransform(keras.layers.Layer):
+    """LayerNorm(h + feed-forward(h)) of every token (transformers, `BigBirdForQuestionAnsweringHead`).
+
+    Args:
+        intermediate_size: the width of the feed-forward layer.
+        activation: a key of `feed_forward.ACTIVATIONS`.
+        dropout: the dropout rate on the inputs and on the outputs of the feed-forward layer.
+        layer_norm_epsilon: a number added to the variance.
+        initializer_range: the standard deviation of the truncated normal initializer.
+    """
+
+    def __init__(
+        self,
+        intermediate_size: int,
+        activation: str,
+        dropout: float,
+        layer_norm_epsilon: float,
+        initializer_range: float,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.settings = {
+            "intermediate_size": intermediate_size,
+            "activation": activation,
+            "dropout": dropout,
+            "layer_norm_epsilon": layer_norm_epsilon,
+            "initializer_range": initializer_range,
+        }
+        policy = self.dtype_policy
+        self.feed_forward = FeedForward(
+            intermediate_size, activation, initializer_range, name="feed_forward", dtype=policy
+        )
+        self.norm = keras.layers.LayerNormalization(epsilon=layer_norm_epsilon, name="norm", dtype=policy)
+        self.input_dropout = keras.layers.Dropout(dropout, name="input_dropout", dtype=policy)
+        self.output_dropout = keras.layers.Dropout(dropout, name="output_dropout", dtype=policy)
+
+    def build(self, inputs_shape: tuple[int | None, ...]) -> None:
+        """Builds the parts, which read (batch, length, hidden)."""
+        self.feed_forward.build(inputs_shape)
+        self.norm.build(inputs_shape)
+
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        """(batch, length, hidden) -> (batch, length, hidden)."""
+        outputs = self.feed_forward(self.input_dropout(inputs, training=training))
+        return self.norm(ops.add(inputs, self.output_dropout(outputs, training=training)))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), **self.settings}
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class QuestionBias(SeparatorReader):
+    """Masks the question in the scores of answers: all tokens up to the first separator, except the first token.
+
+    transformers subtracts 1e6 from their logits; here they get the bias of padding.
+
+    Args:
+        separator: the id of the separator.
+    """
+
+    def __init__(self, separator: int, **kwargs: Any) -> None:
+        super().__init__(separator, **kwargs)
+
+    def call(self, token_ids: Tensor, attention_bias: Tensor) -> Tensor:
+        """Ids int32 (batch, length), bias of padding (batch, 1, 1, length) -> bias of padding and question."""
+        # Shifted by one: the separator is masked, the first token is not.
+        in_question = ops.pad(self.before_separator(token_ids)[:, :-1], ((0, 0), (1, 0)))
+        question_bias = ops.multiply(ops.cast(in_question, attention_bias.dtype), MASK_BIAS)
+        return ops.minimum(attention_bias, question_bias[:, None, None, :])

@@ -1,0 +1,127 @@
+"""DeBERTa's attention and encoder block (He et al. 2021, section 3.1)."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.config import EncoderConfig
+from keras_bert.families.deberta.relative_positions import by_distance_to_pairs
+from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.layers.attention import ConfiguredAttention
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.tap import Tap
+from keras_bert.tensors import Tensor
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class DeBERTaAttention(ConfiguredAttention):
+    """softmax((Q K^T + Q Kr^T + (K Qr^T)^T) / sqrt(3 head_size) + bias) V (He et al. 2021, equation 4).
+
+    Kr and Qr are the keys and queries of the relative positions between pairs of tokens.
+
+    Args:
+        config: the configuration of the encoder, or its plain values.
+    """
+
+    def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        assert isinstance(self.config.variant, DeBERTa)
+        self.variant = self.config.variant
+        self.position_query_tap = Tap("position_query_tap")
+        self.relative_dropout = keras.layers.Dropout(
+            self.config.dropout, dtype=self.dtype_policy, name="relative_dropout"
+        )
+
+    def build(  # type: ignore[override]
+        self, inputs_shape: Any, attention_bias_shape: Any, relative_shape: Any
+    ) -> None:
+        """Makes the projections, each (hidden, hidden); those of positions unless they are shared with the tokens."""
+        self.head_size = self.config.head_size
+        for name in ("query", "key", "value", "output_projection"):
+            self._add_projection(name, self.variant.key_bias or name != "key")
+        if self.variant.shared_projections:
+            return
+        if self.variant.content_to_position:
+            self._add_projection("position_key", self.variant.key_bias)
+        if self.variant.position_to_content:
+            self._add_projection("position_query")
+
+    def call(  # type: ignore[override]
+        self,
+        inputs: Tensor,
+        attention_bias: Tensor,
+        relative: Tensor,
+        query_states: Tensor = None,
+        training: bool = False,
+    ) -> Tensor:
+        """Attends to all tokens by content and relative position.
+
+        Args:
+            inputs: states (batch, length, hidden).
+            attention_bias: (batch, 1, 1, length).
+            relative: the output of `RelativeEmbedding` (2, 2 x length, hidden).
+            query_states: other states of the same tokens, from which Q is computed; None for `inputs`.
+            training: True in training.
+
+        Returns:
+            (batch, length, hidden).
+        """
+        shape = ops.shape(inputs)
+        scale = 1 / math.sqrt(self.head_size * self.variant.terms)
+        scaled = ops.multiply(self.query(inputs if query_states is None else query_states), scale)
+        query = self._split_heads(self.query_tap(scaled, training), shape)
+        key = self._split_heads(self.key(inputs), shape)
+        value = self._split_heads(self.value(inputs), shape)
+        scores = ops.add(attention_bias, ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))))
+        relative = self.relative_dropout(relative, training=training)
+        shared = self.variant.shared_projections
+        if self.variant.content_to_position:
+            positions = (self.key if shared else self.position_key)(relative[0])
+            scores = ops.add(scores, by_distance_to_pairs(ops.matmul(query, self._columns(positions))))
+        if self.variant.position_to_content:
+            positions = (self.query if shared else self.position_query)(relative[1])
+            positions = self.position_query_tap(ops.multiply(positions, scale), training)
+            by_distance = ops.matmul(key, self._columns(positions))
+            scores = ops.add(scores, ops.transpose(by_distance_to_pairs(by_distance), (0, 1, 3, 2)))
+        context = ops.matmul(self._attention_probabilities(scores, training), value)
+        return self._join_heads(context, shape, training)
+
+    def _columns(self, x: Tensor) -> Tensor:
+        """(distances, hidden) -> (1, heads, head_size, distances)."""
+        heads = ops.reshape(x, (1, -1, self.num_heads, self.head_size))
+        return ops.transpose(heads, (0, 2, 3, 1))
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class DeBERTaBlock(EncoderBlock):
+    """BERT's block with `DeBERTaAttention`.
+
+    Args:
+        config: the configuration of the encoder, or its plain values.
+    """
+
+    def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:
+        super().__init__(config, DeBERTaAttention(config, name="attention", dtype=kwargs.get("dtype")), **kwargs)
+
+    def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, relative_shape: Any) -> None:  # type: ignore[override]
+        """Builds the parts, which read (batch, length, hidden)."""
+        self.attention.build(inputs_shape, attention_bias_shape, relative_shape)
+        self._build_behind_attention(inputs_shape)
+
+    def call(  # type: ignore[override]
+        self,
+        inputs: Tensor,
+        attention_bias: Tensor,
+        relative: Tensor,
+        query_states: Tensor = None,
+        training: bool = False,
+    ) -> Tensor:
+        """Computes the next states; for the arguments see `DeBERTaAttention`.
+
+        The residual of the attention is `query_states` where they are given.
+        """
+        attended = self.attention(inputs, attention_bias, relative, query_states, training=training)
+        return self._add_and_feed_forward(inputs if query_states is None else query_states, attended, training)

@@ -1,0 +1,25 @@
+"""The graphs of the families: functions from the inputs of an encoder to the final states of its tokens."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from keras_bert.config import EncoderConfig, Variant
+from keras_bert.families.bigbird.graph import bigbird_states
+from keras_bert.families.bigbird.settings import BigBird
+from keras_bert.families.deberta.graph import deberta_states
+from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.longformer.graph import longformer_states
+from keras_bert.families.longformer.settings import Longformer
+from keras_bert.families.mobilebert.graph import mobilebert_states
+from keras_bert.families.mobilebert.settings import MobileBERT
+from keras_bert.families.modernbert.graph import modernbert_states
+from keras_bert.families.modernbert.settings import ModernBERT
+
+# Configuration, and the encoder's inputs by name, each int32 (batch, length) -> states (batch, length, hidden).
+STATES: dict[type[Variant], Callable[[EncoderConfig, Mapping[str, Any]], Any]] = {
+    BigBird: bigbird_states,
+    MobileBERT: mobilebert_states,
+    DeBERTa: deberta_states,
+    ModernBERT: modernbert_states,
+    Longformer: longformer_states,
+}

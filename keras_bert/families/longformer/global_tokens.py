@@ -1,0 +1,67 @@
+"""The choice of Longformer's global tokens."""
+
+from typing import Any, Literal, get_args
+
+import keras
+from keras import ops
+
+from keras_bert.checks import check
+from keras_bert.layers.adapters import PromptBorder
+from keras_bert.layers.separator import SeparatorReader
+from keras_bert.tensors import Tensor
+
+GlobalKind = Literal["none", "first", "question"]
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class GlobalTokens(SeparatorReader, PromptBorder):
+    """Marks the global tokens of a text, all of them among its first tokens (Beltagy et al. 2020, section 3.1).
+
+    The number of these first tokens is fixed, so that shapes do not depend on the text.
+
+    Args:
+        kind: `none`; `first` for the first token, for classes; `question` for all tokens up to the first separator.
+        most: the number of first tokens of a question that may be global.
+        separator: the id of the separator, for questions.
+
+    Attributes:
+        tokens: the number of tokens of a prompt, see `PromptBorder`. They are global, as otherwise only tokens beside
+            them would attend to them.
+
+    Raises:
+        ValueError: the kind is unknown, `most` is below 1, or a question has no separator.
+    """
+
+    def __init__(self, kind: GlobalKind = "none", most: int = 1, separator: int | None = None, **kwargs: Any) -> None:
+        super().__init__(separator, **kwargs)
+        kinds = get_args(GlobalKind)
+        check("GlobalTokens", "kind", kind in kinds, f"be one of {kinds}", kind)
+        check("GlobalTokens", "most", most >= 1, "be at least 1", most)
+        has_separator = kind != "question" or separator is not None
+        check("GlobalTokens", "separator", has_separator, "be set where the question's tokens are global", separator)
+        self.kind, self.most = kind, most
+
+    @property
+    def candidates(self) -> int:
+        """The number of tokens of the text, without a prompt, that may be global."""
+        return {"none": 0, "first": 1, "question": self.most}[self.kind]
+
+    def call(self, token_ids: Tensor, padding_mask: Tensor) -> Tensor:
+        """Both int32 (batch, length) -> 1 for a global token, int32 (batch, first tokens)."""
+        end = self.tokens + self.candidates
+        if end == 0:
+            # Not a slice: TensorFlow would not know that it is empty.
+            return ops.zeros((ops.shape(padding_mask)[0], 0), "int32")
+        mask = padding_mask[:, :end]
+        if self.kind != "question":
+            return mask
+        in_question = self.before_separator(token_ids[:, self.tokens : end])
+        return ops.multiply(mask, ops.pad(in_question, ((0, 0), (self.tokens, 0)), constant_values=1))
+
+    def compute_output_spec(self, token_ids: Tensor, padding_mask: Tensor) -> keras.KerasTensor:
+        """The number of first tokens is known at run time: a prompt may be added, and a text may be shorter."""
+        return keras.KerasTensor((token_ids.shape[0], None), "int32")
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "kind": self.kind, "most": self.most}

@@ -1,0 +1,163 @@
+"""Longformer's attention and encoder block (Beltagy et al. 2020, sections 3 and 3.1)."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bert.config import EncoderConfig
+from keras_bert.families.longformer.settings import Longformer
+from keras_bert.layers.attention import MASK_BIAS, ConfiguredAttention
+from keras_bert.layers.blocks_of_tokens import (
+    join_blocks,
+    pad_to_blocks,
+    split_blocks,
+    transpose_blocks,
+    with_neighbours,
+)
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.tensors import Tensor
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class LongformerAttention(ConfiguredAttention):
+    """Attention of each token to a window around it and to the global tokens, and of global tokens to all tokens.
+
+    Global tokens have further projections. Queries stand in blocks as long as half a window, which see the keys of
+    their block and of both neighbours: time and memory grow linearly with the length (section 3.1, appendix A: "sliding
+    chunks").
+
+    Args:
+        config: the configuration of the encoder, or its plain values.
+        index: the number of the layer, from 0.
+    """
+
+    scores_all_pairs: ClassVar[bool] = False
+
+    def __init__(self, config: EncoderConfig | Mapping[str, Any], index: int, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        assert isinstance(self.config.variant, Longformer)
+        self.index, self.reach = index, self.config.variant.reach(index)
+
+    def build(  # type: ignore[override]
+        self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, global_tokens_shape: Any
+    ) -> None:
+        """Makes the projections, each (hidden, hidden); queries, keys and values of global tokens have others."""
+        super().build(inputs_shape, attention_bias_shape)
+        for name in ("global_query", "global_key", "global_value"):
+            self._add_projection(name)
+
+    def call(  # type: ignore[override]
+        self, inputs: Tensor, attention_bias: Tensor, global_tokens: Tensor, training: bool = False
+    ) -> Tensor:
+        """Attends to windows and to global tokens.
+
+        Args:
+            inputs: states (batch, length, hidden).
+            attention_bias: (batch, 1, 1, length).
+            global_tokens: 1 for a global token, int32 (batch, first tokens); see `GlobalTokens`.
+            training: True in training.
+
+        Returns:
+            (batch, length, hidden).
+        """
+        shape = ops.shape(inputs)
+        scaled = ops.multiply(self.query(inputs), 1 / math.sqrt(self.head_size))
+        query = self._split_heads(self.query_tap(scaled, training), shape)
+        key = self._split_heads(self.key(inputs), shape)
+        value = self._split_heads(self.value(inputs), shape)
+        # (batch, 1, first tokens, 1); empty where no token is global.
+        is_global = ops.cast(global_tokens[:, None, :, None], self.compute_dtype)
+        context = self._attend_locally(query, key, value, attention_bias, is_global, training)
+        if is_global.shape[2] != 0:
+            context = self._attend_from_global(inputs, context, attention_bias, is_global, training)
+        return self._join_heads(context, shape, training)
+
+    def _attend_locally(
+        self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor, is_global: Any, training: bool
+    ) -> Tensor:
+        """Attends to the window of each token and to the global tokens: (batch, heads, length, head_size)."""
+        length, first = ops.shape(query)[2], ops.shape(is_global)[2]
+        queries = split_blocks(pad_to_blocks(query, self.reach), self.reach)
+        keys, values = self._neighbourhoods(key), self._neighbourhoods(value)
+        scores = ops.add(ops.matmul(queries, transpose_blocks(keys)), self._local_bias(bias, is_global))
+        if is_global.shape[2] == 0:
+            context = ops.matmul(self._attention_probabilities(scores, training), values)
+            return join_blocks(context)[:, :, :length]
+        to_global = ops.matmul(pad_to_blocks(query, self.reach), ops.transpose(key[:, :, :first], (0, 1, 3, 2)))
+        global_bias = ops.transpose(ops.multiply(ops.subtract(1.0, is_global), MASK_BIAS), (0, 1, 3, 2))
+        to_global = split_blocks(ops.add(to_global, global_bias), self.reach)
+        probabilities = self._attention_probabilities(ops.concatenate([to_global, scores], axis=-1), training)
+        local_context = join_blocks(ops.matmul(probabilities[..., first:], values))
+        global_context = ops.matmul(join_blocks(probabilities[..., :first]), value[:, :, :first])
+        return ops.add(local_context, global_context)[:, :, :length]
+
+    def _neighbourhoods(self, x: Tensor, padding: float = 0.0) -> Tensor:
+        """(batch, heads, length, width) -> (batch, heads, blocks, 3 x reach, width), with padding beyond both ends."""
+        margin = ((0, 0), (0, 0), (self.reach, self.reach), (0, 0))
+        padded = ops.pad(pad_to_blocks(x, self.reach, padding), margin, constant_values=padding)
+        return with_neighbours(split_blocks(padded, self.reach))
+
+    def _local_bias(self, bias: Tensor, is_global: Any) -> Tensor:
+        """The bias that masks padding, keys outside of the window, and global keys, which have scores of their own.
+
+        (batch, 1, 1, length), (batch, 1, first tokens, 1) -> (batch, 1, blocks, reach, 3 x reach).
+        """
+        columns = ops.transpose(ops.cast(bias, self.compute_dtype), (0, 1, 3, 2))
+        if is_global.shape[2] != 0:
+            first = ops.shape(is_global)[2]
+            first_columns = ops.minimum(columns[:, :, :first], ops.multiply(is_global, MASK_BIAS))
+            columns = ops.concatenate([first_columns, columns[:, :, first:]], axis=2)
+        distances = np.arange(3 * self.reach)[None, :] - np.arange(self.reach)[:, None] - self.reach
+        window_bias = ops.cast(np.where(np.abs(distances) > self.reach, MASK_BIAS, 0.0), self.compute_dtype)
+        # The minimum, not the sum: an int8 range is shared with the scores.
+        return ops.minimum(transpose_blocks(self._neighbourhoods(columns, MASK_BIAS)), window_bias)
+
+    def _attend_from_global(
+        self, inputs: Tensor, context: Tensor, bias: Tensor, is_global: Any, training: bool
+    ) -> Tensor:
+        """Replaces the contexts of global tokens by those of attention to all tokens."""
+        first, shape = ops.shape(is_global)[2], ops.shape(inputs)
+        scaled = ops.multiply(self.global_query(inputs[:, :first]), 1 / math.sqrt(self.head_size))
+        query = self._split_heads(self.query_tap(scaled, training), (shape[0], first))
+        key = self._split_heads(self.global_key(inputs), shape)
+        value = self._split_heads(self.global_value(inputs), shape)
+        global_context = self._attend(query, key, value, bias, training)
+        first_context = ops.where(ops.greater(is_global, 0), global_context, context[:, :, :first])
+        return ops.concatenate([first_context, context[:, :, first:]], axis=2)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "index": self.index}
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class LongformerBlock(EncoderBlock):
+    """BERT's block with `LongformerAttention`.
+
+    Args:
+        config: the configuration of the encoder, or its plain values.
+        index: the number of the layer, from 0.
+    """
+
+    def __init__(self, config: EncoderConfig | Mapping[str, Any], index: int, **kwargs: Any) -> None:
+        attention = LongformerAttention(config, index, name="attention", dtype=kwargs.get("dtype"))
+        super().__init__(config, attention, **kwargs)
+        self.index = index
+
+    def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, global_tokens_shape: Any) -> None:  # type: ignore[override]
+        """Builds the parts, which read (batch, length, hidden)."""
+        self.attention.build(inputs_shape, attention_bias_shape, global_tokens_shape)
+        self._build_behind_attention(inputs_shape)
+
+    def call(self, inputs: Tensor, attention_bias: Tensor, global_tokens: Tensor, training: bool = False) -> Tensor:  # type: ignore[override]
+        """States (batch, length, hidden), bias (batch, 1, 1, length), output of `GlobalTokens` -> the next states."""
+        attended = self.attention(inputs, attention_bias, global_tokens, training=training)
+        return self._add_and_feed_forward(inputs, attended, training)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "index": self.index}

@@ -1,0 +1,99 @@
+"""MobileBERT's encoder block, which computes on narrower states than those between blocks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.config import EncoderConfig
+from keras_bert.families.mobilebert.no_norm import make_norm
+from keras_bert.families.mobilebert.settings import MobileBERT
+from keras_bert.layers.attention import SelfAttention
+from keras_bert.layers.block import TransformerBlock
+from keras_bert.layers.dense import Dense
+from keras_bert.layers.feed_forward import FeedForward
+from keras_bert.layers.tap import Tap
+from keras_bert.tensors import Tensor
+
+# PyTorch's default, which transformers has in the LayerNorm of the embeddings and of the last feed-forward layer.
+TORCH_EPSILON = 1e-5
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class MobileBERTBlock(TransformerBlock):
+    """Attention and several feed-forward layers on narrow states (Sun et al. 2020, figure 1 and table 1).
+
+    Each part has a norm, most of them a residual: norm(x + part(x)). As in transformers, the last feed-forward layer is
+    named as the only one of BERT, the others have numbers.
+
+    Args:
+        config: the configuration of the encoder, or its plain values.
+    """
+
+    def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        settings, variant = self.config, self.config.variant
+        assert isinstance(variant, MobileBERT)
+        self.narrow = variant.bottleneck_size
+        self.feed_forwards = (*(f"feed_forward_{index}" for index in range(variant.feed_forwards - 1)), "feed_forward")
+        spread, policy = settings.initializer_range, {"dtype": self.dtype_policy}
+        self.input_bottleneck = Dense(self.narrow, spread, name="input_bottleneck", **policy)
+        parts = ["input_bottleneck", "attention", *self.feed_forwards, "output_bottleneck"]
+        self.attention_bottleneck = None
+        if not variant.bottleneck_attention:
+            self.attention_bottleneck = Dense(self.narrow, spread, name="attention_bottleneck", **policy)
+            parts.append("attention_bottleneck")
+        self.attention = SelfAttention(
+            settings.num_heads, settings.attention_dropout, spread, name="attention", **policy
+        )
+        for name in self.feed_forwards:
+            setattr(
+                self, name, FeedForward(settings.intermediate_size, settings.activation, spread, name=name, **policy)
+            )
+        self.output_bottleneck = Dense(settings.hidden_size, spread, name="output_bottleneck", **policy)
+        self.output_dropout = keras.layers.Dropout(settings.dropout, name="output_dropout", **policy)
+        for part in parts:
+            epsilon = TORCH_EPSILON if part == "feed_forward" else settings.layer_norm_epsilon
+            norm = make_norm(variant.normalization, epsilon, name=f"{part}_norm", **policy)
+            setattr(self, f"{part}_norm", norm)
+            setattr(self, f"{part}_norm_tap", Tap(f"{part}_norm_tap"))
+
+    def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> None:
+        """Builds the parts; those between the two projections read (batch, length, narrow)."""
+        narrow = (*inputs_shape[:-1], self.narrow)
+        self.input_bottleneck.build(inputs_shape)
+        if self.attention_bottleneck is not None:
+            self.attention_bottleneck.build(inputs_shape)
+            self.attention_bottleneck_norm.build(narrow)
+        wide = inputs_shape if self.attention_bottleneck is not None else None
+        self.attention.build(narrow, attention_bias_shape, wide)
+        for name in self.feed_forwards:
+            getattr(self, name).build(narrow)
+        for part in ("input_bottleneck", "attention", *self.feed_forwards):
+            getattr(self, f"{part}_norm").build(narrow)
+        self.output_bottleneck.build(narrow)
+        self.output_bottleneck_norm.build(inputs_shape)
+
+    def call(self, inputs: Tensor, attention_bias: Tensor, training: bool = False) -> Tensor:
+        """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
+        narrow = self._normalize("input_bottleneck", self.input_bottleneck(inputs), training)
+        if self.attention_bottleneck is None:
+            attended = self.attention(narrow, attention_bias, training=training)
+        else:
+            query_states = self._normalize("attention_bottleneck", self.attention_bottleneck(inputs), training)
+            attended = self.attention(query_states, attention_bias, inputs, training=training)
+        # On rows, as in `EncoderBlock`.
+        x = self._normalize("attention", ops.add(self._rows(narrow), self._rows(attended)), training)
+        for name in self.feed_forwards:
+            x = self._normalize(name, ops.add(x, getattr(self, name)(x)), training)
+        wide = self.output_dropout(self.output_bottleneck(x), training=training)
+        x = self._normalize("output_bottleneck", ops.add(self._rows(inputs), wide), training)
+        return ops.reshape(x, ops.shape(inputs))
+
+    def _normalize(self, part: str, x: Tensor, training: bool) -> Tensor:
+        """Applies the norm of a part to its output, (..., width) -> (..., width)."""
+        return getattr(self, f"{part}_norm_tap")(getattr(self, f"{part}_norm")(x), training)
+
+    def _rows(self, x: Tensor) -> Tensor:
+        return ops.reshape(x, (-1, x.shape[-1]))

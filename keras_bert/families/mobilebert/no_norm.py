@@ -1,0 +1,37 @@
+"""MobileBERT's replacement of LayerNorm: no statistics, which are slow on devices."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.families.mobilebert.settings import Normalization
+from keras_bert.tensors import Tensor
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class NoNorm(keras.layers.Layer):
+    """gamma x + beta, element by element (Sun et al. 2020, section 3.3)."""
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Makes gamma (hidden,) of ones, and beta (hidden,) of zeros."""
+        for name, start in (("gamma", "ones"), ("beta", "zeros")):
+            # In float32, as the bias of `Dense`: the gradients are sums over all rows.
+            weight = self.add_weight(name=name, shape=(input_shape[-1],), initializer=start, autocast=False)
+            setattr(self, name, weight)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """(..., hidden) -> (..., hidden)."""
+        moved = ops.add(ops.multiply(ops.cast(inputs, "float32"), self.gamma), self.beta)
+        return ops.cast(moved, self.compute_dtype)
+
+
+def make_norm(kind: Normalization, epsilon: float, **kwargs: Any) -> keras.layers.Layer:
+    """Makes a normalization layer.
+
+    Args:
+        kind: `no_norm` or `layer_norm`.
+        epsilon: a number that LayerNorm adds to the variance.
+        kwargs: further arguments of the layer, as its name.
+    """
+    return NoNorm(**kwargs) if kind == "no_norm" else keras.layers.LayerNormalization(epsilon=epsilon, **kwargs)

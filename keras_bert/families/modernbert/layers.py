@@ -1,0 +1,87 @@
+"""ModernBERT's encoder block, with LayerNorm in front of each sub-layer (Warner et al. 2024)."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bert.config import EncoderConfig
+from keras_bert.families.modernbert.gated_feed_forward import GatedFeedForward
+from keras_bert.families.modernbert.rotary_attention import RotaryAttention
+from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.layers.block import TransformerBlock, weights_by_path
+from keras_bert.layers.tap import Tap
+from keras_bert.tensors import Tensor
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class ModernBERTBlock(TransformerBlock):
+    """x + sub-layer(LayerNorm(x)), twice; the first block has no LayerNorm in front of its attention.
+
+    Args:
+        config: the configuration of the encoder, or its plain values.
+        index: the number of the block, from 0; it decides whether the attention is local.
+    """
+
+    def __init__(self, config: EncoderConfig | Mapping[str, Any], index: int, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        self.index = index
+        settings, policy, variant = self.config, self.dtype_policy, self.config.variant
+        assert isinstance(variant, ModernBERT)
+        # Smaller for outputs, so that the residual sums do not grow with the layers (Shoeybi et al. 2019, section 3).
+        ranges = settings.initializer_range, settings.initializer_range / math.sqrt(2 * settings.num_layers)
+        self.attention = RotaryAttention(
+            settings.num_heads,
+            variant.theta(index),
+            settings.attention_dropout,
+            *ranges,
+            name="attention",
+            dtype=policy,
+        )
+        self.feed_forward = GatedFeedForward(
+            settings.intermediate_size,
+            settings.activation,
+            settings.dropout,
+            *ranges,
+            name="feed_forward",
+            dtype=policy,
+        )
+        self.norms = ("attention_norm", "feed_forward_norm")[not index :]
+        for name in self.norms:
+            norm = keras.layers.LayerNormalization(
+                epsilon=settings.layer_norm_epsilon, center=False, name=name, dtype=policy
+            )
+            setattr(self, name, norm)
+        self.attention_norm_tap = Tap("attention_norm_tap")
+        self.feed_forward_norm_tap = Tap("feed_forward_norm_tap")
+
+    def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> None:
+        """Builds the parts, which read (batch, length, hidden)."""
+        self.attention.build(inputs_shape, attention_bias_shape)
+        for part in (self.feed_forward, *(getattr(self, name) for name in self.norms)):
+            part.build(inputs_shape)
+
+    def call(self, inputs: Tensor, attention_bias: Tensor, training: bool = False) -> Tensor:
+        """(batch, length, hidden), bias (batch, 1, 1 or length, length) -> (batch, length, hidden)."""
+        normalized = self.attention_norm(inputs) if self.index else inputs
+        normalized = self.attention_norm_tap(normalized, training)
+        x = ops.add(inputs, self.attention(normalized, attention_bias, training=training))
+        normalized = self.feed_forward_norm_tap(self.feed_forward_norm(x), training)
+        return ops.add(x, self.feed_forward(normalized, training=training))
+
+    def weights_from(self, source: TransformerBlock) -> list[Any]:
+        """As in `TransformerBlock`; a first block, without an attention norm, scales the kernel behind that norm."""
+        weights = {path: weight.numpy() for path, weight in weights_by_path(source).items()}
+        gamma = weights.get("attention_norm/gamma")
+        if not self.index and gamma is not None:
+            weights["attention/query_key_value/kernel"] = gamma[:, None] * weights["attention/query_key_value/kernel"]
+        if self.index and gamma is None:
+            weights["attention_norm/gamma"] = np.ones_like(weights["feed_forward_norm/gamma"])
+        return [weights[path] for path in weights_by_path(self)]
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "index": self.index}

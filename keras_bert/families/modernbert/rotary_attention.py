@@ -1,0 +1,103 @@
+"""Self-attention with rotary positions, and the bias of local attention (Warner et al. 2024)."""
+
+import math
+from typing import Any, ClassVar
+
+import keras
+from keras import ops
+
+from keras_bert.families.modernbert.rotary import rotary_table, rotate
+from keras_bert.layers.attention import MASK_BIAS, SelfAttention
+from keras_bert.layers.dense import Dense
+from keras_bert.tensors import Tensor
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class WindowBias(keras.layers.Layer):
+    """Makes the bias of local attention: it masks padding and all tokens outside of the window of each token.
+
+    Args:
+        reach: the largest distance in tokens within the window.
+    """
+
+    def __init__(self, reach: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.reach = reach
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Bias of padding (batch, 1, 1, length) -> bias of padding and window (batch, 1, length, length)."""
+        places = ops.arange(ops.shape(inputs)[3])
+        is_outside = ops.greater(ops.abs(ops.subtract(places[:, None], places[None, :])), self.reach)
+        # The minimum, not the sum: an int8 range is shared with the scores.
+        return ops.minimum(inputs, ops.multiply(ops.cast(is_outside, self.compute_dtype), MASK_BIAS))
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """(batch, 1, length, length); JAX cannot infer it from `call`, which counts to an unknown length."""
+        return (*input_shape[:2], input_shape[3], input_shape[3])
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "reach": self.reach}
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class RotaryAttention(SelfAttention):
+    """Self-attention with rotated queries and keys; one product without bias projects queries, keys and values.
+
+    Args:
+        num_heads: the number of attention heads.
+        theta: the base of the rotary angles.
+        dropout: the dropout rate on the attention probabilities and on the output.
+        initializer_range: the standard deviation of the truncated normal initializer.
+        output_range: the standard deviation for the output projection.
+    """
+
+    # No tap for queries: they are rotated in float, and no int8 kernel reads them before.
+    taps: ClassVar[tuple[str, ...]] = ("scores_tap", "probabilities_tap", "context_tap")
+
+    def __init__(
+        self,
+        num_heads: int,
+        theta: float,
+        dropout: float = 0.0,
+        initializer_range: float = 0.02,
+        output_range: float = 0.02,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_heads, dropout, initializer_range, **kwargs)
+        self.theta = theta
+        self.output_range = output_range
+        self.output_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="output_dropout")
+
+    def build(  # type: ignore[override]
+        self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any
+    ) -> None:
+        """Makes the projections (hidden, 3 x hidden), in the order query, key, value, and output (hidden, hidden)."""
+        hidden_size = inputs_shape[-1]
+        assert hidden_size is not None
+        self.head_size = hidden_size // self.num_heads
+        for name, units, spread in (
+            ("query_key_value", 3 * hidden_size, self.initializer_range),
+            ("output_projection", hidden_size, self.output_range),
+        ):
+            dense = Dense(units, spread, use_bias=False, name=name, dtype=self.dtype_policy)
+            dense.build(inputs_shape)
+            setattr(self, name, dense)
+
+    def call(  # type: ignore[override]
+        self, inputs: Tensor, attention_bias: Tensor, training: bool = False
+    ) -> Tensor:
+        """(batch, length, hidden), bias (batch, 1, 1 or length, length) -> (batch, length, hidden)."""
+        shape = ops.shape(inputs)
+        parts = ops.split(self.query_key_value(inputs), 3, axis=-1)
+        query, key, value = (self._split_heads(part, shape) for part in parts)
+        table = rotary_table(shape[1], self.head_size, self.theta)
+        # The scale is part of the table, which is a constant where the length is static.
+        cosines, sines = (ops.multiply(part, 1 / math.sqrt(self.head_size)) for part in table)
+        query, key = rotate(query, (cosines, sines)), rotate(key, table)
+        context = self._attend(query, key, value, attention_bias, training)
+        return self.output_dropout(self._join_heads(context, shape, training), training=training)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "theta": self.theta, "output_range": self.output_range}

@@ -1,0 +1,68 @@
+"""The families by name: the settings of their graphs, and the checkpoints of transformers."""
+
+import difflib
+from typing import Annotated, Any
+
+import pydantic
+
+from keras_bert.config import EncoderConfig
+from keras_bert.families.bert.hugging_face import FAMILIES as BERT_FAMILIES
+from keras_bert.families.bigbird.hugging_face import FAMILIES as BIGBIRD
+from keras_bert.families.bigbird.settings import BigBird
+from keras_bert.families.deberta.hugging_face import FAMILIES as DEBERTA
+from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.hugging_face import Family
+from keras_bert.families.longformer.hugging_face import FAMILIES as LONGFORMER
+from keras_bert.families.longformer.settings import Longformer
+from keras_bert.families.mobilebert.hugging_face import FAMILIES as MOBILEBERT
+from keras_bert.families.mobilebert.settings import MobileBERT
+from keras_bert.families.modernbert.hugging_face import FAMILIES as MODERNBERT
+from keras_bert.families.modernbert.settings import ModernBERT
+
+# The settings of each graph that is not BERT's; `kind` names the graph.
+AnyVariant = Annotated[BigBird | DeBERTa | Longformer | MobileBERT | ModernBERT, pydantic.Field(discriminator="kind")]
+
+# The formats of checkpoints by `model_type`. The order counts: a model is written as the first family that it fits.
+FAMILIES: dict[str, Family] = {
+    family.name: family for family in (*BERT_FAMILIES, *MOBILEBERT, *DEBERTA, *MODERNBERT, *LONGFORMER, *BIGBIRD)
+}
+
+
+def find_family(name: Any, where: str) -> Family:
+    """The family of a `model_type`.
+
+    Args:
+        name: the `model_type`.
+        where: the owner of the name, for the message.
+
+    Raises:
+        ValueError: there is no such family; the message suggests the nearest name.
+    """
+    if isinstance(name, str) and name in FAMILIES:
+        return FAMILIES[name]
+    near = difflib.get_close_matches(str(name), FAMILIES, n=1, cutoff=0.0)[0]
+    raise ValueError(f"{where}: model_type must be one of {list(FAMILIES)}, got {name!r}; the nearest is {near!r}")
+
+
+def family_of(config: EncoderConfig, name: str | None, *, pooler: bool) -> Family:
+    """The family as which an encoder is written.
+
+    Args:
+        config: the configuration of the encoder.
+        name: a `model_type`; None for the first family that the encoder fits.
+        pooler: True if the encoder has a pooler, or a layer that replaces it.
+
+    Raises:
+        ValueError: the encoder does not fit the family, or any.
+    """
+    if name is not None:
+        family = find_family(name, "family")
+        misfit = family.misfit(config, pooler=pooler)
+        if misfit is not None:
+            raise ValueError(f"family {name!r} does not fit: {misfit}")
+        return family
+    misfits = {family.name: family.misfit(config, pooler=pooler) for family in FAMILIES.values()}
+    fitting = next((name for name, misfit in misfits.items() if misfit is None), None)
+    if fitting is None:
+        raise ValueError(f"the encoder is of no family that Hugging Face has: {misfits}")
+    return FAMILIES[fitting]

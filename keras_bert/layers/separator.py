@@ -1,0 +1,37 @@
+"""Layers that compare token ids with the separator's."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.tensors import Tensor
+
+
+class SeparatorReader(keras.layers.Layer):
+    """A layer that looks for the separator among token ids.
+
+    Every layer that holds the id of a token derives from this class: a smaller vocabulary changes the id, and
+    `keras_bert.compress.vocabulary` renumbers it here.
+
+    Args:
+        separator: the separator's id; None where the layer does not look for it.
+    """
+
+    def __init__(self, separator: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.separator = separator
+
+    def before_separator(self, token_ids: Tensor) -> Tensor:
+        """Token ids int32 (batch, length) -> 1 before the first separator of a row, 0 from it on, int32.
+
+        Example:
+            With separator 3, `[[2, 7, 3, 9, 3]]` gives `[[1, 1, 0, 0, 0]]`.
+        """
+        assert self.separator is not None
+        ends = ops.cast(ops.equal(token_ids, self.separator), "int32")
+        return ops.cast(ops.equal(ops.cumsum(ends, axis=1), 0), "int32")
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "separator": self.separator}

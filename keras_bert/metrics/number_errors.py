@@ -1,0 +1,28 @@
+"""Errors of predicted numbers, which correlations do not show."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def number_errors(predicted: Sequence[float], truth: Sequence[float]) -> dict[str, float]:
+    """`r2`, `rmse` and `mae` over all rows.
+
+    `rmse` is the root of the mean squared error and `mae` the mean absolute error, both in the unit of the numbers.
+    `r2` is the coefficient of determination, 1 - squared errors / squared distances of the truth from its mean: 1 for
+    exact predictions, 0 for the mean of the truth, below 0 for predictions that are worse than the mean.
+
+    >>> number_errors([1.0, 2.0, 6.0], [1.0, 3.0, 5.0])["r2"]
+    0.75
+
+    Raises:
+        ValueError: the numbers of predictions and true values differ, or all true values are equal: `r2` is undefined.
+    """
+    if len(predicted) != len(truth):
+        raise ValueError(f"truth must be as many as predicted ({len(predicted)}), got {len(truth)}")
+    if len(truth) < 2 or np.ptp(truth) == 0:
+        raise ValueError(f"truth must hold at least 2 different numbers, got {len(truth)} of {len(set(truth))}")
+    answers, targets = np.asarray(predicted, "float64"), np.asarray(truth, "float64")
+    errors = answers - targets
+    squares = float(np.mean(errors**2))
+    return {"r2": 1 - squares / float(targets.var()), "rmse": squares**0.5, "mae": float(np.abs(errors).mean())}

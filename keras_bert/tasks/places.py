@@ -1,0 +1,27 @@
+"""Places in a text, for tasks that answer with a part of it."""
+
+import unicodedata
+from typing import Literal
+
+Places = Literal["none", "words", "tokens"]
+"""The character places that accompany a model's outputs in a file that takes text: of words, at the first token of
+each; of the tokens of the last text; or none."""
+
+
+def end_with_marks(text: str, end: int) -> int:
+    r"""The end of a part of a text, moved behind the marks that belong to its last character.
+
+    Marks are the characters of Unicode's category M: accents, vowel signs of Devanagari and Thai, variation selectors.
+    A lowercasing tokenizer strips them, so that no token covers them. The page of `keras_bert.clients` has the same
+    rule, `endWithMarks` in `answers.js`.
+
+    Args:
+        text: the whole text.
+        end: behind the part's last token, in characters.
+
+    Example:
+        `end_with_marks("cafe\u0301 noir", 4)` is 5.
+    """
+    while end < len(text) and unicodedata.category(text[end]).startswith("M"):
+        end += 1
+    return end

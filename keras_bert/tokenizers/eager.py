@@ -1,0 +1,87 @@
+"""Tokenizers without TensorFlow: the same ids in NumPy, by Hugging Face's `tokenizers`.
+
+They are loaded in milliseconds, where TensorFlow takes seconds: for whoever asks an exported file.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_bert.tokenizers.base import BaseTokenizer, share_room
+from keras_bert.tokenizers.rows import Rows, tokenize_rows, tokenize_rows_with_offsets
+from keras_bert.tokenizers.subword_vocabulary import SubwordVocabulary
+from keras_bert.tokenizers.text_bytes import encode_texts
+from keras_bert.tokenizers.wordpiece_vocabulary import CONTINUATION, MAX_CHARACTERS, UNKNOWN, WordPieceVocabulary
+
+Array = np.ndarray[Any, Any]
+
+
+class EagerTokenizer(BaseTokenizer):
+    """A tokenizer whose rows are NumPy arrays; texts are lists of `str`, or of `bytes` that hold UTF-8.
+
+    Attributes:
+        matcher: of Hugging Face's `tokenizers`.
+    """
+
+    matcher: Any
+
+    def tokenize(self, texts: Any) -> Rows:
+        """See `BaseTokenizer`."""
+        return tokenize_rows(self.matcher, encode_texts("texts", texts))
+
+    def tokenize_with_offsets(self, texts: Any) -> tuple[Rows, Rows, Rows]:
+        """See `BaseTokenizer`."""
+        return tokenize_rows_with_offsets(self.matcher, encode_texts("texts", texts))
+
+    def encode(
+        self, texts: Any, pairs: Any = None, *, max_length: int, pad_to_longest: bool = False
+    ) -> dict[str, Array]:
+        """See `BaseTokenizer`."""
+        sides = [encode_texts("texts", texts)] + ([] if pairs is None else [encode_texts("pairs", pairs)])
+        self.check_room(len(sides), max_length)
+        parts = [self.tokenize(side) for side in sides]
+        if len(sides[0]) != len(sides[-1]):
+            raise ValueError(f"pairs must hold as many texts as texts does, {len(sides[0])}, got {len(sides[-1])}")
+        lengths = share_room([part.row_lengths() for part in parts], max_length - self.special_count(len(parts)), np)
+        width = int(np.sum(lengths, axis=0).max()) + self.special_count(len(parts)) if pad_to_longest else max_length
+        return self._lay_out([part.to_list() for part in parts], lengths, width)
+
+    def _lay_out(self, parts: list[list[list[int]]], lengths: list[Array], width: int) -> dict[str, Array]:
+        """The model's inputs (batch, width), of the first pieces of each part."""
+        token_ids = np.full((len(parts[0]), width), self.pad_id, np.int32)
+        segment_ids, padding_mask = np.zeros_like(token_ids), np.zeros_like(token_ids)
+        for number, rows in enumerate(zip(*parts, strict=True)):
+            row, separators = [self.cls_id], 0
+            for segment, (pieces, kept) in enumerate(zip(rows, lengths, strict=True)):
+                row += [self.sep_id] * separators
+                start = len(row)
+                row += [*pieces[: kept[number]], self.sep_id]
+                segment_ids[number, start : len(row)] = segment
+                separators = self.between - 1
+            token_ids[number, : len(row)] = row
+            padding_mask[number, : len(row)] = 1
+        return {"token_ids": token_ids, "segment_ids": segment_ids, "padding_mask": padding_mask}
+
+
+class EagerWordPiece(WordPieceVocabulary, EagerTokenizer):
+    """The ids of `Tokenizer`, without TensorFlow; arguments and errors are those of `WordPieceVocabulary`."""
+
+    def __init__(self, vocabulary: Sequence[str], lowercase: bool) -> None:
+        from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+        super().__init__(vocabulary, lowercase)
+        self.matcher = Tokenizer(
+            models.WordPiece(
+                vocab=self._ids,
+                unk_token=UNKNOWN,
+                max_input_chars_per_word=MAX_CHARACTERS,
+                continuing_subword_prefix=CONTINUATION,
+            )
+        )
+        self.matcher.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+        self.matcher.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+
+
+class EagerSubwords(SubwordVocabulary, EagerTokenizer):
+    """The ids of `SubwordTokenizer`, without TensorFlow; arguments and errors are those of `SubwordVocabulary`."""

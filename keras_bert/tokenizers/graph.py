@@ -1,0 +1,85 @@
+"""Tokenizers whose rows are computed in TensorFlow: eagerly, in tf.data and in exported graphs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from keras_bert.tokenizers.base import BaseTokenizer, share_room
+from keras_bert.tokenizers.texts import as_strings
+
+
+class GraphTokenizer(BaseTokenizer):
+    """A tokenizer of TensorFlow operations.
+
+    Texts are a list of `str`, or of `bytes` that hold UTF-8, or a (batch,) string tensor, which may be part of a graph
+    and may be empty; ids are tensors.
+    """
+
+    def encode(
+        self, texts: Any, pairs: Any = None, *, max_length: int, pad_to_longest: bool = False
+    ) -> dict[str, tf.Tensor]:
+        """See `BaseTokenizer`."""
+        parts = [self.tokenize(side) for side in self._sides(texts, pairs, max_length)]
+        lengths = self._fit(parts, max_length)
+        width = max_length
+        if pad_to_longest:
+            longest = tf.reduce_max(tf.add_n(lengths) + self.special_count(len(parts)))
+            width = tf.maximum(longest, 0)  # 0 for an empty batch
+        return self._lay_out(parts, lengths, tf.range(width)[tf.newaxis])
+
+    def _sides(self, texts: Any, pairs: Any, max_length: int) -> list[tf.Tensor]:
+        """The texts of rows, or both sides of pairs, each (batch,); see `encode`."""
+        self.check_room(1 if pairs is None else 2, max_length)
+        texts = as_strings("texts", texts)
+        return [texts] if pairs is None else [texts, as_strings("pairs", pairs, like=texts)]
+
+    def _fit(self, parts: Sequence[tf.RaggedTensor], max_length: int) -> list[tf.Tensor]:
+        """How many pieces of each part a row has, (batch,) int32."""
+        room = max_length - self.special_count(len(parts))
+        return share_room([tf.cast(part.row_lengths(), tf.int32) for part in parts], room, tf)
+
+    def _lay_out(
+        self, parts: list[tf.RaggedTensor], lengths: list[tf.Tensor], columns: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """The model's inputs, of the first pieces of each part, in operations that TFLite has too.
+
+        Args:
+            parts: (batch, pieces) int32, one or two.
+            lengths: (batch,) int32, how many pieces of each part to take.
+            columns: (1, width) int32, the numbers of the columns.
+        """
+        end = tf.zeros_like(lengths[0])[:, tf.newaxis]
+        token_ids = tf.where(columns == end, self.cls_id, self.pad_id)
+        segment_ids = tf.zeros_like(token_ids)
+        for segment, (part, length) in enumerate(zip(parts, lengths, strict=True)):
+            for _ in range(self.between - 1 if segment else 0):
+                end += 1
+                token_ids = tf.where(columns == end, self.sep_id, token_ids)
+            start, end = end, end + length[:, tf.newaxis] + 1
+            inside = (columns > start) & (columns <= end)
+            pieces = gather_values(part, inside & (columns < end), columns - start - 1)
+            token_ids = tf.where(inside, tf.where(columns == end, self.sep_id, pieces), token_ids)
+            segment_ids = tf.where(inside, segment, segment_ids)
+        return {
+            "token_ids": token_ids,
+            "segment_ids": segment_ids,
+            "padding_mask": tf.cast(columns <= end, tf.int32),
+        }
+
+
+def gather_values(part: tf.RaggedTensor, mask: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
+    """Gathers values of ragged rows, with operations that TFLite has, too.
+
+    Args:
+        part: (batch, values) int32.
+        mask: (batch, width) bool, the places that get a value; any value stands at the others.
+        columns: (batch, width) int32, for each place of the mask the column of its value in the row.
+
+    Returns:
+        (batch, width) int32.
+    """
+    places = tf.cast(part.row_starts(), tf.int32)[:, tf.newaxis] + columns
+    # One more, so that a row without values has something to point at.
+    values = tf.concat([part.flat_values, [0]], axis=0)
+    return tf.gather(values, tf.where(mask, places, 0))

@@ -1,0 +1,73 @@
+"""Texts cut into pieces by Hugging Face's `tokenizers`, as ragged rows in NumPy."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """Rows of numbers of different lengths, in the form of a `tf.RaggedTensor`.
+
+    Attributes:
+        flat_values: the numbers of all rows, one row after the other (numbers,) int32.
+        row_splits: where each row starts, and after the last, where it ends (rows + 1,) int64.
+    """
+
+    flat_values: Array
+    row_splits: Array
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]]) -> Self:
+        """Lists of numbers as rows."""
+        numbers = [number for row in rows for number in row]
+        return cls(np.array(numbers, np.int32), np.cumsum([0, *map(len, rows)], dtype=np.int64))
+
+    def row_lengths(self) -> Array:
+        """(rows,) int64."""
+        return np.diff(self.row_splits)
+
+    def to_list(self) -> list[list[int]]:
+        """Each row as a list."""
+        return [row.tolist() for row in np.split(self.flat_values, self.row_splits[1:-1])]
+
+
+def tokenize_rows(matcher: Any, texts: Sequence[bytes]) -> Rows:
+    """Ids of the pieces of texts.
+
+    Args:
+        matcher: a `tokenizers.Tokenizer`.
+        texts: UTF-8; other bytes count as U+FFFD.
+    """
+    return Rows.of([encoding.ids for encoding in _encode(matcher, _decode(texts))])
+
+
+def tokenize_rows_with_offsets(matcher: Any, texts: Sequence[bytes]) -> tuple[Rows, Rows, Rows]:
+    """The token ids, and the characters where each token starts and ends, without white space in front of it."""
+    decoded = _decode(texts)
+    encodings = _encode(matcher, decoded)
+    starts = [
+        [_skip_space(text, *place) for place in encoding.offsets]
+        for text, encoding in zip(decoded, encodings, strict=True)
+    ]
+    ends = [[end for _, end in encoding.offsets] for encoding in encodings]
+    return Rows.of([encoding.ids for encoding in encodings]), Rows.of(starts), Rows.of(ends)
+
+
+def _decode(texts: Sequence[bytes]) -> list[str]:
+    return [text.decode("utf-8", "replace") for text in texts]
+
+
+def _encode(matcher: Any, texts: Sequence[str]) -> list[Any]:
+    encodings: list[Any] = matcher.encode_batch(texts, add_special_tokens=False)
+    return encodings
+
+
+def _skip_space(text: str, start: int, end: int) -> int:
+    while start < end and text[start].isspace():
+        start += 1
+    return start

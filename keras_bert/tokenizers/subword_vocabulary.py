@@ -1,0 +1,124 @@
+"""Byte-level BPE and unigram pieces as a `tokenizer.json` describes them, cut by Hugging Face's `tokenizers`."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keras_bert.options.vocabulary import MODELS, VocabularyKind
+from keras_bert.tokenizers.base import BaseTokenizer
+
+# What a piece begins with that begins a word.
+_WORD_MARKS: dict[VocabularyKind, str] = {"bpe": "Ġ", "unigram": "▁"}
+
+# What may stand for padding, the unknown, the start of a row, the end of a text and what is hidden.
+SPECIAL_NAMES = (("<pad>", "[PAD]"), ("<unk>", "[UNK]"), ("<s>", "[CLS]"), ("</s>", "[SEP]"), ("<mask>", "[MASK]"))
+
+
+class SubwordVocabulary(BaseTokenizer):
+    """The part of a subword tokenizer that follows from its `tokenizer.json` alone.
+
+    Args:
+        content: of the file; padding and truncation in it are left out.
+
+    Attributes:
+        matcher: of Hugging Face's `tokenizers`, which cuts texts into pieces.
+
+    Raises:
+        ValueError: it is no such description, of another kind than byte-level BPE or unigram, numbers its pieces with
+            gaps, lacks a special token, holds a piece with a line end, or puts special tokens elsewhere than around the
+            texts.
+    """
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        import tokenizers
+
+        model = content.get("model")
+        name = model.get("type") if isinstance(model, dict) else None
+        if name not in MODELS:
+            raise ValueError(f"tokenizer.json: model.type must be one of {list(MODELS)}, got {name!r}")
+        self.kind = MODELS[name]
+        self._content = {**content, "truncation": None, "padding": None}
+        try:
+            self.matcher = tokenizers.Tokenizer.from_str(json.dumps(self._content))
+        except Exception as error:  # the library raises nothing narrower
+            raise ValueError(f"tokenizer.json must be what `tokenizers` reads: {error}") from error
+        _check_templates(content.get("post_processor"))
+        # `<mask>` in a text is text.
+        self.matcher.encode_special_tokens = True
+        if self.kind == "bpe" and "ByteLevel" not in json.dumps(content.get("pre_tokenizer")):
+            raise ValueError("tokenizer.json: a BPE must work on bytes, with the pre_tokenizer ByteLevel")
+        vocabulary = _in_order(self.matcher.get_vocab(with_added_tokens=True))
+        _check_lines(vocabulary)
+        super().__init__(vocabulary, _find_special(vocabulary), self._find_between())
+
+    def definition(self) -> dict[str, Any]:
+        """The content of `tokenizer.json`."""
+        return dict(self._content)
+
+    def continues(self, piece: str) -> bool:
+        """See `BaseTokenizer`."""
+        return not piece.startswith(_WORD_MARKS[self.kind])
+
+    def count_bytes(self, piece: str) -> int:
+        """See `BaseTokenizer`; of byte-level pieces each character is a byte."""
+        return len(piece) if self.kind == "bpe" else len(piece.replace(_WORD_MARKS[self.kind], " ").encode())
+
+    def tokenize_words(self, words: Sequence[str]) -> Any:
+        """See `BaseTokenizer`: bytes tell a word by the space in front of it."""
+        return self.tokenize([f" {word}" for word in words] if self.kind == "bpe" else words)
+
+    def _find_between(self) -> int:
+        """How many tokens stand between two texts, where the description puts all of them as expected."""
+        first, second = (self.matcher.encode(text, add_special_tokens=False).ids for text in ("a", "b"))
+        alone, pair = self.matcher.encode("a").ids, self.matcher.encode("a", "b").ids
+        between = len(pair) - len(first) - len(second) - 2
+        marks = pair[len(first) + 1 : len(first) + 1 + between]
+        row = [*pair[:1], *first, *marks, *second, *pair[-1:]]
+        if between not in (1, 2) or row != pair or alone != [pair[0], *first, pair[-1]] or set(marks) != {pair[-1]}:
+            raise ValueError(
+                "tokenizer.json: post_processor must put one token before a text and one after it, and the latter once "
+                f"or twice between the texts of a pair, got {alone} for a text {first} and {pair} with {second}"
+            )
+        return between
+
+
+def _check_templates(processor: Any) -> None:
+    """Asks whether templates name tokens that they define: `tokenizers` reads them all the same, and panics later.
+
+    Args:
+        processor: of a description that `tokenizers` has read; its `type` may be left out.
+
+    Raises:
+        ValueError: one does not.
+    """
+    for inner in (processor or {}).get("processors", []):
+        _check_templates(inner)
+    special_tokens = (processor or {}).get("special_tokens")
+    if special_tokens is not None:
+        parts = [*processor.get("single", []), *processor.get("pair", [])]
+        for token in [part["SpecialToken"]["id"] for part in parts if "SpecialToken" in part]:
+            if token not in special_tokens:
+                rule = f"tokenizer.json: post_processor.special_tokens must hold {token!r}"
+                raise ValueError(f"{rule}, got {list(special_tokens)}")
+
+
+def _in_order(ids: Mapping[str, int]) -> tuple[str, ...]:
+    if sorted(ids.values()) != list(range(len(ids))):
+        raise ValueError("tokenizer.json must number its pieces from 0 on, each once")
+    return tuple(sorted(ids, key=ids.__getitem__))
+
+
+def _check_lines(vocabulary: Sequence[str]) -> None:
+    """Raises ValueError where a piece holds a line end: `vocab.txt` has a piece a line."""
+    for number, piece in enumerate(vocabulary):
+        if "\n" in piece or "\r" in piece:
+            rule = "tokenizer.json must hold no piece with a line end, which vocab.txt cannot hold"
+            raise ValueError(f"{rule}; got {piece!r} as piece {number}: train it on texts without line ends")
+
+
+def _find_special(vocabulary: Sequence[str]) -> tuple[str, ...]:
+    held = set(vocabulary)
+    missing = [names for names in SPECIAL_NAMES if held.isdisjoint(names)]
+    if missing:
+        raise ValueError(f"tokenizer.json must hold {' or '.join(missing[0])}, got {len(held)} pieces without it")
+    return tuple(next(name for name in names if name in held) for names in SPECIAL_NAMES)

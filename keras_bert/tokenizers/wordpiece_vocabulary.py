@@ -1,0 +1,61 @@
+"""BERT's word pieces as a vocabulary, without the code that cuts text into them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from keras_bert.tokenizers.base import BaseTokenizer
+
+PAD, UNKNOWN, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+CONTINUATION = "##"
+
+# `max_input_chars_per_word` of google-research/bert's WordpieceTokenizer.
+MAX_CHARACTERS = 100
+
+# `kMaxVocabTokenLengthInUTF8Bytes` of tensorflow-text.
+_MAX_PIECE_BYTES = 256
+
+
+class WordPieceVocabulary(BaseTokenizer):
+    """The part of a WordPiece tokenizer that follows from its vocabulary alone.
+
+    Args:
+        vocabulary: the pieces; a piece's position is its id.
+        lowercase: whether text is lowercased and stripped of its accents first.
+
+    Raises:
+        ValueError: the vocabulary is empty, lacks a special token, or holds a piece twice, an empty or a very long one.
+    """
+
+    kind = "wordpiece"
+
+    def __init__(self, vocabulary: Sequence[str], lowercase: bool) -> None:
+        _check(vocabulary)
+        super().__init__(vocabulary, SPECIAL_TOKENS)
+        self.lowercase: bool = lowercase
+
+    def definition(self) -> dict[str, Any]:
+        """See `BaseTokenizer`."""
+        return {"lowercase": self.lowercase}
+
+    def continues(self, piece: str) -> bool:
+        """See `BaseTokenizer`."""
+        return piece.startswith(CONTINUATION)
+
+    def count_bytes(self, piece: str) -> int:
+        """See `BaseTokenizer`; bytes of the text as it is after lowercasing."""
+        return len(piece.removeprefix(CONTINUATION).encode()) + (not self.continues(piece))
+
+
+def _check(vocabulary: Sequence[str]) -> None:
+    """Raises ValueError if a vocabulary is empty, or holds a piece twice, an empty or a very long one."""
+    if not vocabulary:
+        raise ValueError("Tokenizer.vocabulary must hold at least the special tokens, got no pieces")
+    seen: set[str] = set()
+    for position, piece in enumerate(vocabulary):
+        if not piece or piece in seen:
+            rule = "hold each piece once" if piece else "hold no empty piece"
+            raise ValueError(f"Tokenizer.vocabulary must {rule}, got {piece!r} as piece {position}")
+        if len(piece.encode()) > _MAX_PIECE_BYTES:
+            rule = f"hold pieces of at most {_MAX_PIECE_BYTES} bytes"
+            raise ValueError(f"Tokenizer.vocabulary must {rule}, got {piece!r} as piece {position}")
+        seen.add(piece)

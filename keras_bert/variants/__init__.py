@@ -1,1 +1,0 @@
-"""What of an encoder's graph is not BERT's: settings, a kind a file."""

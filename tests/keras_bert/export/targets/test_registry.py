@@ -1,0 +1,67 @@
+import subprocess
+import sys
+from typing import get_args
+
+import pytest
+
+from keras_bert.compress.quantization_parameters import QuantizationParameters
+from keras_bert.export.files import FILES
+from keras_bert.export.targets.base import ModelTraits
+from keras_bert.export.targets.registry import TARGETS
+from keras_bert.options.export import RuntimeName
+
+ANSWERS = "question_answering"
+
+
+def test_each_runtime_of_the_settings_has_a_target_and_each_file_one_target():
+    assert set(TARGETS) == set(get_args(RuntimeName))
+    quantization = QuantizationParameters("mixed_wi8_ai8", {"tap": (0.0, 1.0)})
+    files = [file.name for target in TARGETS.values() for file in target.files(quantization)]
+    assert sorted(files) == sorted(file.name for file in FILES)
+
+
+def test_a_float_model_has_no_quantized_files():
+    numbers = [file.numbers for target in TARGETS.values() for file in target.files(None)]
+    assert "static_int8" not in numbers
+    assert TARGETS["tflite"].files(None)[0].numbers == "float32"
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_target_that_knows_nothing_of_a_model_refuses_nothing(name):
+    assert TARGETS[name].find_obstacle(ModelTraits()) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "traits", "obstacle"),
+    [
+        ("mediapipe", ModelTraits(task="regression"), "got regression"),
+        ("mediapipe", ModelTraits(task="classification", pairs=True), "got classification of pairs"),
+        ("mediapipe", ModelTraits(task="embedding", pairs=True), None),
+        ("mediapipe", ModelTraits(tokenizer="unigram"), "got a unigram tokenizer"),
+        ("mediapipe", ModelTraits(tokenizer="wordpiece", lowercase=False), "got a vocabulary with upper case"),
+        ("mediapipe", ModelTraits(has_segments=False), "got a model that takes none"),
+        ("mediapipe", ModelTraits(labels=["a\nb"]), "got 'a\\nb'"),
+        ("tflite_text", ModelTraits(tokenizer="bpe"), "got a bpe tokenizer"),
+        ("tflite_text", ModelTraits(recipe="static_wi8_ai8"), "got the recipe static_wi8_ai8"),
+        ("tflite_text", ModelTraits(recipe="mixed_wi8_ai8"), None),
+        ("transformers_js", ModelTraits(variant="bigbird"), "which have no float16"),
+        (
+            "transformers_js",
+            ModelTraits(ANSWERS, tokenizer="bpe", has_segments=True),
+            "got a bpe tokenizer",
+        ),
+        ("transformers_js", ModelTraits(ANSWERS, tokenizer="bpe", has_segments=False), None),
+        ("transformers_js", ModelTraits("classification", tokenizer="bpe", has_segments=True), None),
+    ],
+)
+def test_a_target_says_what_it_cannot_take(name, traits, obstacle):
+    message = TARGETS[name].find_obstacle(traits)
+    assert message is None if obstacle is None else message.endswith(obstacle)
+
+
+def test_importing_the_targets_imports_no_heavy_library():
+    code = (
+        "import sys, keras_bert.export.targets.registry;"
+        "assert not {'tensorflow', 'keras', 'numpy', 'onnx', 'onnxruntime'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

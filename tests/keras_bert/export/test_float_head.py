@@ -1,0 +1,56 @@
+"""Numbers far from 0 in files of coarse numbers."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert.compress.quantization_parameters import QuantizationParameters, quantized_activations
+from keras_bert.compress.quantize import QuantizationAware
+from keras_bert.export.quantized import export_quantized
+from keras_bert.export.rules.lite_graphs import count_operations
+from keras_bert.export.runtimes import TFLiteModel, open_file
+from keras_bert.export.transformers_js import export_transformers_js
+from keras_bert.folders import WEB_HALF_FILE
+from keras_bert.models.encoder import input_names
+from keras_bert.tasks.regression import Regression
+from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
+
+TEXTS = ["good", "bad", "very good", "very bad", "a film", "a very good film"]
+
+
+def make_task(mean, deviation):
+    keras.utils.set_random_seed(0)
+    encoder = make_encoder(num_layers=1, initializer_range=0.5)
+    task = Regression.build(encoder, make_tokenizer(), max_length=16, mean=mean, standard_deviation=deviation)
+    task.model.get_layer("regressor").kernel.assign_add(np.full((16, 1), 0.2, "float32"))
+    return task
+
+
+@pytest.mark.parametrize(
+    ("recipe", "mean", "deviation"),
+    [("float16", 100_000.0, 3.0), ("float16", 0.0, 1e7), ("static_wi8_ai8", 2000.0, 10.0)],
+)
+def test_the_last_layer_stays_float(recipe, mean, deviation, tmp_path):
+    task = make_task(mean, deviation)
+    x = task.encode(TEXTS)
+    rows = {name: x[name] for name in input_names(task.model)}
+    rounding = QuantizationParameters(
+        recipe, QuantizationAware(task.model, [rows], recipe, task.float_layers).finish(), task.float_layers
+    )
+    file = tmp_path / "model.tflite"
+    export_quantized(task.model, file, [16], rounding, rows)
+    with quantized_activations(task.model, rounding):
+        expected = task.model.predict(rows, verbose=0)
+    assert np.ptp(expected) > 0.1 * deviation
+    np.testing.assert_allclose(TFLiteModel(file).predict_on_batch(x), expected, atol=0.03 * deviation)
+    assert count_operations(file)["FULLY_CONNECTED float32"] >= 1
+    if recipe != "float16":
+        assert count_operations(file)["FULLY_CONNECTED float32"] == 1
+
+
+def test_the_scale_stays_float_in_a_browsers_float16(tmp_path):
+    task = make_task(100_000.0, 3.0)
+    x = task.encode(TEXTS)
+    export_transformers_js(task, tmp_path)
+    expected = task.model.predict({name: x[name] for name in input_names(task.model)}, verbose=0)
+    np.testing.assert_allclose(open_file(tmp_path / WEB_HALF_FILE, 16).predict_on_batch(x), expected, atol=0.05)

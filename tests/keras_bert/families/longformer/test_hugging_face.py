@@ -1,0 +1,59 @@
+"""What of Longformer's files is read how, and what is refused."""
+
+import pytest
+
+from keras_bert.families.longformer.settings import Longformer
+from keras_bert.interop import hugging_face_config
+from keras_bert.interop.hugging_face import read_model
+from keras_bert.models.global_tokens import global_tokens_of
+from tests.keras_bert.interop.checkpoints import GOLDEN, change_json
+from tests.keras_bert.interop.test_families import unpack
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return unpack(GOLDEN / "families" / "LongformerForQuestionAnswering.npz", tmp_path / "theirs")[0]
+
+
+def read(folder):
+    family, content = hugging_face_config.read_config(folder)
+    return hugging_face_config.read_encoder(folder, family, content)
+
+
+@pytest.mark.parametrize(
+    ("said", "variant"),
+    [
+        (None, Longformer(window=512)),
+        (6, Longformer(window=6)),
+        ([6, 6], Longformer(window=6)),
+        ([6, 8], Longformer(windows=(6, 8))),
+    ],
+)
+def test_one_window_or_one_for_each_layer(folder, said, variant):
+    change_json(folder / "config.json", attention_window=said)
+    assert read(folder).variant == variant
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"attention_window": 7}, "config.json: Longformer.window must be a multiple of 2, got 7"),
+        ({"attention_window": [4]}, r"attention_window must be a number or list one for each of 2 layers, got \[4\]"),
+        ({"attention_window": "4"}, "attention_window must be a whole number, got '4'"),
+        ({"pad_token_id": 0}, "pad_token_id must be 1, got 0, which is not supported"),
+    ],
+)
+def test_what_is_refused(folder, changes, message):
+    change_json(folder / "config.json", **changes)
+    with pytest.raises(ValueError, match=message):
+        read(folder)
+
+
+def test_the_separator_of_questions(folder):
+    found = global_tokens_of(read_model(folder))
+    assert (found.kind, found.separator) == ("question", 3)
+    change_json(folder / "config.json", sep_token_id=None)
+    assert global_tokens_of(read_model(folder)).separator == 2  # as transformers takes it for granted
+    change_json(folder / "config.json", sep_token_id="</s>")
+    with pytest.raises(ValueError, match=r"config.json: sep_token_id must be a whole number, got '</s>'"):
+        read_model(folder)
