@@ -1,10 +1,9 @@
-"""Corpus -> Vocabulary: counts words with Beam, then learns word pieces; or learns other pieces from its texts."""
+"""Corpus -> Vocabulary: WordPiece from word counts that Beam makes, or BPE and unigram from the texts."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from components.artifacts.corpus import Corpus
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import Corpus, Vocabulary
 from components.beam.engine import BeamOptions
 from components.dsl.component import component
 from components.dsl.errors import InputError
@@ -16,9 +15,9 @@ from keras_bert.options.vocabulary import VocabularyKind
 _LONGEST_WORD = 24
 _MOST_WORDS = 100_000
 _ITERATIONS = 3
-# A piece that was seen once is no piece worth a row of the embedding.
+# A token that occurs once is not worth a row of the embedding.
 _LEAST_COUNT = 2
-# Two pieces a character (at the start of a word and inside): at most a quarter of a large vocabulary.
+# Each character takes two entries (at the start of a word and inside): at most a quarter of a large vocabulary.
 _CHARACTER_SHARE = 8
 _FEWEST_CHARACTERS = 128
 
@@ -32,16 +31,25 @@ def build_vocabulary(
     lowercase: bool = True,
     beam: Local[BeamOptions] = BeamOptions(),
 ) -> None:
-    """Learns a vocabulary of exactly `size` pieces, special tokens first.
+    """Learns a vocabulary of exactly `size` entries, special tokens first.
+
+    Args:
+        corpus: the text to learn from.
+        vocabulary: the tokenizer's files.
+        kind: the kind of the tokenizer.
+        size: the number of entries.
+        lowercase: whether the tokenizer lowercases texts.
+        beam: the engine that counts words.
 
     Raises:
-        InputError: the corpus does not support so many pieces, or needs more for its characters alone.
+        InputError: the corpus does not support so many entries, or needs more for its characters alone.
     """
     if kind != "wordpiece":
         _learn_subwords(corpus, vocabulary, kind, size, lowercase)
         return
     from components.corpus.word_counts import count_words
-    from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
     report_progress(0, 1, "counting words")
     shards = sorted(corpus.path.glob("corpus-*.jsonl.gz"))
@@ -62,7 +70,7 @@ def _learn_subwords(corpus: Corpus, vocabulary: Vocabulary, kind: VocabularyKind
             report_progress(number, len(shards) + 1, "reading texts")
             for _, text in read_shard(Path(shard).read_bytes()):
                 yield from text.split("\n")
-        report_progress(len(shards), len(shards) + 1, "learning pieces")
+        report_progress(len(shards), len(shards) + 1, "learning tokens")
 
     try:
         learnt = learn_subwords(texts(), kind, size, lowercase=lowercase)
@@ -73,10 +81,10 @@ def _learn_subwords(corpus: Corpus, vocabulary: Vocabulary, kind: VocabularyKind
 
 
 def learn_pieces(counts: dict[str, int], size: int, special: tuple[str, ...]) -> list[str]:
-    """`size` pieces: the special tokens, every common character (also as `##c`), then the most frequent pieces.
+    """Learns `size` entries: the special tokens, every common character (also as `##c`), then the most frequent tokens.
 
-    tensorflow-text's learner makes all pieces above a threshold of frequency; the threshold is searched that
-    gives a few more than wanted, and the least frequent ones are cut off.
+    tensorflow-text's learner makes all tokens above a threshold of frequency. This searches a threshold that gives a
+    few more than `size`, and drops the least frequent ones.
 
     Raises:
         InputError: `size` is out of the range that the corpus supports.
@@ -84,16 +92,16 @@ def learn_pieces(counts: dict[str, int], size: int, special: tuple[str, ...]) ->
     learn = _learner(counts, size, special)
     pieces = search_threshold(learn, size, sorted(counts.values(), reverse=True))
     if pieces is None:
-        most, asked = len(learn(_LEAST_COUNT)), size
+        supported, limit = len(learn(_LEAST_COUNT)), size
         # A smaller vocabulary keeps fewer characters, and with them fewer words.
-        while most < asked:
-            asked, most = most, len(_learner(counts, most, special)(_LEAST_COUNT))
-        raise InputError(f"vocabulary.size must be at most {asked} for this corpus, got {size}")
+        while supported < limit:
+            limit, supported = supported, len(_learner(counts, supported, special)(_LEAST_COUNT))
+        raise InputError(f"vocabulary.size must be at most {limit} for this corpus, got {size}")
     return pieces[:size]
 
 
 def _learner(counts: dict[str, int], size: int, special: tuple[str, ...]) -> Callable[[int], list[str]]:
-    """A function from the threshold to all pieces seen at least so often.
+    """A function from a threshold to all tokens that occur at least so often.
 
     Raises:
         InputError: `size` is too small for the characters.
@@ -114,20 +122,23 @@ def _learner(counts: dict[str, int], size: int, special: tuple[str, ...]) -> Cal
 
 
 def search_threshold(learn: Callable[[int], list[str]], size: int, falling_counts: list[int]) -> list[str] | None:
-    """The pieces of a threshold that gives `size` or up to 10 % more, else of the highest that gives enough, if any.
+    """The tokens for a threshold that gives `size` or up to 10 % more, else for the highest one that gives enough.
 
     Args:
-        learn: threshold -> pieces, fewer for a higher one.
-        size: how many are wanted.
-        falling_counts: of the words.
+        learn: threshold -> tokens, fewer for a higher threshold.
+        size: the number of tokens to reach.
+        falling_counts: the counts of the words, the highest first.
+
+    Returns:
+        The tokens; None if no threshold gives enough.
     """
-    # The count of the word of that rank is a good first guess: most pieces of a vocabulary are whole words.
+    # The count of the word of this rank is a good first guess, as most entries of a vocabulary are whole words.
     guess = falling_counts[min(size, len(falling_counts)) - 1] if falling_counts else _LEAST_COUNT
     threshold = max(_LEAST_COUNT, guess)
     low, high, best, attempt = _LEAST_COUNT, None, None, 0
     while high is None or low <= high:
         attempt += 1
-        report_progress(attempt, attempt + 3, f"learning pieces seen at least {threshold} times")
+        report_progress(attempt, attempt + 3, f"learning tokens that occur at least {threshold} times")
         pieces = learn(threshold)
         if len(pieces) >= size:
             best, low = pieces, threshold + 1

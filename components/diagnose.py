@@ -1,19 +1,18 @@
-"""Model and TaskExamples -> Diagnosis: which layers rounding hurts."""
+"""Model and TaskExamples -> Diagnosis: the loss by quantization, layer by layer."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts.diagnosis import DIAGNOSIS_FILE, Diagnosis
-from components.artifacts.model import Model
-from components.artifacts.task_examples import TaskExamples
+from components.artifacts.data import TaskExamples
+from components.artifacts.measurements import Diagnosis, DiagnosisReport
+from components.artifacts.models import Model
 from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.examples.registry import read_rows
 from components.scoring.base import choose_metric
+from components.scoring.footprint import measure_file
 from components.scoring.registry import TASK_SCORING
-from components.scoring.weighing import weigh_file
 from components.training.model_folder import read_model
 from components.training.on_rows import training_rows
 from keras_bert.checks import check
@@ -23,7 +22,7 @@ from keras_bert.options.training import Training
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from keras_bert.compress.diagnosis import Diagnosis as Patient
+    from keras_bert.compress.diagnosis import QuantizationDiagnosis
     from keras_bert.tasks.base import Task
 
 # Tokens of the full rows that files are timed with, if the model takes as many.
@@ -42,19 +41,19 @@ def diagnose(
     rows: int = 256,
     allowed_loss: float | None = None,
 ) -> None:
-    """Rounds a float model as it is, and tells layer by layer what that does to validation rows.
+    """Quantizes a float model without training, and measures the effect of each layer on validation rows.
 
-    Milliseconds are those of two files, the float one and the rounded one; what a layer costs if it stays float is its
-    share of the weights of what lies between them, an estimate.
+    Milliseconds are measured for two files, the float one and the quantized one. The time that a float layer costs is
+    an estimate: the difference of the two, in proportion to the layer's share of the weights.
 
     Args:
         model: a float model of any task.
-        examples: training rows show how far activations reach, the first validation rows are looked at.
-        diagnosis: what was found.
-        quantization: what is rounded, and how; layers that it leaves float are rounded here, too.
-        rows: how many validation rows.
-        allowed_loss: points of the task's main metric on these rows that rounding may cost; then the smallest set of
-            layers is looked for that must stay float for it. None for no search.
+        examples: the rows: training rows for the ranges of activations, the first validation rows for the scores.
+        diagnosis: the report.
+        quantization: the recipe; its float layers are quantized here, too.
+        rows: the number of validation rows.
+        allowed_loss: points of the task's main metric on these rows that quantization may cost: the smallest set of
+            layers that must stay float for it is searched. None for no search.
 
     Raises:
         InputError: the recipe has no integers.
@@ -62,8 +61,8 @@ def diagnose(
     check("diagnose", "rows", rows >= 1, "be at least 1", rows)
     if not RECIPES[quantization.recipe].integers:
         raise InputError(f"quantization.recipe must have integers to be diagnosed, got {quantization.recipe!r}")
-    from keras_bert.compress.diagnosis import Diagnosis as Patient
-    from keras_bert.compress.rounding import Rounding
+    from keras_bert.compress.diagnosis import QuantizationDiagnosis
+    from keras_bert.compress.quantization_parameters import QuantizationParameters
     from keras_bert.data.task_batches import task_batches
     from keras_bert.models.encoder import input_names
 
@@ -78,33 +77,39 @@ def diagnose(
     before = score()
     report_progress(0, 1, "timing the float file")
     times = [_time(task, None, features)]
-    patient = Patient(network, batches, features, quantization.recipe)
-    findings = patient.find(lambda done, total: report_progress(done, total, "layers left float, one by one"))
+    quantized = QuantizationDiagnosis(network, batches, features, quantization.recipe)
+    findings = quantized.diagnose_layers(
+        lambda done, total: report_progress(done, total, "layers left float, one by one")
+    )
     after, fixed = score(), None
     if allowed_loss is not None:
-        fixed = _fix(patient, [finding.layer for finding in findings], score, before - allowed_loss / 100)
-    rounding = Rounding(quantization.recipe, patient.aware.finish())
-    times.append(_time(task, rounding, features))
+        fixed = _find_float_layers(
+            quantized, [finding.layer for finding in findings], score, before - allowed_loss / 100
+        )
+    parameters = QuantizationParameters(quantization.recipe, quantized.aware.finish())
+    times.append(_time(task, parameters, features))
     whole = sum(finding.weights for finding in findings)
     slower = max(0.0, times[0] - times[1])
-    content: dict[str, Any] = {
-        "recipe": quantization.recipe,
-        "metric": score.metric,
-        "rows": score.rows,
-        "score": {"float": before, "rounded": after},
-        "milliseconds": {"float": times[0], "rounded": times[1]},
-        "distance": patient.distance,
-        "layers": [
-            {**finding._asdict(), "extra_microseconds": 1000 * slower * finding.weights / whole} for finding in findings
-        ],
-        "fix": fixed,
-    }
-    diagnosis.file(DIAGNOSIS_FILE).write_text(json.dumps(content, indent=1) + "\n")
+    diagnosis.write(
+        DiagnosisReport(
+            recipe=quantization.recipe,
+            metric=score.metric,
+            rows=score.rows,
+            score={"float": before, "rounded": after},
+            milliseconds={"float": times[0], "rounded": times[1]},
+            distance=quantized.distance,
+            layers=[
+                {**finding._asdict(), "extra_microseconds": 1000 * slower * finding.weights / whole}
+                for finding in findings
+            ],
+            fix=fixed,
+        )
+    )
     diagnosis.counts = {"layers": len(findings), "float": before, "rounded": after}
 
 
 class _Score:
-    """The task's main metric on the first validation rows, as its model stands now."""
+    """The task's main metric on the first validation rows, for the present state of its model."""
 
     def __init__(self, task: "Task", examples: TaskExamples, rows: int) -> None:
         self._task, self._scoring = task, TASK_SCORING[task.name]
@@ -113,27 +118,29 @@ class _Score:
         self.metric, self.rows = choose_metric("", self._scoring, self._labels), len(self._rows)
 
     def __call__(self) -> float:
-        answers = self._scoring.ask(self._task, self._rows)
+        answers = self._scoring.answer(self._task, self._rows)
         return self._scoring.score(self._rows, answers, self._labels).metrics[self.metric]
 
 
-def _fix(patient: "Patient", order: "Sequence[str]", score: _Score, wanted: float) -> dict[str, Any]:
-    from keras_bert.compress.diagnosis import fewest_float
+def _find_float_layers(
+    quantized: "QuantizationDiagnosis", order: "Sequence[str]", score: _Score, floor: float
+) -> dict[str, Any]:
+    from keras_bert.compress.diagnosis import search_float_layers
 
     def score_with(layers: "Sequence[str]") -> float:
-        with patient.aware.left_float(layers):
+        with quantized.aware.left_float(layers):
             return score()
 
     tried: list[tuple[list[str], float]] = []
-    for layers, value in fewest_float(order, score_with, wanted - 1e-9):
+    for layers, value in search_float_layers(order, score_with, floor - 1e-9):
         report_progress(min(len(tried), 2 * len(order)), 2 * len(order), f"{len(layers)} layers left float")
         tried.append((layers, value))
-    layers, value = next((each for each in reversed(tried) if each[1] >= wanted - 1e-9), tried[-1])
-    return {"wanted": wanted, "score": value, "reached": value >= wanted - 1e-9, "float_layers": layers}
+    layers, value = next((trial for trial in reversed(tried) if trial[1] >= floor - 1e-9), tried[-1])
+    return {"wanted": floor, "score": value, "reached": value >= floor - 1e-9, "float_layers": layers}
 
 
-def _time(task: "Task", rounding: Any, features: dict[str, Any]) -> float:
+def _time(task: "Task", parameters: Any, features: dict[str, Any]) -> float:
     """Milliseconds for one full row on one thread, of the file that the model becomes."""
     length = min(_TIMED_LENGTH, task.max_length)
-    found: float = weigh_file(task, rounding, [length], [length], features)["milliseconds"][str(length)]
-    return found
+    milliseconds: float = measure_file(task, parameters, [length], [length], features)["milliseconds"][str(length)]
+    return milliseconds

@@ -1,33 +1,34 @@
-"""Export: a model becomes files for other runtimes, each proven in the runtime it is for."""
+"""Export of a model to files for other runtimes, each compared with the model in its runtime."""
 
 import json
 import shutil
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts.edge_model import EdgeModel
-from components.artifacts.model import Model
-from components.artifacts.task_examples import TaskExamples
+from components.artifacts.data import TaskExamples
+from components.artifacts.models import EdgeModel, Model
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
-from components.exporting.comparing import compare_files
-from components.exporting.writing import write_files
+from components.dsl.workplace import ProgressParts
+from components.examples.registry import read_rows
 from components.training.model_folder import read_model
 from keras_bert.checks import check
-from keras_bert.folders import GOLDEN_FILE, LABELS_FILE, TEXT_FILE, WEB_FILES
+from keras_bert.folders import EXPORT_FILE, LABELS_FILE
 from keras_bert.options.export import Export
 
 if TYPE_CHECKING:
-    from keras_bert.compress.rounding import Rounding
+    from keras_bert.export.files import ExportedFile
     from keras_bert.export.rules.expected import Expected
+    from keras_bert.export.targets.base import ExportInputs
     from keras_bert.tasks.base import Features, Task
 
 LIBRARIES = (
     *("ai-edge-litert", "ai-edge-quantizer", "keras", "onnx", "onnxruntime"),
-    *("tensorflow", "tensorflow-text", "tf2onnx"),
+    *("tensorflow", "tensorflow-text", "tf2onnx", "tokenizers"),
 )
 
-RECIPE_FILE = "recipe.json"
+# The work of a file, measured with 4 layers of width 256 and 500 rows of 128 tokens: writing it, tracing the graph of
+# each of its lengths, and comparing its answers with the model's.
+_WRITING, _TRACING, _COMPARING = 1.0, 0.5, 2.0
 
 
 @component(libraries=LIBRARIES)
@@ -43,72 +44,102 @@ def export_model(
 
     `model.onnx` is for ONNX Runtime, `model_mediapipe.tflite` for MediaPipe Tasks, the folder `transformers_js` for
     transformers.js and Optimum, the others are for LiteRT; `model_text.tflite` takes text.
-    A model that was rounded gives a `model.tflite` by its recipe; of one that was not there is `model_float32.tflite`
-    alone.
+    A quantized model gives a `model.tflite` by its recipe; a float model gives `model_float32.tflite` alone.
 
     Args:
-        model: of any task; with `quantization.json`, its recipe and the activations' ranges, where it was rounded.
-        examples: the first validation rows are what is compared; training rows show how far activations reach, where
-            files need to know.
-        edge: the files, the task's settings, `labels.json` where there are labels, `golden.json` for those who write
-            apps, and `recipe.json`: what was done and measured.
-        export: which files.
-        rows: how many rows to compare.
-        int8_agreement: how far, over all rows, the rounded file must give the answers that the model gives when its
-            activations are rounded in Keras, see `Task.agreement`. Both round alike but for the order of their sums, so
-            that only rows near a tie may differ. Where a tensor's range is wide, as of a feed-forward output that is
-            195 in one place and about 1 in all others, its grid is so coarse that a last bit moves the answer as far
-            as rounding does; there the file may differ from the rounded model as far as that from the float model.
-            Files of integers alone must agree to 95 %, whatever is asked for.
+        model: a model of any task; a quantized one has `quantization.json` with its recipe and the ranges.
+        examples: the rows: the first validation rows are compared; training rows calibrate files that need ranges.
+        edge: the files, the task's settings, `labels.json` if there are labels, `golden.json` for developers of apps,
+            and `export.json`: the number formats, libraries and measurements of each file.
+        export: which files to write.
+        rows: the number of rows to compare.
+        int8_agreement: the share of rows, see `Task.agreement`, for which the quantized file must give the answers of
+            the model with activations quantized in Keras. Both differ only in the order of their sums, so only rows
+            near a tie may differ. If the range of a tensor is wide, such as a feed-forward output with one value of 195
+            and all others about 1, the steps of its grid are so large that a last bit moves the answer as far as
+            quantization does; then the file may differ from the quantized model as far as that from the float model.
+            Files with integers alone must agree to 95 %.
 
     Raises:
-        ParityError: a file does not say what the model says.
-        LintError: a file breaks a rule of its kind, see `keras_bert.export.rules`.
+        ParityError: the answers of a file differ from those of the model.
+        LintError: a file breaks a rule of its format, see `keras_bert.export.rules`.
     """
     check("export_model", "rows", rows >= 1, "be at least 1", rows)
     check("export_model", "int8_agreement", 0 < int8_agreement <= 1, "be above 0 and at most 1", int8_agreement)
-    from keras_bert.clients.golden import golden_rows
-    from keras_bert.compress.rounding import find_rounding
-    from keras_bert.export.bundle import attach_companions, load_exported
-    from keras_bert.export.lint import lint_file
+    from keras_bert.clients.golden import make_golden_rows, write_golden
+    from keras_bert.compress.quantization_parameters import read_quantization
+    from keras_bert.export.targets.base import ComparisonRows, ExportInputs, needs_calibration_rows
+    from keras_bert.export.targets.registry import TARGETS
 
-    task, rounding = read_model(model), find_rounding(model.path)
-    recipe = write_files(task, rounding, edge, export, lambda: _read_rows(examples, "train", rows))
+    task, quantization = read_model(model), read_quantization(model.path)
+    features = _read_features(examples, "validation", rows)
+    task.pairs = _are_pairs(task, features)
+    recipe = None if quantization is None else quantization.recipe
+    calibration_rows = _read_features(examples, "train", rows) if needs_calibration_rows(recipe) else None
+    source = ExportInputs(task, quantization, export, edge.path, calibration_rows)
+    targets = [target for name, target in TARGETS.items() if name in export.runtimes]
+    files = [(target, file) for target in targets for file in target.files(quantization)]
+    works = [
+        sum(_WRITING + _TRACING * len(target.lengths(source)) for _ in target.files(quantization)) for target in targets
+    ]
+    progress = ProgressParts([*works, *(_COMPARING for _ in files)])
+    for number, target in enumerate(targets):
+        progress.sink(number)(0, 1, f"writing for {target.name}")
+        target.write(source)
     task.save_settings(edge.path)
     if examples.file(LABELS_FILE).is_file():
         shutil.copyfile(examples.file(LABELS_FILE), edge.file(LABELS_FILE))
-    for name, entry in recipe.items():
-        # Those of the web have them in their folder, in the form that is read there, and are fetched by every visitor.
-        if name not in WEB_FILES:
-            attach_companions(task, edge.file(name))
-        # That one is of tensorflow-text's operations, too.
-        if name not in (TEXT_FILE, *WEB_FILES):
-            lint_file(edge.file(name), _expected(task, rounding, edge, entry))
-    compared = _read_rows(examples, "validation", rows)
-    measured = compare_files(task, rounding, compared, edge, list(recipe), int8_agreement)
-    golden = golden_rows(load_exported(edge.path))
-    edge.file(GOLDEN_FILE).write_text(json.dumps(golden, ensure_ascii=False) + "\n", encoding="utf-8")
-    content = {name: {**recipe[name], **measured[name]} for name in recipe}
-    edge.file(RECIPE_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
-    edge.counts = {name: entry["bytes"] for name, entry in content.items()}
+    sample = ComparisonRows(
+        features, lambda: [row.text for row in read_rows(examples, "validation")[:rows]], int8_agreement
+    )
+    records: dict[str, Any] = {}
+    for number, (target, file) in enumerate(files):
+        progress.sink(len(targets) + number)(0, 1, f"comparing {file.name}")
+        _attach_and_lint(source, file)
+        records[file.name] = {**target.describe(source, file), **target.compare(source, file, sample)}
+    write_golden(edge.path, make_golden_rows(edge.path))
+    edge.file(EXPORT_FILE).write_text(json.dumps(records, indent=1, sort_keys=True) + "\n")
+    edge.counts = {name: record["bytes"] for name, record in records.items()}
 
 
-def _expected(task: "Task", rounding: "Rounding | None", edge: EdgeModel, entry: "Mapping[str, Any]") -> "Expected":
-    """What a file must be: the labels are those of the rows, the rest is the model's."""
+def _attach_and_lint(source: "ExportInputs", file: "ExportedFile") -> None:
+    """Makes a file self-contained, unless it is one of a folder for the web, and checks the rules of its kind."""
+    from keras_bert.export.bundle import attach_companions
+    from keras_bert.export.lint import lint_file
+
+    if not file.is_self_contained:
+        return
+    path = source.folder / file.name
+    attach_companions(source.task, path)
+    # The rules do not know the operations of tensorflow-text.
+    if file.takes_ids:
+        lint_file(path, _expected(source, file))
+
+
+def _expected(source: "ExportInputs", file: "ExportedFile") -> "Expected":
+    """The vocabulary size and the quantization of the model, and the labels of the rows."""
     from keras_bert.export.rules.expected import Expected
 
-    labels = edge.file(LABELS_FILE)
-    known = tuple(json.loads(labels.read_text(encoding="utf-8"))) if labels.is_file() else ()
-    pieces = task.tokenizer.vocabulary_size
-    if rounding is None or "recipe" not in entry:
-        return Expected(pieces, known)
-    return Expected(pieces, known, rounding.recipe, rounding.float_layers)
+    path = source.folder / LABELS_FILE
+    labels = tuple(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else ()
+    size = source.task.tokenizer.vocabulary_size
+    if source.quantization is None or file.numbers != "model":
+        return Expected(size, labels)
+    return Expected(size, labels, source.quantization.recipe, source.quantization.float_layers)
 
 
-def _read_rows(examples: TaskExamples, split: str, rows: int) -> "Features":
+def _read_features(examples: TaskExamples, split: str, rows: int) -> "Features":
     """The first rows of a split as inputs of models (rows, longest)."""
     from keras_bert.data.task_batches import task_batches
     from keras_bert.folders import INPUT_NAMES
 
     batch = next(iter(task_batches(examples.path, split, rows).epoch()))
     return {name: batch[name].numpy() for name in INPUT_NAMES}
+
+
+def _are_pairs(task: "Task", features: "Features") -> bool | None:
+    """Whether rows (rows, longest) hold two texts each; None where some do, or where the task takes one or two."""
+    if task.second_text != "optional":
+        return None
+    shares = features["segment_ids"].any(axis=1)
+    return bool(shares.all()) if shares.all() or not shares.any() else None

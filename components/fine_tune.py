@@ -1,12 +1,19 @@
-"""Fine-tuning: a model for the task of the labelled rows, on a pre-trained encoder."""
+"""Fine-tuning of a pre-trained encoder on labelled rows."""
 
-from components.artifacts.model import Model
-from components.artifacts.task_examples import TaskExamples
+from components.artifacts.data import TaskExamples
+from components.artifacts.models import Model
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import train_on_rows
-from components.training.tuning import ClassWeights, adapt, build_task, find_class_weights, finish, rows_to_finish
+from components.training.tuning import (
+    ClassWeights,
+    apply_adaptation,
+    build_task,
+    count_tuning_rows,
+    find_class_weights,
+    tune_task,
+)
 from keras_bert.folders import ADAPTER_FOLDER
 from keras_bert.options.adaptation import Adaptation
 from keras_bert.options.pooling import Pooling
@@ -27,22 +34,22 @@ def fine_tune(
 ) -> None:
     """Trains an encoder with a new head on top; the same arguments give the same weights.
 
-    Where some questions have no answer, when to give none is found on the validation split, too.
+    If some questions have no answer, the threshold for giving none is tuned on the validation split.
 
     Args:
         pretrained: a model with an encoder; its heads are dropped.
-        examples: labelled rows, made with the same vocabulary; their test split is not read.
-        model: for the task of the examples.
-        pooling: of a task with one vector for the whole text, how the states of the tokens become that.
-        class_weights: how much the rows of each label weigh in the loss, see `find_class_weights`.
+        examples: labelled rows in the same vocabulary; their test split is not read.
+        model: the model for the task of the examples.
+        pooling: how the states of the tokens become one vector, for a task that needs one.
+        class_weights: the weight of each label in the loss, see `find_class_weights`.
         training: how long and how to train.
-        selection: which weights to keep.
-        adaptation: which few weights are to learn beside the encoder's own; None trains all of these. They stand alone
-            in the folder `adapter`, and in the model's own weights where these can say the same.
+        selection: which weights of the training to keep.
+        adaptation: the adapter to train in place of the encoder's weights; None trains all weights. The adapter is
+            saved in the folder `adapter`, and is merged into the model's weights if it can be.
 
     Raises:
-        InputError: the checkpoint and the examples do not fit, the task has no such class weights, or the encoder no
-            place for the adaptation.
+        InputError: the checkpoint does not fit the examples, the task has no such class weights, or the encoder does
+            not support the adaptation.
     """
     from keras_bert.data.records import read_features
     from keras_bert.training.strategies import find_strategy
@@ -52,9 +59,9 @@ def fine_tune(
     description = read_features(examples.path)
     weights = find_class_weights(description, description["settings"].get("labels", []), class_weights)
     with find_strategy().scope():
-        start = read_model(pretrained)
-        task = build_task(start.encoder, start.tokenizer, description, pooling)
-        trained = adapt(task, adaptation)
+        initial = read_model(pretrained)
+        task = build_task(initial.encoder, initial.tokenizer, description, pooling)
+        trained = apply_adaptation(task, adaptation)
         history = train_on_rows(
             task.network(),
             task.objective(weights),
@@ -63,9 +70,9 @@ def fine_tune(
             select=task.selected_by if selection.keep == "best" else None,
             patience=selection.patience,
             validations=selection.validations,
-            scored_after=rows_to_finish(task, examples),
+            scored_after=count_tuning_rows(task, examples),
         )
-    finish(task, examples)
+    tune_task(task, examples)
     if task.adapter is not None and task.adapter.merges:
         task.save_adapter(model.file(ADAPTER_FOLDER))
         task.merge_adapter()

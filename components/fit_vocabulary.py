@@ -1,14 +1,14 @@
-"""Model, Vocabulary and TaskExamples -> both without the pieces that the examples do not need."""
+"""Model and TaskExamples -> Model and Vocabulary, reduced to the tokens that the examples need."""
 
-from components.artifacts.model import Model
-from components.artifacts.task_examples import TaskExamples
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import TaskExamples, Vocabulary
+from components.artifacts.models import Model
 from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.training.model_folder import read_model
-from components.training.vocabulary import count_examples
+from components.training.vocabulary import count_tokens
+from keras_bert.checks import FieldError
 
 
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text", "tokenizers"))
@@ -20,36 +20,35 @@ def fit_vocabulary(
     size: int | None = None,
     min_count: int = 1,
 ) -> None:
-    """Keeps the pieces that stand in training rows, and those that spell all other words.
+    """Keeps the tokens that occur in training rows, and those that spell all other words.
 
-    It comes before fine-tuning, so that teacher and student read the same pieces. The counts `kept_share_train` and
-    `kept_share_validation` of the vocabulary say which share of the rows' pieces stay; what is lost is cut into
-    smaller ones.
+    It runs before fine-tuning, so that teacher and student read the same tokens. The counts `kept_share_train` and
+    `kept_share_validation` of the vocabulary hold the share of the rows' tokens that are kept; all others are split
+    into smaller ones.
 
     Args:
-        pretrained: the model to start from.
-        examples: rows of any task in its vocabulary; only training and validation are looked at.
-        model: the same with fewer rows in its tables.
-        vocabulary: the pieces that stay.
-        size: the most pieces, see `choose_pieces`.
-        min_count: how often a piece must stand in training rows where there is no size.
+        pretrained: the model to reduce.
+        examples: rows of any task in the model's vocabulary; the test split is not read.
+        model: the model with fewer rows in its embedding tables.
+        vocabulary: the tokens that are kept.
+        size: the most tokens, see `choose_vocabulary`.
+        min_count: how often a token must occur in training rows, if there is no size.
 
     Raises:
         InputError: the size has no room for the characters.
     """
-    from keras_bert.compress.vocabulary import with_pieces
-    from keras_bert.tokenizers.fitting import choose_pieces
+    from keras_bert.compress.vocabulary import reduce_vocabulary
+    from keras_bert.tokenizers.fitting import choose_vocabulary
 
-    report_progress(0, 3, "counting pieces")
+    report_progress(0, 3, "counting tokens")
     task = read_model(pretrained)
-    pieces = task.tokenizer.vocabulary_size
-    counts = {split: count_examples(examples, split, task.tokenizer) for split in ("train", "validation")}
+    counts = {split: count_tokens(examples, split, task.tokenizer) for split in ("train", "validation")}
     try:
-        kept = choose_pieces(task.tokenizer, counts["train"], size=size, min_count=min_count)
-    except ValueError as error:
-        raise InputError(f"fitted_vocabulary.{str(error).partition('.')[2]}") from None
-    report_progress(1, 3, f"keeping {len(kept)} of {pieces} pieces")
-    smaller = with_pieces(task, kept.tolist())
+        kept = choose_vocabulary(task.tokenizer, counts["train"], size=size, min_count=min_count)
+    except FieldError as error:
+        raise InputError(error.describe("fitted_vocabulary")) from None
+    report_progress(1, 3, f"keeping {len(kept)} of {task.tokenizer.vocabulary_size} tokens")
+    smaller = reduce_vocabulary(task, kept.tolist())
     report_progress(2, 3, "writing")
     smaller.save(model.path)
     smaller.tokenizer.save(vocabulary.path)

@@ -1,9 +1,9 @@
-"""A checkpoint of the user's -> Model and Vocabulary."""
+"""A checkpoint folder -> Model and Vocabulary."""
 
 from typing import TYPE_CHECKING
 
-from components.artifacts.model import Model
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import Vocabulary
+from components.artifacts.models import Model
 from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Output
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 def import_checkpoint(
     source: Checkpoint, model: Output[Model], vocabulary: Output[Vocabulary], max_length: int = 8
 ) -> None:
-    """Reads a checkpoint into the forms that the other steps know.
+    """Reads a checkpoint and writes it in the format of this library.
 
     Args:
-        source: the folder.
+        source: the folder of the checkpoint.
         model: the checkpoint with its head, as `Task.save` writes it.
-        vocabulary: that of the checkpoint, to make examples with.
-        max_length: the most tokens that the model is to take, for the steps that follow.
+        vocabulary: the checkpoint's vocabulary, for tokenizing examples.
+        max_length: the most tokens of a row in later steps.
 
     Raises:
-        InputError: the folder holds no checkpoint, one that this library cannot read, or one with fewer positions.
+        InputError: the folder holds no checkpoint, one that this library cannot read, or one with fewer positions than
+            `max_length`.
     """
     source.check()
     task = _read(source)

@@ -1,10 +1,10 @@
-"""First step: a source of text -> Corpus, cleaned and without duplicates, made with Beam."""
+"""A source of text -> Corpus, cleaned and deduplicated with Beam."""
 
 import json
 import tempfile
 from pathlib import Path
 
-from components.artifacts.corpus import Corpus
+from components.artifacts.data import Corpus
 from components.beam.engine import BeamOptions, choose_scale, run_over
 from components.corpus.cleaning import Cleaning
 from components.corpus.shards import CUT_DOCUMENTS
@@ -15,11 +15,11 @@ from components.dsl.workplace import report_progress
 from components.sources.docstrings import DocstringCorpus
 from components.sources.text import TextSource
 
-# Of a small corpus; from 64 MB on, shards grow to four times as much (`corpus_plan.shard_size`).
+# The size of a shard of a small corpus; from 64 MB on, shards grow to four times as much (`corpus_plan.shard_size`).
 SHARD_BYTES = 1_000_000
 
 
-@component(libraries=("apache-beam", "datasketch", "numpy", "sentencex"))
+@component(libraries=("apache-beam", "numpy", "scipy", "sentencex"))
 def ingest_corpus(
     corpus: Output[Corpus],
     source: TextSource | DocstringCorpus,
@@ -28,32 +28,31 @@ def ingest_corpus(
 ) -> None:
     """Reads a source of text into gzip shards of JSON lines, `{"id": ..., "text": ..., "sentences": [...]}`.
 
-    `sentences` are the numbers of characters that each takes in the text, see `measure_sentences`. The id is the one
-    that the source names, else the hash of the text. Documents stand in the order of the hashes of their ids:
-    neighbours come from anywhere in the source, and the bytes depend neither on how folders are listed nor on the
-    engine. Documents of more than 64 KiB are cut; `whole` in the line of a part is the same for all parts of a
-    document, and `cut_documents.json` says how many there are of each.
+    `sentences` holds the length of each sentence in characters, see `measure_sentences`. The id comes from the source,
+    else it is the hash of the text. Documents are sorted by the hashes of their ids, so that neighbours come from
+    anywhere in the source, and the bytes depend neither on the order of a folder's files nor on the engine. Documents
+    of more than 64 KiB are cut; all parts of a document have the same `whole`, and `cut_documents.json` counts them.
 
-    What is left out goes to `dropped-*.jsonl.gz`, with id, source, reason, detail and text, and is counted in
-    `statistics.json`.
+    Dropped documents go to `dropped-*.jsonl.gz`, with id, source, reason, detail and text; `statistics.json` counts
+    them.
 
     Args:
-        corpus: the output.
-        source: of the documents.
-        cleaning: what is left out.
-        beam: the engine.
+        corpus: the shards and their statistics.
+        source: the source of the documents.
+        cleaning: the rules for dropping and changing documents.
+        beam: the engine that runs the Beam pipeline.
 
     Raises:
-        InputError: the source is missing or cannot be read, two documents have the same id, or none is left.
+        InputError: the source is missing or cannot be read, two documents have the same id, or no document is left.
     """
-    from components.corpus.transforms import PLAN, Job, build, find_units
+    from components.corpus.transforms import PLAN, CorpusJob, build, find_units
 
     report_progress(0, 1, "reading")
     units = find_units(source)
     size = sum(source.size(unit.file) for unit in units)
     with tempfile.TemporaryDirectory(dir=corpus.path) as scratch:
         scale = choose_scale(beam, size, threaded=True)
-        job = Job(source, cleaning, str(corpus.path), scratch, SHARD_BYTES, scale)
+        job = CorpusJob(source, cleaning, str(corpus.path), scratch, SHARD_BYTES, scale)
         counters = run_over(units, lambda work: build(work, job), beam, scale=scale)
         plan = json.loads((Path(scratch) / PLAN).read_text())
     if "problem" in plan:

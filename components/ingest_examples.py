@@ -1,13 +1,14 @@
 """Labelled rows and Vocabulary -> TaskExamples."""
 
+import logging
 from typing import Any
 
-from components.artifacts.task_examples import TaskExamples
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import TaskExamples, Vocabulary
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.examples.base import Encoding, TaskRows
+from components.examples.overlap import OverlapCounts, count_overlap, count_rows, describe_overlap, resolve_overlap
 from components.examples.registry import TASK_ROWS, write_rows
 from components.examples.splits import split_rows
 from components.sources.docstring_task import DocstringTask
@@ -17,10 +18,12 @@ from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from keras_bert.checks import check
 
+logger = logging.getLogger(__name__)
+
 Splits = dict[str, list[Any]]
 
 
-@component(libraries=("tensorflow-text", "datasketch"))
+@component(libraries=("scipy", "tensorflow-text"))
 def ingest_examples(
     vocabulary: Input[Vocabulary],
     examples: Output[TaskExamples],
@@ -33,7 +36,8 @@ def ingest_examples(
 
     `features.json` says what the records hold and what is made of them. A split that the source does not have is taken
     out of training: a tenth, of each label where there are labels. The rows also stand as they were read in
-    `train.jsonl.gz`, `validation.jsonl.gz` and `test.jsonl.gz`.
+    `train.jsonl.gz`, `validation.jsonl.gz` and `test.jsonl.gz`. Rows of different splits with the same texts are
+    counted, and treated as the source's `overlap` says.
 
     Args:
         vocabulary: of the model.
@@ -45,15 +49,18 @@ def ingest_examples(
 
     Raises:
         ValueError: `max_length` is too small, or the windows of a context have no room or leave gaps.
-        InputError: the rows cannot be used, or are too few for three splits.
+        InputError: the rows cannot be used, are too few for three splits, or are shared by splits that may share none.
     """
     check("ingest_examples", "max_length", max_length >= 8, "be at least 8", max_length)
     windows = _size_windows(max_length, stride, max_query_length)
     task, given = TASK_ROWS[source.task], source.splits()
     # Of all rows that are there: a rare tag may be in none of those that stay in training.
     labels = task.labels(source, given["train"])
-    splits = _complete(given, task)
+    splits = _complete(resolve_overlap(given, task, source.overlap), task)
     task.check(splits)
+    overlap = count_overlap(splits, task.key)
+    for clause in describe_overlap(overlap, count_rows(splits), task.several):
+        logger.warning(clause)
     from keras_bert.data.records import write_features, write_labels, write_records
     from keras_bert.data.schemas import SCHEMAS
     from keras_bert.tokenizers.loading import load_tokenizer
@@ -74,11 +81,12 @@ def ingest_examples(
         "max_length": max_length,
         "counts": counts,
         "rows": {split: len(splits[split]) for split in SPLITS},
+        "overlap": overlap,
         "labels": {split: _count(task, splits[split]) for split in SPLITS} if labels else {},
         "truncated_share": cut,
     }
     write_features(examples.path, content)
-    examples.counts = dict(counts)
+    examples.counts = dict(counts) | _name_overlap(overlap)
     if labels:
         write_labels(examples.path, labels)
         examples.counts["labels"] = len(labels)
@@ -103,6 +111,13 @@ def _complete(splits: Splits, task: TaskRows[Any]) -> Splits:
         return splits
     parts = split_rows(splits["train"], missing, key=task.key, stratum=task.stratum, several=task.several)
     return {**splits, **parts}
+
+
+def _name_overlap(overlap: OverlapCounts) -> dict[str, int]:
+    """The counts that are not 0, by names such as `test_in_train`."""
+    return {
+        f"{split}_in_{other}": count for split, counts in overlap.items() for other, count in counts.items() if count
+    }
 
 
 def _count(task: TaskRows[Any], rows: list[Any]) -> dict[str, int]:

@@ -1,10 +1,9 @@
-"""Text and Vocabulary -> TextExamples."""
+"""A source of text and a Vocabulary -> TextExamples: tokenized lines without labels."""
 
 import itertools
 from collections.abc import Iterator
 
-from components.artifacts.text_examples import TextExamples
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import TextExamples, Vocabulary
 from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
@@ -15,7 +14,7 @@ from components.sources.lines import line_digest, read_lines
 from components.sources.table import TextRow
 from components.sources.text import TextSource
 
-# One text of so many is held out to validate on.
+# One text of this many is held out for validation.
 _HELD_OUT = 20
 
 
@@ -25,16 +24,16 @@ def ingest_texts(
 ) -> None:
     """Tokenizes lines of text into `train.tfrecord` and `validation.tfrecord`; a twentieth, by their hash, is held out.
 
-    Lines that are too long for a row lose their end; `features.json` counts them.
+    Lines that are longer than a row lose their end; `features.json` holds their share.
 
     Args:
-        vocabulary: of the model.
-        texts: what is written.
-        source: of the documents; each of their lines is a text.
+        vocabulary: the model's vocabulary.
+        texts: the tokenized rows.
+        source: the source of the documents; each of their lines is a text.
         max_length: the most tokens of a row.
 
     Raises:
-        InputError: there are fewer than two different lines, or the source cannot be read.
+        InputError: the source has fewer than two different lines, or cannot be read.
     """
     report_progress(0, 3, "reading")
     digests = sorted(map(line_digest, read_lines(source)))

@@ -1,4 +1,4 @@
-"""Corpus and Vocabulary -> PretrainingExamples."""
+"""Corpus and Vocabulary -> PretrainingExamples: rows with masked tokens."""
 
 import dataclasses
 import json
@@ -7,9 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from components.artifacts.corpus import Corpus
-from components.artifacts.pretraining_examples import PretrainingExamples
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import Corpus, PretrainingExamples, Vocabulary
 from components.beam.engine import BeamOptions, choose_scale, run_over
 from components.corpus.shards import read_cut_documents
 from components.dsl.component import component
@@ -26,8 +24,8 @@ _FEATURES = {
     "segment_ids": "int64, (length,): 0 up to the first [SEP], then 1; 0 where rows are no pairs",
 }
 _MASKS = {
-    "mask_positions": "int64, (predictions,): where tokens are hidden, ascending",
-    "mask_ids": "int64, (predictions,): what stood there",
+    "mask_positions": "int64, (predictions,): the positions of masked tokens, ascending",
+    "mask_ids": "int64, (predictions,): the ids of the masked tokens",
 }
 _LABELS = {
     "next_sentence": "int64: 0 if B follows A, 1 if it comes from another document",
@@ -47,21 +45,21 @@ def mask_examples(
     seed: int = 0,
     beam: Local[BeamOptions] = BeamOptions(),
 ) -> None:
-    """Makes rows of a corpus and hides tokens; writes one file of records a length and split for each of its shards.
+    """Makes rows of a corpus and masks tokens; for each shard, writes a file of records a length and split.
 
     Args:
-        corpus: what to learn from; at least 3 documents.
+        corpus: the text to learn from; at least 3 documents.
         vocabulary: the tokenizer's files.
-        examples: the output.
-        masking: which tokens to hide; rows of `rows.short_length` get fewer predictions in proportion.
-        rows: what a row is and how rows are made.
-        max_length: the most tokens a row, special tokens included.
-        seed: of every choice, together with the name of the shard.
-        beam: the engine.
+        examples: the masked rows.
+        masking: which tokens to mask; rows of `rows.short_length` get fewer predictions in proportion.
+        rows: how rows are built.
+        max_length: the most tokens of a row, special tokens included.
+        seed: the seed of every random choice, together with the name of the shard.
+        beam: the engine that runs the Beam pipeline.
 
     Raises:
         ValueError: a parameter is out of range.
-        InputError: the corpus has too few documents, is a single one, or gives a split no row.
+        InputError: the corpus has fewer than 3 documents, or gives no row for a split.
     """
     check("mask_examples", "max_length", max_length >= 8, "be at least 8", max_length)
     lengths = [max_length] if rows.short_length is None else [rows.short_length, max_length]
@@ -102,7 +100,7 @@ def mask_examples(
 
 
 def _add_shards(scratch: Path) -> dict[str, dict[str, Any]]:
-    """The tallies of all shards together: `train-128` and the like -> what was counted."""
+    """The tallies of all shards, added up: `train-128` and the like -> counts."""
     from components.rows.statistics import add
 
     parts = [json.loads(file.read_text()) for file in scratch.glob("*.json")]

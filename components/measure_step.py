@@ -1,14 +1,12 @@
-"""What a step of pre-training costs: its operations, and, if asked for, its seconds on this machine."""
+"""The cost of a pre-training step: its operations, and its seconds on this machine if asked for."""
 
-import json
 import statistics
 import time
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts.model import Model
-from components.artifacts.pretraining_examples import PretrainingExamples
-from components.artifacts.step_cost import COST_FILE, StepCost
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import PretrainingExamples, Vocabulary
+from components.artifacts.measurements import LengthCost, PretrainingStepCosts, StepCost
+from components.artifacts.models import Model
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
     from keras_bert.training.trainer import Trainer
 
-# Steps of a shape that are not timed, as the first ones are compiled, and steps that are.
+# For each shape, the steps before timing, which include compiling, and the timed steps.
 _WARM, _TIMED = 5, 15
 
 
@@ -47,27 +45,27 @@ def measure_step(
     span_boundary: bool = False,
     mask_decoder: bool = False,
 ) -> None:
-    """Counts the operations of a step that `pretrain` would make, and times a few where that is asked for.
+    """Counts the operations of a step that `pretrain` would make, and times a few steps if asked for.
 
-    Operations are those of the products of the forward graph as it is built, of all heads and for rows padded as they
-    will be, times `PASSES_A_STEP`; validation is left out. Seconds hold for this machine in the state that it is in:
-    they are taken once, and found again by whoever asks with the same inputs.
+    Operations are those of the products of the forward graph with all heads, for rows with their padding, times
+    `PASSES_A_STEP`; validation is not counted. Seconds are those of this machine in its present state: the step runs
+    once, and equal inputs reuse its result.
 
     Args:
-        examples: what `mask_examples` writes.
-        vocabulary: the pieces that their ids stand for.
-        cost: of a step on rows of each length.
-        start: as `pretrain` takes it, and so is the encoder.
-        encoder: see there.
-        training: how to train; how long does not matter.
-        timed: whether to make steps.
-        generator: as `pretrain` takes it.
-        span_boundary: see there.
-        mask_decoder: see there.
+        examples: the rows of `mask_examples`.
+        vocabulary: the vocabulary of the rows.
+        cost: the cost of a step on rows of each length.
+        start: the model to continue from; None for random weights.
+        encoder: the shape of an encoder with random weights.
+        training: how to train; its length does not matter.
+        timed: whether to time steps.
+        generator: the generator, as `pretrain` takes it.
+        span_boundary: whether span boundaries are predicted, as in `pretrain`.
+        mask_decoder: whether DeBERTa's decoder predicts masked tokens, as in `pretrain`.
 
     Raises:
-        ValueError: there is neither `start` nor `encoder`, or both, or a graph whose operations cannot be counted.
-        InputError: what to go on from has fewer positions than the rows, or no pooler for pairs.
+        ValueError: neither `start` nor `encoder` is given, or both, or the operations of the graph cannot be counted.
+        InputError: the model to continue from has fewer positions than the rows, or no pooler for pairs.
     """
     from keras_bert.training.strategies import find_strategy
     from keras_bert.training.trainer import Trainer, make_deterministic
@@ -79,26 +77,24 @@ def measure_step(
         task = build_pretraining_task(examples, vocabulary, start, encoder, generator, mask_decoder)
         trained, plain = pretraining_objective(task, examples, "off", **further)
     lengths = list(row_lengths(examples))
-    entries: list[dict[str, float]] = [
-        {"length": length, "flops": _count(trained, plain, examples, training, length)} for length in lengths
-    ]
+    costs = [LengthCost(length, _count(trained, plain, examples, training, length)) for length in lengths]
     if timed:
         with strategy.scope():
             task = build_pretraining_task(examples, vocabulary, start, encoder, generator, mask_decoder)
             trained, objective = pretraining_objective(task, examples, training.xla, **further)
         trainer = Trainer(trained, objective, training, _TIMED * len(lengths), strategy)
-        for number, (length, entry) in enumerate(zip(lengths, entries, strict=True)):
-            report_progress(number, len(entries), f"timing steps on rows of {length} tokens")
-            entry["seconds"] = _time(trainer, training_batches(examples, training, length))
-    content = {"lengths": entries, "bytes_a_piece": _bytes_a_piece(task, examples)}
-    cost.file(COST_FILE).write_text(json.dumps(content, indent=1) + "\n")
-    cost.counts = entries[-1]
+        for number, length in enumerate(lengths):
+            report_progress(number, len(lengths), f"timing steps on rows of {length} tokens")
+            seconds = _time(trainer, training_batches(examples, training, length))
+            costs[number] = costs[number]._replace(seconds=seconds)
+    cost.write(PretrainingStepCosts(costs, _bytes_a_piece(task, examples)))
+    cost.counts = {key: value for key, value in costs[-1]._asdict().items() if value is not None}
 
 
 def _count(
     model: "keras.Model", objective: "Objective", examples: PretrainingExamples, training: Training, length: int
 ) -> int:
-    """Operations of a step, whatever its arithmetic: of the plain graph, which no compiler has changed."""
+    """The operations of a step, counted in the plain graph, which no compiler has changed."""
     import tensorflow as tf
 
     from keras_bert.training.flops import PASSES_A_STEP, count_flops
@@ -110,19 +106,19 @@ def _count(
 
 
 def _time(trainer: "Trainer", batches: "Batches") -> float:
-    """The median seconds of a step with its batch, once it is compiled."""
+    """The median seconds of a compiled step, with making its batch."""
     source = iter(trainer.devices.spread(lambda **shares: batches.after(0, **shares)))
     times = []
     for number in range(_WARM + _TIMED):
-        began = time.perf_counter()
+        started = time.perf_counter()
         _, norm = trainer.step([next(source) for _ in range(trainer.training.accumulation)], number + 1)
-        float(norm)  # accelerators are done when somebody reads
-        times.append(time.perf_counter() - began)
+        float(norm)  # waits for the accelerator
+        times.append(time.perf_counter() - started)
     return statistics.median(times[_WARM:])
 
 
 def _bytes_a_piece(task: "Task", examples: PretrainingExamples) -> float:
-    """The mean size of the pieces that are predicted in validation, of which the loss is the mean, too."""
+    """The mean bytes of the tokens that are predicted in validation."""
     import numpy as np
 
     from keras_bert.data.pretraining_batches import pretraining_batches
@@ -130,8 +126,8 @@ def _bytes_a_piece(task: "Task", examples: PretrainingExamples) -> float:
 
     sizes = np.array([task.tokenizer.count_bytes(piece) for piece in task.tokenizer.vocabulary])
     rows = validation_rows(max(row_lengths(examples)))
-    found = [
+    masked_sizes = [
         sizes[batch["mask_ids"].numpy()[batch["mask_weights"].numpy() == 1]]
         for batch in pretraining_batches(examples.path, "validation", rows).epoch()
     ]
-    return float(np.concatenate(found).mean())
+    return float(np.concatenate(masked_sizes).mean())

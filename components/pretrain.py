@@ -1,11 +1,10 @@
-"""Pre-training: masked tokens and what goes with them, or replaced tokens."""
+"""Pre-training on masked tokens and sentence pairs, or on replaced tokens."""
 
 import logging
 import math
 
-from components.artifacts.model import Model
-from components.artifacts.pretraining_examples import PretrainingExamples
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import PretrainingExamples, Vocabulary
+from components.artifacts.models import Model
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
@@ -26,7 +25,7 @@ from keras_bert.options.training import Training
 
 logger = logging.getLogger(__name__)
 
-# exp of more is no float.
+# exp of more overflows.
 _LARGEST = 700.0
 
 
@@ -46,36 +45,36 @@ def pretrain(
 ) -> None:
     """Trains an encoder to predict masked tokens and next sentences; reports perplexity on held-out documents.
 
-    With a generator, which predicts them in its place, the encoder tells the generator's guesses from the text's own
-    tokens (Clark et al. 2020); the perplexity is the generator's then, and only the encoder is kept.
+    With a generator, which predicts the masked tokens, the encoder detects the tokens that the generator replaced
+    (Clark et al. 2020). The perplexity is then the generator's, and only the encoder is kept.
 
-    An encoder that was trained before goes on from there (domain adaptation: Beltagy et al. 2019; Lee et al. 2020),
-    with the heads that it brings, else with new ones whose masked-token weights are the embedding's.
+    A pre-trained encoder continues its training (domain adaptation: Beltagy et al. 2019; Lee et al. 2020) with its
+    heads. Without fitting heads it gets new ones, whose masked-token weights are the embedding's.
 
-    Where the examples have two lengths, the first steps are on the short rows; validation is on the long ones. An epoch
-    is as many rows as both lengths have.
+    If the examples have two lengths, the first steps are on short rows; validation is on long rows. An epoch is as many
+    rows as both lengths have.
 
     Args:
-        examples: what `mask_examples` writes, masked or to be masked anew each epoch.
-        vocabulary: the pieces that their ids stand for.
+        examples: the rows of `mask_examples`, masked already or masked anew in each epoch.
+        vocabulary: the vocabulary of the rows.
         model: the encoder with its pre-training heads.
-        start: what to go on from; its vocabulary is that of the examples. None begins with random weights.
-        encoder: the shape of an encoder that begins with random weights.
+        start: the model to continue from, with the vocabulary of the rows; None for random weights.
+        encoder: the shape of an encoder with random weights.
         training: how long and how to train.
-        short_steps: share of the steps that are on short rows, if there are any (Devlin et al. 2019, appendix A.2).
-        validations: on held-out rows, evenly spread over the training.
-        generator: what replaces tokens, where the encoder is to find those; it begins with random weights. None for an
-            encoder that predicts masked tokens itself.
-        span_boundary: whether masked tokens are also predicted from the borders of their spans (Joshi et al. 2020,
-            section 3.2). That head is not kept: nothing reads it later, and no format has a place for it.
-        mask_decoder: whether masked tokens are predicted by DeBERTa's decoder, which is told absolute positions (He et
-            al. 2021, section 3.2); of a generator's it is. It is kept with the head of masked tokens.
+        short_steps: the share of the steps on short rows, if there are any (Devlin et al. 2019, appendix A.2).
+        validations: the number of validations on held-out rows, evenly spread over the training.
+        generator: the generator that replaces tokens, with random weights; None for an encoder that predicts masked
+            tokens itself.
+        span_boundary: whether masked tokens are also predicted from the boundaries of their spans (Joshi et al. 2020,
+            section 3.2). This head is not kept: nothing reads it later, and no format has a place for it.
+        mask_decoder: whether DeBERTa's decoder, which reads absolute positions, predicts masked tokens (He et al. 2021,
+            section 3.2); a generator has it instead of the encoder. It is kept with the head of masked tokens.
 
     Raises:
-        ValueError: `short_steps` is out of range, there is neither `start` nor `encoder`, or both, or both a generator
-            and span boundaries.
-        InputError: what to go on from has fewer positions than the rows, or no pooler for pairs; the rows are pairs
-            where there is a generator, or their tokens are not hidden in spans where there are span boundaries; the
+        ValueError: `short_steps` is out of range; neither `start` nor `encoder` is given, or both; or both a generator
+            and span boundaries are given.
+        InputError: the model to continue from has fewer positions than the rows, or no pooler for pairs; the rows are
+            pairs and there is a generator; span boundaries are given and tokens are not masked in spans; or the
             generator would be larger than the encoder.
     """
     check("pretrain", "short_steps", 0 < short_steps < 1, "be in (0, 1)", short_steps)

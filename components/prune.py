@@ -1,14 +1,14 @@
-"""Magnitude pruning of a student, or of a teacher that has none."""
+"""Magnitude pruning of a student, or of a teacher without a student."""
 
 import dataclasses
 
-from components.artifacts.model import Model
-from components.artifacts.task_examples import TaskExamples
+from components.artifacts.data import TaskExamples
+from components.artifacts.models import Model
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.training.model_folder import write_model
-from components.training.own_teacher import read_to_change, train_beside_itself
-from components.training.tuning import finish
+from components.training.self_distillation import read_trainable_task, self_distill
+from components.training.tuning import tune_task
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.pruning import Pruning
 from keras_bert.options.training import Training
@@ -23,14 +23,14 @@ def prune(
     distillation: Distillation = Distillation(),
     training: Training = Training(epochs=1.0, learning_rate=5e-5),
 ) -> None:
-    """Trains a model on while more and more of its smallest weights become zero, and keeps the dense model's answers.
+    """Sets more and more of a model's smallest weights to zero while it trains on the labels and the dense answers.
 
     Args:
-        student: a model of any task; it is also the teacher of its own pruned self.
+        student: a model of any task; the dense model is also the teacher of the pruned one.
         examples: the labelled rows.
-        pruned: the model with its zeros, and `sparsity.json`, for which later trainings keep them.
-        pruning: how many weights, and which.
-        distillation: temperature and weights of the two losses.
+        pruned: the model with its zeros, and `sparsity.json`, which makes later trainings keep them.
+        pruning: the share and the kind of the weights that become zero.
+        distillation: temperature and weights of the losses against labels and teacher.
         training: how long and how to train.
     """
     from keras_bert.compress.prune import MagnitudePruning, save_sparsity
@@ -40,11 +40,11 @@ def prune(
 
     make_deterministic(training.seed)
     with find_strategy().scope():
-        task = read_to_change(student)
+        task = read_trainable_task(student)
         network = task.network()
         steps = training.count_steps(read_features(examples.path)["counts"]["train"])
         masks = MagnitudePruning(network, pruning, steps)
-        history = train_beside_itself(
+        history = self_distill(
             student,
             task,
             network,
@@ -54,9 +54,9 @@ def prune(
             variables=masks.variables(),
             after_step=masks.after_step,
         )
-        # A running mean of the weights holds what came before the last masks.
+        # A running mean of the weights holds values from before the last masks.
         masks.after_step(steps + 1)
-    finish(task, examples)
+    tune_task(task, examples)
     write_model(pruned, task, history, training.precision)
     save_sparsity(dataclasses.asdict(pruning), pruned.path)
     pruned.counts["sparsity"] = round(masks.sparsity(), 4)

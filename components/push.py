@@ -1,4 +1,4 @@
-"""Push: a blessed model into a numbered folder, all of it or nothing."""
+"""Push: a blessed model is copied into a numbered folder, completely or not at all."""
 
 import contextlib
 import errno
@@ -12,44 +12,42 @@ import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from components.artifacts.blessing import Blessing
-from components.artifacts.corpus import Corpus
-from components.artifacts.edge_model import EdgeModel
-from components.artifacts.evaluation import Evaluation
-from components.artifacts.pushed import Pushed
-from components.artifacts.task_examples import TaskExamples
+from components.artifacts.data import Corpus, TaskExamples
+from components.artifacts.evaluation import Blessing, Evaluation
+from components.artifacts.models import EdgeModel
+from components.artifacts.pushed import PUSHED_FILE, Pushed
 from components.dsl.artifact import content_digest, holds_files, list_files, sync
 from components.dsl.component import component
 from components.dsl.errors import Refusal
-from components.dsl.signature import Input, Output
+from components.dsl.signature import Input, Local, Output
 from components.scoring.model_card import write_model_card
-from keras_bert.export.attachments import attach
+from components.sources.pushed_version import ORIGIN_FILE, list_versions
+from keras_bert.export.attachments import attach_entries
+from keras_bert.export.files import FILES
 from keras_bert.folders import (
+    EXPORT_FILE,
     GOLDEN_FILE,
     LABELS_FILE,
-    MEDIAPIPE_FILE,
-    ONNX_FILE,
     TASK_FILE,
-    TEXT_FILE,
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
     TOKENIZER_FILES,
     WEB_FOLDER,
 )
 
-MODEL_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE, MEDIAPIPE_FILE, TEXT_FILE)
-# What goes along where it is there; of the two files for LiteRT the float one only where there is no other.
+MODEL_FILES = tuple(file.name for file in FILES if file.is_self_contained)
+# Files that are pushed if they exist; the float file for LiteRT is pushed only if there is no quantized one.
 OPTIONAL_FILES = (*MODEL_FILES, LABELS_FILE)
-ALWAYS_FILES = ("recipe.json", TASK_FILE, GOLDEN_FILE, *TOKENIZER_FILES)
+ALWAYS_FILES = (EXPORT_FILE, TASK_FILE, GOLDEN_FILE, *TOKENIZER_FILES)
 
 _STAGING = ".staging-"
-# Where no lock tells, as on other machines, what is older was left by a push that was killed.
+# Without locks, as on other machines, a staging folder older than this was left by a push that was killed.
 _STAGING_SECONDS = 24 * 3600
 # Changes with each start of the machine; containers on it share it, as they share its locks.
 _STARTED = Path("/proc/sys/kernel/random/boot_id")
 
 
-@component(libraries=("ai-edge-litert", "onnx"))
+@component(libraries=("ai-edge-litert", "onnx", "onnxruntime", "tokenizers"))
 def push(
     edges: Input[list[EdgeModel]],
     evaluation: Input[Evaluation],
@@ -59,31 +57,34 @@ def push(
     folder: str,
     name: str,
     corpus: Input[Corpus] | None = None,
+    root: Local[str] = "",
 ) -> None:
-    """Copies a blessed model into the next numbered folder of `folder`, each of whose files says what it is.
+    """Copies a blessed model into the next numbered folder of `folder`; each model file describes itself.
 
     Args:
-        edges: the exported files of each seed; the evaluation says whose are pushed.
-        evaluation: goes along as `metrics.json` and into the model card.
-        blessing: what decides.
-        examples: the rows that it learnt from and was measured on.
-        pushed: where the model went.
-        folder: holds one folder a version: 1, 2, 3, ...
-        name: of the model, for its card.
-        corpus: the text that it was pre-trained on here.
+        edges: the exported files of each seed; the evaluation names the seed whose files are pushed.
+        evaluation: the scores, which are copied as `metrics.json` and into the model card.
+        blessing: the decision whether to push.
+        examples: the rows of the training and the evaluation.
+        pushed: the place of the pushed version.
+        folder: the folder of all versions, 1, 2, 3, ...; relative to `root`, or absolute.
+        name: the name of the model, for its card.
+        corpus: the text of the pre-training, if this job has one.
+        root: the folder of the runs, which holds `pushed`; the working folder if empty.
 
     Raises:
         Refusal: the model is not blessed.
     """
-    from keras_bert.clients.page import page_obstacle, write_characters, write_page
+    from keras_bert.clients.golden import add_calibrated_answers
+    from keras_bert.clients.page import find_page_obstacle, write_page, write_tokenizers
 
-    decision = json.loads(blessing.file("blessing.json").read_text())
-    if not decision["blessed"]:
-        failed = [reason for reason in decision["reasons"] if reason.startswith("NO")]
+    decision = blessing.read()
+    if not decision.blessed:
+        failed = [reason.removeprefix("NO: ") for reason in decision.reasons if reason.startswith("NO: ")]
         raise Refusal("not pushed, because it was not blessed: " + "; ".join(failed))
-    target = Path(folder).absolute()
+    target = Path(root, folder).absolute()
     target.mkdir(parents=True, exist_ok=True)
-    edge = edges[json.loads(evaluation.file("metrics.json").read_text())["kept"]]
+    edge = edges[evaluation.read().kept]
     origin = {"edge_model": edge, "evaluation": evaluation, "examples": examples, "corpus": corpus}
     made_of = {name: artifact.fingerprint() for name, artifact in origin.items() if artifact is not None}
     with _staged(target) as staging:
@@ -91,16 +92,20 @@ def push(
             (staging / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(edge.file(file), staging / file)
         shutil.copyfile(evaluation.file("metrics.json"), staging / "metrics.json")
-        (staging / "origin.json").write_text(json.dumps(made_of, indent=1) + "\n")
-        _describe(staging)
-        write_characters(staging)
-        if not page_obstacle(staging):
+        (staging / ORIGIN_FILE).write_text(json.dumps(made_of, indent=1) + "\n")
+        _attach_records(staging)
+        add_calibrated_answers(staging)
+        write_tokenizers(staging)
+        if not find_page_obstacle(staging):
             write_page(staging, name)
-        # Not of the card: it is for people, who may add to it.
+        # Without the card, which people may edit.
         digests = {name: content_digest(staging / name) for name in list_files(staging)}
         version = newest_version(target, digests) or place_version(staging, target, name)
-    content = {"path": str(target / str(version)), "version": version, "files": digests}
-    pushed.file("pushed.json").write_text(json.dumps(content, indent=1) + "\n")
+    place = str(target / str(version))
+    if not os.path.isabs(folder):
+        place = os.path.relpath(place, pushed.path)
+    content = {"path": place, "version": version, "files": digests}
+    pushed.write_json(PUSHED_FILE, content)
     pushed.counts = {"version": version}
 
 
@@ -114,25 +119,20 @@ def choose_files(edge: EdgeModel) -> list[str]:
 
 
 def newest_version(folder: Path, digests: Mapping[str, str]) -> int | None:
-    """The newest version, if it holds these files: the same model, pushed again, is no other version."""
+    """The newest version if it holds these files, as pushing the same model again makes no further version."""
     version = max(list_versions(folder), default=0)
     return version if version and holds_files(folder / str(version), digests) else None
-
-
-def list_versions(folder: Path) -> list[int]:
-    """The numbered folders, lowest first."""
-    return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal() and entry.is_dir())
 
 
 def place_version(staging: Path, folder: Path, name: str) -> int:
     """Renames a staged folder into place as the next version, and returns its number.
 
-    Others may push to the same folder at the same time, from roots of their own.
+    Other processes may push to the same folder at the same time, from other roots.
 
     Args:
-        staging: holds all files but the card.
-        folder: of all versions.
-        name: of the model, for its card.
+        staging: a folder with all files but the card.
+        folder: the folder of all versions.
+        name: the name of the model, for its card.
     """
     version = max(list_versions(folder), default=0) + 1
     while not _claim(staging, folder, name, version):
@@ -141,19 +141,19 @@ def place_version(staging: Path, folder: Path, name: str) -> int:
     return version
 
 
-def _describe(folder: Path) -> None:
-    """Lets each model's file say by itself what was measured of it, and what it comes from."""
-    known = {name: (folder / name).read_bytes() for name in ("recipe.json", "metrics.json", "origin.json")}
+def _attach_records(folder: Path) -> None:
+    """Attaches the export record, the metrics and the origin to each model file."""
+    records = {name: (folder / name).read_bytes() for name in (EXPORT_FILE, "metrics.json", ORIGIN_FILE)}
     for file in filter(Path.is_file, (folder / name for name in MODEL_FILES)):
-        attach(file, known)
+        attach_entries(file, records)
 
 
 @contextlib.contextmanager
 def _staged(folder: Path) -> Iterator[Path]:
-    """A folder beside the versions, locked; gone in the end unless it has become one of them."""
+    """A locked folder beside the versions; it is deleted at the end unless it became a version."""
     staging = folder / f"{_STAGING}{_machine()}-{uuid.uuid4().hex}"
     with contextlib.ExitStack() as stack:
-        # Between making and locking its own nobody else may sweep.
+        # No other push may sweep between the making and the locking of this folder.
         with _locked(folder, wait=True):
             _sweep(folder)
             staging.mkdir()
@@ -165,12 +165,12 @@ def _staged(folder: Path) -> Iterator[Path]:
 
 
 def _claim(staging: Path, folder: Path, name: str, version: int) -> bool:
-    """Makes a staged folder the version of this number; False if there is something of that name already."""
+    """Makes a staged folder the version of this number; False if the name is taken."""
     write_model_card(staging, name, version)
     for path in (*staging.rglob("*"), staging):
         sync(path)
     try:
-        # Never replaces a version: only an empty folder would make way.
+        # Never replaces a version: rename replaces only an empty folder.
         staging.rename(folder / str(version))
     except OSError as error:
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
@@ -180,16 +180,16 @@ def _claim(staging: Path, folder: Path, name: str, version: int) -> bool:
 
 
 def _sweep(folder: Path) -> None:
-    """Deletes what killed pushes left."""
+    """Deletes the staging folders of pushes that were killed."""
     for staging in folder.glob(f"{_STAGING}*"):
-        # Another push may have come to its end, or be of somebody whose files are not to be read.
+        # Another push may just have ended, or its files may not be readable for this user.
         with contextlib.suppress(OSError):
-            if _is_left(staging):
+            if _is_abandoned(staging):
                 shutil.rmtree(staging, ignore_errors=True)
 
 
-def _is_left(staging: Path) -> bool:
-    """Of this machine what no process has locked; of others, and where the file system knows no locks, what is old."""
+def _is_abandoned(staging: Path) -> bool:
+    """Whether no process of this machine has locked a staging folder; without locks, whether it is old."""
     if staging.name.startswith(f"{_STAGING}{_machine()}-"):
         try:
             with _locked(staging, wait=False) as is_locked:
@@ -206,17 +206,17 @@ def _machine() -> str:
 
 @contextlib.contextmanager
 def _locked(folder: Path, *, wait: bool) -> Iterator[bool]:
-    """Locks a folder for the length of the block; the lock ends with this process. Tells whether there are locks.
+    """Locks a folder during the block; the lock ends with this process. Yields whether the file system has locks.
 
     Raises:
-        BlockingIOError: another process holds it, and nobody is to wait.
+        BlockingIOError: another process holds the lock, and `wait` is False.
         OSError: the folder cannot be opened.
     """
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield _lock(place, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     finally:
-        # A process that was started meanwhile would go on holding it.
+        # Without this, a process that was started meanwhile would keep the lock.
         _lock(place, fcntl.LOCK_UN)
         os.close(place)
 

@@ -1,12 +1,10 @@
-"""A model or its files -> Validation: the score on validation rows, while test rows are still unread."""
+"""A model or its files -> Validation: the score on validation rows, before test rows are read."""
 
 import contextlib
-import json
 
-from components.artifacts.edge_model import EdgeModel
-from components.artifacts.model import Model
-from components.artifacts.task_examples import TaskExamples
-from components.artifacts.validation import VALIDATION_FILE, Validation
+from components.artifacts.data import TaskExamples
+from components.artifacts.measurements import Validation, ValidationScore
+from components.artifacts.models import EdgeModel, Model
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
@@ -17,7 +15,9 @@ from components.training.model_folder import read_model
 from keras_bert.checks import check
 
 
-@component(libraries=("ai-edge-litert", "keras", "scikit-learn", "scipy", "tensorflow", "tensorflow-text"))
+@component(
+    libraries=("ai-edge-litert", "keras", "scikit-learn", "scipy", "tensorflow", "tensorflow-text", "tokenizers")
+)
 def validate(
     examples: Input[TaskExamples],
     validation: Output[Validation],
@@ -25,32 +25,31 @@ def validate(
     edge: Input[EdgeModel] | None = None,
     metric: str = "",
 ) -> None:
-    """Asks a model, or the file that would be pushed, about all validation rows.
+    """Scores a model, or the file that would be pushed, on all validation rows.
 
     Args:
-        examples: their validation split is read.
+        examples: the rows; only the validation split is read.
         validation: the score.
-        model: of the task; one that was rounded answers as its file will.
-        edge: exported files, in the place of a model.
-        metric: of the task; its main one if empty.
+        model: a model of the task; a quantized one answers as its file will.
+        edge: exported files, in place of a model.
+        metric: the metric of the score; the task's main metric if empty.
 
     Raises:
         InputError: the task has no such metric.
     """
     check("validate", "model", (model is None) != (edge is None), "be given, or edge", model)
-    from keras_bert.compress.rounding import find_rounding, rounded
+    from keras_bert.compress.quantization_parameters import quantized_activations, read_quantization
     from keras_bert.export.bundle import load_exported
 
     report_progress(0, 1, "validation rows")
     if model is not None:
-        task, rounding = read_model(model), find_rounding(model.path)
+        task, quantization = read_model(model), read_quantization(model.path)
     else:
         assert edge is not None
-        task, rounding = load_exported(edge.path), None
+        task, quantization = load_exported(edge.path), None
     scoring, labels = TASK_SCORING[task.name], getattr(task, "labels", ())
     chosen, rows = choose_metric(metric, scoring, labels), read_rows(examples, "validation")
-    with contextlib.nullcontext() if rounding is None else rounded(task.network(), rounding):
-        score = scoring.score(rows, scoring.ask(task, rows), labels).metrics[chosen]
-    content = {"metric": chosen, "score": score, "rows": len(rows)}
-    validation.file(VALIDATION_FILE).write_text(json.dumps(content, indent=1) + "\n")
+    with contextlib.nullcontext() if quantization is None else quantized_activations(task.network(), quantization):
+        score = scoring.score(rows, scoring.answer(task, rows), labels).metrics[chosen]
+    validation.write(ValidationScore(chosen, score, len(rows)))
     validation.counts = {chosen: score}

@@ -1,1 +1,1 @@
-"""The kinds of artifacts, one a file: a new one changes the key of no step that does not read it."""
+"""The types of artifacts: data, models, measurements, evaluations and pushed versions."""

@@ -1,13 +1,187 @@
-"""What was measured."""
+"""The scores of all models of a job on test rows, and the decision whether its files may be pushed."""
+
+import dataclasses
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 from components.dsl.artifact import Artifact
+from keras_bert.folders import METRICS_FILE
 
-METRICS_FILE = "metrics.json"
 ANSWERS_FILE = "answers.json"
 
 
-class Evaluation(Artifact):
-    """`metrics.json`: a row a model, with its metrics over seeds, size and latency; see `components.evaluate`.
+class SeedScores(NamedTuple):
+    """A metric over seeds.
 
-    `answers.json`: the worst answers of the shipped file to test rows, and how its confidences held.
+    Attributes:
+        mean: the mean over seeds.
+        sd: the sample standard deviation; None for one seed.
+        seeds: the value of each seed.
     """
+
+    mean: float
+    sd: float | None
+    seeds: Sequence[float]
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Self:
+        """The spread of some values."""
+        return cls(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None, list(values))
+
+    @classmethod
+    def table(cls, metrics: Sequence[Mapping[str, float]]) -> dict[str, Self]:
+        """Metric -> its spread, of the metrics of each seed."""
+        return {name: cls.of([values[name] for values in metrics]) for name in metrics[0]}
+
+
+@dataclasses.dataclass(frozen=True)
+class MeasuredModel:
+    """A row of the table of models.
+
+    Attributes:
+        metrics: metric -> its scores on test rows.
+        megabytes: the size of the file; None for baselines and for the version pushed before.
+        milliseconds: the time of one answer on one thread; None likewise.
+        trivial: whether it gives the same answer to all rows.
+        baseline: whether it is a method without a language model.
+    """
+
+    metrics: Mapping[str, SeedScores]
+    megabytes: float | None = None
+    milliseconds: float | None = None
+    trivial: bool = False
+    baseline: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as it stands in `metrics.json`: without what it does not have."""
+        rest = {
+            key: value
+            for key, value in vars(self).items()
+            if key != "metrics" and value is not None and value is not False
+        }
+        return {"metrics": _spreads_as_json(self.metrics), **rest}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """The row of `as_json`."""
+        return cls(**{**content, "metrics": _spreads_from_json(content["metrics"])})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Metrics:
+    """The content of `metrics.json`.
+
+    Attributes:
+        task: the name of the task.
+        metric: the metric that decides.
+        rows: split -> its number of rows.
+        shipped: the row of the table whose file is pushed.
+        kept: the number of the seed whose file is pushed.
+        models: name -> a row of the table.
+        validation: metric -> the scores of the shipped row on validation rows.
+        overlap: split -> how many of its rows stand in earlier splits, see `components.examples.overlap`.
+        labels: the labels of the task, if it has some.
+        report: class -> precision, recall and the like of the shipped file; None for a task without classes.
+        confusion: counts, a row for each true label, a column for each predicted one; None likewise.
+        calibration: the temperature of the shipped file and its worth, see `components.scoring.calibration`.
+        warnings: weaknesses of the shipped file that did not decide.
+        left_out: baseline -> why it could not be measured.
+    """
+
+    task: str
+    metric: str
+    rows: Mapping[str, int]
+    shipped: str
+    kept: int
+    models: Mapping[str, MeasuredModel]
+    validation: Mapping[str, SeedScores] = dataclasses.field(default_factory=dict)
+    overlap: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    labels: Sequence[str] = ()
+    report: Mapping[str, Mapping[str, float]] | None = None
+    confusion: Sequence[Sequence[int]] | None = None
+    calibration: Mapping[str, Any] | None = None
+    warnings: Sequence[str] = ()
+    left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def shipped_model(self) -> MeasuredModel:
+        """The row of the file that is pushed."""
+        return self.models[self.shipped]
+
+    @property
+    def score(self) -> SeedScores:
+        """The deciding metric of the shipped row."""
+        return self.shipped_model.metrics[self.metric]
+
+    @property
+    def metric_names(self) -> list[str]:
+        """The columns of the table."""
+        return list(next(iter(self.models.values())).metrics)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for `metrics.json`."""
+        models = {name: model.as_json() for name, model in self.models.items()}
+        return {**vars(self), "models": models, "validation": _spreads_as_json(self.validation)}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """The metrics of a `metrics.json`, of an evaluation or of a pushed version.
+
+        Raises:
+            KeyError: there is no `models`.
+            TypeError: another field is missing or unknown.
+        """
+        models = {name: MeasuredModel.from_json(model) for name, model in content["models"].items()}
+        validation = _spreads_from_json(content.get("validation", {}))
+        return cls(**{**content, "models": models, "validation": validation})
+
+
+def _spreads_as_json(scores: Mapping[str, SeedScores]) -> dict[str, Any]:
+    return {name: score._asdict() for name, score in scores.items()}
+
+
+def _spreads_from_json(content: Mapping[str, Any]) -> dict[str, SeedScores]:
+    return {name: SeedScores(**score) for name, score in content.items()}
+
+
+class Evaluation(Artifact):
+    """`metrics.json`: the table of models, see `Metrics`.
+
+    `answers.json`: the worst answers of the shipped file to test rows, and how reliable its confidences are.
+    """
+
+    def write(self, metrics: Metrics, answers: Mapping[str, Any]) -> None:
+        """Writes both files."""
+        self.write_json(METRICS_FILE, metrics.as_json())
+        self.write_json(ANSWERS_FILE, answers)
+
+    def read(self) -> Metrics:
+        """The table of models."""
+        return Metrics.from_json(self.read_json(METRICS_FILE))
+
+
+class Decision(NamedTuple):
+    """Whether a model may be pushed.
+
+    Attributes:
+        blessed: the decision.
+        reasons: the comparisons behind it, `yes: ...` or `NO: ...`, and notes about what could not be compared.
+        warnings: weaknesses that did not decide.
+    """
+
+    blessed: bool
+    reasons: Sequence[str]
+    warnings: Sequence[str] = ()
+
+
+class Blessing(Artifact):
+    """`blessing.json`: {"blessed": true, "reasons": [...], "warnings": [...]}."""
+
+    def write(self, decision: Decision) -> None:
+        """Writes the decision."""
+        self.write_json("blessing.json", decision._asdict())
+
+    def read(self) -> Decision:
+        """The decision."""
+        return Decision(**self.read_json("blessing.json"))

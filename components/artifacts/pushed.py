@@ -1,23 +1,31 @@
 """Where a model went."""
 
-import json
+import os
 from pathlib import Path
+from typing import Any
 
 from components.dsl.artifact import Artifact, holds_files
 
+PUSHED_FILE = "pushed.json"
+
 
 class Pushed(Artifact):
-    """`pushed.json`: where a blessed model was pushed to, as which version, and the digests of its files."""
+    """`pushed.json`: where a blessed model was pushed to, as which version, and the digests of its files.
+
+    A folder in the same root is given relative to this artifact, so that a root can be moved; any other is absolute.
+    """
 
     format_version = 4  # model files hold a digest of themselves
 
+    def content(self) -> dict[str, Any]:
+        """{"path": ..., "version": ..., "files": {name: digest}}."""
+        content: dict[str, Any] = self.read_json(PUSHED_FILE)
+        return content
+
     def location(self) -> Path:
         """The versioned folder that the push made."""
-        return Path(json.loads(self.file("pushed.json").read_text())["path"])
+        return Path(os.path.normpath(self.path / self.content()["path"]))
 
     def is_intact(self) -> bool:
         """Also asks whether the pushed files are still where they were put, with the content they had."""
-        if not super().is_intact():
-            return False
-        files = json.loads(self.file("pushed.json").read_text())["files"]
-        return holds_files(self.location(), files)
+        return super().is_intact() and holds_files(self.location(), self.content()["files"])

@@ -1,1 +1,1 @@
-"""Beam as an engine: where its pipelines run, in how many processes and threads."""
+"""Runs Beam pipelines: runner, processes and threads."""

@@ -1,86 +1,91 @@
-"""Where Beam pipelines run: by default on this machine, in as many processes as the work is worth."""
+"""Runs Beam pipelines, by default on this machine with a number of processes that suits the size of the work."""
 
 import contextlib
 import copy
 import dataclasses
 import os
 import queue
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
+
+import psutil
+import pydantic
 
 from components.dsl.errors import nearest
 from components.dsl.workplace import report_progress
-from keras_bert.checks import check
+from keras_bert.checks import FieldError
+from keras_bert.validation import NonEmptyStr, validated_dataclass
 
 LOCAL = "FnApiRunner"
-# Those that Beam 2.77 knows by a short name, in any case and also without "Runner" (apache_beam.runners.runner); every
-# other one has a name with dots.
+# Beam 2.77 accepts these short names, in any case and also without "Runner" (apache_beam.runners.runner). All other
+# runners have a name with dots.
 RUNNERS = (
     *("BundleBasedDirectRunner", "DataflowRunner", "DirectRunner", "FlinkRunner", LOCAL, "InteractiveRunner"),
     *("KafkaStreamsRunner", "PortableRunner", "PrismRunner", "PythonRPCDirectRunner", "SparkRunner"),
     *("SwitchingDirectRunner", "TestDataflowRunner", "TestDirectRunner"),
 )
 _COUNT = "units"
-_WORKER = b"apache_beam.runners.worker.sdk_worker_main"
+_WORKER = "apache_beam.runners.worker.sdk_worker_main"
 
-# A worker process imports Beam and often TensorFlow, 3 to 10 s on one core. In so long a step of one thread gets
-# through about so many bytes of text ...
+# A worker process imports Beam and often TensorFlow, which takes 3 to 10 s on one core. In that time a step with one
+# thread processes about this many bytes of text ...
 BYTES_A_PROCESS = 32_000_000
-# ... and a step of several through more, by estimate: what it loses to a second process is only what Python itself
-# does, a quarter to a half of the work, which one thread of a process does at a time. Hence no more threads than this.
+# ... and a step with several threads more (an estimate): a second process speeds up only the part that runs in Python
+# itself, a quarter to a half of the work, because threads take turns there. Hence the limit on threads.
 THREADED_BYTES_A_PROCESS = 256_000_000
 _MOST_THREADS = 4
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class BeamOptions:
-    """Which engine runs the Beam steps, and how; it never changes their result.
+    """The Beam runner and its options; they never change a result.
 
     Attributes:
-        runner: a runner of Beam by name, as FnApiRunner (this machine), PortableRunner, FlinkRunner, DataflowRunner; or
-            the full name of a class, as apache_beam.runners.dask.dask_runner.DaskRunner.
-        workers: processes of FnApiRunner; as many as the work is worth if None, at most one a core. Cores that are
-            left are used by threads.
-        options: further pipeline options of Beam by name, passed on unchanged. All workers of an engine on other
-            machines must see the same files as this process, and have this project installed.
+        runner: a Beam runner by name, such as FnApiRunner (this machine), PortableRunner, FlinkRunner or
+            DataflowRunner; or the full name of a class, such as apache_beam.runners.dask.dask_runner.DaskRunner.
+        workers: number of processes of FnApiRunner. None chooses it by the size of the work, at most one a core;
+            threads use the remaining cores.
+        options: further Beam pipeline options by name, passed on unchanged. Workers on other machines must see the
+            same files as this process and have this project installed.
+
+    Example:
+        >>> BeamOptions(runner="FlinkRunner", options={"flink_master": "localhost:8081"}).runner
+        'FlinkRunner'
     """
 
-    runner: str = LOCAL
-    workers: int | None = None
+    runner: NonEmptyStr = LOCAL
+    workers: pydantic.PositiveInt | None = None
     options: Mapping[str, str | bool | int | float | list[str]] = dataclasses.field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        check("BeamOptions", "runner", bool(self.runner), "not be empty", self.runner)
-        known = {name.lower() for name in RUNNERS}
-        if "." not in self.runner and not known & {self.runner.lower(), f"{self.runner.lower()}runner"}:
-            rule = "be a runner of Beam or the full name of a class"
-            raise ValueError(
-                f"BeamOptions.runner must {rule}, got {self.runner!r}{nearest(self.runner, list(RUNNERS))}"
-            )
-        check("BeamOptions", "workers", self.workers is None or self.workers >= 1, "be at least 1", self.workers)
+    @pydantic.model_validator(mode="after")
+    def _check_runner(self) -> Self:
+        short_names = {name.lower() for name in RUNNERS}
+        if "." not in self.runner and not short_names & {self.runner.lower(), f"{self.runner.lower()}runner"}:
+            rule, hint = "be a Beam runner or the full name of a class", nearest(self.runner, list(RUNNERS))
+            raise FieldError("BeamOptions", "runner", rule, self.runner, hint)
+        return self
 
 
-def count_processes(beam: BeamOptions, size: int, each: int = BYTES_A_PROCESS) -> int:
-    """How many processes a piece of work gets on this machine.
+def count_processes(beam: BeamOptions, size: int, bytes_a_process: int = BYTES_A_PROCESS) -> int:
+    """Number of local worker processes.
 
     Args:
-        beam: may say it.
-        size: of the work, in bytes of text.
-        each: the bytes that a process is worth.
+        beam: `workers` wins if it is set.
+        size: size of the work in bytes of text.
+        bytes_a_process: the size of the work that pays for the start of a process.
     """
-    return beam.workers or max(1, min(len(os.sched_getaffinity(0)), size // each))
+    return beam.workers or max(1, min(len(os.sched_getaffinity(0)), size // bytes_a_process))
 
 
 class Scale(NamedTuple):
-    """How work is spread.
+    """Number of processes and threads.
 
     Attributes:
-        processes: of the local runner; 0 on other engines.
-        threads: of each process.
+        processes: of the local runner; 0 for other runners.
+        threads: of every process.
     """
 
     processes: int
@@ -88,40 +93,40 @@ class Scale(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Whether this process does all of the work, so that nothing has to be brought elsewhere."""
+        """Whether this process does all of the work, so that data need not be moved."""
         return self.processes == 1
 
 
 def choose_scale(beam: BeamOptions, size: int, *, threaded: bool) -> Scale:
-    """On this machine a thread for each core, up to four a process; other engines have threads of their own.
+    """Chooses one thread a core on this machine, up to four a process; other runners manage their threads themselves.
 
     Args:
-        beam: may say how many processes there are.
-        size: of the work, in bytes of text.
-        threaded: whether the steps make use of threads.
+        beam: `workers` wins if it is set.
+        size: size of the work in bytes of text.
+        threaded: whether the transforms use threads.
     """
     if beam.runner != LOCAL:
         return Scale(processes=0, threads=1)
     processes = count_processes(beam, size, THREADED_BYTES_A_PROCESS if threaded else BYTES_A_PROCESS)
-    # Those of the options win.
+    # Beam's own option wins.
     processes = int(beam.options.get("direct_num_workers", processes))  # type: ignore[arg-type]
     cores = len(os.sched_getaffinity(0))
     return Scale(processes, max(1, min(_MOST_THREADS, cores // max(processes, 1))) if threaded else 1)
 
 
 def spread(elements: Any, label: str, scale: Scale) -> Any:
-    """A collection on all workers; as it is, where there is one."""
+    """Reshuffles a collection over all workers; returns it unchanged if there is only one."""
     import apache_beam as beam_sdk
 
     return elements if scale.alone else elements | label >> beam_sdk.Reshuffle()
 
 
 def make_options(beam: BeamOptions, processes: int) -> Any:
-    """The pipeline options of Beam.
+    """Beam's pipeline options.
 
     Args:
-        beam: whose options win over those that this makes.
-        processes: of the local runner.
+        beam: its options win over the computed ones.
+        processes: number of processes of the local runner.
     """
     from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -129,7 +134,7 @@ def make_options(beam: BeamOptions, processes: int) -> Any:
     if beam.runner == LOCAL:
         mode = "multi_processing" if processes > 1 else "in_memory"
         local = {"direct_num_workers": processes, "direct_running_mode": mode}
-    # Without flags Beam would read the command line of whatever program this runs in. It adds to lists it is given.
+    # Without `flags`, Beam would parse the command line of the running program. Beam appends to lists of options.
     return PipelineOptions(flags=[], **{**local, **copy.deepcopy(dict(beam.options))})
 
 
@@ -140,46 +145,45 @@ def run_over(
     size: int = 0,
     scale: Scale | None = None,
 ) -> dict[str, int]:
-    """Runs `steps` over a collection of units of work and waits for the end.
+    """Runs transforms over units of work and waits for the end.
 
     Args:
         work: the elements of the first collection, one unit of work each.
-        steps: takes that collection and applies transforms to it.
-        beam: the engine.
-        size: of the work, in bytes of text.
-        scale: how it is spread, where the steps know; chosen by the size if None.
+        steps: applies transforms to that collection.
+        beam: the runner and its options.
+        size: size of the work in bytes of text.
+        scale: number of processes and threads; None chooses it by the size.
 
     Returns:
-        The counters that the steps kept, by name; none where the runner keeps none. A bundle that ran twice may
-        count twice.
+        The transforms' counters by name; empty if the runner has none. A bundle that ran twice may count twice.
 
     Raises:
-        RuntimeError: the pipeline broke.
+        RuntimeError: the pipeline failed.
     """
     import apache_beam as beam_sdk
 
     beam = beam or BeamOptions()
     scale = scale or choose_scale(beam, size, threaded=False)
     options = make_options(beam, scale.processes)
-    # Named in full: Beam's default local runner may first look for a binary on the network.
+    # The runner is always named: Beam's default local runner may look for a binary on the network.
     pipeline = beam_sdk.Pipeline(runner=beam.runner, options=options)
     units = list(work)
-    # Not `Create`, whose splittable source takes 50 ms.
+    # No `Create`: its splittable source takes 50 ms.
     started = pipeline | "Start" >> beam_sdk.Impulse() | "Work" >> beam_sdk.FlatMap(lambda _: units)
     steps(spread(started, "Spread", scale))
     with _importable_by_workers():
         result = _run_watched(pipeline) if scale.processes > 1 else pipeline.run()
         state = result.wait_until_finish()
     if state not in (None, "DONE"):
-        raise RuntimeError(f"the Beam pipeline on {beam.runner} ended in the state {state}; its own log says why")
+        raise RuntimeError(f"the Beam pipeline on {beam.runner} ended in the state {state}; the runner's log says why")
     return _read_counters(result)
 
 
 def _run_watched(pipeline: Any) -> Any:
-    """Runs a pipeline, and gives up when a worker process ends: the local runner would wait for its answer for ever.
+    """Runs a pipeline and fails when a worker process ends; the local runner would wait for its answer forever.
 
     Raises:
-        RuntimeError: a worker ended, or the pipeline broke.
+        RuntimeError: a worker ended, or the pipeline failed.
     """
     ends: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
@@ -190,13 +194,17 @@ def _run_watched(pipeline: Any) -> Any:
             ends.put(error)
 
     def notice(arguments: threading.ExceptHookArgs) -> None:
-        # Beam starts each worker from a thread of this name, which raises when its process is gone.
+        # Beam starts every worker from a thread of this name, which raises when its process has ended.
         if arguments.thread is not None and arguments.thread.name.startswith("run_worker"):
-            ends.put(RuntimeError(f"a worker process of Beam was killed ({arguments.exc_value}), maybe for its memory"))
+            ends.put(
+                RuntimeError(
+                    f"a worker process of Beam was killed ({arguments.exc_value}), maybe because memory ran out"
+                )
+            )
         else:
-            before(arguments)
+            previous_hook(arguments)
 
-    before, threading.excepthook = threading.excepthook, notice
+    previous_hook, threading.excepthook = threading.excepthook, notice
     try:
         threading.Thread(target=run, name="run_pipeline", daemon=True).start()
         end = ends.get()
@@ -205,24 +213,17 @@ def _run_watched(pipeline: Any) -> Any:
             raise end
         return end
     finally:
-        threading.excepthook = before
+        threading.excepthook = previous_hook
 
 
 def _end_workers() -> None:
-    """Ends the worker processes that the local runner has started from this process; they have nobody to ask."""
-    for shell in _children(os.getpid()):
-        if _WORKER in Path(f"/proc/{shell}/cmdline").read_bytes():
-            for worker in [*_children(shell), shell]:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(worker, signal.SIGKILL)
-
-
-def _children(process: int) -> list[int]:
-    found = []
-    for tasks in Path(f"/proc/{process}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found += [int(child) for child in tasks.read_text().split()]
-    return found
+    """Kills the worker processes that the local runner started from this process; nothing else would end them."""
+    for shell in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if any(_WORKER in argument for argument in shell.cmdline()):
+                for worker in [*shell.children(), shell]:
+                    with contextlib.suppress(psutil.NoSuchProcess):
+                        worker.kill()
 
 
 def _read_counters(result: Any) -> dict[str, int]:
@@ -239,32 +240,32 @@ def _read_counters(result: Any) -> dict[str, int]:
 
 @contextlib.contextmanager
 def _importable_by_workers() -> Iterator[None]:
-    """Worker processes start from this process' environment, and must find the modules that this one imports."""
-    before = os.environ.get("PYTHONPATH")
+    """Passes `sys.path` on to worker processes by the environment, so that they can import the same modules."""
+    previous_path = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     try:
         yield
     finally:
-        if before is None:
+        if previous_path is None:
             del os.environ["PYTHONPATH"]
         else:
-            os.environ["PYTHONPATH"] = before
+            os.environ["PYTHONPATH"] = previous_path
 
 
 def report_unit(scratch: str, name: str, total: int, note: str) -> None:
-    """Reports that one unit of work is done; only workers in the process that runs the step are heard.
+    """Reports that a unit of work is done. Only reports from the process that runs the step are shown.
 
     Args:
-        scratch: a folder that all units of work share; each leaves a mark in it, which counts once.
-        name: of the unit.
-        total: the number of units.
-        note: a few words for a person.
+        scratch: a folder that all units of work share; every unit leaves a file in it, so that it counts once.
+        name: name of the unit.
+        total: number of units.
+        note: a short description of the work.
     """
     try:
         (Path(scratch) / f"{name}.done").touch(exist_ok=False)
     except FileExistsError:
         return
-    # A byte for each mark: to list the folder after each unit would take time that grows with the square of them.
+    # One byte a finished unit. Listing the folder after every unit would take quadratic time.
     with (Path(scratch) / _COUNT).open("ab", buffering=0) as stream:
         stream.write(b".")
         report_progress(stream.tell(), total, note)

@@ -1,4 +1,4 @@
-"""A DoFn that works on several elements at once, in threads of one process."""
+"""A DoFn that processes several elements at once, in threads of one process."""
 
 import time
 from collections import deque
@@ -12,14 +12,14 @@ from apache_beam.transforms.window import GlobalWindows
 
 
 class ThreadedFn(beam.DoFn):
-    """Hands each element to a thread, and gives the results in the order of the elements; counts their milliseconds.
+    """Processes elements in threads and yields the results in the order of the elements; counts the milliseconds.
 
-    While threads are at work, the steps that feed this one go on. It pays where the work is done outside of Python:
-    packing, tokenizing, large arrays. What is at hand at one time are one element a thread and one more.
+    While threads work, the transforms before this one go on. Threads help where the work runs outside of Python:
+    compression, tokenization, large arrays. At most one element more than there are threads is in memory.
 
     Args:
-        name: of the component, for the counter.
-        threads: of each worker process; with 1 the work is done in the calling thread.
+        name: name of the component, for the counter.
+        threads: number of threads of a worker process; with 1 the calling thread does the work.
     """
 
     def __init__(self, name: str, threads: int) -> None:
@@ -27,15 +27,15 @@ class ThreadedFn(beam.DoFn):
         self._milliseconds = Metrics.counter(name, f"{type(self).__name__} ms")
 
     def setup(self) -> None:
-        """Starts the threads once a worker."""
+        """Starts the threads."""
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
 
     def start_bundle(self) -> None:
-        """Forgets a bundle that broke."""
+        """Drops elements of a failed bundle."""
         self._pending: deque[Future[tuple[list[Any], float]]] = deque()
 
     def process(self, element: Any) -> Iterator[Any]:
-        """Begins to work on one element, and gives what is ready of those before."""
+        """Submits an element and yields finished results of earlier elements."""
         if self._pool is None:
             yield from self._count(*self._work_timed(element))
             return
@@ -44,27 +44,27 @@ class ThreadedFn(beam.DoFn):
             yield from self._count(*self._pending.popleft().result())
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Gives the rest."""
+        """Yields the remaining results."""
         while self._pending:
             for result in self._count(*self._pending.popleft().result()):
                 yield GlobalWindows.windowed_value(result)
 
     def teardown(self) -> None:
-        """Ends the threads."""
+        """Stops the threads."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
     def work(self, element: Any) -> Iterable[Any]:
-        """What the step does; runs in any thread, where Beam's counters count nothing."""
+        """Processes an element in any thread; Beam's counters do not work here, see `note`."""
         raise NotImplementedError
 
     def note(self, result: Any) -> None:
-        """Counts a result, in the thread of Beam's."""
+        """Counts a result, in Beam's thread."""
 
     def _work_timed(self, element: Any) -> tuple[list[Any], float]:
-        began = time.monotonic()
+        start = time.monotonic()
         results = list(self.work(element))
-        return results, time.monotonic() - began
+        return results, time.monotonic() - start
 
     def _count(self, results: list[Any], seconds: float) -> list[Any]:
         self._milliseconds.inc(round(1000 * seconds))

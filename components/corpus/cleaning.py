@@ -1,10 +1,12 @@
-"""Which documents are worth learning from: pure rules, each of which keeps a document or says why not."""
+"""Rules that clean or drop documents of a corpus; a rule that drops a document says why."""
 
-import dataclasses
 import re
-from typing import Literal, get_args
+from typing import Annotated, Literal, Self
+
+import pydantic
 
 from keras_bert.checks import check
+from keras_bert.validation import PositiveShare, validated_dataclass
 
 Repetition = Literal["off", "lines", "gopher"]
 
@@ -14,84 +16,83 @@ TOO_LONG = "too long"
 TOO_REPETITIVE = "too repetitive"
 EXACT_DUPLICATE = "exact duplicate"
 NEAR_DUPLICATE = "near duplicate"
-# The place of a reason is its number in the index of a corpus; 0 keeps the document.
+# The index of a corpus stores the position of a reason in this tuple; 0 keeps the document.
 REASONS = ("", UNDECODABLE, TOO_SHORT, TOO_LONG, TOO_REPETITIVE, EXACT_DUPLICATE, NEAR_DUPLICATE)
 
-# Line ends of other systems and page breaks, which BERT's tokenizer would drop and so glue words together.
+# Line ends of other systems and page breaks: BERT's tokenizer would drop them and join the words around them.
 _LINE_ENDS = re.compile("\r\n|[\x0b\x0c\r\x85]")
 # Category Cc but for tab and newline, U+FFFD, and byte order marks inside of a text (google-research/bert
-# tokenization.py, _clean_text). All else that has no width is left to the tokenizer.
+# tokenization.py, _clean_text). The tokenizer handles all other zero-width characters.
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffd]")
-# To look for each of both kinds alone takes a third of the time of one pattern.
-_ODD = [chr(code) for code in (*range(9), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0xFEFF, 0xFFFD)]
+# Searching for single characters takes a third of the time of a regular expression.
+_REPLACED_CHARACTERS = [chr(code) for code in (*range(9), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0xFEFF, 0xFFFD)]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class Cleaning:
-    """What becomes of a document before it is learnt from.
+    """Options of the cleaning of a corpus.
 
-    The default removes control characters and drops what stands in the corpus twice, also nearly; it never judges
-    how a text is written, as the thresholds of the other rules come from pages of the web.
+    By default control characters are removed and exact and near duplicates are dropped. The quality rules are off,
+    because their published thresholds were made for web pages.
 
     Attributes:
         controls: whether control characters are removed.
-        min_words: the fewest words of a document. Gopher wants 50 (Rae et al. 2021, appendix A.1.1).
-        max_words: the most words, or None. Gopher wants at most 100,000; long documents are cut in any case.
+        min_words: minimum number of words of a document; 50 in Gopher (Rae et al. 2021, appendix A.1.1).
+        max_words: maximum number of words, or None; 100,000 in Gopher. Long documents are cut in any case.
         repetition: `lines` drops a document if too many of its lines or paragraphs repeat others, `gopher` also if
             too many n-grams do (Rae et al. 2021, table A1); `off` does neither.
-        exact_duplicates: whether a text that came before is dropped.
-        near_duplicates: whether a text that nearly came before is dropped.
-        threshold: the Jaccard similarity of sets of shingles from which on it is more likely than not that two
-            texts are held for near duplicates (0.8 in Lee et al. 2022, section 4.2, and in Gopher, appendix A.1.3).
-        permutations: values of a MinHash signature; more give a sharper threshold and take longer.
-        shingle: words of a shingle (5 in Lee et al. 2022).
+        exact_duplicates: whether a document is dropped if an earlier one has the same text.
+        near_duplicates: whether a document is dropped if an earlier one has nearly the same text.
+        threshold: the Jaccard similarity of shingle sets, above 0 and at most 1, from which two texts are more likely
+            than not to count as near duplicates (0.8 in Lee et al. 2022, section 4.2, and in Gopher, appendix A.1.3).
+        permutations: number of values in a MinHash signature, 2 to 1024; more give a sharper threshold and take longer.
+        shingle: number of words in a shingle (5 in Lee et al. 2022).
     """
 
     controls: bool = True
-    min_words: int = 0
-    max_words: int | None = None
+    min_words: pydantic.NonNegativeInt = 0
+    max_words: pydantic.PositiveInt | None = None
     repetition: Repetition = "off"
     exact_duplicates: bool = True
     near_duplicates: bool = True
-    threshold: float = 0.8
-    permutations: int = 128
-    shingle: int = 5
+    threshold: PositiveShare = 0.8
+    permutations: Annotated[int, pydantic.Field(ge=2, le=1024)] = 128
+    shingle: pydantic.PositiveInt = 5
 
-    def __post_init__(self) -> None:
-        least = max(1, self.min_words)
-        known = get_args(Repetition)
-        check("Cleaning", "min_words", self.min_words >= 0, "be at least 0", self.min_words)
-        fits = self.max_words is None or self.max_words >= least
-        check("Cleaning", "max_words", fits, f"be at least {least}", self.max_words)
-        check("Cleaning", "repetition", self.repetition in known, f"be one of {known}", self.repetition)
-        check("Cleaning", "threshold", 0 < self.threshold <= 1, "be in (0, 1]", self.threshold)
-        check("Cleaning", "permutations", 2 <= self.permutations <= 1024, "be in [2, 1024]", self.permutations)
-        check("Cleaning", "shingle", self.shingle >= 1, "be at least 1", self.shingle)
+    @pydantic.model_validator(mode="after")
+    def _check_words(self) -> Self:
+        fits = self.max_words is None or self.max_words >= self.min_words
+        check("Cleaning", "max_words", fits, f"be at least min_words={self.min_words}", self.max_words)
+        return self
 
 
 def remove_controls(text: str) -> str:
-    r"""A text without control characters and U+FFFD; all ends of lines and pages become `\n`."""
-    return _CONTROLS.sub("", _LINE_ENDS.sub("\n", text)) if any(odd in text for odd in _ODD) else text
+    r"""Removes control characters and U+FFFD from a text and turns all line and page ends into `\n`."""
+    return (
+        _CONTROLS.sub("", _LINE_ENDS.sub("\n", text))
+        if any(character in text for character in _REPLACED_CHARACTERS)
+        else text
+    )
 
 
 def judge(text: str, cleaning: Cleaning) -> tuple[str, str] | None:
-    """Why a document is to be dropped, or None.
+    """The reason to drop a document, or None to keep it.
 
     Returns:
-        One of `REASONS`, and the figures behind it for a person.
+        One of `REASONS`, and its readable details.
     """
     if not text or text.isspace():
-        return TOO_SHORT, "nothing is left of it"
+        return TOO_SHORT, "empty after cleaning"
     if cleaning.min_words or cleaning.max_words is not None:
         words = len(text.split())
         if words < cleaning.min_words:
-            return TOO_SHORT, f"{words} words, at least {cleaning.min_words} wanted"
+            return TOO_SHORT, f"{words} words, the minimum is {cleaning.min_words}"
         if cleaning.max_words is not None and words > cleaning.max_words:
-            return TOO_LONG, f"{words} words, at most {cleaning.max_words} wanted"
+            return TOO_LONG, f"{words} words, the maximum is {cleaning.max_words}"
     if cleaning.repetition != "off":
         from components.corpus.repetition import find_repetition
 
-        found = find_repetition(text, ngrams=cleaning.repetition == "gopher")
-        if found:
-            return TOO_REPETITIVE, found
+        detail = find_repetition(text, ngrams=cleaning.repetition == "gopher")
+        if detail:
+            return TOO_REPETITIVE, detail
     return None

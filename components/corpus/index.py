@@ -1,4 +1,4 @@
-"""Where the documents of a corpus lie while it is made: what travels between the steps in place of their texts."""
+"""The index of a corpus in the making: Beam passes its rows between steps instead of the texts."""
 
 import gzip
 import hashlib
@@ -11,56 +11,56 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# One row a document, 67 bytes.
+# One row a document, 67 bytes. Documents that were cut have a row a part.
 ROW = np.dtype(
     [
         ("key", "u8"),  # the first 8 bytes of the hash of the id: the order of the corpus
-        ("high", "u8"),  # the hash of the text, 16 bytes in two
-        ("low", "u8"),
-        ("whole", "u8"),  # of the text of the document that this is a piece of
-        ("place", "u8"),  # file, chunk and row in the source: the order in which it was read
-        ("offset", "u8"),  # in the file of texts
-        ("line", "u4"),  # bytes of its line of the corpus
-        ("note", "u4"),  # bytes of what is known besides, after the line
+        ("high", "u8"),  # the first 8 bytes of the hash of the text
+        ("low", "u8"),  # the last 8 bytes of the hash of the text
+        ("whole", "u8"),  # the first 8 bytes of the hash of the text of the uncut document
+        ("place", "u8"),  # file, chunk and row in the source: the reading order
+        ("offset", "u8"),  # of the line in the file of texts
+        ("line", "u4"),  # bytes of the line
+        ("note", "u4"),  # bytes of the note after the line
         ("bytes", "u4"),  # of the text
-        ("sentences", "u4"),
-        ("reason", "u1"),  # number of `REASONS`
+        ("sentences", "u4"),  # number of sentences
+        ("reason", "u1"),  # position in `REASONS`
         ("named", "?"),  # whether the source gave the id
-        ("first", "?"),  # whether it is the first piece of its document
+        ("first", "?"),  # whether it is the first part of its document
     ]
 )
-Rows = NDArray[Any]
+IndexRows = NDArray[Any]
 
-# A place has 64 bits: 24 for 16 million files, 20 for a million chunks of each, terabytes, 20 for the rows of a chunk.
+# A place has 64 bits: 24 for 16 million files, 20 for a million chunks a file (terabytes), 20 for the rows of a chunk.
 _FILE_BITS, _CHUNK_BITS, _ROW_BITS = 24, 20, 20
 MOST_FILES, MOST_CHUNKS, MOST_ROWS = 1 << _FILE_BITS, 1 << _CHUNK_BITS, 1 << _ROW_BITS
 
 
-class Texts(NamedTuple):
-    """A file of texts and the rows of `ROW` that say what it holds."""
+class IndexedTexts(NamedTuple):
+    """A file of texts and its index rows (documents,) of type `ROW`."""
 
     file: str
-    rows: Rows
+    rows: IndexRows
 
 
 def hash_text(text: str) -> bytes:
-    """The 16 bytes that stand for a text."""
+    """A 16-byte hash of a text."""
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
 def as_place(unit: int, chunk: int, row: int) -> int:
-    """The place of a document: the number of its file, of the chunk in the file, of the row in the chunk.
+    """The place of a document: the numbers of its file, its chunk in the file and its row in the chunk.
 
-    They must be less than `MOST_FILES`, `MOST_CHUNKS` and `MOST_ROWS`.
+    They must be below `MOST_FILES`, `MOST_CHUNKS` and `MOST_ROWS`.
     """
     return ((unit << _CHUNK_BITS | chunk) << _ROW_BITS) | row
 
 
 class TextsWriter:
-    """Writes documents one after the other into a file and keeps their rows.
+    """Writes documents to a file and collects their index rows.
 
     Args:
-        folder: gets the file, under a name of its own, as the same chunk may be written twice.
+        folder: the folder of the file, whose name is random because Beam may write the same chunk twice.
     """
 
     def __init__(self, folder: str) -> None:
@@ -80,11 +80,11 @@ class TextsWriter:
         """Adds a document.
 
         Args:
-            id_: as the source names it, or None for the hash of the text.
-            text: of the document.
-            hashes: of the text, and of the text of the document that this is a piece of.
-            note: what is known besides.
-            sentences: how long they are, see `measure_sentences`; none of what is dropped.
+            id_: the id that the source gives, or None to use the hash of the text.
+            text: the text of the document or part.
+            hashes: the hash of the text, and the hash of the text of the uncut document.
+            note: further fields that are stored behind the line.
+            sentences: lengths of the sentences, see `measure_sentences`; empty for dropped documents.
             **fields: `place`, `reason` and `first` of `ROW`.
         """
         digest, whole = hashes
@@ -93,7 +93,7 @@ class TextsWriter:
         record = {"id": digest.hex() if id_ is None else id_, "text": text, "sentences": sentences}
         line = make_line(record | part_of)
         tail = make_line(note)
-        known = {
+        values = {
             "key": int.from_bytes(key[:8], "big"),
             "high": int.from_bytes(digest[:8], "big"),
             "low": int.from_bytes(digest[8:], "big"),
@@ -106,53 +106,58 @@ class TextsWriter:
             "named": id_ is not None,
         }
         self._stream.write(line + tail)
-        self._rows.append(tuple((known | fields)[name] for name in ROW.names or ()))
+        self._rows.append(tuple((values | fields)[name] for name in ROW.names or ()))
 
-    def close(self) -> Texts:
-        """Ends the file."""
+    def close(self) -> IndexedTexts:
+        """Closes the file and returns it with its index."""
         self._stream.close()
-        return Texts(str(self._file), np.array(self._rows, ROW))
+        return IndexedTexts(str(self._file), np.array(self._rows, ROW))
 
 
 def make_line(record: dict[str, Any]) -> bytes:
-    """A JSON line."""
+    """A record as a JSON line."""
     return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
 
 class TextsReader:
-    """Reads documents out of files of texts; keeps no more than some files open."""
+    """Reads documents from files of texts, with one file open at a time.
+
+    Args:
+        files: the files of texts.
+    """
 
     def __init__(self, files: list[str]) -> None:
         self._files = files
 
-    def read(self, numbers: NDArray[np.int64], rows: Rows) -> Iterator[tuple[bytes, bytes]]:
-        """(line, note) of each row, in this order.
+    def read(self, numbers: NDArray[np.int64], rows: IndexRows) -> Iterator[tuple[bytes, bytes]]:
+        """Yields (line, note) of every row, in the order of the rows.
 
         Args:
-            numbers: of the files, one a row.
-            rows: of `ROW`.
+            numbers: (rows,) the position of the row's file in `files`.
+            rows: (rows,) of type `ROW`.
         """
-        found: list[tuple[bytes, bytes]] = [(b"", b"")] * len(rows)
+        records: list[tuple[bytes, bytes]] = [(b"", b"")] * len(rows)
         order = np.lexsort((rows["offset"], numbers))
         for number in np.unique(numbers):
             with open(self._files[number], "rb") as stream:
                 for place in order[numbers[order] == number]:
                     row = rows[place]
                     stream.seek(int(row["offset"]))
-                    found[place] = stream.read(int(row["line"])), stream.read(int(row["note"]))
-        yield from found
+                    records[place] = stream.read(int(row["line"])), stream.read(int(row["note"]))
+        yield from records
 
 
 def write_gzip(lines: Iterable[bytes], target: Path, scratch: str) -> None:
-    """Writes a file that is either whole or not there; its bytes hold no time and no name.
+    """Writes a gzip file atomically; its bytes contain neither a time nor a file name.
 
     Args:
         lines: the content.
         target: the file.
-        scratch: a folder on the same file system.
+        scratch: a folder for the unfinished file, on the same file system.
     """
     temporary = Path(scratch) / uuid.uuid4().hex
-    # On text, level 1 takes 60 % of the time of level 4 and a quarter of that of 6, for files 12 and 18 % larger.
+    # On text, level 1 takes 60 % of the time of level 4 and a quarter of the time of level 6; files are 12 and 18 %
+    # larger.
     with temporary.open("wb") as raw, gzip.GzipFile("", "wb", 1, raw, mtime=0) as stream:
         stream.writelines(lines)
     temporary.rename(target)

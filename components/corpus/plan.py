@@ -1,4 +1,4 @@
-"""Which documents stay in a corpus and in which file each goes; decided in one place, on 67 bytes a document."""
+"""Decides which documents stay in a corpus and which shard holds them; one process plans on 67 bytes a document."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -8,48 +8,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.corpus.cleaning import EXACT_DUPLICATE, NEAR_DUPLICATE, REASONS
-from components.corpus.index import Rows, Texts
+from components.corpus.index import IndexedTexts, IndexRows
 from components.text.near_duplicates import find_clusters
 
-# A shard is the unit of work of later steps, which read it whole: enough of them for many cores, and no more files
-# than that takes, as long as a shard stays small in memory.
+# A shard is the unit of work of later steps, which read it whole. There are enough shards for many cores, but no more
+# files than that, as long as a shard stays small in memory.
 _MANY_SHARDS = 64
 _GROWTH = 4
 NOBODY = -1
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class CorpusPlan:
     """All documents in the order of the corpus.
 
     Attributes:
         files: the files of texts.
-        numbers: (documents,) of the file that each lies in.
-        rows: (documents,) of `ROW`, with the final reasons.
-        kept: (documents,) the position of the document that each is a duplicate of, or NOBODY.
+        numbers: (documents,) the position of the document's file in `files`.
+        rows: (documents,) index rows of type `ROW`, with the final reasons.
+        kept: (documents,) the position of the document that a duplicate repeats, or NOBODY.
     """
 
     files: list[str]
     numbers: NDArray[np.int64]
-    rows: Rows
+    rows: IndexRows
     kept: NDArray[np.int64]
 
     def clashes(self) -> NDArray[np.int64]:
-        """(clashes, 2) positions of documents with the same id from the source and different texts."""
+        """Positions (clashes, 2) of documents with the same id in the source and different texts."""
         same = (self.rows["key"][1:] == self.rows["key"][:-1]) & self.rows["named"][1:] & self.rows["named"][:-1]
         differ = same & (self.rows["whole"][1:] != self.rows["whole"][:-1])
         later = np.flatnonzero(differ) + 1
         return np.stack([later - 1, later], axis=1)
 
 
-def make_plan(texts: Sequence[Texts], pairs: Sequence[NDArray[np.uint64]], *, exact: bool) -> Plan:
-    """Brings documents into the order of the corpus, and finds all duplicates; the order of arguments is nothing.
+def make_plan(texts: Sequence[IndexedTexts], pairs: Sequence[NDArray[np.uint64]], *, exact: bool) -> CorpusPlan:
+    """Sorts documents into the order of the corpus and marks duplicates; the order of the arguments does not matter.
 
-    Of the same texts the first stays, of nearly the same ones the first of all that pairs connect: first by the hash
-    of the id, then by its place in the source.
+    The first of several equal texts stays, and the first of several near duplicates that pairs connect. Documents are
+    ordered by the hash of the id, then by the place in the source.
 
     Args:
-        texts: of all chunks.
+        texts: the texts of all chunks.
         pairs: (pairs, 2) places of documents that are near duplicates.
         exact: whether exact duplicates are dropped.
     """
@@ -63,18 +63,18 @@ def make_plan(texts: Sequence[Texts], pairs: Sequence[NDArray[np.uint64]], *, ex
         _drop(rows, kept, _near_duplicates(rows, np.concatenate(pairs)), NEAR_DUPLICATE)
     if exact:
         _drop(rows, kept, _exact_duplicates(rows), EXACT_DUPLICATE)
-    return Plan([part.file for part in texts], numbers, rows, kept)
+    return CorpusPlan([part.file for part in texts], numbers, rows, kept)
 
 
-def _drop(rows: Rows, kept: NDArray[np.int64], first: NDArray[np.int64], reason: str) -> None:
-    """Marks every document that is not the first of its kind; the stronger reason comes last and wins."""
-    lost = first != np.arange(len(rows))
-    rows["reason"][lost] = REASONS.index(reason)
-    kept[lost] = first[lost]
+def _drop(rows: IndexRows, kept: NDArray[np.int64], first: NDArray[np.int64], reason: str) -> None:
+    """Marks all duplicates; the last call wins, so that the stronger reason comes last."""
+    duplicate = first != np.arange(len(rows))
+    rows["reason"][duplicate] = REASONS.index(reason)
+    kept[duplicate] = first[duplicate]
 
 
-def _exact_duplicates(rows: Rows) -> NDArray[np.int64]:
-    """For each document the position of the first with the same text, among those that rules let through."""
+def _exact_duplicates(rows: IndexRows) -> NDArray[np.int64]:
+    """For every document the position of the first one with the same text, among those that no rule dropped."""
     first = np.arange(len(rows))
     candidates = np.flatnonzero((rows["reason"] == 0) | (rows["reason"] == REASONS.index(NEAR_DUPLICATE)))
     texts = np.stack([rows["high"][candidates], rows["low"][candidates]], axis=1)
@@ -83,20 +83,20 @@ def _exact_duplicates(rows: Rows) -> NDArray[np.int64]:
     return first
 
 
-def _near_duplicates(rows: Rows, pairs: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """For each document the position of the first that pairs connect it with."""
+def _near_duplicates(rows: IndexRows, pairs: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """For every document the position of the first one that pairs connect it with."""
     by_place = np.argsort(rows["place"])
     return find_clusters(len(rows), by_place[np.searchsorted(rows["place"][by_place], pairs)])
 
 
 def pack(sizes: Sequence[int], most: int) -> Iterator[range]:
-    """Shards of neighbouring documents, of about equal size and of no more than about `most`.
+    """Splits consecutive documents into shards of about equal size, at most about `most` bytes.
 
-    A shard holds at least two documents, as a negative next sentence comes from another one.
+    A shard holds at least two documents, because a random next sentence comes from another document.
 
     Args:
-        sizes: of the documents, in bytes.
-        most: bytes of a shard.
+        sizes: sizes of the documents in bytes.
+        most: target size of a shard in bytes.
     """
     total = sum(sizes)
     count = min(max(1, round(total / most)), max(1, len(sizes) // 2))
@@ -111,24 +111,24 @@ def pack(sizes: Sequence[int], most: int) -> Iterator[range]:
 
 
 def shard_size(total: int, least: int) -> int:
-    """The bytes of a shard: `least`, or more for a corpus that would have more than 64 of them, but at most four-fold.
+    """The size of a shard in bytes: `least`; for a corpus of more than 64 such shards up to four times that.
 
     Args:
-        total: bytes of the corpus.
-        least: bytes of a shard of a small corpus.
+        total: size of the corpus in bytes.
+        least: size of a shard of a small corpus in bytes.
     """
     return min(max(least, total // _MANY_SHARDS), _GROWTH * least)
 
 
-def count_parts(plan: Plan) -> dict[str, int]:
-    """How many parts of each document that was cut stay in the corpus, by the hash of its text in hexadecimal."""
+def count_parts(plan: CorpusPlan) -> dict[str, int]:
+    """Number of parts that stay in the corpus, by the hexadecimal hash of the text of the cut document."""
     kept = plan.rows[plan.rows["reason"] == 0]
     wholes, counts = np.unique(kept["whole"][kept["whole"] != kept["high"]], return_counts=True)
     return {f"{whole:016x}": count for whole, count in zip(wholes.tolist(), counts.tolist(), strict=True)}
 
 
-def describe(plan: Plan, shards: int) -> dict[str, dict[str, Any]]:
-    """The statistics of a corpus, {title: {label: value}}; only what follows from the data."""
+def describe(plan: CorpusPlan, shards: int) -> dict[str, dict[str, Any]]:
+    """The statistics of a corpus, {title: {label: value}}; they depend on the data alone."""
     kept = plan.rows[plan.rows["reason"] == 0]
     counts = np.bincount(plan.rows["reason"], minlength=len(REASONS)).tolist()
     sizes = kept["bytes"]

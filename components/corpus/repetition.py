@@ -1,4 +1,4 @@
-"""How much of a document repeats itself, after Gopher's rules (Rae et al. 2021, appendix A.1.2 and table A1)."""
+"""Gopher's rules against repetitive documents (Rae et al. 2021, appendix A.1.2 and table A1)."""
 
 import re
 import zlib
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 Ids = NDArray[np.uint64]
 
-# Table A1: the largest share of lines or paragraphs that came before, and of characters in them.
+# Table A1: the largest shares of duplicate lines or paragraphs, and of the characters in them.
 _DUPLICATE_PARTS = 0.30
 _DUPLICATE_PART_CHARACTERS = 0.20
 # The largest share of characters in the most frequent n-gram, ...
 _TOP_NGRAM = {2: 0.20, 3: 0.18, 4: 0.16}
-# ... and in n-grams that stand in the document more than once.
+# ... and in n-grams that occur more than once in the document.
 _DUPLICATE_NGRAMS = {5: 0.15, 6: 0.14, 7: 0.13, 8: 0.12, 9: 0.11, 10: 0.10}
 _PARAGRAPH_END = re.compile(r"\n\s*\n")
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -28,8 +28,8 @@ def find_repetition(text: str, *, ngrams: bool) -> str | None:
         ngrams: whether the rules about n-grams count, too.
     """
     shares = [*_part_shares(text), *(_ngram_shares(text) if ngrams else ())]
-    broken = (f"{share:.0%} {what}, at most {most:.0%} wanted" for what, share, most in shares if share > most)
-    return next(broken, None)
+    violations = (f"{share:.0%} {rule}, the maximum is {most:.0%}" for rule, share, most in shares if share > most)
+    return next(violations, None)
 
 
 def _part_shares(text: str) -> Iterator[tuple[str, float, float]]:
@@ -68,7 +68,7 @@ def _join(ids: Ids, n: int) -> Ids:
 
 
 def _top_share(ngrams: Ids, lengths: NDArray[np.int64], n: int, total: int) -> float:
-    """The share of the characters that all copies of the most frequent n-gram have, 0 if none stands twice."""
+    """The share of the characters in all copies of the most frequent n-gram; 0 if no n-gram occurs twice."""
     _, first, counts = np.unique(ngrams, return_index=True, return_counts=True)
     top = int(counts.max())
     if top < 2:
@@ -78,7 +78,7 @@ def _top_share(ngrams: Ids, lengths: NDArray[np.int64], n: int, total: int) -> f
 
 
 def _covered(ngrams: Ids, lengths: NDArray[np.int64], n: int, total: int) -> float:
-    """The share of the characters that stand in an n-gram which came before; each counts once."""
+    """The share of the characters that are part of a repeated n-gram; every character counts once."""
     _, first = np.unique(ngrams, return_index=True)
     repeats = np.ones(len(ngrams), bool)
     repeats[first] = False

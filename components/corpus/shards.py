@@ -1,19 +1,19 @@
-"""The shards of a corpus: the lines that `ingest_corpus` writes, read again."""
+"""Reads the shards that `ingest_corpus` writes."""
 
 import gzip
 import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from components.artifacts.corpus import Corpus
+from components.artifacts.data import Corpus
 from components.text.sentences import cut_sentences, split_sentences
 
-# Not there where no document was cut.
+# Missing if no document was cut.
 CUT_DOCUMENTS = "cut_documents.json"
 
 
 def read_shard(content: bytes) -> list[tuple[str, str]]:
-    """(id, text) of the documents of one shard."""
+    """The documents (id, text) of a shard."""
     return [(record["id"], record["text"]) for record in _read_records(content)]
 
 
@@ -21,9 +21,9 @@ class ShardDocument(NamedTuple):
     """A document of a shard.
 
     Attributes:
-        id: its own.
-        sentences: of its text, without white space around them.
-        whole: the same for all parts of a document that was cut, the hash of its text; None of any other.
+        id: the document's id.
+        sentences: the sentences of its text, stripped of white space.
+        whole: the hash of the text of the cut document that this is a part of; None for an uncut document.
     """
 
     id: str
@@ -32,7 +32,7 @@ class ShardDocument(NamedTuple):
 
 
 def read_sentences(content: bytes) -> list[ShardDocument]:
-    """The documents of one shard; texts that come without their sentences are split here."""
+    """The documents of a shard; texts that were stored without sentence lengths are split here."""
     return [
         ShardDocument(
             record["id"],
@@ -46,11 +46,11 @@ def read_sentences(content: bytes) -> list[ShardDocument]:
 
 
 def read_cut_documents(corpus: Corpus) -> dict[str, int]:
-    """How many parts there are of each document that was cut, by `ShardDocument.whole`."""
+    """Number of parts of the documents that were cut, keyed as `ShardDocument.whole`."""
     file = corpus.file(CUT_DOCUMENTS)
     return dict(json.loads(file.read_text())) if file.exists() else {}
 
 
 def _read_records(content: bytes) -> Iterator[dict[str, Any]]:
-    # Not splitlines: it also splits at characters that JSON leaves inside a string.
+    # Not splitlines, which also splits at characters that JSON strings may contain.
     return map(json.loads, gzip.decompress(content).decode().removesuffix("\n").split("\n"))

@@ -1,4 +1,4 @@
-"""How often each word stands in a corpus, counted with Beam."""
+"""Counts the words of a corpus with Beam."""
 
 import json
 import tempfile
@@ -14,19 +14,19 @@ from tensorflow_text.python.ops.bert_tokenizer import BasicTokenizer
 from components.beam.engine import BeamOptions, report_unit, run_over
 from components.corpus.shards import read_shard
 
-# A dictionary of counts travels as one element: Beam's cost is by the element, and there are many words.
+# Words are counted in dictionaries, one element a bucket: Beam's cost grows with the number of elements.
 _BUCKETS = 32
 _BATCH = 256
 
 
 def count_words(shards: list[Path], lowercase: bool, beam: BeamOptions, size: int, scratch: Path) -> dict[str, int]:
-    """Word -> count over all shards, the words as BERT's basic tokenizer splits them.
+    """Counts of the words of all shards, as BERT's basic tokenizer splits them.
 
     Args:
         shards: files of a Corpus.
-        lowercase: whether words are lowercased and lose their accents.
-        beam: the engine.
-        size: of the shards, in bytes of text.
+        lowercase: whether words are lowercased and stripped of accents.
+        beam: the Beam runner and its options.
+        size: size of the shards in bytes of text.
         scratch: an existing folder for intermediate files.
     """
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
@@ -54,7 +54,7 @@ def _count_unit(path: str, lowercase: bool, folder: str, total: int) -> list[tup
 
 
 def count_shard(path: str, lowercase: bool) -> Iterator[tuple[int, dict[str, int]]]:
-    """(bucket, counts of its words) of one shard; a word's bucket is a hash of it."""
+    """Yields (bucket, counts of its words) of a shard; the bucket of a word is its hash."""
     splitter = BasicTokenizer(lower_case=lowercase)
     lines = [line for _, text in read_shard(Path(path).read_bytes()) for line in text.split("\n")]
     counts: Counter[bytes] = Counter()

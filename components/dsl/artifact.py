@@ -1,4 +1,4 @@
-"""Artifacts: typed directories whose `manifest.json` says what they hold and what made them."""
+"""Artifacts: typed directories with a `manifest.json` that describes their content and their origin."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ MANIFEST = "manifest.json"
 
 
 def sync(path: Path) -> None:
-    """Waits until a file, or the list of a folder's entries, is on the disk."""
+    """Waits until a file, or the list of a folder's entries, is written to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -32,7 +32,7 @@ def list_files(folder: Path) -> list[str]:
 
 
 def holds_files(folder: Path, digests: Mapping[str, str]) -> bool:
-    """Whether a folder holds files of these names with these digests; what else it holds does not matter."""
+    """Whether a folder holds files of these names with these digests; other files do not matter."""
     try:
         return all(content_digest(folder / name) == digest for name, digest in digests.items())
     except OSError:
@@ -47,7 +47,7 @@ class Artifact:
 
     Attributes:
         path: the directory.
-        counts: what the step wants to be known of the content (`documents=120`), kept in the manifest.
+        counts: figures about the content (`documents=120`) that the step adds to the manifest.
     """
 
     format_version: ClassVar[int] = 1
@@ -63,8 +63,17 @@ class Artifact:
         """The path of one file of this artifact."""
         return self.path / name
 
+    def read_json(self, name: str) -> Any:
+        """The content of one JSON file of this artifact."""
+        return json.loads(self.file(name).read_text(encoding="utf-8"))
+
+    def write_json(self, name: str, content: Any) -> None:
+        """Writes one JSON file of this artifact."""
+        text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        self.file(name).write_text(text, encoding="utf-8")
+
     def manifest(self) -> dict[str, Any]:
-        """What `seal` wrote.
+        """The manifest that `seal` wrote.
 
         Raises:
             FileNotFoundError: the directory is no finished artifact.
@@ -74,11 +83,11 @@ class Artifact:
         if not path.is_file():
             raise FileNotFoundError(f"{self.path} is not a {type(self).__name__}: it has no {MANIFEST}")
         manifest: dict[str, Any] = json.loads(path.read_text())
-        wanted = (type(self).__name__, self.format_version)
-        if (manifest["type"], manifest["format_version"]) != wanted:
+        expected = (type(self).__name__, self.format_version)
+        if (manifest["type"], manifest["format_version"]) != expected:
             raise TypeError(
                 f"{self.path} holds a {manifest['type']} of format {manifest['format_version']}, "
-                f"wanted a {wanted[0]} of format {wanted[1]}"
+                f"expected a {expected[0]} of format {expected[1]}"
             )
         return manifest
 
@@ -94,7 +103,7 @@ class Artifact:
         return digest.hexdigest()
 
     def is_intact(self) -> bool:
-        """Whether the content is still what `seal` saw.
+        """Whether the content is still the one that `seal` recorded.
 
         Cheap: compares names and sizes, and reads content only where a file was written after the manifest, or the
         clock has been set back since.
@@ -107,7 +116,7 @@ class Artifact:
             states = {name: self.file(name).stat() for name in manifest["files"]}
             if any(states[name].st_size != size for name, size in manifest["files"].items()):
                 return False
-            # A manifest of tomorrow tells nothing: since the clock was set back, what is written looks older.
+            # A manifest from the future proves nothing: after the clock was set back, new files look older.
             if sealed <= time.time_ns() and all(state.st_mtime_ns <= sealed for state in states.values()):
                 return True
             return bool(self.read_fingerprint() == manifest["fingerprint"])
@@ -118,7 +127,7 @@ class Artifact:
         """Writes the manifest of a finished directory and returns its fingerprint.
 
         The fingerprint covers names and bytes of all files but the manifest, so that two artifacts
-        with the same content are the same to every later step, whatever made them.
+        with the same content are the same to every later step, whichever step made them.
         """
         names, fingerprint = self._names(), self.read_fingerprint()
         manifest = {

@@ -1,4 +1,4 @@
-"""Parameters in a form that is the same for equal ones in any process: what cache keys are made of."""
+"""The canonical form of parameters, equal for equal parameters in any process: cache keys are made of it."""
 
 import dataclasses
 import enum
@@ -24,15 +24,30 @@ class FileSource(Source, Protocol):
     """A source that can name what it reads."""
 
     def digests(self) -> dict[str, str]:
-        """What is read, mostly files by their paths -> the digest of the content, or the version of a library.
+        """Name of a source of data, mostly a file's path -> the digest of its content, or the version of a library.
 
         Raises:
             InputError: the data is not there or cannot be used.
         """
 
 
+@runtime_checkable
+class Lookup(Protocol):
+    """A parameter that chooses data outside the store, once the inputs of its step exist."""
+
+    def look_up(self, inputs: Mapping[str, str | None]) -> Source | None:
+        """The data, or None if there is none.
+
+        Args:
+            inputs: the fingerprint of each artifact that the step reads, None for one that is absent.
+
+        Raises:
+            InputError: the data cannot be used.
+        """
+
+
 def outside_data(value: Any) -> dict[str, str]:
-    """What a parameter reads of the user's, by name, with digests; nothing for one that holds all that it says."""
+    """Name -> digest of the user's data that a parameter reads; empty for a parameter that holds its whole value."""
     return value.digests() if isinstance(value, FileSource) else {}
 
 

@@ -1,16 +1,16 @@
-"""A step as a typed function: `@component` reads its signature; called without outputs it makes a `Node`.
+"""A step as a typed function: `@component` reads its signature.
 
 A component is a typed function that returns None. Its annotations are its specification:
-`Input[Corpus]` and `Output[Vocabulary]` are artifacts, `Input[list[Model]]` is any number of them, `Local[int]` says
-where or how to run and never changes the result, everything else is a parameter. Called with its outputs it runs at
-once, on plain folders; called without them it makes a `Node` for a pipeline.
+`Input[Corpus]` and `Output[Vocabulary]` are artifacts, `Input[list[Model]]` is any number of artifacts, `Local[int]`
+says where or how to run and never changes the result, everything else is a parameter. A call makes a `Node` for a
+pipeline; `run` runs the function at once, on plain folders.
 """
 
 import dataclasses
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 from components.dsl.artifact import Artifact
 from components.dsl.canonical import canonical
@@ -18,80 +18,92 @@ from components.dsl.errors import nearest
 from components.dsl.signature import Parameter, Role, read_signature
 
 T = TypeVar("T")
+A = TypeVar("A", bound=Artifact)
+A_co = TypeVar("A_co", bound=Artifact, covariant=True)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Handle:
-    """An output of a node, to be passed to another component."""
+class Handle(Generic[A_co]):
+    """An output of a node, to be passed to another component; after a run, `RunResult.artifact` opens it.
+
+    Attributes:
+        node: the node that makes the artifact.
+        name: the name of the output.
+        artifact: the type of the artifact.
+    """
 
     node: "Node"
     name: str
-    artifact: type[Artifact]
+    artifact: type[A_co]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Latest:
-    """The newest artifact of a type that this pipeline published but did not make from `besides`, or None.
-
-    It lets a candidate meet its predecessor: asking again after the candidate itself was published
-    still answers with the predecessor, so a repeated run finds the same inputs and stays cached.
-    """
-
-    artifact: type[Artifact]
-    besides: Handle
-
-
-Given = Handle | Latest | list[Handle] | None
-"""An input of a node: an output of another one, several of them, or nothing."""
+NodeInput = Handle[Artifact] | Sequence[Handle[Artifact]] | None
+"""An input of a node: an output of another node, several outputs, or nothing."""
 
 
 class Node:
-    """A component with its inputs and parameters, waiting to be run; outputs are its attributes.
+    """A component with its inputs and parameters, waiting to be run.
 
     Attributes:
-        name: what runs call it; that of the component, unless a pipeline has several nodes of one.
+        component: the step.
+        name: the name of the node in runs: the component's name, unless a pipeline has several nodes of one component.
+        inputs: input name -> the handles that fill it.
+        values: parameter name -> value.
     """
 
-    def __init__(self, component: "Component", inputs: Mapping[str, Given], values: Mapping[str, Any]) -> None:
+    def __init__(self, component: "Component", inputs: Mapping[str, NodeInput], values: Mapping[str, Any]) -> None:
         self.component = component
         self.name = component.name
         self.inputs = dict(inputs)
         self.values = dict(values)
 
-    def slots(self) -> dict[str, Handle | Latest | None]:
+    def output(self, artifact: type[A]) -> Handle[A]:
+        """The handle of the output of a type.
+
+        Raises:
+            TypeError: not exactly one output of the component has this type.
+        """
+        types = {name: output.artifact for name, output in self.component.of_role(Role.OUTPUT).items()}
+        names = [name for name, kind in types.items() if kind is artifact]
+        if len(names) != 1:
+            outputs = ", ".join(f"{name}: {kind.__name__}" for name, kind in types.items() if kind is not None)
+            raise TypeError(f"{self!r} must have one output of type {artifact.__name__}, got {outputs}")
+        return Handle(self, names[0], artifact)
+
+    def slots(self) -> dict[str, Handle[Artifact] | None]:
         """Each artifact that the node reads, by the name of its input; those of a list as `name[0]`, `name[1]`, ..."""
-        slots: dict[str, Handle | Latest | None] = {}
-        for name, given in self.inputs.items():
-            if isinstance(given, list):
-                slots |= {f"{name}[{place}]": handle for place, handle in enumerate(given)}
+        slots: dict[str, Handle[Artifact] | None] = {}
+        for name, value in self.inputs.items():
+            if isinstance(value, Sequence):
+                slots |= {f"{name}[{place}]": handle for place, handle in enumerate(value)}
             else:
-                slots[name] = given
+                slots[name] = value
         return slots
 
     def gather(self, filled: Mapping[str, T]) -> dict[str, T | list[T] | None]:
-        """What fills the slots, as the component takes it: None where an input is absent, a list where it is one."""
+        """The values of the slots as the component takes them: None for an absent input, a list for a list input."""
         return {
-            name: [filled[f"{name}[{place}]"] for place in range(len(given))]
-            if isinstance(given, list)
+            name: [filled[f"{name}[{place}]"] for place in range(len(value))]
+            if isinstance(value, Sequence)
             else filled.get(name)
-            for name, given in self.inputs.items()
+            for name, value in self.inputs.items()
         }
 
-    def __getattr__(self, name: str) -> Handle:
-        component: Component | None = self.__dict__.get("component")
-        outputs = component.of_role(Role.OUTPUT) if component else {}
-        if name not in outputs:
-            raise AttributeError(f"{self!r} has no output {name!r}, only {sorted(outputs)}")
-        artifact = outputs[name].artifact
-        assert artifact is not None
-        return Handle(self, name, artifact)
-
     def __repr__(self) -> str:
-        return f"Node({self.__dict__.get('name')!r})"
+        return f"Node({self.name!r})"
 
 
 class Component:
-    """A typed function that the runtime can run, cache and wire. Made by `@component`."""
+    """A typed function that the runtime can wire, run and cache; made by `@component`.
+
+    Attributes:
+        function: the function itself.
+        libraries: distributions whose versions go into the cache key.
+        alone: whether the step must not run beside other steps, as it measures time.
+        name: the function's name.
+        module: the module that holds the component.
+        parameters: the parameters of the signature, by name.
+    """
 
     def __init__(self, function: Callable[..., None], libraries: tuple[str, ...], alone: bool) -> None:
         self.function = function
@@ -112,35 +124,39 @@ class Component:
         """The parameters with this role, in the order of the signature."""
         return {name: parameter for name, parameter in self.parameters.items() if parameter.role is role}
 
-    def __call__(self, **arguments: Any) -> Any:
-        """Runs the step when its outputs are given (and returns None), else returns a `Node`.
+    def __call__(self, **arguments: Any) -> Node:
+        """A node of this component; its outputs are made when a pipeline runs it.
 
         Raises:
-            TypeError: an argument is unknown, missing or of the wrong artifact type.
+            TypeError: an argument is unknown, an output, missing, or a handle of the wrong artifact type.
         """
         self._check_names(arguments)
-        outputs = self.of_role(Role.OUTPUT)
-        if outputs.keys() <= arguments.keys():
-            return self.run(arguments)
-        given = outputs.keys() & arguments.keys()
-        if given:
-            raise TypeError(f"{self.name} needs all of its outputs or none, got only {sorted(given)}")
+        outputs = sorted(self.of_role(Role.OUTPUT).keys() & arguments.keys())
+        if outputs:
+            raise TypeError(f"{self.name} must be wired without outputs, got {outputs}; to run it at once, use .run")
         complete = self._complete(arguments, without=Role.OUTPUT)
         inputs = {name: complete.pop(name) for name in self.of_role(Role.INPUT)}
         for name, handle in inputs.items():
             self._check_handle(self.parameters[name], handle)
         return Node(self, inputs, complete)
 
-    def run(self, arguments: Mapping[str, Any]) -> None:
-        """Runs the function in this process, on artifacts, and seals what it made."""
+    def run(self, **arguments: Any) -> None:
+        """Runs the function in this process, on artifacts, and seals its outputs.
+
+        Raises:
+            TypeError: an argument is unknown or missing.
+            FileExistsError: the folder of an output is not empty.
+            FileNotFoundError: an input is no finished artifact.
+        """
+        self._check_names(arguments)
         complete = self._complete(arguments)
         for name in self.of_role(Role.OUTPUT):
             complete[name].path.mkdir(parents=True, exist_ok=True)
             if any(complete[name].path.iterdir()):
                 raise FileExistsError(f"{self.name}.{name} must be an empty folder, got {complete[name].path}")
         for name in self.of_role(Role.INPUT):
-            given = complete[name]
-            for artifact in given if isinstance(given, list) else [given] if given is not None else []:
+            value = complete[name]
+            for artifact in value if isinstance(value, list) else [value] if value is not None else []:
                 artifact.manifest()
         self.function(**complete)
         record = {name: canonical(complete[name]) for name in self.of_role(Role.PARAMETER)}
@@ -167,32 +183,36 @@ class Component:
     def _check_handle(self, parameter: Parameter, value: Any) -> None:
         if value is None and parameter.optional:
             return
-        wanted = parameter.artifact
-        assert wanted is not None
+        artifact = parameter.artifact
+        assert artifact is not None
         if parameter.many:
-            if not isinstance(value, list) or not all(_gives(each, Handle, wanted) for each in value):
-                raise TypeError(f"{self.name}.{parameter.name} takes a list of {wanted.__name__}, got {value!r}")
-        elif not _gives(value, Handle | Latest, wanted):
-            raise TypeError(f"{self.name}.{parameter.name} takes a {wanted.__name__}, got {value!r}")
+            if not isinstance(value, list) or not all(_is_handle_of(item, artifact) for item in value):
+                raise TypeError(f"{self.name}.{parameter.name} takes a list of {artifact.__name__}, got {value!r}")
+        elif not _is_handle_of(value, artifact):
+            raise TypeError(f"{self.name}.{parameter.name} takes a {artifact.__name__}, got {value!r}")
 
 
-def _gives(value: Any, kinds: Any, wanted: type[Artifact]) -> bool:
-    return isinstance(value, kinds) and issubclass(value.artifact, wanted)
+def _is_handle_of(value: Any, artifact: type[Artifact]) -> bool:
+    return isinstance(value, Handle) and issubclass(value.artifact, artifact)
 
 
 def component(*, libraries: tuple[str, ...] = (), alone: bool = False) -> Callable[[Callable[..., None]], Component]:
-    """Makes a component of a typed function.
+    """A decorator that makes a component of a typed function.
 
     Args:
-        libraries: distributions whose version may change the result; they go into the cache key.
-        alone: whether it measures time, and must not run beside other steps.
+        libraries: distributions whose versions may change the result; they go into the cache key.
+        alone: whether the step measures time, and so must not run beside other steps.
     """
     return lambda function: Component(function, libraries, alone)
 
 
 def find_component(module: str, name: str) -> Component:
-    """The component `name` of a module; how a component travels to another process."""
-    found = getattr(importlib.import_module(module), name)
-    if not isinstance(found, Component):
+    """The component `name` of a module; components are pickled as these two names.
+
+    Raises:
+        TypeError: the name stands for something else.
+    """
+    attribute = getattr(importlib.import_module(module), name)
+    if not isinstance(attribute, Component):
         raise TypeError(f"{module}.{name} is not a component")
-    return found
+    return attribute

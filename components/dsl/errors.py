@@ -1,25 +1,31 @@
-"""What a step may say no with, and a hint at the name that was meant."""
+"""Errors of steps: input that cannot be used, and refusals; hints at similar names."""
 
 import difflib
 from collections.abc import Iterable
 
-# Names in an error message, of however many there are.
+# The most names in an error message.
 _SHOWN = 20
 
 
 class InputError(ValueError):
-    """What the user gave cannot be used: one line that names the field, the rule and the value."""
+    """The user's input cannot be used: one line with the field, the rule, the value and the way out."""
 
 
 class Refusal(Exception):
-    """A step ran as it should and its answer is no (a model that is not blessed); later steps do not run."""
+    """A step ran correctly and its answer is no (a model that is not blessed); later steps do not run."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of an error message about an unknown name: the nearest known one, or the first 20 of all."""
-    names = sorted(known)
+def nearest(name: str, valid: Iterable[str], otherwise: str = "") -> str:
+    """The end of an error message about an unknown name: the nearest valid name, or the first 20 of all.
+
+    Args:
+        name: the unknown name.
+        valid: all valid names.
+        otherwise: text to add if no valid name is near.
+    """
+    names = sorted(valid)
     close = difflib.get_close_matches(name, names, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"; known: {', '.join(names[:_SHOWN])}{more}"
+    return f"; known: {', '.join(names[:_SHOWN])}{more}{otherwise}"

@@ -1,4 +1,4 @@
-"""The signature of a component as its specification: what each parameter is to the runtime."""
+"""The signature of a component, which specifies its inputs, outputs and parameters."""
 
 import dataclasses
 import enum
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Role(enum.Enum):
-    """What a parameter of a component is to the runtime."""
+    """The role of a component's parameter for the runtime."""
 
     INPUT = "input"
     OUTPUT = "output"

@@ -1,4 +1,4 @@
-"""What a step may use while it runs: a line of progress, and folders for what is no output."""
+"""The surroundings of a running step: its progress, and its folders besides the outputs."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -8,39 +8,39 @@ ProgressSink = Callable[[float, float, str], None]
 
 
 def _no_progress(done: float, total: float, note: str) -> None:
-    """In a notebook nobody draws the line."""
+    """Ignores progress, as in a notebook."""
 
 
 _sink: ProgressSink = _no_progress
 
 
 def report_progress(done: float, total: float, note: str = "") -> None:
-    """Tells the runtime how far a step is: `done` of `total`, in any unit; `note` is a few words for a person.
+    """Reports the progress of a step to the runtime: `done` of `total`, in any unit; `note` is a few words.
 
-    A `total` of 0 says that the pace is not known yet, or no longer: the next report begins a new estimate.
+    A `total` of 0 says that the pace is unknown: the next report begins a new estimate.
     """
     _sink(done, total, note)
 
 
 def set_progress_sink(sink: ProgressSink) -> None:
-    """Where `report_progress` goes from now on in this process."""
+    """Sets the function that `report_progress` calls from now on in this process."""
     global _sink
     _sink = sink
 
 
-class Stages:
-    """Parts of a step's work, one after the other, as one progress.
+class ProgressParts:
+    """Parts of a step's work, one after the other, reported as one progress.
 
     Args:
-        works: how much each of them is, in any unit.
-        sink: takes the progress of the whole.
+        works: the amount of work of each part, in any unit.
+        sink: is called with the progress of the whole.
     """
 
     def __init__(self, works: Sequence[float], sink: ProgressSink = report_progress) -> None:
         self._works, self._sink = works, sink
 
     def sink(self, number: int) -> ProgressSink:
-        """What takes the progress of one part, counted from 0, in a unit of its own."""
+        """A sink for the progress of one part, counted from 0; the part may report in another unit."""
         before, work, whole = sum(self._works[:number]), self._works[number], sum(self._works)
 
         def report(done: float, total: float, note: str) -> None:
@@ -53,13 +53,13 @@ class Stages:
 
 @dataclasses.dataclass(frozen=True)
 class Workplace:
-    """Folders of a step besides its outputs; None where there is nobody to keep them, as in a notebook.
+    """Folders of a step besides its outputs; None outside of a run, as in a notebook.
 
     Attributes:
-        checkpoints: outlives a step that is killed: the same step with the same inputs finds it again. Gone when the
-            step is done.
-        record: for a person to look at, beside the step's log.
-        scratch: for temporary files; gone when the step ends, in whatever way.
+        checkpoints: survives a step that is killed: the same step with the same inputs gets it again. It is deleted
+            when the step is done.
+        record: files for a person to read, beside the step's log.
+        scratch: temporary files; it is deleted when the step ends, also by an error.
     """
 
     checkpoints: Path | None = None
@@ -71,11 +71,11 @@ _workplace = Workplace()
 
 
 def workplace() -> Workplace:
-    """Where the step that runs in this process may leave what is no output."""
+    """The folders of the step that runs in this process."""
     return _workplace
 
 
 def set_workplace(place: Workplace) -> None:
-    """What `workplace` answers from now on in this process."""
+    """Sets the folders that `workplace` returns from now on in this process."""
     global _workplace
     _workplace = place

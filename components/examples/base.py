@@ -1,4 +1,4 @@
-"""Labelled rows of a task: how they are split, kept and turned into records."""
+"""The base class of a task's labelled rows: how they are split, stored and tokenized into records."""
 
 import abc
 import dataclasses
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from components.files.record_files import Record
 
 if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
     from keras_bert.tokenizers.base import BaseTokenizer
 
 R = TypeVar("R", bound=tuple[Any, ...])
@@ -19,15 +20,15 @@ ROWS_AT_ONCE = 1024
 
 @dataclasses.dataclass(frozen=True)
 class Encoding:
-    """What turns rows into records.
+    """Tokenizer and settings that turn rows into records.
 
     Attributes:
-        tokenizer: of the model.
-        labels: what a label's number is a place in; none where the task has none.
-        max_length: the most tokens of a record.
-        stride: for questions, pieces of a context from one window to the next.
-        max_query_length: for questions, the most pieces of one.
-        cut: counts the texts, or pairs where these are one input, that were too long for a record and lost their end.
+        tokenizer: the model's tokenizer.
+        labels: the labels in the order of their numbers; empty for tasks without labels.
+        max_length: maximum number of tokens of a record.
+        stride: for questions, tokens from the start of one window of a context to the start of the next.
+        max_query_length: for questions, the maximum number of tokens of a question.
+        cut: counts the inputs, texts or pairs, that were truncated (True) and those that were not.
     """
 
     tokenizer: "BaseTokenizer"
@@ -45,10 +46,13 @@ class TaskRows(abc.ABC, Generic[R]):
     """A key of `keras_bert.TASKS`."""
 
     fields: ClassVar[tuple[str, ...]]
-    """What a row is made of in the files of TaskExamples, which the task's own source reads, too."""
+    """The fields of a row in the files of TaskExamples."""
 
     several: ClassVar[str]
-    """What the keys of rows are, in the plural, for errors."""
+    """The plural name of the rows' keys, for errors."""
+
+    may_be_unlabelled: ClassVar[bool] = False
+    """Whether a text alone is a row that a teacher can label."""
 
     @abc.abstractmethod
     def parse(self, record: Record) -> R:
@@ -60,44 +64,51 @@ class TaskRows(abc.ABC, Generic[R]):
 
     @abc.abstractmethod
     def key(self, row: R) -> tuple[str, ...]:
-        """The texts that, all together, no two splits may share."""
+        """The texts of a row; no two splits may share all of them."""
 
     def stratum(self, row: R) -> str:
-        """The group of rows that every split gets its part of; one for all unless there are labels."""
+        """The group of a row, such as its label; every split gets a part of each group."""
         return ""
 
     def labels(self, source: Any, train: Sequence[R]) -> list[str]:
-        """The names that the numbers of labels stand for; none where the task has none.
+        """The labels in the order of their numbers; empty for tasks without labels.
 
         Args:
-            source: of the rows.
-            train: all rows that are there for training, before any are held out.
+            source: the source of the rows.
+            train: all training rows, before any are held out.
         """
         return []
 
     def check(self, splits: Mapping[str, Sequence[R]]) -> None:
-        """Raises InputError where nothing can be learnt from rows, or measured on them."""
+        """Raises InputError where rows cannot be learnt from, or models cannot be measured on them."""
 
     def count_labels(self, rows: Iterable[R]) -> Counter[str] | None:
-        """How often each label occurs; None where the task has none."""
+        """The number of occurrences of each label; None for tasks without labels."""
         return None
 
     def settings(self, encoding: Encoding, train: Sequence[R]) -> dict[str, Any]:
-        """What the task's `build` takes besides encoder and tokenizer."""
+        """The arguments of the task's `build` after encoder and tokenizer."""
         return {"max_length": encoding.max_length}
+
+    def tunes(self, task: "Task") -> bool:
+        """Whether a trained task has a setting that `tune` chooses."""
+        return False
+
+    def tune(self, task: "Task", validation: Sequence[R]) -> None:
+        """Chooses, on validation rows, a setting of a trained task that is no weight; called where it `tunes`."""
 
     @abc.abstractmethod
     def records(self, rows: Sequence[R], encoding: Encoding) -> Iterator[bytes]:
-        """The records of rows, one or several each, with the features that `keras_bert.data.schemas` names."""
+        """The records of rows, one or several for each row, with the features of `keras_bert.data.schemas`."""
 
 
 def serialize_padded(inputs: Mapping[str, Any], along: Mapping[str, Any], beside: Mapping[str, Any]) -> Iterator[bytes]:
     """Records of padded arrays.
 
     Args:
-        inputs: the model's.
-        along: further ones as long as the tokens.
-        beside: those that are not.
+        inputs: the model's inputs (rows, length).
+        along: further arrays along the tokens (rows, length).
+        beside: further arrays of other shapes (rows, ...).
     """
     from keras_bert.data.records import serialize
 
@@ -108,6 +119,6 @@ def serialize_padded(inputs: Mapping[str, Any], along: Mapping[str, Any], beside
 
 
 def parts(rows: Sequence[R]) -> Iterator[tuple[int, Sequence[R]]]:
-    """The rows in portions, each with the number of its first."""
+    """Portions of the rows, each with the index of its first row."""
     for start in range(0, len(rows), ROWS_AT_ONCE):
         yield start, rows[start : start + ROWS_AT_ONCE]

@@ -13,13 +13,14 @@ class ClassificationRows(TextRows):
     """A label for each text or pair."""
 
     name = "classification"
+    may_be_unlabelled = True
 
     def stratum(self, row: TextRow) -> str:
         """The label."""
         return row.label
 
     def labels(self, source: Any, train: Sequence[TextRow]) -> list[str]:
-        """All that training has, sorted."""
+        """The labels of the training rows, sorted."""
         return sorted({row.label for row in train})
 
     def count_labels(self, rows: Iterable[TextRow]) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""Pairs of texts with a number that says how alike they are."""
+"""Pairs of texts with their similarity."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -9,7 +9,7 @@ from components.sources.table import TextRow
 
 
 class EmbeddingRows(TextRows):
-    """The likeness of two texts, each of which gets a vector of its own."""
+    """The similarity of two texts, each with a vector."""
 
     name = "embedding"
 

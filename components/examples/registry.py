@@ -1,4 +1,4 @@
-"""The rows of every task, and the rows of TaskExamples as they were read, before any tokenizing."""
+"""The rows of every task, and the files of TaskExamples that hold rows before they are tokenized."""
 
 import gzip
 import json
@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from components.artifacts.task_examples import TaskExamples
+from components.artifacts.data import TaskExamples
+from components.dsl.errors import InputError
 from components.examples.base import TaskRows
 from components.examples.classification import ClassificationRows
 from components.examples.embedding import EmbeddingRows
@@ -16,19 +17,26 @@ from components.examples.token_classification import TaggedRows
 from components.files.record_files import read_records
 
 TASK_ROWS: dict[str, TaskRows[Any]] = {
-    rows.name: rows for rows in (ClassificationRows(), EmbeddingRows(), QuestionRows(), RegressionRows(), TaggedRows())
+    rows.name: rows for rows in (ClassificationRows(), RegressionRows(), TaggedRows(), QuestionRows(), EmbeddingRows())
 }
 
 
+def check_unlabelled(task: str) -> None:
+    """Raises InputError unless rows of the task may be texts without labels."""
+    if not TASK_ROWS[task].may_be_unlabelled:
+        names = [name for name, rows in TASK_ROWS.items() if rows.may_be_unlabelled]
+        raise InputError(f"unlabelled must be left out but for {' and '.join(names)}, got it for {task}")
+
+
 def write_rows(file: Path, task: TaskRows[Any], rows: Iterable[Any]) -> None:
-    """Writes rows as they were read, a JSON object a line; the same rows give the same bytes."""
+    """Writes rows before they are tokenized, a JSON object a line; the same rows give the same bytes."""
     with file.open("wb") as stream, gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0) as packed:
         for row in rows:
             packed.write(f"{json.dumps(task.as_fields(row), ensure_ascii=False)}\n".encode())
 
 
 def read_rows(examples: TaskExamples, split: str) -> list[Any]:
-    """The rows of a split, in order: `TextRow`, `Sentence` or `Question`, as the task of the examples is."""
+    """The rows of a split, in order: `TextRow`, `Sentence` or `Question`, depending on the task."""
     from keras_bert.data.records import read_features
 
     task = TASK_ROWS[read_features(examples.path)["task"]]

@@ -1,6 +1,7 @@
 """Rows with a number."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from components.examples.base import Encoding
 from components.examples.texts import TextRows, encode_texts
@@ -12,10 +13,18 @@ class RegressionRows(TextRows):
     """A number for each text or pair."""
 
     name = "regression"
+    may_be_unlabelled = True
 
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
-        """Raises InputError where a split to measure on has no two different numbers: nothing correlates with them."""
+        """Raises InputError where validation or test rows have no two different numbers, as nothing correlates then."""
         require_different_numbers(splits)
+
+    def settings(self, encoding: Encoding, train: Sequence[TextRow]) -> dict[str, Any]:
+        """The longest input, and mean and standard deviation of the training numbers, which the head standardizes."""
+        from keras_bert.target_scale import TargetScale
+
+        scale = TargetScale.of(float(row.label) for row in train)
+        return {**super().settings(encoding, train), **scale._asdict()}
 
     def records(self, rows: Sequence[TextRow], encoding: Encoding) -> Iterator[bytes]:
         """One record a row."""

@@ -1,9 +1,10 @@
-"""Takes validation and test rows out of training rows."""
+"""Splits validation and test rows off training rows."""
 
 import hashlib
+import math
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from components.dsl.errors import InputError
@@ -11,10 +12,12 @@ from components.dsl.errors import InputError
 R = TypeVar("R", bound=tuple[Any, ...])
 
 HELD_OUT = 0.1
+# Rows from which on the standard error of a share is at most 5 points.
+FEWEST = 100
 
 
 def fold(text: str) -> str:
-    """What nearly equal texts share: those that differ only in white space, letter case, or Unicode's ways to write it.
+    """A form that is equal for texts which differ only in white space, letter case, or their Unicode representation.
 
     These are compatibility forms, such as ligatures and full-width letters (caseless matching, definition D146 of the
     Unicode Standard, section 3.13), and format characters (category Cf), such as soft hyphens and byte order marks.
@@ -22,11 +25,17 @@ def fold(text: str) -> str:
     if text.isascii():
         text = text.casefold()
     else:
-        # First of all, as one between a letter and its accent keeps the two from being put together.
+        # Before normalization: a format character between a letter and its accent prevents their composition.
         text = "".join(character for character in text if unicodedata.category(character) != "Cf")
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", text).casefold())
         text = unicodedata.normalize("NFKC", text.casefold())
     return " ".join(text.split())
+
+
+def fold_key(key: Iterable[str]) -> str:
+    """The texts of a row as one string, equal for rows whose texts are nearly equal one by one, see `fold`."""
+    # One by one, so that white space at the end of the first text is ignored, too.
+    return "\0".join(map(fold, key))
 
 
 def split_rows(
@@ -43,22 +52,21 @@ def split_rows(
     characters), come to the same split, whatever else they differ in; the order of the rows does not matter.
 
     Args:
-        rows: of training.
+        rows: the training rows.
         missing: names of the splits to make.
-        key: the texts that, all together, rows may not share across splits.
-        stratum: the group of rows that each split gets its part of, such as a label.
-        several: the name of many keys, for errors.
+        key: the texts of a row; rows of different splits may not share all of them.
+        stratum: the group of a row, such as its label; every split gets a part of each group.
+        several: the plural name of the keys, for errors.
 
     Raises:
         InputError: there are too few rows to have one of each split, or none of a stratum stays in train.
     """
     groups: dict[str, list[R]] = defaultdict(list)
     for row in rows:
-        # Each by itself: white space at the end of the first of two is as good as none.
-        groups["\0".join(map(fold, key(row)))].append(row)
+        groups[fold_key(key(row))].append(row)
     strata: dict[str, list[str]] = defaultdict(list)
-    for own, group in groups.items():
-        strata[min(map(stratum, group))].append(own)
+    for group_key, group in groups.items():
+        strata[min(map(stratum, group))].append(group_key)
     chosen: dict[str, list[str]] = {"train": [], **{split: [] for split in missing}}
     for keys in strata.values():
         keys.sort(key=_hash)
@@ -74,9 +82,10 @@ def split_rows(
                 f"taking a {split} part out of the training rows needs {one}at least 6 different {several}, got "
                 f"{len(groups)} in all; add rows or give a {split} file"
             )
-    # Within a key the rows stand in an order of their own, which that of the input has no part in.
+    # The rows of a key are sorted, so that the order of the input does not matter.
     splits = {
-        split: [row for own in sorted(keys, key=_hash) for row in sorted(groups[own])] for split, keys in chosen.items()
+        split: [row for group_key in sorted(keys, key=_hash) for row in sorted(groups[group_key])]
+        for split, keys in chosen.items()
     }
     lost = set(map(stratum, rows)).difference(map(stratum, splits["train"]))
     if lost:
@@ -85,6 +94,21 @@ def split_rows(
             f"were taken for {' and '.join(missing)}; add {several} of that label alone"
         )
     return splits
+
+
+def describe_few_rows(splits: Mapping[str, Sequence[Any]]) -> list[str]:
+    """A warning for each split to measure on that has, or gets out of training, too few rows to tell models apart.
+
+    The standard error of a share p of n rows is sqrt(p (1 - p) / n), at most half of 1 / sqrt(n).
+    """
+    warnings = []
+    for split in ("validation", "test"):
+        rows = len(splits[split]) if split in splits else round(HELD_OUT * len(splits["train"]))
+        if 0 < rows < FEWEST:
+            given = "" if split in splits else ", a tenth of the training rows"
+            points = f"{50 / math.sqrt(rows):.0f} points"
+            warnings.append(f"{rows} {split} rows{given}: chance moves a share by about {points}; add rows")
+    return warnings
 
 
 def _hash(key: str) -> str:

@@ -1,1 +1,1 @@
-"""Paths of the user's -> bytes -> lines -> records with named fields."""
+"""Reads the user's files: paths -> bytes -> lines -> records with named fields."""

@@ -31,7 +31,7 @@ def read_columns(file: str, fields: tuple[str, ...]) -> Iterator[tuple[Any, ...]
                     yield values
         except InputError:
             raise
-        # A time may lie outside of what Python can tell; a damaged batch may say that it has any size.
+        # A time may be out of the range of Python; a corrupted batch may state any size.
         except (pa.ArrowException, MemoryError, OSError, OverflowError, ValueError) as error:
             kind = extension(file)
             reason = " ".join(str(error).split()) or "a batch that is larger than the memory"
@@ -43,7 +43,7 @@ def _read_batches(file: str, stream: Any, fields: tuple[str, ...]) -> Iterator[A
     if extension(file) == ".parquet":
         from pyarrow.parquet import ParquetFile
 
-        # Pages as they come: a row group may be as large as the file.
+        # Read page by page: a row group may be as large as the file.
         table = ParquetFile(stream, pre_buffer=False, buffer_size=_PAGES_AT_ONCE)
         find_columns(file, fields, table.schema_arrow.names)
         for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE, columns=list(fields)):
@@ -62,23 +62,23 @@ def _read_batches(file: str, stream: Any, fields: tuple[str, ...]) -> Iterator[A
 
 
 def _validated(batch: Any, fields: tuple[str, ...]) -> Any:
-    """The columns of a batch, once all that they point to lies inside of it; Arrow looks for that only if asked.
+    """Selects columns of a batch and validates their offsets, which Arrow does not do by itself.
 
     Raises:
-        ArrowInvalid: something does not, so that reading it would end the process.
+        ArrowInvalid: an offset is out of bounds; reading the column would end the process.
     """
-    # Without a look at values, but at all columns: they must be equally long.
+    # Checks all columns without their values: they must be equally long.
     batch.validate()
     chosen = batch.select(fields)
     for column in chosen.columns:
-        # Strings that are not UTF-8 are no damage here. But a view of an extension type would itself end the process.
+        # Strings that are not UTF-8 are accepted here. A view of an extension type would end the process.
         extended = "extension<" in str(column.type)
         (column if extended else column.view(_with_bytes(column.type))).validate(full=True)
     return chosen
 
 
 def _with_bytes(kind: Any) -> Any:
-    """An Arrow type with bytes in place of strings, at any depth; memory looks the same."""
+    """An Arrow type with bytes in place of strings, at any depth; the memory layout is the same."""
     import pyarrow as pa
 
     types = pa.types
@@ -96,7 +96,7 @@ def _with_bytes(kind: Any) -> Any:
 
 
 def _class_names(schema: Any, field: str) -> list[str]:
-    """The names of the classes that the numbers of a column, or of its lists, stand for; none if they are no classes.
+    """The class names of an integer column, or of a column of integer lists; empty where the integers are no classes.
 
     `datasets` (Hugging Face) keeps them in the metadata, as the features `ClassLabel` and lists of it.
     """
@@ -109,7 +109,7 @@ def _class_names(schema: Any, field: str) -> list[str]:
 
 
 def _name_classes(value: Any, names: list[str]) -> Any:
-    """A number as the name of its class; one without, as the -1 of a row that nobody labelled, as it is."""
+    """The class name of an integer; an integer without a class, such as -1 in unlabelled rows, stays."""
     if isinstance(value, list):
         return [_name_classes(part, names) for part in value]
     return names[value] if isinstance(value, int) and 0 <= value < len(names) else value

@@ -2,16 +2,26 @@
 
 from components.dsl.errors import InputError, nearest
 
+# Characters of a column's name in an error: where the header is missing, the names are whole texts.
+_SHOWN = 40
 
-def find_columns(file: str, fields: tuple[str, ...], header: list[str]) -> list[int]:
+
+def find_columns(file: str, fields: tuple[str, ...], header: list[str], advice: str = "") -> list[int]:
     """The places of the fields among the names of a table's columns.
+
+    Args:
+        file: the table, for errors.
+        fields: the columns to find.
+        header: the names of all columns.
+        advice: the end of the error where a column is missing and none has a similar name.
 
     Raises:
         InputError: one is not there, or there are two of the same name.
     """
     for field in fields:
         if field not in header:
-            raise InputError(f"the table {file} has no column {field!r}{nearest(field, header)}")
+            names = [name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..." for name in header]
+            raise InputError(f"the table {file} has no column {field!r}{nearest(field, names, advice)}")
         if header.count(field) > 1:
             raise InputError(f"the table {file} must have one column {field!r}, got {header.count(field)}")
     return [header.index(field) for field in fields]

@@ -1,28 +1,30 @@
-"""Which files a path of the user's stands for, here or on a file system of Apache Beam, and what identifies them."""
+"""Finds and digests the files that a path matches, on this machine or on a file system of Apache Beam."""
 
 import glob
 import hashlib
 import os
 import re
-import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError, nearest
+from components.files.stamps import Stamp
 from components.files.text_files import extension, is_remote
 
 # What `datasets` (Hugging Face) leaves beside the files of `save_to_disk`.
 _SPLITS_FILE = "dataset_dict.json"
 _OWN_FILES = (_SPLITS_FILE, "dataset_info.json", "state.json")
 _CACHE = "cache-"
-# A file's path, time and size -> the digest of its content; asked for several times before a step runs.
-_DIGESTS: dict[tuple[str, int, int], str] = {}
-_SETTLED_NANOSECONDS = 2_000_000_000
+# A file's path and state -> the digest of its content; asked for several times before a step runs.
+_DIGESTS: dict[tuple[str, Stamp], str] = {}
 _MAGIC = re.compile(r"[*?\[]")
+# As `glob.escape` writes one of these that stands for itself.
+_ESCAPED = re.compile(r"\[([*?\[])\]")
 
 
 def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) -> list[str]:
-    """The files that a path stands for, sorted by name.
+    """The files that a path matches, sorted by name.
 
     Args:
         path: a file; a folder, searched to any depth for files of `kinds`; or a pattern, as `texts/*.txt` or
@@ -56,18 +58,26 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
 
 
 def short_name(file: str, path: str) -> str:
-    """How a file that `match_files` found is called inside of `path`: the same wherever the whole is moved."""
+    """The name of a file of `match_files` relative to `path`, which does not change when the folder is moved."""
     path = _normal(path)
     if file.startswith(f"{path}/"):
         return file[len(path) + 1 :]
-    fixed = _MAGIC.split(path)[0].rpartition("/")[0] if file != path else ""
+    fixed = _fixed_folder(path) if file != path else ""
     return file[len(fixed) + 1 :] if fixed and file.startswith(f"{fixed}/") else file.rpartition("/")[2]
 
 
-def file_digest(file: str) -> str:
-    """What changes when the content of a file does.
+def join_pattern(folder: Path, path: str) -> str:
+    """A path relative to a folder, which may be a pattern: the folder's own name is none, whatever it holds."""
+    place = Path(path).expanduser()
+    if place.is_absolute() or not _MAGIC.search(path) or os.path.lexists(folder / place):
+        return str(folder / place)
+    return str(Path(glob.escape(str(folder)), place))
 
-    Of a file on this machine that is the SHA-256 of its bytes. A remote one is not read: it is its size and the
+
+def file_digest(file: str) -> str:
+    """A digest that changes with the content of a file.
+
+    For a file on this machine it is the SHA-256 of its bytes. A remote file is not read: its digest is its size and the
     checksum that its file system keeps (MD5 or CRC32C on `gs://`, the ETag on `s3://`, the time of the last change
     where there is no checksum).
 
@@ -77,17 +87,16 @@ def file_digest(file: str) -> str:
     if is_remote(file):
         return _ask_beam(file, _remote_state)
     try:
-        status = os.stat(file)
-        known = (os.path.abspath(file), status.st_mtime_ns, status.st_size)
-        if known in _DIGESTS:
-            return _DIGESTS[known]
+        stamp = Stamp.of(os.stat(file))
+        is_settled, key = stamp.is_settled(), (os.path.abspath(file), stamp)
+        if key in _DIGESTS:
+            return _DIGESTS[key]
         with open(file, "rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"the file {file} must be readable, got {error.strerror}") from None
-    # Of a file that was written a moment ago, another writing may leave time and size as they are.
-    if time.time_ns() - status.st_mtime_ns > _SETTLED_NANOSECONDS:
-        _DIGESTS[known] = digest
+    if is_settled:
+        _DIGESTS[key] = digest
     return digest
 
 
@@ -95,13 +104,23 @@ def _normal(path: str) -> str:
     return path.rstrip("/") if is_remote(path) else os.path.normpath(path)
 
 
+def _fixed_folder(pattern: str) -> str:
+    """The part of a pattern before the first folder that may have several names."""
+    parts = []
+    for part in pattern.split("/")[:-1]:
+        if _MAGIC.search(_ESCAPED.sub("", part)):
+            break
+        parts.append(_ESCAPED.sub(r"\1", part))
+    return "/".join(parts)
+
+
 def _match_local(path: str) -> tuple[list[str], bool]:
     """The files, and whether the path is a folder."""
     if os.path.isfile(path):
         return [path], False
     if os.path.isdir(path):
-        found = (f"{folder}/{name}" for folder, names in _walk(path) for name in names)
-        return [f"{path}/{file[len(path) :].lstrip('/')}" for file in found if os.path.isfile(file)], True
+        paths = (f"{folder}/{name}" for folder, names in _walk(path) for name in names)
+        return [f"{path}/{file[len(path) :].lstrip('/')}" for file in paths if os.path.isfile(file)], True
     return list({os.path.normpath(file) for file in _expand(path) if os.path.isfile(file)}), False
 
 
@@ -119,10 +138,10 @@ def _walk(folder: str, *, hidden: bool = True) -> Iterator[tuple[str, list[str]]
     above: dict[str, frozenset[str]] = {folder: frozenset()}
     for path, inner, names in os.walk(folder, followlinks=True, onerror=refuse):
         # A link to one of these would go round for ever.
-        own = above.pop(path) | {os.path.realpath(path)}
+        ancestors = above.pop(path) | {os.path.realpath(path)}
         inner[:] = [name for name in inner if hidden or not name.startswith(".")]
-        inner[:] = [name for name in inner if os.path.realpath(os.path.join(path, name)) not in own]
-        above.update((os.path.join(path, name), own) for name in inner)
+        inner[:] = [name for name in inner if os.path.realpath(os.path.join(path, name)) not in ancestors]
+        above.update((os.path.join(path, name), ancestors) for name in inner)
         yield path, names
 
 
@@ -149,17 +168,17 @@ def _match_remote(path: str) -> tuple[list[str], bool]:
 def _list_remote(pattern: str) -> list[str]:
     from apache_beam.io.filesystems import FileSystems
 
-    return [found.path for found in FileSystems.match([pattern])[0].metadata_list]
+    return [file.path for file in FileSystems.match([pattern])[0].metadata_list]
 
 
 def _remote_state(file: str) -> str:
     from apache_beam.io.filesystems import FileSystems
 
-    found = FileSystems.match([file])[0].metadata_list
-    if not found:
+    files = FileSystems.match([file])[0].metadata_list
+    if not files:
         raise InputError(f"the file {file} must exist, found nothing there")
-    checksum = FileSystems.checksum(file) or found[0].last_updated_in_seconds
-    return f"{found[0].size_in_bytes}-{checksum}"
+    checksum = FileSystems.checksum(file) or files[0].last_updated_in_seconds
+    return f"{files[0].size_in_bytes}-{checksum}"
 
 
 def _ask_beam(path: str, ask: Callable[[str], Any]) -> Any:
@@ -176,11 +195,11 @@ def _ask_beam(path: str, ask: Callable[[str], Any]) -> Any:
 def _choose_split(path: str, names: list[str], split: str) -> list[str]:
     """The names of all files, or those of the one split of a `DatasetDict`."""
     if _SPLITS_FILE in names:
-        known = sorted({name.partition("/")[0] for name in names if "/" in name})
+        splits = sorted({name.partition("/")[0] for name in names if "/" in name})
         if not split:
-            raise InputError(f"the dataset folder {path} has splits: split, or the path, must name one of {known}")
-        if split not in known:
-            raise InputError(f"the dataset folder {path} has no split {split!r}{nearest(split, known)}")
+            raise InputError(f"the dataset folder {path} has splits: split, or the path, must name one of {splits}")
+        if split not in splits:
+            raise InputError(f"the dataset folder {path} has no split {split!r}{nearest(split, splits)}")
         return [name for name in names if name.startswith(f"{split}/")]
     if split:
         raise InputError(f"the folder {path} must hold {_SPLITS_FILE} to have the split {split!r}, got none")

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from components.files.text_files import COMPRESSIONS, Lines, extension, repair
 JSON_LINES = (".jsonl", ".ndjson")
 RECORD_KINDS = (*JSON_LINES, ".csv", ".tsv", ".parquet", ".arrow")
 
+_NO_HEADER = "; is the header missing? The first line was read as the names of the columns"
 # In characters. Without a limit a quote that is never closed would bring a whole file into memory.
 _LONGEST_CELL = 1 << 28
 
@@ -66,7 +68,7 @@ def as_text(value: Any, where: str, field: str) -> str:
     """A value as a string.
 
     Raises:
-        InputError: it is neither text nor a number, or not valid Unicode.
+        InputError: it is missing, neither text nor a number, or not valid Unicode.
     """
     text, problem = as_any_text(value, where, field)
     if problem:
@@ -78,8 +80,10 @@ def as_any_text(value: Any, where: str, field: str) -> tuple[str, str | None]:
     """A value as a string, and what was wrong with it, see `repair`.
 
     Raises:
-        InputError: it is neither text nor a number.
+        InputError: it is missing (null, or the NaN that pandas writes in its place), or neither text nor a number.
     """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        raise InputError(f"{where}: field {field!r} must be text, got {value}; fill it in or leave the row out")
     if not isinstance(value, str | bytes | int | float):
         raise InputError(f"{where}: field {field!r} must be text, got {str(value)[:40]}")
     return repair(value if isinstance(value, str | bytes) else str(value))
@@ -122,8 +126,11 @@ def _read_cells(lines: Lines, fields: tuple[str, ...], *, tabs: bool) -> Iterato
     # Where a row starts: a quote that is never closed is found at the end of the file, or at the limit.
     start = 1
     try:
-        header = next(reader, [])
-        places = find_columns(lines.file, fields, header)
+        header = next(reader, None)
+        if not header:
+            got = "an empty file" if header is None else "an empty line"
+            raise InputError(f"the table {lines.file} must begin with a line of column names, got {got}")
+        places = find_columns(lines.file, fields, header, _NO_HEADER)
         start = reader.line_num + 1
         for cells in reader:
             place, start = f"line {start}", reader.line_num + 1

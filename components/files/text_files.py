@@ -1,4 +1,4 @@
-"""Reading the user's files as a stream, compressed or not, in lines, with errors that say where."""
+"""Streams the lines of the user's files, compressed or not; errors name the line or offset."""
 
 import bz2
 import gzip
@@ -33,7 +33,7 @@ def extension(file: str) -> str:
 
 
 def open_binary(file: str) -> IO[bytes]:
-    """Opens a file as it lies there, still compressed.
+    """Opens a file without unpacking it.
 
     Raises:
         InputError: it is missing or cannot be read.
@@ -136,7 +136,7 @@ def repair(value: str | bytes) -> tuple[str, str | None]:
 
 
 class _Broken(Exception):
-    """What zstandard cannot unpack."""
+    """Raised for a file that zstandard cannot unpack."""
 
 
 def _unpack(stream: IO[bytes], suffix: str) -> Iterator[bytes]:
@@ -174,22 +174,22 @@ def _unpack_frames(stream: IO[bytes]) -> Iterator[bytes]:
 
 def _split_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Lines with their ends; one that spans many chunks is put together once."""
-    begun: list[bytes] = []
+    start: list[bytes] = []
     for chunk in chunks:
         # Only now it is known that the carriage return at the end of the last chunk was no half of "\r\n".
-        if begun and begun[-1].endswith(b"\r") and not chunk.startswith(b"\n"):
-            yield b"".join(begun)
-            begun = []
+        if start and start[-1].endswith(b"\r") and not chunk.startswith(b"\n"):
+            yield b"".join(start)
+            start = []
         lines = chunk.splitlines(keepends=True)
         rest = [] if chunk.endswith(b"\n") else [lines.pop()]
         if lines:
-            yield b"".join([*begun, lines[0]])
+            yield b"".join([*start, lines[0]])
             yield from lines[1:]
-            begun = rest
+            start = rest
         else:
-            begun += rest
-    if begun:
-        yield b"".join(begun)
+            start += rest
+    if start:
+        yield b"".join(start)
 
 
 def _reason(error: Exception) -> str:

@@ -1,1 +1,1 @@
-"""Shards of a corpus -> rows for pre-training, masked and counted."""
+"""From shards of a corpus to masked pre-training rows with their statistics."""

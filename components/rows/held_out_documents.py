@@ -1,4 +1,4 @@
-"""Which documents of a corpus are held out of pre-training: each as a whole, also one that was cut into parts."""
+"""Chooses the documents of a corpus that are held out for validation: whole documents, even if they were cut."""
 
 import hashlib
 import math
@@ -9,18 +9,18 @@ from components.dsl.errors import InputError
 
 
 def choose_cut_documents(parts: Mapping[str, int], share: float, documents: int) -> frozenset[str]:
-    """The cut documents that are held out.
+    """Chooses the held-out documents among those that were cut into parts.
 
-    They are taken in the order of their hashes, as long as their parts are no more than `share` of all parts of cut
-    documents. In a corpus of nothing but cut documents the one of the fewest parts is held out if none fits.
+    Documents are taken in the order of their hashes, as long as their parts are at most `share` of all parts of cut
+    documents. If a corpus holds cut documents only and none fits, the document with the fewest parts is held out.
 
     Args:
-        parts: of each cut document, by what `ShardDocument.whole` calls it.
-        share: of the parts that goes to validation.
-        documents: of the corpus, where each part counts as one.
+        parts: number of parts by cut document, keyed as `ShardDocument.whole`.
+        share: share of the parts that goes to validation, from 0 to 1.
+        documents: number of documents in the corpus, where every part counts as one.
 
     Raises:
-        InputError: all of the corpus is one document.
+        InputError: the whole corpus is one document.
     """
     left = share * sum(parts.values())
     chosen = set()
@@ -39,15 +39,15 @@ def choose_cut_documents(parts: Mapping[str, int], share: float, documents: int)
 
 
 def hold_out_documents(documents: Sequence[ShardDocument], share: float, wholes: frozenset[str]) -> set[int]:
-    """The numbers of the documents of a shard that are held out.
+    """Chooses the held-out documents of a shard and returns their positions.
 
-    These are the parts of the cut documents that are, and of all others those with the smallest hashes of their ids,
-    but at least two documents stay for training where the parts leave as many.
+    All parts of held-out cut documents are held out. Of the other documents, those with the smallest hashes of their
+    ids follow, but at least two documents stay for training if the parts leave that many.
 
     Args:
-        documents: of the shard.
-        share: of those that are no parts of a cut document, rounded up.
-        wholes: the cut documents that are held out, see `choose_cut_documents`.
+        documents: the shard.
+        share: share of the uncut documents that is held out, rounded up to whole documents.
+        wholes: the held-out cut documents, see `choose_cut_documents`.
     """
     held = {number for number, document in enumerate(documents) if document.whole in wholes}
     others = [number for number, document in enumerate(documents) if document.whole is None]
@@ -56,5 +56,5 @@ def hold_out_documents(documents: Sequence[ShardDocument], share: float, wholes:
 
 
 def hash_key(key: str) -> int:
-    """64 bits that stand for a string: an order, or a seed, that depends on nothing else."""
+    """A 64-bit hash of a string: an order or a seed that depends on the string alone."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")

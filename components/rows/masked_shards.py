@@ -1,4 +1,4 @@
-"""One shard of a corpus -> one shard of rows for pre-training for each length and split."""
+"""Turns one shard of a corpus into one shard of pre-training rows a length and split."""
 
 import dataclasses
 import json
@@ -16,39 +16,39 @@ from components.beam.threaded_fn import ThreadedFn
 from components.corpus.shards import ShardDocument, read_sentences
 from components.rows.held_out_documents import hash_key, hold_out_documents
 from components.rows.packing import join_documents, pack_rows
-from components.rows.row_layout import Marks, Rows, lay_out_pairs, lay_out_stretches
+from components.rows.row_layout import SpecialTokens, TokenRows, lay_out_pairs, lay_out_texts
 from components.rows.samples import SAMPLES_FILE, sample_rows
 from components.rows.sentence_order import make_ordered_pairs
-from components.rows.sentence_pairs import Document, make_pairs
+from components.rows.sentence_pairs import SegmentBounds, make_pairs
 from components.rows.statistics import Tally, add, tally_rows
 from keras_bert.data.record_bytes import Column, serialize_rows
 from keras_bert.data.records import write_records
-from keras_bert.masking.masks import Masked, Pieces, describe_pieces, mask_rows
+from keras_bert.masking.masks import Masked, MaskingVocabulary, mask_rows, masking_vocabulary
 from keras_bert.masking.row_random import row_keys
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.tokenizers.base import BaseTokenizer
 from keras_bert.tokenizers.loading import load_tokenizer
 
-# One shard is enough for a person to see what rows look like.
-_FIRST = "00000-of-"
-# Few enough for the tables of a batch to stay in the processor's cache.
+# One shard is enough for people to see sample rows.
+_FIRST_SHARD = "00000-of-"
+# Few enough rows for the arrays of a batch to stay in the processor's cache.
 _ROWS_AT_ONCE = 1024
 
 
 @dataclasses.dataclass(frozen=True)
 class ShardJob:
-    """What every shard is made with.
+    """The settings that all shards share.
 
     Attributes:
         tokenizer: the folder of the Vocabulary.
-        output: where the shards go.
-        scratch: where they are written before they are renamed; on the same file system.
-        maskings: which tokens to hide in rows of each length.
-        rows: how rows are made.
-        seed: of every choice, together with the name of the shard.
-        shards: how many there are.
-        threads: of each worker process.
+        output: the folder of the finished shards.
+        scratch: the folder of unfinished files; on the same file system.
+        maskings: masking options by row length in tokens.
+        rows: options of the rows.
+        seed: seeds every choice, together with the name of the shard.
+        shards: number of shards.
+        threads: number of threads of a worker process.
         held_out: the cut documents that are held out, see `choose_cut_documents`.
     """
 
@@ -63,60 +63,60 @@ class ShardJob:
     held_out: frozenset[str] = frozenset()
 
 
-class Texts(NamedTuple):
-    """A shard in tokens.
+class TokenizedShard(NamedTuple):
+    """A tokenized shard.
 
     Attributes:
-        flat: all its tokens.
-        splits: the documents of `train` and `validation`, as ranges of it.
+        flat: all tokens (tokens,).
+        splits: the documents of `train` and `validation`, as ranges of `flat`.
     """
 
     flat: NDArray[np.int32]
-    splits: dict[str, list[Document]]
+    splits: dict[str, list[SegmentBounds]]
 
 
 class MaskShardFn(ThreadedFn):
-    """Writes the rows of a shard; keeps the tokenizer between shards."""
+    """Writes the rows of shards; loads the tokenizer once a worker."""
 
     def __init__(self, job: ShardJob) -> None:
         super().__init__("mask_examples", job.threads)
         self.job = job
 
     def setup(self) -> None:
-        """Loads the tokenizer once a worker."""
+        """Loads the tokenizer."""
         super().setup()
         self.tokenizer = load_tokenizer(self.job.tokenizer)
-        self.pieces = describe_pieces(self.tokenizer)
+        self.vocabulary = masking_vocabulary(self.tokenizer)
 
     def work(self, path: str) -> Iterator[Any]:
-        """Makes the shard at `path`."""
-        write_shard(Path(path), self.tokenizer, self.pieces, self.job)
+        """Writes the rows of the shard at `path`."""
+        write_shard(Path(path), self.tokenizer, self.vocabulary, self.job)
         report_unit(self.job.scratch, Path(path).name, self.job.shards, "masking shards")
         return iter(())
 
 
-def write_shard(path: Path, tokenizer: BaseTokenizer, pieces: Pieces, job: ShardJob) -> None:
-    """Writes the records of a corpus shard, `{split}-{length}-*`, and what was counted to the scratch folder.
+def write_shard(path: Path, tokenizer: BaseTokenizer, vocabulary: MaskingVocabulary, job: ShardJob) -> None:
+    """Writes the records of a corpus shard, `{split}-{length}-*`, and their statistics to the scratch folder.
 
-    Of the first shard also a few of the longest training rows, see `sample_rows`.
+    For the first shard it also writes samples of the longest training rows, see `sample_rows`.
     """
     texts = tokenize_shard(read_sentences(path.read_bytes()), tokenizer, job.rows.held_out, job.held_out)
     place = path.name.split(".")[0].removeprefix("corpus-")
     tallies: dict[str, Tally] = {}
     for length in job.maskings:
         for split in texts.splits:
-            counted: list[Tally] = []
+            batch_tallies: list[Tally] = []
             write_records(
                 Path(job.output) / f"{split}-{length}-{place}.tfrecord",
-                make_records(texts, split, length, place, tokenizer, pieces, job, counted),
+                make_records(texts, split, length, place, tokenizer, vocabulary, job, batch_tallies),
                 compression=job.rows.compression,
                 scratch=job.scratch,
             )
-            tallies[f"{split}-{length}"] = add(counted)
-    if place.startswith(_FIRST):
+            tallies[f"{split}-{length}"] = add(batch_tallies)
+    if place.startswith(_FIRST_SHARD):
         longest = max(job.maskings)
         file = Path(job.output) / f"train-{longest}-{place}.tfrecord"
-        samples = sample_rows(file, tokenizer, pieces, job.maskings[longest], job.rows)
+        samples = sample_rows(file, tokenizer, vocabulary, job.maskings[longest], job.rows)
         (Path(job.output) / SAMPLES_FILE).write_text(json.dumps(samples, ensure_ascii=False) + "\n", encoding="utf-8")
     temporary = Path(job.scratch) / uuid.uuid4().hex
     temporary.write_text(json.dumps(tallies))
@@ -125,103 +125,108 @@ def write_shard(path: Path, tokenizer: BaseTokenizer, pieces: Pieces, job: Shard
 
 def tokenize_shard(
     documents: list[ShardDocument], tokenizer: BaseTokenizer, held_out: float, wholes: frozenset[str] = frozenset()
-) -> Texts:
-    """A shard in tokens.
+) -> TokenizedShard:
+    """Tokenizes a shard and splits its documents into training and validation.
 
     Args:
-        documents: of the shard.
-        tokenizer: of the sentences.
-        held_out: the share of the documents that go to `validation`, see `hold_out_documents`.
-        wholes: the cut documents that do.
+        documents: the shard.
+        tokenizer: tokenizes the sentences.
+        held_out: share of the documents that go to `validation`, see `hold_out_documents`.
+        wholes: the cut documents that go to `validation`.
     """
     sentences = [document.sentences for document in documents]
     flat_sentences = [sentence for part in sentences for sentence in part]
-    # As a tensor: the tokenizer would look at the sentences of a list one by one.
+    # A tensor, because the tokenizer would check the sentences of a list one by one.
     pieces = tokenizer.tokenize(tf.constant(flat_sentences, tf.string))
     bounds = pieces.row_splits.numpy().astype(np.int64)
     validation = hold_out_documents(documents, held_out, wholes)
-    splits: dict[str, list[Document]] = {"train": [], "validation": []}
+    splits: dict[str, list[SegmentBounds]] = {"train": [], "validation": []}
     start = 0
     for number, part in enumerate(sentences):
-        # A sentence of nothing but characters that the tokenizer drops has no tokens and is no segment.
-        own = np.unique(bounds[start : start + len(part) + 1])
+        # A sentence may have no tokens, if the tokenizer drops all of its characters. It is no segment then.
+        segments = np.unique(bounds[start : start + len(part) + 1])
         start += len(part)
-        if len(own) > 1:
-            splits["validation" if number in validation else "train"].append(Document(own))
-    return Texts(pieces.flat_values.numpy(), splits)
+        if len(segments) > 1:
+            splits["validation" if number in validation else "train"].append(SegmentBounds(segments))
+    return TokenizedShard(pieces.flat_values.numpy(), splits)
 
 
 def make_records(
-    texts: Texts,
+    texts: TokenizedShard,
     split: str,
     length: int,
     place: str,
     tokenizer: BaseTokenizer,
-    pieces: Pieces,
+    vocabulary: MaskingVocabulary,
     job: ShardJob,
-    counted: list[Tally],
+    tallies: list[Tally],
 ) -> Iterator[bytes]:
-    """The records of a split of a shard, in rows of at most `length` tokens; adds to `counted`.
+    """The serialized records of a split of a shard, in rows of at most `length` tokens.
 
     Args:
         texts: the shard.
-        split: of it.
-        length: the most tokens a row.
+        split: `train` or `validation`.
+        length: number of tokens that a row holds at most.
         place: the name of the shard, which seeds every choice.
-        tokenizer: with the special tokens.
-        pieces: of the tokenizer.
-        job: all else.
-        counted: gets a tally a batch.
+        tokenizer: has the special tokens.
+        vocabulary: the tokenizer's vocabulary as masking needs it.
+        job: the settings that all shards share.
+        tallies: receives the statistics of every batch.
     """
     for copy in range(job.rows.duplication if split == "train" else 1):
         seed = hash_key(f"{job.seed}/{place}/{split}/{length}/{copy}")
         done = 0
         for rows in make_rows(texts, split, length, tokenizer, job.rows, np.random.default_rng(seed)):
-            candidates = (np.arange(length) < rows.lengths[:, None]) & ~pieces.is_special[rows.token_ids]
+            candidates = (np.arange(length) < rows.lengths[:, None]) & ~vocabulary.is_special[rows.token_ids]
             masked = None
             if not job.rows.dynamic:
                 masked = mask_rows(
                     rows.token_ids,
                     candidates,
                     masking=job.maskings[length],
-                    mask_id=pieces.mask_id,
-                    replacement_ids=pieces.replacement_ids,
+                    mask_id=vocabulary.mask_id,
+                    replacement_ids=vocabulary.replacement_ids,
                     keys=row_keys(seed, 0, np.arange(done, done + len(candidates))),
-                    continues=pieces.continues[rows.token_ids],
+                    continues=vocabulary.continues[rows.token_ids],
                 )
             done += len(candidates)
-            counted.append(
-                tally_rows(rows, candidates, masked, unknown_id=tokenizer.unknown_id, mask_id=pieces.mask_id)
+            tallies.append(
+                tally_rows(rows, candidates, masked, unknown_id=tokenizer.unknown_id, mask_id=vocabulary.mask_id)
             )
             yield from serialize_rows(columns_of(rows, masked))
 
 
 def make_rows(
-    texts: Texts, split: str, length: int, tokenizer: BaseTokenizer, options: PretrainingRows, rng: np.random.Generator
-) -> Iterator[Rows]:
-    """The rows of a split of a shard, some at a time."""
+    texts: TokenizedShard,
+    split: str,
+    length: int,
+    tokenizer: BaseTokenizer,
+    options: PretrainingRows,
+    rng: np.random.Generator,
+) -> Iterator[TokenRows]:
+    """The rows of a split of a shard, in batches."""
     documents = texts.splits[split]
-    marks = Marks(tokenizer.cls_id, tokenizer.sep_id, tokenizer.pad_id, tokenizer.between)
+    special = SpecialTokens(tokenizer.cls_id, tokenizer.sep_id, tokenizer.pad_id, tokenizer.between)
     short, room = options.short_share, length - tokenizer.special_count(2)
     flat, lay_out = texts.flat, lay_out_pairs
     if options.objective == "next_sentence":
         others = documents
         if split == "validation" and len(documents) == 1:
-            # A lone held-out document meets training documents; training never meets a held-out one.
+            # A single held-out document is paired with training documents; training never sees a held-out one.
             others = documents + texts.splits["train"]
         ranges = make_pairs(documents, others, room=room, short_share=short, rng=rng)
     elif options.objective == "sentence_order":
         ranges = make_ordered_pairs(documents, room=room, short_share=short, rng=rng)
     else:
-        lay_out = lay_out_stretches
+        lay_out = lay_out_texts
         flat, ends, separators = join_documents(texts.flat, documents, tokenizer.sep_id)
         ranges = pack_rows(ends, separators, room=length - 2, short_share=short, rng=rng)
     for start in range(0, len(ranges), _ROWS_AT_ONCE):
-        yield lay_out(flat, ranges[start : start + _ROWS_AT_ONCE], length, marks)
+        yield lay_out(flat, ranges[start : start + _ROWS_AT_ONCE], length, special)
 
 
-def columns_of(rows: Rows, masked: Masked | None) -> dict[str, Column]:
-    """The features of rows; see `mask_examples` for what they mean."""
+def columns_of(rows: TokenRows, masked: Masked | None) -> dict[str, Column]:
+    """The features of rows; `mask_examples` documents them."""
     token_ids = rows.token_ids if masked is None else masked.token_ids
     columns = {"token_ids": Column(token_ids, rows.lengths), "segment_ids": Column(rows.segment_ids, rows.lengths)}
     if masked is not None:

@@ -1,23 +1,23 @@
-"""Full sentences packed across documents, with a separator between documents (Liu et al. 2019, section 4.2)."""
+"""Packs full sentences across documents, with a separator between documents (Liu et al. 2019, section 4.2)."""
 
 from bisect import bisect_right
 
 import numpy as np
 from numpy.typing import NDArray
 
-from components.rows.sentence_pairs import Document, aim, uniform
+from components.rows.sentence_pairs import SegmentBounds, target_length, uniform_draws
 
-Stretches = NDArray[np.int64]
+TokenRanges = NDArray[np.int64]
 """(rows, 2): ranges of tokens [start, end)."""
 
 
 def join_documents(
-    flat: NDArray[np.int32], documents: list[Document], separator: int
+    flat: NDArray[np.int32], documents: list[SegmentBounds], separator: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """The tokens of documents in a row, each followed by a separator.
+    """Concatenates the tokens of documents, with a separator after every document.
 
     Returns:
-        The tokens; where segments end in them, ascending; and where the separators stand.
+        The tokens (tokens,); the ends of the segments in them, ascending; and the positions of the separators.
     """
     stream: list[NDArray[np.int32]] = []
     ends: list[NDArray[np.int64]] = []
@@ -35,27 +35,27 @@ def join_documents(
 
 def pack_rows(
     ends: NDArray[np.int64], separators: NDArray[np.int64], *, room: int, short_share: float, rng: np.random.Generator
-) -> Stretches:
-    """Rows of as many whole segments as `room` tokens hold, separators between documents included.
+) -> TokenRanges:
+    """Packs as many whole segments as fit into `room` tokens, separators between documents included.
 
-    Every token but separators at the end of a row, where the row's own one stands, comes to exactly one row. A segment
-    longer than a row is cut.
+    Every token belongs to exactly one row. Only a separator at the end of a row is left out, because the row ends in a
+    separator anyway. A segment longer than a row is cut.
 
     Args:
-        ends: where segments end, ascending.
-        separators: where separators stand, each at the end of its document's last segment.
-        room: the most tokens of a row.
-        short_share: share of the rows that aim at a random shorter length; RoBERTa has none of them.
-        rng: makes every choice.
+        ends: ends of the segments, ascending.
+        separators: positions of the separators, each at the end of its document's last segment.
+        room: number of tokens that a row holds at most.
+        short_share: share of the rows with a random shorter target length; RoBERTa uses 0.
+        rng: the source of all randomness.
     """
-    draw = uniform(rng)
+    draw = uniform_draws(rng)
     stops, skipped = ends.tolist(), set(separators.tolist())
     rows = []
     start = 0
     while stops and start < stops[-1]:
-        limit = start + aim(room, short_share, draw)
+        limit = start + target_length(room, short_share, draw)
         whole = bisect_right(stops, limit)
-        # No segment ends within the row: it is longer, and gives as much as there is room for.
+        # No segment ends within the row: this segment is longer than a row and is cut.
         end = stops[whole - 1] if whole and stops[whole - 1] > start else limit
         rows.append((start, end))
         start = end + (end in skipped)

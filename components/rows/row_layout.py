@@ -1,4 +1,4 @@
-"""Ranges of tokens -> rows of a model's input, many at once: `[CLS] A [SEP] B [SEP]` or `[CLS] A [SEP]`."""
+"""Lays out ranges of tokens as model inputs: `[CLS] A [SEP] B [SEP]` or `[CLS] A [SEP]`, many rows at once."""
 
 from typing import NamedTuple
 
@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Marks(NamedTuple):
-    """The ids of the tokens that a row has besides text, and how many of `sep_id` stand between two texts."""
+class SpecialTokens(NamedTuple):
+    """The ids of the special tokens of a row, and `between`, the number of `sep_id` between two texts."""
 
     cls_id: int
     sep_id: int
@@ -15,14 +15,14 @@ class Marks(NamedTuple):
     between: int = 1
 
 
-class Rows(NamedTuple):
+class TokenRows(NamedTuple):
     """Rows before masking.
 
     Attributes:
-        token_ids: (rows, width) int32, filled up with `[PAD]`.
+        token_ids: (rows, width) int32, padded with `[PAD]`.
         segment_ids: (rows, width) int32: 0 up to the first `[SEP]`, then 1.
-        lengths: (rows,), tokens of each row, special tokens included.
-        labels: (rows,), of each pair; None where rows are no pairs.
+        lengths: (rows,) number of tokens, special tokens included.
+        labels: (rows,) labels of the pairs; None for rows of a single text.
     """
 
     token_ids: NDArray[np.int32]
@@ -31,43 +31,45 @@ class Rows(NamedTuple):
     labels: NDArray[np.int64] | None
 
 
-def lay_out_pairs(flat: NDArray[np.int32], ranges: NDArray[np.int64], width: int, marks: Marks) -> Rows:
-    """Rows of pairs.
+def lay_out_pairs(flat: NDArray[np.int32], ranges: NDArray[np.int64], width: int, special: SpecialTokens) -> TokenRows:
+    """Lays out rows of two texts.
 
     Args:
-        flat: all tokens.
+        flat: all tokens of the shard (tokens,).
         ranges: (rows, 5), see `sentence_pairs.Pairs`.
-        width: the most tokens a row.
-        marks: the special tokens.
+        width: number of tokens that a row holds at most.
+        special: the special tokens.
     """
     first, second = ranges[:, 1] - ranges[:, 0], ranges[:, 3] - ranges[:, 2]
-    places, begins = np.arange(width), first + 1 + marks.between
+    places, begins = np.arange(width), first + 1 + special.between
     in_second = places >= begins[:, None]
     sources = np.where(in_second, (ranges[:, 2] - begins)[:, None], (ranges[:, 0] - 1)[:, None]) + places
-    rows = _fill(flat, sources, begins + second + 1, marks)
-    for place in range(1, marks.between + 1):
-        rows.token_ids[np.arange(len(ranges)), first + place] = marks.sep_id
+    rows = _fill(flat, sources, begins + second + 1, special)
+    for place in range(1, special.between + 1):
+        rows.token_ids[np.arange(len(ranges)), first + place] = special.sep_id
     return rows._replace(segment_ids=in_second.astype(np.int32), labels=ranges[:, 4])
 
 
-def lay_out_stretches(flat: NDArray[np.int32], ranges: NDArray[np.int64], width: int, marks: Marks) -> Rows:
-    """Rows of one stretch each, all of it segment 0.
+def lay_out_texts(flat: NDArray[np.int32], ranges: NDArray[np.int64], width: int, special: SpecialTokens) -> TokenRows:
+    """Lays out rows of one text, which is segment 0.
 
     Args:
-        flat: all tokens.
-        ranges: (rows, 2), see `packing.Stretches`.
-        width: the most tokens a row.
-        marks: the special tokens.
+        flat: all tokens of the shard (tokens,).
+        ranges: (rows, 2), see `packing.TokenRanges`.
+        width: number of tokens that a row holds at most.
+        special: the special tokens.
     """
     sources = (ranges[:, 0] - 1)[:, None] + np.arange(width)
-    return _fill(flat, sources, ranges[:, 1] - ranges[:, 0] + 2, marks)
+    return _fill(flat, sources, ranges[:, 1] - ranges[:, 0] + 2, special)
 
 
-def _fill(flat: NDArray[np.int32], sources: NDArray[np.int64], lengths: NDArray[np.int64], marks: Marks) -> Rows:
-    """Tokens from where `sources` point, with `[CLS]` before, `[SEP]` at the end and `[PAD]` behind."""
-    # Places of special tokens point anywhere.
+def _fill(
+    flat: NDArray[np.int32], sources: NDArray[np.int64], lengths: NDArray[np.int64], special: SpecialTokens
+) -> TokenRows:
+    """Copies the tokens at `sources` and writes `[CLS]` before, `[SEP]` after and `[PAD]` up to the width."""
+    # Indices at the places of special tokens are arbitrary; their tokens are overwritten.
     token_ids = flat.take(sources, mode="clip")
-    token_ids[np.arange(sources.shape[1]) >= lengths[:, None]] = marks.pad_id
-    token_ids[:, 0] = marks.cls_id
-    token_ids[np.arange(len(lengths)), lengths - 1] = marks.sep_id
-    return Rows(token_ids, np.zeros_like(token_ids), lengths, None)
+    token_ids[np.arange(sources.shape[1]) >= lengths[:, None]] = special.pad_id
+    token_ids[:, 0] = special.cls_id
+    token_ids[np.arange(len(lengths)), lengths - 1] = special.sep_id
+    return TokenRows(token_ids, np.zeros_like(token_ids), lengths, None)

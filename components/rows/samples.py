@@ -1,4 +1,4 @@
-"""A few rows for a person to look at: their pieces, and what stood where some are hidden."""
+"""Sample rows for people to read: their tokens, and the original tokens under the masks."""
 
 from pathlib import Path
 from typing import Any
@@ -7,54 +7,58 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.data.records import read_records
-from keras_bert.masking.masks import Pieces, mask_rows
+from keras_bert.masking.masks import MaskingVocabulary, mask_rows
 from keras_bert.masking.row_random import row_keys
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.tokenizers.base import BaseTokenizer
 
 SAMPLES_FILE = "samples.json"
-# Few enough to be read.
-_ROWS = 6
+_SAMPLES = 6
 
 
 def sample_rows(
-    file: Path, tokenizer: BaseTokenizer, pieces: Pieces, masking: Masking, rows: PretrainingRows
+    file: Path, tokenizer: BaseTokenizer, vocabulary: MaskingVocabulary, masking: Masking, rows: PretrainingRows
 ) -> list[dict[str, Any]]:
-    """The first rows of a file of records: `pieces` as the model sees them, `hidden`, and `label` of a pair, else None.
+    """Reads the first rows of a record file as tokens.
 
     Args:
-        file: of rows for pre-training.
-        tokenizer: of the rows.
-        pieces: of the tokenizer.
-        masking: which tokens to hide where `rows.dynamic` leaves that to the reader; as one of its epochs might.
-        rows: how they were made.
+        file: a file of pre-training records.
+        tokenizer: the tokenizer of the rows.
+        vocabulary: the tokenizer's vocabulary as masking needs it.
+        masking: masks the rows if `rows.dynamic` leaves masking to training, as one epoch of it might.
+        rows: the options that the rows were made with.
 
     Returns:
-        A dict a row; `hidden` is a list of [place in `pieces`, the piece that stood there].
+        A dict a row: `pieces`, the tokens that the model sees; `hidden`, a list of [index in `pieces`, original
+        token]; and `label` of a pair, else None.
     """
     samples = []
-    for number, record in enumerate(read_records([str(file)], rows.compression).take(_ROWS)):
-        found = tf.train.Example.FromString(record.numpy()).features.feature
-        row = {name: np.array(feature.int64_list.value) for name, feature in found.items()}
-        ids, places, were = row["token_ids"], row.get("mask_positions"), row.get("mask_ids")
-        if places is None or were is None:
+    for number, record in enumerate(read_records([str(file)], rows.compression).take(_SAMPLES)):
+        features = tf.train.Example.FromString(record.numpy()).features.feature
+        row = {name: np.array(feature.int64_list.value) for name, feature in features.items()}
+        ids, positions, originals = row["token_ids"], row.get("mask_positions"), row.get("mask_ids")
+        if positions is None or originals is None:
             masked = mask_rows(
                 ids[None],
-                ~pieces.is_special[ids[None]],
+                ~vocabulary.is_special[ids[None]],
                 masking=masking,
-                mask_id=pieces.mask_id,
-                replacement_ids=pieces.replacement_ids,
+                mask_id=vocabulary.mask_id,
+                replacement_ids=vocabulary.replacement_ids,
                 keys=row_keys(0, 0, np.array([number])),
-                continues=pieces.continues[ids[None]],
+                continues=vocabulary.continues[ids[None]],
             )
             is_used = masked.mask_weights[0] == 1
-            ids, places, were = masked.token_ids[0], masked.mask_positions[0][is_used], masked.mask_ids[0][is_used]
+            ids = masked.token_ids[0]
+            positions, originals = masked.mask_positions[0][is_used], masked.mask_ids[0][is_used]
         label = row.get("next_sentence_label")
         samples.append(
             {
-                "pieces": [tokenizer.vocabulary[each] for each in ids],
-                "hidden": [[int(place), tokenizer.vocabulary[was]] for place, was in zip(places, were, strict=True)],
+                "pieces": [tokenizer.vocabulary[token_id] for token_id in ids],
+                "hidden": [
+                    [int(position), tokenizer.vocabulary[original]]
+                    for position, original in zip(positions, originals, strict=True)
+                ],
                 "label": None if label is None else int(label[0]),
             }
         )

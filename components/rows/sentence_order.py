@@ -1,30 +1,34 @@
-"""Pairs of neighbouring stretches of text, in order or swapped (Lan et al. 2020, section 3.1)."""
+"""Sentence-order prediction: pairs of neighbouring segments, in order or swapped (Lan et al. 2020, section 3.1)."""
 
 import numpy as np
 
-from components.rows.sentence_pairs import Document, Pairs, aim, fill, keep_longest, uniform
+from components.rows.sentence_pairs import Pairs, SegmentBounds, end_of_run, keep_longest, target_length, uniform_draws
 
 
-def make_ordered_pairs(documents: list[Document], *, room: int, short_share: float, rng: np.random.Generator) -> Pairs:
-    """Pairs of at most `room` tokens that cover every document: A and the stretch right after it, half of them swapped.
+def make_ordered_pairs(
+    documents: list[SegmentBounds], *, room: int, short_share: float, rng: np.random.Generator
+) -> Pairs:
+    """Pairs of at most `room` tokens that cover every document: A and the text right after it, half of them swapped.
 
-    Segments are gathered as for next sentences, but at least two; the last segment of a document, if it is left alone,
-    is cut in two. What is too long is cut where the two do not meet, so that they stay neighbours; ALBERT's own code
+    Segments are collected as for next sentence prediction, but at least two; a last segment that remains alone is cut
+    in two. Pairs that are too long are cut at their outer ends, so that A and B stay neighbours; ALBERT's released code
     cuts at all ends.
 
     Args:
-        documents: what to cover.
-        room: the most tokens of A and B together.
-        short_share: share of the pairs with a random shorter length.
-        rng: makes every choice.
+        documents: the documents to cover.
+        room: number of tokens that A and B have together at most.
+        short_share: share of the pairs with a random shorter target length.
+        rng: the source of all randomness.
     """
-    draw = uniform(rng)
+    draw = uniform_draws(rng)
     pairs = []
     for document in documents:
         bounds = document.bounds.tolist()
         start = 0
         while start < len(bounds) - 1:
-            end = min(max(fill(bounds, start, aim(room, short_share, draw)), start + 2), len(bounds) - 1)
+            end = min(
+                max(end_of_run(bounds, start, target_length(room, short_share, draw)), start + 2), len(bounds) - 1
+            )
             if end - start > 1:
                 middle = bounds[start + 1 + int(draw() * (end - start - 1))]
             else:

@@ -1,7 +1,7 @@
-"""Pairs of neighbouring or random stretches of text for next sentence prediction; numpy only.
+"""Next sentence prediction: pairs of neighbouring or random segments; NumPy only.
 
-A document is a row of segments (sentences), a segment a range of one flat array of tokens, so that neighbouring
-segments are one range too and a pair is four numbers.
+A document is a sequence of segments (sentences), and a segment is a range of one flat array of tokens. Neighbouring
+segments form one range, so that a pair is four numbers.
 """
 
 from bisect import bisect_left
@@ -18,19 +18,19 @@ Pairs = NDArray[np.int64]
 """(pairs, 5): the ranges of tokens [start, end) of A and B, and the label, 1 for a pair that is not as in the text."""
 
 
-class Document(NamedTuple):
-    """The bounds of a document's segments: segment i is the range [bounds[i], bounds[i + 1])."""
+class SegmentBounds(NamedTuple):
+    """A document as the bounds of its segments: segment i is the range [bounds[i], bounds[i + 1])."""
 
     bounds: NDArray[np.int64]
 
     @property
     def segments(self) -> int:
-        """How many segments it has."""
+        """Number of segments."""
         return len(self.bounds) - 1
 
 
-def uniform(rng: np.random.Generator) -> Draw:
-    """A function whose answers are even over [0, 1): drawing one by one would take most of the time of pairing."""
+def uniform_draws(rng: np.random.Generator) -> Draw:
+    """A function that returns uniform numbers in [0, 1), drawn in blocks: single draws would dominate the time."""
 
     def draws() -> Iterator[float]:
         while True:
@@ -40,8 +40,8 @@ def uniform(rng: np.random.Generator) -> Draw:
 
 
 def make_pairs(
-    documents: list[Document],
-    others: list[Document],
+    documents: list[SegmentBounds],
+    others: list[SegmentBounds],
     *,
     room: int,
     short_share: float,
@@ -49,46 +49,48 @@ def make_pairs(
 ) -> Pairs:
     """Pairs of at most `room` tokens that cover every document (google-research/bert create_pretraining_data).
 
-    Segments are gathered until they fill a pair, but at least two; A is a random number of them, B the rest or, half of
-    the time, a stretch of another document, in which case the rest is put back. What is too long is cut. The last
-    segment of a document, if it is left alone, is A of a random B or, half of the time, B of the segment before it,
-    which then comes twice.
+    Segments are collected until they fill a pair, but at least two. A is a random number of them. B is the rest or,
+    half of the time, a run of segments of another document; then the rest is used for the next pair. Pairs that are
+    too long are cut. A last segment that remains alone is A of a random B or, half of the time, B of the segment
+    before it, which then occurs twice.
 
-    Two things differ from the released code. It gives every segment that is alone a random B: with a share q of such
-    pairs (1 + q) / 2 of all B are random, the more the shorter documents are. Here every pair has a fair coin of its
-    own, whatever its shape: one half of all B are random, but for documents of a single segment, which have nothing
-    else. And it draws a shorter length once for each document, which makes many short rows of some documents; this
-    draws it for each pair.
+    Two rules differ from the released code:
+
+    - The released code gives every lone segment a random B. With a share q of such pairs, (1 + q) / 2 of all B are
+      random, and more so for short documents. Here every pair tosses a fair coin, so that half of all B are random;
+      only documents of a single segment always get a random B.
+    - The released code draws a shorter length once a document, which makes many short rows of some documents. Here it
+      is drawn for every pair.
 
     Args:
-        documents: what to cover.
-        others: where random B come from, never from the document itself; may be the same list.
-        room: the most tokens of A and B together.
-        short_share: share of the pairs with a random shorter length (0.1 in the paper, appendix A.2).
-        rng: makes every choice.
+        documents: the documents to cover.
+        others: the documents that random B come from, never the document itself; may be the same list.
+        room: number of tokens that A and B have together at most.
+        short_share: share of the pairs with a random shorter target length (0.1 in the paper, appendix A.2).
+        rng: the source of all randomness.
     """
-    draw = uniform(rng)
+    draw = uniform_draws(rng)
     pairs: list[tuple[int, int, int, int, int]] = []
-    # By identity, as in `is`: documents are arrays. A list of the others for each document would be quadratic.
+    # Keyed by identity, because documents are arrays. A list of the others for every document would be quadratic.
     places: dict[int, list[int]] = {}
     for place, candidate in enumerate(others):
         places.setdefault(id(candidate), []).append(place)
-    # Plain lists: the loop below looks up single bounds, and single items of arrays are slow.
+    # Plain lists, because reading single items of arrays is slow.
     bounds_of = [other.bounds.tolist() for other in others]
     for document in documents:
-        own = places.get(id(document), [])
-        eligible = len(others) - len(own)
+        same = places.get(id(document), [])
+        eligible = len(others) - len(same)
         bounds = document.bounds.tolist()
         start = 0
         while start < len(bounds) - 1:
-            target = aim(room, short_share, draw)
-            end = min(max(fill(bounds, start, target), start + 2), len(bounds) - 1)
+            target = target_length(room, short_share, draw)
+            end = min(max(end_of_run(bounds, start, target), start + 2), len(bounds) - 1)
             middle = start + 1 + int(draw() * (end - start - 1))
             is_random = eligible > 0 and (len(bounds) == 2 or draw() < 0.5)
             if is_random:
-                other = bounds_of[_skip(int(draw() * eligible), own)]
+                other = bounds_of[_skip(int(draw() * eligible), same)]
                 begin = int(draw() * (len(other) - 1))
-                until = fill(other, begin, max(1, target - (bounds[middle] - bounds[start])))
+                until = end_of_run(other, begin, max(1, target - (bounds[middle] - bounds[start])))
                 pairs.append((bounds[start], bounds[middle], other[begin], other[until], 1))
                 end = middle
             elif end > middle:
@@ -99,32 +101,32 @@ def make_pairs(
     return _truncate(np.array(pairs, np.int64).reshape(-1, 5), room, rng)
 
 
-def aim(room: int, short_share: float, draw: Draw) -> int:
-    """How many tokens the next row is to have: all that there is room for, or 2 or more at random."""
+def target_length(room: int, short_share: float, draw: Draw) -> int:
+    """The target length of the next row in tokens: `room`, or with probability `short_share` a random shorter one."""
     return 2 + int(draw() * (room - 1)) if draw() < short_share else room
 
 
-def fill(bounds: list[int], start: int, target: int) -> int:
-    """The end of the shortest run of segments from `start` that has `target` tokens, or of the document."""
+def end_of_run(bounds: list[int], start: int, target: int) -> int:
+    """The end of the shortest run of segments from `start` with at least `target` tokens, or the document's end."""
     return min(bisect_left(bounds, bounds[start] + target, start + 1), len(bounds) - 1)
 
 
 def keep_longest(pairs: Pairs, room: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many tokens of A and of B to keep, (pairs,) each, so that they have room: the longer one gives."""
+    """Numbers of tokens of A and of B to keep, (pairs,) each, so that both fit into `room`: the longer one is cut."""
     first, second = pairs[:, 1] - pairs[:, 0], pairs[:, 3] - pairs[:, 2]
     kept = np.minimum(first, np.maximum(room - second, (room + 1) // 2))
     return kept, np.minimum(second, room - kept)
 
 
 def _skip(number: int, places: list[int]) -> int:
-    """The place of item `number` of a list without the items at `places`, which ascend."""
+    """The index in the full list of item `number` of the list without the items at `places`, which ascend."""
     for place in places:
         number += number >= place
     return number
 
 
 def _truncate(pairs: Pairs, room: int, rng: np.random.Generator) -> Pairs:
-    """Cuts pairs to `room` tokens: the longer side gives, each token from the front or the back by a coin."""
+    """Cuts pairs to `room` tokens: the longer text loses tokens, each from its front or its end by a coin toss."""
     cut = pairs.copy()
     for place, kept in zip((0, 2), keep_longest(pairs, room), strict=True):
         cut[:, place] += rng.binomial(pairs[:, place + 1] - pairs[:, place] - kept, 0.5)

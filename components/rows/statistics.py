@@ -1,4 +1,4 @@
-"""Statistics of pre-training rows, counted while they are written and added up over shards."""
+"""Statistics of pre-training rows: counted while rows are written, then added up over shards."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,28 +6,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from components.rows.row_layout import Rows
+from components.rows.histogram import bars
+from components.rows.row_layout import TokenRows
 from keras_bert.masking.masks import Masked
 
 STATISTICS_FILE = "statistics.json"
 
-_BARS = 16
-
 Tally = dict[str, Any]
-"""Numbers to be added, and `lengths` and `predictions`: how many rows have as many as the place says."""
+"""Counts to add up; `lengths` and `predictions` are histograms: item n is the number of rows with n of them."""
 
 
 def tally_rows(
-    rows: Rows, candidates: NDArray[np.bool_], masked: Masked | None, *, unknown_id: int, mask_id: int
+    rows: TokenRows, candidates: NDArray[np.bool_], masked: Masked | None, *, unknown_id: int, mask_id: int
 ) -> Tally:
-    """What is counted of a batch.
+    """Counts the tokens, masks and lengths of a batch.
 
     Args:
-        rows: before masking.
-        candidates: (rows, width), what may be hidden.
-        masked: after masking; None where the reader does that.
-        unknown_id: the piece for words that the vocabulary cannot make up.
-        mask_id: the piece that hides a token.
+        rows: the batch before masking.
+        candidates: (rows, width) whether a token may be masked.
+        masked: the batch after masking; None if training masks it (dynamic masking).
+        unknown_id: the id of `[UNK]`.
+        mask_id: the id of `[MASK]`.
     """
     inside = np.arange(rows.token_ids.shape[1]) < rows.lengths[:, None]
     maskable = int(candidates.sum())
@@ -72,16 +71,16 @@ def _add_lists(first: list[int], second: list[int]) -> list[int]:
 
 
 def describe(title: str, tally: Tally, one: str = "") -> dict[str, Any]:
-    """Statistics for a person, see `pipeline.views.statistics`: {title: {label: value} or [[label, count], ...]}.
+    """Readable statistics, see `pipeline.views.statistics`: {title: {label: value} or [[label, count], ...]}.
 
     Args:
-        title: of what the tally is.
-        tally: of at least one row.
-        one: what the label 1 says.
+        title: the heading.
+        tally: the counts of at least one row.
+        one: the meaning of label 1.
     """
-    table = {"rows": tally["rows"], "tokens": tally["tokens"], "tokens that may be hidden": tally["maskable"]}
-    # Unknown pieces are special tokens, and never hidden.
-    table["share of unknown pieces"] = _share(tally["unknown"], tally["unknown"] + tally["maskable"])
+    table = {"rows": tally["rows"], "tokens": tally["tokens"], "tokens that may be masked": tally["maskable"]}
+    # [UNK] is a special token and is never masked.
+    table["share of unknown tokens"] = _share(tally["unknown"], tally["unknown"] + tally["maskable"])
     if "labelled_1" in tally:
         table[one] = _share(tally["labelled_1"], tally["rows"])
     described: dict[str, Any] = {title: table}
@@ -90,26 +89,11 @@ def describe(title: str, tally: Tally, one: str = "") -> dict[str, Any]:
         others = chosen - tally["replaced"] - tally["kept"]
         table["share of these to predict"] = _share(chosen, tally["maskable"])
         table["share of predictions under [MASK]"] = _share(tally["replaced"], chosen)
-        table["share of predictions under another piece"] = _share(others, chosen)
-        table["share of predictions left in place"] = _share(tally["kept"], chosen)
+        table["share of predictions under a random token"] = _share(others, chosen)
+        table["share of predictions left unchanged"] = _share(tally["kept"], chosen)
         described[f"{title}: predictions a row"] = bars(tally["predictions"])
     described[f"{title}: tokens a row"] = bars(tally["lengths"])
     return described
-
-
-def bars(counts: list[int]) -> list[list[Any]]:
-    """A histogram of at most some 16 bars, [[`from` or `from-to`, count], ...], from a count for each number."""
-    used = [number for number, count in enumerate(counts) if count]
-    if not used:
-        return []
-    low, high = used[0], used[-1]
-    width = -(-(high - low + 1) // _BARS)
-    starts = range(low, high + 1, width)
-    ends = [min(start + width - 1, high) for start in starts]
-    return [
-        [str(start) if start == end else f"{start}-{end}", sum(counts[start : end + 1])]
-        for start, end in zip(starts, ends, strict=True)
-    ]
 
 
 def _share(part: int, whole: int) -> float:

@@ -1,10 +1,10 @@
-"""How good the answers of a task are: its metrics over all rows, and a report of each class.
+"""The base class of a task's scoring: metrics over all rows, a report of each class, baselines and mistakes.
 
-Shares are 0 to 1, correlations -1 to 1.
+Shares are 0 to 1, correlations -1 to 1; errors of numbers are in the unit of the labels.
 """
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from components.dsl.errors import InputError
@@ -19,15 +19,21 @@ R = TypeVar("R")
 
 Report = dict[str, dict[str, float]]
 
+# Name of a method -> function that returns its answers to the test rows.
+Baselines = dict[str, Callable[[], list[Any]]]
+
+# Errors of numbers, in the unit of the labels; smaller is better.
+IN_LABEL_UNITS = ("rmse", "mae")
+
 
 class TaskScores(NamedTuple):
     """The scores on the rows of a split.
 
     Attributes:
-        metrics: those of `TaskScoring.metrics`.
-        report: of each class its precision, recall, f1 and support; of questions exact, f1 and support, for those that
-            have an answer and those that have none; None where there is nothing to tell apart.
-        confusion: of labels, rows are the true ones, columns the predicted ones; None for all other tasks.
+        metrics: the scores of `TaskScoring.metrics`, and of `IN_LABEL_UNITS` where answers are numbers.
+        report: precision, recall, f1 and support of each class; for questions exact, f1 and support of those with and
+            without an answer; None for tasks without classes.
+        confusion: the confusion matrix of labels, a row for each true label; None for other tasks.
     """
 
     metrics: dict[str, float]
@@ -35,11 +41,11 @@ class TaskScores(NamedTuple):
     confusion: list[list[int]] | None = None
 
 
-class Answered(NamedTuple):
-    """What lies behind the labels that a task answers with.
+class LabelLogits(NamedTuple):
+    """The logits behind a task's labels, and the true labels.
 
     Attributes:
-        logits: (rows, labels), in the order of the task's labels; a row is a text, or a word.
+        logits: logits in the order of the task's labels (rows, labels); a row is a text, or a word.
         truth: the true labels (rows,).
     """
 
@@ -48,60 +54,79 @@ class Answered(NamedTuple):
 
 
 class TaskScoring(abc.ABC, Generic[R]):
-    """What a task is measured by."""
+    """The scoring of one task."""
 
     name: ClassVar[str]
     """A key of `keras_bert.TASKS`."""
+
+    model_kind: ClassVar[str]
+    """The model in a few words, for the first line of the card: "BERT classifier of texts"."""
+
+    output: ClassVar[str]
+    """The output of the files in Markdown, for the card; `{labels}` stands for the number of labels."""
+
+    has_probabilities: ClassVar[bool] = False
+    """Whether answers are labels, so that `logits` gives their probabilities and they can be calibrated."""
 
     @abc.abstractmethod
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
         """The names of the metrics, the main one first; `labels` are empty where the task has none."""
 
     @abc.abstractmethod
-    def ask(self, task: "Task", rows: Sequence[R]) -> list[Any]:
-        """What a user gets who asks a task about each row."""
+    def answer(self, task: "Task", rows: Sequence[R]) -> list[Any]:
+        """The task's answer to each row, in the form that `score` takes."""
 
-    def logits(self, task: "Task", rows: Sequence[R]) -> Answered | None:
-        """What a task's labels are made of, and the true ones; None where answers are no labels."""
-        return None
+    def logits(self, task: "Task", rows: Sequence[R]) -> LabelLogits:
+        """The logits behind the labels that a task answers with, and the true labels.
+
+        Raises:
+            NotImplementedError: the task has no probabilities.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no probabilities")
 
     @abc.abstractmethod
     def score(self, rows: Sequence[R], answers: Sequence[Any], labels: Sequence[str]) -> TaskScores:
-        """The scores of answers against the rows' own."""
+        """The scores of answers against the labels of the rows."""
 
     @abc.abstractmethod
     def mistakes(self, rows: Sequence[R], answers: Sequence[Any], confidences: Sequence[float] | None) -> Mistakes:
         """The worst answers.
 
         Args:
-            rows: that were asked about.
-            answers: of `ask`.
-            confidences: the probability of each answer, 0 to 1, where `logits` has a row for each of `rows`; or None.
+            rows: the rows.
+            answers: the result of `answer` for them.
+            confidences: the probability of each answer, 0 to 1; None where `logits` has no row for each of `rows`.
         """
 
-    def trivial(self, train: Sequence[R], test: Sequence[R]) -> tuple[str, list[Any]] | None:
-        """The same answer to all test rows, by its name, which every model must beat; None where there is no such."""
+    def row_scores(self, metric: str, rows: Sequence[R], answers: Sequence[Any]) -> list[float] | None:
+        """A score for each row, whose mean is the metric; None where the metric is no mean over rows."""
         return None
 
-    def baselines(self, train: Sequence[R], validation: Sequence[R], test: Sequence[R]) -> dict[str, list[Any]]:
-        """What methods without a language model answer to the test rows, by their names.
+    def trivial(self, train: Sequence[R], test: Sequence[R]) -> tuple[str, list[Any]] | None:
+        """The name of a constant answer, which every model must beat, and that answer to all test rows; or None."""
+        return None
+
+    def baselines(self, train: Sequence[R], validation: Sequence[R], test: Sequence[R]) -> Baselines:
+        """Methods without a language model: name -> function that returns the answers to the test rows.
+
+        A function raises ValueError where it cannot learn, for example from words that are all too short.
 
         Args:
-            train: to learn from.
-            validation: to choose among variants by.
-            test: to answer.
+            train: the rows to learn from.
+            validation: the rows to choose a variant by.
+            test: the rows to answer.
         """
         return {}
 
 
-def choose_metric(wanted: str, scoring: TaskScoring[Any], labels: Sequence[str]) -> str:
-    """The metric that was asked for, else the task's main one.
+def choose_metric(metric: str, scoring: TaskScoring[Any], labels: Sequence[str]) -> str:
+    """The requested metric, or the task's main one if it is empty.
 
     Raises:
         InputError: the task has no such metric.
     """
     names = scoring.metrics(labels)
-    if wanted and wanted not in names:
+    if metric and metric not in names:
         kind = f"{scoring.name} with {len(labels)} labels" if labels else scoring.name
-        raise InputError(f"metric must be one of {list(names)} for {kind}, got {wanted!r}")
-    return wanted or names[0]
+        raise InputError(f"metric must be one of {list(names)} for {kind}, got {metric!r}")
+    return metric or names[0]

@@ -1,4 +1,4 @@
-"""What anybody gets without a language model: n-grams of words and characters, and their cosines."""
+"""Baselines without a language model: n-grams of words and characters, and TF-IDF cosines."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from components.sources.table import TextRow
 NGRAMS = "bag of n-grams"
 COSINE = "TF-IDF cosine"
 
-# Rows that a baseline learns from; more take minutes and gain next to nothing.
+# Maximum number of rows that a baseline learns from; more take minutes and gain little.
 _MOST_ROWS = 50_000
 
 
@@ -17,12 +17,9 @@ def classify_by_ngrams(train: Sequence[TextRow], validation: Sequence[TextRow], 
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    labels = [row.label for row in train[:_MOST_ROWS]]
     models = [make_pipeline(vectorizer, LogisticRegression(max_iter=1000)) for vectorizer in _vectorizers()]
-    for model in models:
-        model.fit(_join(train[:_MOST_ROWS]), labels)
-    wanted = [row.label for row in validation]
-    best = max(models, key=lambda model: float(model.score(_join(validation), wanted)))
+    rows = _sample(train)
+    best = _fit_best(models, rows, [row.label for row in rows], validation, [row.label for row in validation])
     return [str(label) for label in best.predict(_join(test))]
 
 
@@ -31,22 +28,19 @@ def estimate_by_ngrams(train: Sequence[TextRow], validation: Sequence[TextRow], 
     from sklearn.linear_model import Ridge
     from sklearn.pipeline import make_pipeline
 
-    values = [float(row.label) for row in train[:_MOST_ROWS]]
     models = [make_pipeline(vectorizer, Ridge()) for vectorizer in _vectorizers()]
-    for model in models:
-        model.fit(_join(train[:_MOST_ROWS]), values)
-    wanted = [float(row.label) for row in validation]
-    best = max(models, key=lambda model: float(model.score(_join(validation), wanted)))
+    rows = _sample(train)
+    values, validation_values = ([float(row.label) for row in part] for part in (rows, validation))
+    best = _fit_best(models, rows, values, validation, validation_values)
     return [float(value) for value in best.predict(_join(test))]
 
 
 def cosines(train: Sequence[TextRow], rows: Sequence[TextRow]) -> list[float]:
-    """The cosine of the two texts of each pair, as TF-IDF vectors of words that training knows."""
+    """The cosine of the two texts of each pair, as TF-IDF vectors over the words of the training rows."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     vectorizer = TfidfVectorizer(sublinear_tf=True)
-    known = train[:_MOST_ROWS]
-    vectorizer.fit([text for row in known for text in (row.text, row.second_text or "")])
+    vectorizer.fit([text for row in _sample(train) for text in (row.text, row.second_text or "")])
     firsts = vectorizer.transform([row.text for row in rows])
     seconds = vectorizer.transform([row.second_text or "" for row in rows])
     return [float(value) for value in firsts.multiply(seconds).sum(axis=1).A1]
@@ -56,9 +50,48 @@ def classify_by_cosine(train: Sequence[TextRow], test: Sequence[TextRow]) -> lis
     """The labels of a logistic regression on the `cosines` of pairs."""
     from sklearn.linear_model import LogisticRegression
 
-    known = train[:_MOST_ROWS]
-    model = LogisticRegression().fit([[value] for value in cosines(train, known)], [row.label for row in known])
+    rows = _sample(train)
+    model = LogisticRegression().fit([[value] for value in cosines(train, rows)], [row.label for row in rows])
     return [str(label) for label in model.predict([[value] for value in cosines(train, test)])]
+
+
+def estimate_by_cosine(train: Sequence[TextRow], test: Sequence[TextRow]) -> list[float]:
+    """The numbers of a linear regression on the `cosines` of pairs."""
+    from sklearn.linear_model import LinearRegression
+
+    rows = _sample(train)
+    model = LinearRegression().fit([[value] for value in cosines(train, rows)], [float(row.label) for row in rows])
+    return [float(value) for value in model.predict([[value] for value in cosines(train, test)])]
+
+
+def _fit_best(
+    models: Sequence[Any],
+    train: Sequence[TextRow],
+    targets: list[Any],
+    validation: Sequence[TextRow],
+    validation_targets: list[Any],
+) -> Any:
+    """Fits the models and returns the best one on validation rows; models that find no words are left out.
+
+    Raises:
+        ValueError: no model can be fitted.
+    """
+    fitted, reasons = [], []
+    for model in models:
+        try:
+            fitted.append(model.fit(_join(train), targets))
+        except ValueError as error:
+            reasons.append(str(error))
+    if not fitted:
+        raise ValueError(reasons[0])
+    return max(fitted, key=lambda model: float(model.score(_join(validation), validation_targets)))
+
+
+def _sample(rows: Sequence[TextRow]) -> Sequence[TextRow]:
+    """All rows, or evenly spread ones if there are too many; the first rows may all have one label."""
+    if len(rows) <= _MOST_ROWS:
+        return rows
+    return [rows[number * len(rows) // _MOST_ROWS] for number in range(_MOST_ROWS)]
 
 
 def _vectorizers() -> list[Any]:

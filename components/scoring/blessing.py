@@ -1,111 +1,182 @@
 """Whether a model may be pushed."""
 
-import dataclasses
-import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
 
+import pydantic
+
+from components.artifacts.evaluation import Decision, MeasuredModel
 from keras_bert.checks import check
+from keras_bert.validation import PositiveShare, Share, validated_dataclass
 
-PREVIOUS = "pushed before"
+TEACHER, STUDENT, PREVIOUS = "teacher", "student", "pushed before"
+BelowBaseline = Literal["warn", "refuse"]
+# How the reason begins why the version pushed before decided nothing.
+NOT_COMPARED = "not compared: "
 # Setting -> the column of the table that it bounds.
+Points = Annotated[float, pydantic.Field(ge=0, le=100)]
 BUDGETS = {"max_megabytes": "megabytes", "max_milliseconds": "milliseconds"}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+# A shipped file with less than this share of its teacher's score is warned of.
+FAR_BELOW_TEACHER = 0.9
+# Correlations do not show that numbers are a thousand times too small; these do.
+_EXPLAINED, _ERROR = "r2", "rmse"
+
+# Reference -> metric -> standard error of the shipped file's score less the reference's, as shares.
+StandardErrors = Mapping[str, Mapping[str, float]]
+
+
+@validated_dataclass
 class Thresholds:
-    """What a model must reach to be blessed; scores are points of a metric on test rows, 0 to 100.
+    """Requirements for a model to be blessed; scores are points of a metric on test rows, 0 to 100.
+
+    A loss may exceed its limit by the standard error of the difference, which depends on the number of test rows.
 
     Attributes:
-        metric: what is looked at; the main one of the task if empty.
-        min_score: of the shipped file; it must also beat the same answer to all rows, where the task has one.
-        max_export_loss: the most that the shipped file may lose against the float model it was made of.
-        max_regression: the most that the shipped file may lose against the version pushed before, where that one knows
-            the same task and labels.
-        min_share_of_teacher: of the teacher's score that the shipped file must keep, 0 to 1.
-        max_megabytes: of the shipped file; None for any.
-        max_milliseconds: of one answer of the shipped file, the median of test rows on one thread; None for any.
-        min_precision: of labels, the share of right answers among those that the shipped file is sure of, 0 to 1:
-            validation rows must have a confidence above which it is reached; None for a file that is sure of all.
+        metric: the metric that decides; empty for the main metric of the task.
+        min_score: minimum score of the shipped file in points, 0 or 1 to 100; it must also beat a constant answer,
+            where the task has one.
+        max_export_loss: maximum loss in points of the shipped file against the float model that it was exported from;
+            for a regression in R2, too.
+        max_regression: maximum loss in points of the shipped file against the version pushed before, if that version
+            has the same task and labels; for a regression in R2, too.
+        min_share_of_teacher: minimum ratio of the shipped file's score to the teacher's, 0 to 1. At 0, a ratio below
+            0.9 gives a warning.
+        below_baseline: the verdict on a shipped file below a baseline: a warning (`warn`), or no blessing (`refuse`).
+        max_megabytes: maximum size of the shipped file in megabytes; None for no limit.
+        max_milliseconds: maximum time in milliseconds of one answer of the shipped file, as the median of test rows on
+            one thread; None for no limit.
+        min_precision: minimum share of correct answers among the confident ones, above 0 and at most 1: validation rows
+            must give a confidence threshold that reaches it. None answers all rows without a threshold.
     """
 
     metric: str = ""
-    min_score: float = 0.0
-    max_export_loss: float = 1.5
-    max_regression: float = 1.0
-    min_share_of_teacher: float = 0.0
-    max_megabytes: float | None = None
-    max_milliseconds: float | None = None
-    min_precision: float | None = None
+    min_score: Points = 0.0
+    max_export_loss: Points = 1.5
+    max_regression: Points = 1.0
+    min_share_of_teacher: Share = 0.0
+    below_baseline: BelowBaseline = "warn"
+    max_megabytes: pydantic.PositiveFloat | None = None
+    max_milliseconds: pydantic.PositiveFloat | None = None
+    min_precision: PositiveShare | None = None
 
-    def __post_init__(self) -> None:
-        for field in ("min_score", "max_export_loss", "max_regression"):
-            check("Thresholds", field, 0 <= getattr(self, field) <= 100, "be between 0 and 100", getattr(self, field))
-        share = self.min_share_of_teacher
-        check("Thresholds", "min_share_of_teacher", 0 <= share <= 1, "be between 0 and 1", share)
-        for field in BUDGETS:
-            budget = getattr(self, field)
-            check("Thresholds", field, budget is None or 0 < budget < math.inf, "be above 0", budget)
-        precision = self.min_precision
-        fit = precision is None or 0 < precision <= 1
-        check("Thresholds", "min_precision", fit, "be above 0 and at most 1", precision)
+    @pydantic.model_validator(mode="after")
+    def _check_points(self) -> Self:
+        rule = f"be 0, or 1 to 100 points (a share of {self.min_score:g} is {100 * self.min_score:g} points)"
+        check("Thresholds", "min_score", not 0 < self.min_score < 1, rule, self.min_score)
+        return self
 
 
 def decide(
-    rows: dict[str, dict[str, Any]],
+    rows: Mapping[str, MeasuredModel],
     metric: str,
     shipped: str,
     thresholds: Thresholds,
     calibration: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Whether the shipped file may be pushed: {"blessed": ..., "reasons": [...]}; the reasons say what was compared.
+    *,
+    files: Sequence[str] = (),
+    errors: StandardErrors | None = None,
+) -> Decision:
+    """Decides whether the shipped file may be pushed.
+
+    The reasons say what was compared; the reason of a refusal names the setting that would allow it.
 
     Args:
-        rows: of the table, by name; `metrics` of each has a mean over seeds.
-        metric: what is looked at.
-        shipped: the row that decides.
-        thresholds: what it must reach.
-        calibration: of the shipped file, see `calibrate`; None of one that has none.
+        rows: name -> a row of the table of models.
+        metric: the metric that decides.
+        shipped: the name of the row whose file is shipped.
+        thresholds: the scores and sizes that the row must reach.
+        calibration: the calibration of the shipped file, see `calibrate`; None if it has none.
+        files: the names of all rows whose files are pushed, if the shipped one is not alone.
+        errors: standard errors of differences; a difference that is not named has none.
     """
-    points = {name: 100 * row["metrics"][metric]["mean"] for name, row in rows.items()}
+    points = {name: 100 * row.metrics[metric].mean for name, row in rows.items()}
     score = points[shipped]
-    floors = {f"evaluation.min_score {thresholds.min_score:.2f}": thresholds.min_score}
-    source = next((name for name in ("student", "teacher") if name in points and name != shipped), None)
-    if source is not None:
-        floors[f"the {source}'s {points[source]:.2f} - {thresholds.max_export_loss}"] = (
-            points[source] - thresholds.max_export_loss
-        )
+    floor = f"{shipped} {metric} {score:.2f} must be at least"
+    verdicts = [(_reaches(score, thresholds.min_score), f"{floor} evaluation.min_score {thresholds.min_score:.2f}")]
+    verdicts += _judge_losses(rows, metric, shipped, thresholds, errors or {})
     share = thresholds.min_share_of_teacher
     if share:
-        floors[f"{share:g} of the teacher's {points['teacher']:.2f}"] = share * points["teacher"]
-    if PREVIOUS in points:
-        before = points[PREVIOUS]
-        floors[f"the version before's {before:.2f} - {thresholds.max_regression}"] = before - thresholds.max_regression
-    # A hair of tolerance: percentages of counts do not subtract exactly.
-    verdicts = [
-        (score >= floor - 1e-9, f"{shipped} {metric} {score:.2f} must be at least {name}")
-        for name, floor in floors.items()
-    ]
-    for name, row in rows.items():
-        if row.get("trivial"):
-            beaten = score > points[name]
-            verdicts.append((beaten, f"{shipped} {metric} {score:.2f} must be above the {name}'s {points[name]:.2f}"))
+        rule = f"evaluation.min_share_of_teacher {share:g} of the teacher's {points['teacher']:.2f}"
+        verdicts.append((_reaches(score, share * points["teacher"]), f"{floor} {rule}"))
+    for name in (name for name, row in rows.items() if row.trivial):
+        beaten = score > points[name]
+        verdicts.append((beaten, f"{shipped} {metric} {score:.2f} must be above the {name}'s {points[name]:.2f}"))
+        verdicts += _judge_errors(rows, name, files or (shipped,))
+    better = [name for name, row in rows.items() if row.baseline and points[name] > score]
+    if thresholds.below_baseline == "refuse":
+        rule = "(evaluation.below_baseline)"
+        verdicts += [(False, f"{floor} {points[name]:.2f} of the baseline {name} {rule}") for name in better]
     for setting, column in BUDGETS.items():
         budget = getattr(thresholds, setting)
         if budget is not None:
-            size = rows[shipped][column]
-            verdicts.append((size <= budget, f"{shipped} {column} {size:.2f} must be at most {budget:g}"))
+            size = getattr(rows[shipped], column)
+            rule = f"must be at most evaluation.{setting} {budget:g}"
+            verdicts.append((size <= budget, f"{shipped} {column} {size:.2f} {rule}"))
     if calibration is not None and "threshold" in calibration:
         verdicts.append(_judge_threshold(calibration))
-    return {
-        "blessed": all(holds for holds, _ in verdicts),
-        "reasons": [f"{'yes' if holds else 'NO'}: {rule}" for holds, rule in verdicts],
-    }
+    return Decision(
+        blessed=all(holds for holds, _ in verdicts),
+        reasons=[f"{'yes' if holds else 'NO'}: {rule}" for holds, rule in verdicts],
+        warnings=_warnings(points, metric, shipped, thresholds, better),
+    )
+
+
+def _reaches(score: float, floor: float) -> bool:
+    # A hair of tolerance: percentages of counts do not subtract exactly.
+    return score >= floor - 1e-9
+
+
+def _judge_losses(
+    rows: Mapping[str, MeasuredModel], metric: str, shipped: str, thresholds: Thresholds, errors: StandardErrors
+) -> Iterator[tuple[bool, str]]:
+    """Against the float model that the shipped file was made of, and against the version before."""
+    source = next((name for name in (STUDENT, TEACHER) if name in rows and name != shipped), None)
+    references = ((source, "max_export_loss", f"the {source}'s"), (PREVIOUS, "max_regression", "the version before's"))
+    for reference, setting, whose in references:
+        if reference is None or reference not in rows:
+            continue
+        allowed = getattr(thresholds, setting)
+        for name in loss_metrics(rows[shipped].metrics, metric):
+            score, before = (100 * rows[row].metrics[name].mean for row in (shipped, reference))
+            error = 100 * errors.get(reference, {}).get(name, 0.0)
+            chance = f" - standard error {error:.2f}" if error else ""
+            rule = f"must be at least {whose} {before:.2f} - evaluation.{setting} {allowed}{chance}"
+            yield _reaches(score, before - allowed - error), f"{shipped} {name} {score:.2f} {rule}"
+
+
+def loss_metrics(metrics: Collection[str], metric: str) -> list[str]:
+    """What a file may not lose: the metric, and of numbers R2, which falls where all of them have a wrong scale."""
+    return [metric, *([_EXPLAINED] if _EXPLAINED in metrics and metric != _EXPLAINED else [])]
+
+
+def _judge_errors(rows: Mapping[str, MeasuredModel], trivial: str, files: Sequence[str]) -> Iterator[tuple[bool, str]]:
+    """Of numbers: the error of each file against that of the training mean."""
+    for name in files:
+        if _ERROR in rows[name].metrics:
+            error, limit = (rows[row].metrics[_ERROR].mean for row in (name, trivial))
+            yield error < limit, f"{name} {_ERROR} {error:.4g} must be below the {trivial}'s {limit:.4g}"
+
+
+def _warnings(
+    points: Mapping[str, float], metric: str, shipped: str, thresholds: Thresholds, better: Sequence[str]
+) -> list[str]:
+    """What of the shipped file a user should know, and which setting would refuse it."""
+    score, warnings = f"{shipped} {metric} {points[shipped]:.2f}", []
+    if thresholds.below_baseline == "warn":
+        way = 'evaluation.below_baseline = "refuse" keeps such a file from being pushed'
+        warnings += [f"{score} is below {points[name]:.2f} of the baseline {name}; {way}" for name in better]
+    teacher = points.get(TEACHER, 0.0)
+    if not thresholds.min_share_of_teacher and points[shipped] < FAR_BELOW_TEACHER * teacher:
+        share = f"{100 * points[shipped] / teacher:.0f} % of the teacher's {teacher:.2f}"
+        warnings.append(f"{score} is {share}; evaluation.min_share_of_teacher sets the least")
+    return warnings
 
 
 def _judge_threshold(calibration: Mapping[str, Any]) -> tuple[bool, str]:
-    asked = f"evaluation.min_precision {calibration['min_precision']:g}"
+    precision = f"evaluation.min_precision {calibration['min_precision']:g}"
     if calibration["threshold"] is None:
-        return False, f"{asked} must be reached by validation rows above some confidence, and is by none"
+        return False, f"{precision} must be reached by validation rows above some confidence, and is by none"
     kept = 100 * calibration["validation"]["kept"]["share"]
-    return True, f"{asked} is reached from {calibration['threshold']:.4f} on, by {kept:.2f} % of validation rows"
+    return True, f"{precision} is reached from {calibration['threshold']:.4f} on, by {kept:.2f} % of validation rows"

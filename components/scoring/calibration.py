@@ -1,93 +1,92 @@
-"""How far the shipped file may be believed: what validation rows find, and what it is worth on test rows."""
+"""Calibrates the shipped file on validation rows, and measures the calibration on test rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.dsl.errors import InputError
-from components.scoring.base import Answered
+from components.scoring.base import LabelLogits
+from components.scoring.registry import TASK_SCORING
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, Any]
 
-# Tasks whose answers are labels.
-CALIBRATED = ("classification", "token_classification")
-
 
 def check_precision(precision: float | None, task: str) -> None:
-    """Asks whether a task has probabilities that a threshold can be found for.
+    """Checks that a task has probabilities where a precision is required.
 
     Raises:
-        InputError: it has none, and a precision is asked for.
+        InputError: the task has no probabilities, and a precision is required.
     """
-    if precision is not None and task not in CALIBRATED:
-        raise InputError(f"min_precision must be left out but for {' and '.join(CALIBRATED)}, got {precision:g}")
+    if precision is not None and not TASK_SCORING[task].has_probabilities:
+        names = [name for name, scoring in TASK_SCORING.items() if scoring.has_probabilities]
+        raise InputError(f"min_precision must be left out but for {' and '.join(names)}, got {precision:g}")
 
 
-def calibrate(validation: Answered, labels: Sequence[str], precision: float | None) -> dict[str, Any]:
-    """The temperature and the threshold that validation rows give.
+def calibrate(validation: LabelLogits, labels: Sequence[str], precision: float | None) -> dict[str, Any]:
+    """Chooses a temperature and a threshold on validation rows.
 
     Args:
-        validation: what the file answers to them.
-        labels: in the order of the logits.
-        precision: the share of right answers among those that the model is sure of, 0 to 1; None for no threshold.
+        validation: the file's logits for the validation rows.
+        labels: the labels in the order of the logits.
+        precision: required share of right answers above the threshold, 0 to 1; None for no threshold.
 
     Returns:
-        `temperature`, None where the likelihood has no peak, so that logits stay as they are; with a precision
-        `min_precision` and `threshold`, None where it cannot be reached; and `validation`, see `measure`.
+        `temperature`, None where the likelihood has no peak, so that logits stay unchanged; with a precision
+        `min_precision` and `threshold`, None where no threshold reaches it; and `validation`, see `measure`.
     """
     from keras_bert.metrics.calibration import find_temperature, find_threshold
 
     split = _Split.of(validation, labels)
     content: dict[str, Any] = {"temperature": find_temperature(split.logits, split.truth)}
     if precision is not None:
-        decided = split.confidences(content["temperature"] or 1.0)
-        content |= {"min_precision": precision, "threshold": find_threshold(*decided, precision)}
+        answers = split.confidences(content["temperature"] or 1.0)
+        content |= {"min_precision": precision, "threshold": find_threshold(*answers, precision)}
     return {**content, "validation": measure(content, validation, labels)}
 
 
-def measure(calibration: Mapping[str, Any], found: Answered, labels: Sequence[str]) -> dict[str, Any]:
-    """What a calibration is worth on a split.
+def measure(calibration: Mapping[str, Any], rows: LabelLogits, labels: Sequence[str]) -> dict[str, Any]:
+    """Measures a calibration on the rows of a split.
 
     Args:
-        calibration: what `calibrate` gave.
-        found: what the file answers to the rows.
-        labels: in the order of the logits.
+        calibration: the result of `calibrate`.
+        rows: the file's logits for the rows.
+        labels: the labels in the order of the logits.
 
     Returns:
-        `rows`; `calibration_error`, 0 to 1, and `likelihood_loss`, in nats, each before and after; where there is a
-        threshold `kept`: the `share` of the answers above it, and their `precision`.
+        `rows`, the number of rows; `calibration_error`, 0 to 1, and `likelihood_loss`, in nats, before and after
+        calibration; and with a threshold `kept`: the `share` of the answers above it, and their `precision`.
     """
     from keras_bert.metrics.calibration import calibration_error, kept_by, likelihood_loss
 
-    split, temperature = _Split.of(found, labels), calibration["temperature"] or 1.0
+    split, temperature = _Split.of(rows, labels), calibration["temperature"] or 1.0
     both = (1.0, temperature)
     content: dict[str, Any] = {
         "rows": len(split.truth),
-        "calibration_error": [calibration_error(*split.confidences(each)) for each in both],
-        "likelihood_loss": [likelihood_loss(split.logits, split.truth, each) for each in both],
+        "calibration_error": [calibration_error(*split.confidences(value)) for value in both],
+        "likelihood_loss": [likelihood_loss(split.logits, split.truth, value) for value in both],
     }
     if calibration.get("threshold") is not None:
         content["kept"] = kept_by(calibration["threshold"], *split.confidences(temperature))._asdict()
     return content
 
 
-def draw_from(calibration: Mapping[str, Any], found: Answered, labels: Sequence[str]) -> dict[str, Any]:
-    """What a diagram of a calibration is drawn from: `before` and `after`, each the bins of `reliability` as dicts."""
+def reliability_bins(calibration: Mapping[str, Any], rows: LabelLogits, labels: Sequence[str]) -> dict[str, Any]:
+    """The bins of two reliability diagrams, `before` and `after` calibration, as dicts; None for an empty bin."""
     from keras_bert.metrics.calibration import reliability
 
-    split = _Split.of(found, labels)
+    split = _Split.of(rows, labels)
     both = {"before": 1.0, "after": calibration["temperature"] or 1.0}
     return {
-        name: [own and own._asdict() for own in reliability(*split.confidences(temperature))]
+        name: [entry and entry._asdict() for entry in reliability(*split.confidences(temperature))]
         for name, temperature in both.items()
     }
 
 
-def confidences_of(calibration: Mapping[str, Any], found: Answered, labels: Sequence[str]) -> list[float]:
-    """The probability of each answer, 0 to 1, once it is calibrated."""
-    shares, _ = _Split.of(found, labels).confidences(calibration["temperature"] or 1.0)
+def confidences_of(calibration: Mapping[str, Any], rows: LabelLogits, labels: Sequence[str]) -> list[float]:
+    """The calibrated probability of each answer, 0 to 1."""
+    shares, _ = _Split.of(rows, labels).confidences(calibration["temperature"] or 1.0)
     return [float(share) for share in shares]
 
 
@@ -98,14 +97,14 @@ class _Split(NamedTuple):
     truth: "Array"
 
     @staticmethod
-    def of(found: Answered, labels: Sequence[str]) -> "_Split":
+    def of(rows: LabelLogits, labels: Sequence[str]) -> "_Split":
         import numpy as np
 
         numbers = {label: number for number, label in enumerate(labels)}
-        return _Split(found.logits, np.array([numbers[label] for label in found.truth]))
+        return _Split(rows.logits, np.array([numbers[label] for label in rows.truth]))
 
     def confidences(self, temperature: float) -> "tuple[Array, Array]":
-        """Of each row the probability of its answer, and whether that is right."""
+        """The probability of each row's answer, and whether the answer is right."""
         from keras_bert.metrics.calibration import probabilities
 
         shares = probabilities(self.logits, temperature)

@@ -1,13 +1,13 @@
-"""Labels, right or wrong."""
+"""The scoring of labels: accuracy, macro F1 and Matthews' correlation."""
 
 import statistics
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from components.scoring.base import Answered, TaskScores, TaskScoring
+from components.scoring.base import Baselines, LabelLogits, TaskScores, TaskScoring
 from components.scoring.baselines import COSINE, NGRAMS, classify_by_cosine, classify_by_ngrams
 from components.scoring.mistakes import Mistake, Mistakes, worst_first
-from components.scoring.texts import ask_texts, shown_texts, split_texts
+from components.scoring.texts import displayed_texts, predict_rows, split_texts
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:
@@ -20,20 +20,23 @@ class ClassificationScoring(TaskScoring[TextRow]):
     """Accuracy, macro F1 and, of two labels, Matthews' correlation."""
 
     name = "classification"
+    model_kind = "BERT classifier of texts"
+    output = "`logits`: float32 (batch, {labels}), one for each label"
+    has_probabilities = True
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Accuracy first."""
         return (*OF_LABELS, "mcc") if len(labels) == 2 else OF_LABELS
 
-    def ask(self, task: "Task", rows: Sequence[TextRow]) -> list[str]:
+    def answer(self, task: "Task", rows: Sequence[TextRow]) -> list[str]:
         """The label of each row."""
-        return [prediction.label for prediction in ask_texts(task, rows)]
+        return [prediction.label for prediction in predict_rows(task, rows)]
 
-    def logits(self, task: "Task", rows: Sequence[TextRow]) -> Answered:
+    def logits(self, task: "Task", rows: Sequence[TextRow]) -> LabelLogits:
         """A row a text, or a pair."""
         import numpy as np
 
-        return Answered(np.stack(list(task.outputs(*split_texts(rows)))), [row.label for row in rows])
+        return LabelLogits(np.stack(list(task.outputs(*split_texts(rows)))), [row.label for row in rows])
 
     def score(self, rows: Sequence[TextRow], answers: Sequence[str], labels: Sequence[str]) -> TaskScores:
         """See `score_labels`."""
@@ -45,24 +48,28 @@ class ClassificationScoring(TaskScoring[TextRow]):
         """Wrong labels, the most confident ones first."""
         sure = [None] * len(rows) if confidences is None else confidences
         wrong = [
-            Mistake(shown_texts(row), row.label, answer, value)
+            Mistake(displayed_texts(row), row.label, answer, value)
             for row, answer, value in zip(rows, answers, sure, strict=True)
             if answer != row.label
         ]
         return Mistakes("confidence", worst_first(wrong), len(wrong), len(rows))
 
+    def row_scores(self, metric: str, rows: Sequence[TextRow], answers: Sequence[str]) -> list[float] | None:
+        """Of accuracy 1 for a right label, else 0."""
+        if metric != "accuracy":
+            return None
+        return [float(answer == row.label) for row, answer in zip(rows, answers, strict=True)]
+
     def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[str]]:
         """Always the commonest label of training."""
         return "majority class", [statistics.mode(row.label for row in train)] * len(test)
 
-    def baselines(
-        self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]
-    ) -> dict[str, list[Any]]:
+    def baselines(self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> Baselines:
         """Logistic regression on n-grams; of pairs also on the cosine of both texts."""
-        found: dict[str, list[Any]] = {NGRAMS: classify_by_ngrams(train, validation, test)}
+        methods: Baselines = {NGRAMS: lambda: classify_by_ngrams(train, validation, test)}
         if train[0].second_text is not None:
-            found[COSINE] = classify_by_cosine(train, test)
-        return found
+            methods[COSINE] = lambda: classify_by_cosine(train, test)
+        return methods
 
 
 def score_labels(true: Sequence[str], predicted: Sequence[str], labels: Sequence[str]) -> TaskScores:

@@ -1,13 +1,13 @@
-"""Vectors, by how well their cosines follow the likeness of texts."""
+"""The scoring of embeddings: correlations of cosines with the similarity of texts."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from components.scoring.base import TaskScores, TaskScoring
+from components.scoring.base import Baselines, TaskScores, TaskScoring
 from components.scoring.baselines import COSINE, cosines
 from components.scoring.mistakes import Mistake, Mistakes, worst_first
 from components.scoring.regression import OF_NUMBERS, score_numbers
-from components.scoring.texts import shown_texts
+from components.scoring.texts import displayed_texts
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:
@@ -18,12 +18,14 @@ class EmbeddingScoring(TaskScoring[TextRow]):
     """Spearman's and Pearson's correlation of the cosines of pairs."""
 
     name = "embedding"
+    model_kind = "BERT that makes vectors of texts"
+    output = "`embedding`: float32 (batch, width)"
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Spearman's first."""
         return OF_NUMBERS
 
-    def ask(self, task: "Task", rows: Sequence[TextRow]) -> list[float]:
+    def answer(self, task: "Task", rows: Sequence[TextRow]) -> list[float]:
         """The cosine of each pair."""
         import numpy as np
 
@@ -42,14 +44,12 @@ class EmbeddingScoring(TaskScoring[TextRow]):
         from scipy.stats import rankdata
 
         ranks = [rankdata(values) for values in (answers, [float(row.label) for row in rows])]
-        found = [
-            Mistake(shown_texts(row), row.label, f"{answer:.4g}", float(abs(one - other)) / len(rows))
+        mistakes = [
+            Mistake(displayed_texts(row), row.label, f"{answer:.4g}", float(abs(one - other)) / len(rows))
             for row, answer, one, other in zip(rows, answers, *ranks, strict=True)
         ]
-        return Mistakes("distance of ranks", worst_first(found), None, len(rows))
+        return Mistakes("distance of ranks", worst_first(mistakes), None, len(rows))
 
-    def baselines(
-        self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]
-    ) -> dict[str, list[Any]]:
+    def baselines(self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> Baselines:
         """The cosine of TF-IDF vectors."""
-        return {COSINE: cosines(train, test)}
+        return {COSINE: lambda: cosines(train, test)}

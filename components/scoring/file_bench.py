@@ -1,4 +1,4 @@
-"""How long an exported file takes to open and to answer, and its memory, in a process that does nothing else."""
+"""Measures the time to open and to run an exported file, and its memory, in a process of its own."""
 
 import importlib
 import re
@@ -12,16 +12,16 @@ _RUNTIMES = {".tflite": "ai_edge_litert.interpreter", ".onnx": "onnxruntime"}
 _STATUS = Path("/proc/self/status")
 
 
-class Asked(NamedTuple):
-    """What is measured.
+class BenchRequest(NamedTuple):
+    """The file to measure, and the rows to measure it with.
 
     Attributes:
-        file: `.tflite` or `.onnx`.
-        max_length: the most tokens of a row.
-        pieces: of the vocabulary.
-        lengths: tokens of full rows.
-        threads: of one answer; the process is kept on as many processors.
-        answers: timed for each length, after as many that are not.
+        file: path of a `.tflite` or `.onnx` file.
+        max_length: maximum number of tokens of a row.
+        pieces: number of vocabulary entries.
+        lengths: numbers of tokens of the rows.
+        threads: threads of the runtime; the process is kept on as many processors.
+        answers: number of timed runs for each length, after as many that are not timed.
     """
 
     file: str
@@ -32,30 +32,30 @@ class Asked(NamedTuple):
     answers: int
 
 
-def bench_file(asked: Asked) -> dict[str, Any]:
-    """Milliseconds to open a file, to answer for the first time (the longest row), and percentiles of later answers.
+def bench_file(request: BenchRequest) -> dict[str, Any]:
+    """Milliseconds to open a file and for the first answer (to the longest row), and percentiles of further answers.
 
-    The runtime is imported before. Memory is in MB of the resident set (Linux; None elsewhere): the most that the
-    process held, and the most beyond what it held before it opened the file.
+    The runtime is imported before. Memory is the resident set in MB (Linux; None elsewhere): the peak of the process,
+    and the peak beyond its size before it opened the file.
 
     Raises:
-        ValueError: the file cannot be opened, or not be asked.
+        ValueError: the file cannot be opened or run.
     """
     from keras_bert.export.runtimes import open_file
 
-    importlib.import_module(_RUNTIMES[Path(asked.file).suffix])
-    rows = {length: full_row(length, asked.pieces) for length in asked.lengths}
+    importlib.import_module(_RUNTIMES[Path(request.file).suffix])
+    rows = {length: full_row(length, request.pieces) for length in request.lengths}
     before = _begin_peak()
-    with on_processors(asked.threads):
-        runtime, opened = timed(open_file, asked.file, asked.max_length, asked.threads)
+    with on_processors(request.threads):
+        runtime, opened = timed(open_file, request.file, request.max_length, request.threads)
         _, first = timed(runtime.predict_on_batch, rows[max(rows)])
         milliseconds = {
-            str(length): percentiles(times_of(runtime.predict_on_batch, [row] * asked.answers))
+            str(length): percentiles(times_of(runtime.predict_on_batch, [row] * request.answers))
             for length, row in rows.items()
         }
     peak = _memory("VmHWM")
     return {
-        "threads": asked.threads,
+        "threads": request.threads,
         "open_milliseconds": opened,
         "first_milliseconds": first,
         "milliseconds": milliseconds,
@@ -64,45 +64,45 @@ def bench_file(asked: Asked) -> dict[str, Any]:
     }
 
 
-def look_inside(asked: Asked) -> dict[str, Any]:
-    """The runtime and the lengths of a file that opens and answers, and how much of a `.tflite` a delegate takes.
+def look_inside(request: BenchRequest) -> dict[str, Any]:
+    """The runtime and the lengths of a file, and the part of a `.tflite` file that a delegate runs.
 
     Raises:
-        ValueError: the file cannot be opened, or not be asked.
+        ValueError: the file cannot be opened or run.
     """
     from keras_bert.export.delegation import count_delegated
     from keras_bert.export.runtimes import open_file
 
-    runtime = open_file(asked.file, asked.max_length)
-    lengths = getattr(runtime, "lengths", (asked.max_length,))
+    runtime = open_file(request.file, request.max_length)
+    lengths = getattr(runtime, "lengths", (request.max_length,))
     try:
-        runtime.predict_on_batch(full_row(lengths[0], asked.pieces))
+        runtime.predict_on_batch(full_row(lengths[0], request.pieces))
     except KeyError as error:
-        raise ValueError(f"{asked.file} must take BERT's inputs alone, got {error}") from None
-    found = {"runtime": runtime.name, "lengths": lengths}
-    if asked.file.endswith(".tflite"):
-        found["delegate"] = {"name": "XNNPACK", **count_delegated(asked.file)._asdict()}
-    return found
+        raise ValueError(f"{request.file} must take BERT's inputs alone, got {error}") from None
+    content = {"runtime": runtime.name, "lengths": lengths}
+    if request.file.endswith(".tflite"):
+        content["delegate"] = {"name": "XNNPACK", **count_delegated(request.file)._asdict()}
+    return content
 
 
-def profile_file(asked: Asked) -> dict[str, Any]:
+def profile_file(request: BenchRequest) -> dict[str, Any]:
     """The operations of an `.onnx` file for its longest row on one thread, see `profile_onnx`."""
     from keras_bert.export.operations import profile_onnx
 
-    length = max(asked.lengths)
+    length = max(request.lengths)
     with on_processors(1):
-        operations = profile_onnx(asked.file, full_row(length, asked.pieces), asked.answers)
+        operations = profile_onnx(request.file, full_row(length, request.pieces), request.answers)
     return {"length": length, "operations": [operation._asdict() for operation in operations]}
 
 
 def percentiles(milliseconds: list[float]) -> dict[str, float]:
-    """The 50th, 90th and 99th, between neighbours on a straight line."""
+    """The 50th, 90th and 99th percentile, interpolated linearly."""
     cuts = statistics.quantiles(milliseconds, n=100, method="inclusive")
     return {f"p{share}": cuts[share - 1] for share in (50, 90, 99)}
 
 
 def _begin_peak() -> float | None:
-    """What the process holds now, from where its peak is taken anew."""
+    """Resets the peak of the process's memory, and returns the memory that it holds now, in MB."""
     if _STATUS.exists():
         # Linux, Documentation/filesystems/proc.rst: 5 forgets the peak.
         Path("/proc/self/clear_refs").write_text("5")
@@ -112,6 +112,6 @@ def _begin_peak() -> float | None:
 def _memory(field: str) -> float | None:
     if not _STATUS.exists():
         return None
-    found = re.search(rf"^{field}:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
-    assert found is not None
-    return int(found[1]) / 1000
+    match = re.search(rf"^{field}:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
+    assert match is not None
+    return int(match[1]) / 1000

@@ -1,4 +1,4 @@
-"""How long one answer takes, on one thread or on several."""
+"""Latency: milliseconds of one answer, on one thread or on several."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Rows that one latency figure is the median of.
+# Number of rows whose median is a latency figure.
 TIMED_ROWS = 100
 
 
@@ -25,7 +25,7 @@ def time_rows(answer: "Callable[[Features], Any]", rows: "Sequence[Features]") -
     """Median milliseconds for one row, after a first pass that is not counted.
 
     Args:
-        answer: takes a model's inputs, each (1, length).
+        answer: a function of a model's inputs (1, length).
         rows: the rows, without padding; the first of them are timed.
     """
     with on_processors(1):
@@ -40,14 +40,14 @@ def times_of(answer: "Callable[[Features], Any]", rows: "Sequence[Features]") ->
 
 
 def timed(call: Callable[..., T], *given: Any) -> tuple[T, float]:
-    """What a call gives, and the milliseconds that it takes."""
+    """The result of a call, and its duration in milliseconds."""
     start = time.perf_counter()
     result = call(*given)
     return result, 1000 * (time.perf_counter() - start)
 
 
 def full_row(length: int, pieces: int) -> "Features":
-    """A row (1, length) without padding, of ever other pieces, as a model's inputs."""
+    """A model's inputs for one row (1, length) without padding, with changing token ids."""
     import numpy as np
 
     row = {name: np.zeros((1, length), np.int32) for name in INPUT_NAMES}
@@ -70,7 +70,7 @@ def traced(network: "keras.Model") -> "Callable[[Features], Any]":
 
 @contextlib.contextmanager
 def on_processors(count: int) -> Iterator[None]:
-    """Keeps all threads of this process on so many processors for a while, where the system can (Linux).
+    """A context that keeps all threads of this process on `count` processors, where the system can (Linux).
 
     TensorFlow takes a number of threads only before its first operation, and scoring wants all of them.
     """

@@ -1,9 +1,9 @@
-"""The worst answers of a model, few enough to be read, with as much of their texts as it takes."""
+"""The worst answers of a model, with excerpts of their texts."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-# Of one model, and characters of each text.
+# Mistakes of a model, and characters of each text.
 MOST_ROWS = 20
 _MOST_CHARACTERS = 600
 # Words of a sentence around the first wrong one.
@@ -14,11 +14,11 @@ class Mistake(NamedTuple):
     """One wrong answer.
 
     Attributes:
-        texts: what was asked: a text, a pair, or a question and its context.
-        truth: what is right.
-        answer: what was answered.
-        value: how wrong it is, see `Mistakes.measure`; None where nothing tells that.
-        words: of a sentence each word with its true tag and the one it got; then there are no texts.
+        texts: the text, the pair, or the question and its context.
+        truth: the right answer.
+        answer: the model's answer.
+        value: size of the error, see `Mistakes.measure`; None if it is unknown.
+        words: the words of a sentence with their true and their predicted tags, in the place of texts.
     """
 
     texts: tuple[str, ...]
@@ -32,16 +32,16 @@ class Mistakes(NamedTuple):
     """The worst answers to the rows of a split.
 
     Attributes:
-        measure: what `Mistake.value` is, in a word or two.
-        rows: the worst first, at most `MOST_ROWS`.
-        wrong: how many rows have a wrong answer; None where answers are numbers, which are never quite right.
-        asked: of how many.
+        measure: name of `Mistake.value`, for readers.
+        rows: the mistakes, the worst first, at most `MOST_ROWS`.
+        wrong: number of wrong answers; None where answers are numbers, which are never exactly right.
+        total: number of rows.
     """
 
     measure: str
     rows: list[Mistake]
     wrong: int | None
-    asked: int
+    total: int
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -49,7 +49,7 @@ class Mistakes(NamedTuple):
 
 
 def worst_first(mistakes: Iterable[Mistake], *, rising: bool = False) -> list[Mistake]:
-    """The worst of them: the largest value first, or the smallest; of equal ones, those that come first."""
+    """The worst mistakes: the largest value first, or with `rising` the smallest; equal ones stay in order."""
     sign = 1 if rising else -1
     return sorted(mistakes, key=lambda mistake: sign * (mistake.value or 0.0))[:MOST_ROWS]
 

@@ -5,112 +5,112 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from components.artifacts.evaluation import MeasuredModel, Metrics, SeedScores
+from components.escaping import escape_markdown
+from components.examples.overlap import describe_overlap
+from components.examples.registry import TASK_ROWS
+from components.scoring.base import IN_LABEL_UNITS
+from components.scoring.registry import TASK_SCORING
+from keras_bert.export.files import FILES
 from keras_bert.folders import (
     CHARACTERS_FILE,
+    EXPORT_FILE,
     MEDIAPIPE_FILE,
-    ONNX_FILE,
+    METRICS_FILE,
     PAGE_FILE,
     TASK_FILE,
-    TEXT_FILE,
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
-    WEB_FILE,
-    WEB_HALF_FILE,
-    WEB_INT8_FILE,
-    WEB_STATIC_FILE,
+    TOKENIZER_FILE,
+    TOKENIZERS_FOLDER,
+    VOCABULARY_FILE,
 )
 
-_ANSWERS = {
-    "classification": ("BERT classifier of texts", "`logits`: float32 (batch, {labels}), one for each label"),
-    "regression": ("BERT that gives a text a number", "`logits`: float32 (batch, 1), the number"),
-    "token_classification": (
-        "BERT tagger of words",
-        "`logits`: float32 (batch, length, {labels}), of a word's first piece",
+_SUBWORDS = {"BPE": "byte-level BPE, as RoBERTa's", "Unigram": "unigram, as ALBERT's"}
+# Whether rows are pairs of texts -> what is said of them.
+_PAIRS: dict[bool | None, str] = {
+    True: (
+        "Each row is a pair of texts. Of a pair that is too long the longer text loses its end first, the second one\n"
+        "where both are as long.\n\n"
     ),
-    "question_answering": (
-        "BERT that finds answers in a context",
-        "`logits`: float32 (batch, length, 2), of the answer's first and last piece",
-    ),
-    "embedding": ("BERT that makes vectors of texts", "`embedding`: float32 (batch, width)"),
-}
-_FILES = {
-    TFLITE_FILE: "weights {weights}; activations {activations}; for LiteRT; signatures for {lengths} tokens",
-    TFLITE_FLOAT_FILE: "float32, for LiteRT; signatures for {lengths} tokens",
-    ONNX_FILE: "float32, for ONNX Runtime; any batch and any length up to {lengths} tokens",
-    MEDIAPIPE_FILE: "weights {weights}; for MediaPipe Tasks, which makes ids of text by itself; {lengths} tokens",
-    TEXT_FILE: "weights {weights}; takes text, with tensorflow-text's operations; {lengths} tokens",
-    WEB_FILE: 'float32, `dtype: "fp32"` of transformers.js; also for Optimum; inputs by the names of transformers',
-    WEB_HALF_FILE: 'weights {weights}; `dtype: "fp16"`',
-    WEB_INT8_FILE: 'weights {weights}; activations {activations}; `dtype: "q8"`',
-    WEB_STATIC_FILE: 'weights {weights}; activations {activations}; `dtype: "int8"`',
+    False: "Each row is a single text.\n\n",
+    None: "",
 }
 # What is not always there.
 EXTRAS = {
     PAGE_FILE: "runs the model in a browser, without a network; open it",
     CHARACTERS_FILE: "what each character is to a tokenizer of an app",
+    TOKENIZERS_FOLDER: "that tokenizer in Kotlin, Swift and JavaScript, to copy",
 }
 
 
 def write_model_card(folder: Path, name: str, version: int) -> None:
-    """Writes `README.md` from the `metrics.json`, `task.json` and `recipe.json` of a folder."""
-    from keras_bert.clients.page import page_obstacle
+    """Writes `README.md` from the `metrics.json`, `task.json`, `export.json` and tokenizer of a folder."""
+    from keras_bert.clients.page import find_page_obstacle
 
-    metrics, task, recipe = (
-        json.loads((folder / file).read_text()) for file in ("metrics.json", TASK_FILE, "recipe.json")
+    content, task, records = (
+        json.loads((folder / file).read_text()) for file in (METRICS_FILE, TASK_FILE, EXPORT_FILE)
     )
-    further = [f"`{file}`: {EXTRAS[file]}" for file in EXTRAS if (folder / file).is_file()]
+    metrics = Metrics.from_json(content)
+    further = [f"`{file}`: {EXTRAS[file]}" for file in EXTRAS if (folder / file).exists()]
     if not (folder / PAGE_FILE).is_file():
-        further.append(f"no `{PAGE_FILE}`: {page_obstacle(folder)}")
-    (folder / "README.md").write_text(render_model_card(name, version, metrics, task, recipe, further))
+        further.append(f"no `{PAGE_FILE}`: {find_page_obstacle(folder)}")
+    tokenizer = _describe_tokenizer(folder)
+    card = render_model_card(name, version, metrics, task, records, further, tokenizer)
+    (folder / "README.md").write_text(card, encoding="utf-8")
 
 
 def render_model_card(
     name: str,
     version: int,
-    metrics: Mapping[str, Any],
+    metrics: Metrics,
     task: Mapping[str, Any],
-    recipe: Mapping[str, Mapping[str, Any]],
+    records: Mapping[str, Mapping[str, Any]],
     further: Sequence[str] = (),
+    tokenizer: str = "",
 ) -> str:
     """The card as Markdown (sections after Mitchell et al. 2019, "Model Cards for Model Reporting")."""
-    kind, output = _ANSWERS[task["task"]]
+    scoring = TASK_SCORING[task["task"]]
     labels: Sequence[str] = task.get("labels", ())
-    known = f": {', '.join(labels)}" if labels else ""
+    label_list = f": {', '.join(map(escape_markdown, labels))}" if labels else ""
     files = "\n".join(
-        f"- `{file}`: {text.format(**{**recipe[file], 'lengths': ', '.join(map(str, recipe[file]['lengths']))})}"
-        for file, text in _FILES.items()
-        if file in recipe and not (file == TFLITE_FLOAT_FILE and TFLITE_FILE in recipe)
+        f"- `{file.name}`: {_render_file(file.card_line, records[file.name])}"
+        for file in FILES
+        if file.name in records and not (file.name == TFLITE_FLOAT_FILE and TFLITE_FILE in records)
     )
     listed = "".join(f"- {line}\n" for line in further)
-    names = list(next(iter(metrics["models"].values()))["metrics"])
-    seeds = len(metrics["models"][metrics["shipped"]]["metrics"][metrics["metric"]]["seeds"])
+    names, seeds = metrics.metric_names, len(metrics.score.seeds)
+    pairs = _PAIRS[task.get("pairs")]
     over = f" Scores are the mean and the standard deviation over {seeds} seeds." if seeds > 1 else ""
-    table = "\n".join(_render_row(model, row, names) for model, row in metrics["models"].items())
-    return f"""# {name}, version {version}
+    remarks = "".join(f"\n- {escape_markdown(line)}" for line in remarks_of(metrics))
+    remarks += "\n" if remarks else ""
+    table = "\n".join(_render_row(model, row, names) for model, row in metrics.models.items())
+    return f"""# {escape_markdown(name)}, version {version}
 
-A {kind}{known}. Inputs hold up to {task["max_length"]} tokens.
+A {scoring.model_kind}{label_list}. Inputs hold up to {task["max_length"]} tokens.
 
 ## Files
 
 {files}
 - `vocab.txt`, `tokenizer.json`, `task.json`: how text becomes ids, and outputs become answers
 {listed}- `golden.json`: texts with the ids, numbers and answers that an app has to get
-- `metrics.json`: all figures; `recipe.json`: how the files were made
+- `metrics.json`: all figures; `export.json`: how the files were made
 
 ## Inputs and output
 
-`token_ids`, `padding_mask` and, of models that tell segments apart, `segment_ids`: int32 (batch, length).
-{output.format(labels=len(labels))}.
-
+{tokenizer}{pairs}`token_ids`, `padding_mask` and, of models that tell segments apart, `segment_ids`: int32
+(batch, length). Padding is 0 in all of them. {scoring.output.format(labels=len(labels))}.
+{_describe_other_ids(records)}
 ## Quality
 
-On {metrics["rows"]["test"]} test rows that nothing was trained or tuned on, x 100.{over} `{metrics["shipped"]}` is what
-this folder is for. Milliseconds are the median for one row on one thread of the machine that made the files.
+On {metrics.rows["test"]} test rows, {unit_of(names)}.{over} `{metrics.shipped}` is what this folder is for.
+{_describe_novelty(metrics, TASK_ROWS[task["task"]].several)}
+Milliseconds are the median for one row on one thread of the machine that made the files.
 
 | model | {" | ".join(names)} | MB | ms |
 | --- |{" --- |" * (len(names) + 2)}
 {table}
-
+{remarks}
 ## Limits
 
 The model knows what its training rows showed it. Rows unlike them get an answer all the same, and its score is no
@@ -118,20 +118,59 @@ calibrated probability{_calibration(metrics)}.
 """
 
 
-def _calibration(metrics: Mapping[str, Any]) -> str:
+def _render_file(card_line: str, entry: Mapping[str, Any]) -> str:
+    return card_line.format(**{**entry, "lengths": ", ".join(map(str, entry["lengths"]))})
+
+
+def _describe_novelty(metrics: Metrics, several: str) -> str:
+    """How far the test rows are new to the model: what the counts of equal texts say, and no more."""
+    overlap = {"test": metrics.overlap["test"]}
+    clauses = describe_overlap(overlap, metrics.rows, several)
+    aside = "white space and letter case aside"
+    if not clauses:
+        return f"No training or validation row has the {several} of a test row, {aside}."
+    return f"{'; '.join(clauses)} ({aside}): on new {several}\nscores may be lower."
+
+
+def _describe_tokenizer(folder: Path) -> str:
+    """Which tokenizer makes the ids, in a line."""
+    definition = json.loads((folder / TOKENIZER_FILE).read_text(encoding="utf-8"))
+    pieces = (folder / VOCABULARY_FILE).read_text(encoding="utf-8").count("\n")
+    if "lowercase" in definition:
+        case = "lowercased and without accents" if definition["lowercase"] else "with capitals and accents"
+        kind = f"BERT's WordPiece, {case}"
+    else:
+        kind = _SUBWORDS.get(definition.get("model", {}).get("type"), "of another kind")
+    special = "Special tokens in a text, such as `[MASK]`, are plain text."
+    return f"Tokenizer: {kind}, {pieces} vocabulary entries (`{VOCABULARY_FILE}`). {special}\n\n"
+
+
+def _describe_other_ids(records: Mapping[str, Mapping[str, Any]]) -> str:
+    """Tells of how many texts MediaPipe makes other token ids than the training did."""
+    share = records.get(MEDIAPIPE_FILE, {}).get("texts_with_other_ids")
+    if not share:
+        return ""
+    return f"""
+MediaPipe keeps accents and characters without width, which the training strips: it makes other ids of
+{100 * share:.1f} % of the validation texts, and may answer otherwise there. Give it `plain(text)` of a tokenizer in
+`{TOKENIZERS_FOLDER}/`, and the ids are those of the training.
+"""
+
+
+def _calibration(metrics: Metrics) -> str:
     """How the score becomes one, if it does, and how far it may be believed then."""
-    calibration = metrics.get("calibration")
+    calibration = metrics.calibration
     if calibration is None:
         return ""
     temperature, rows = calibration["temperature"], calibration["validation"]["rows"]
-    of = f"{rows} validation answers of `{metrics['shipped']}`"
-    told = (
+    of = f"{rows} validation answers of `{metrics.shipped}`"
+    clause = (
         f": of {of}\nall are right, or no more than by chance, so that no temperature is best"
         if temperature is None
         else f" until logits are divided by a temperature of {temperature:.4f}, found on {of}\n"
         "(Guo et al. 2017), as `keras-bert-edge predict` does"
     )
-    return told + "".join(f";\n{line}" for line in calibration_lines(calibration))
+    return clause + "".join(f";\n{line}" for line in calibration_lines(calibration))
 
 
 def calibration_lines(calibration: Mapping[str, Any]) -> list[str]:
@@ -141,21 +180,39 @@ def calibration_lines(calibration: Mapping[str, Any]) -> list[str]:
     lines = [f"expected calibration error {errors} rows"]
     if "threshold" not in calibration:
         return lines
-    asked = f"{100 * calibration['min_precision']:g} % of validation answers right"
+    goal = f"{100 * calibration['min_precision']:g} % of validation answers right"
     if calibration["threshold"] is None:
-        return [*lines, f"no threshold has {asked}"]
+        return [*lines, f"no threshold has {goal}"]
     kept, precision = (calibration["test"]["kept"][name] for name in ("share", "precision"))
     right = "" if precision is None else f", of which {100 * precision:.2f} % are right"
-    told = f"not sure below {calibration['threshold']:.4f}, for {asked}"
-    return [*lines, f"{told}: on test rows {100 * kept:.2f} % are above{right}"]
+    limit = f"not sure below {calibration['threshold']:.4f}, for {goal}"
+    return [*lines, f"{limit}: on test rows {100 * kept:.2f} % are above{right}"]
 
 
-def _render_row(model: str, row: Mapping[str, Any], names: Sequence[str]) -> str:
-    scores = [format_score(row["metrics"][name]) for name in names]
-    size, speed = (f"{row[key]:.2f}" if key in row else "" for key in ("megabytes", "milliseconds"))
-    return f"| {' | '.join([model, *scores, size, speed])} |"
+def _render_row(name: str, model: MeasuredModel, names: Sequence[str]) -> str:
+    return f"| {' | '.join([name, *format_row(model, names)])} |"
 
 
-def format_score(value: Mapping[str, Any]) -> str:
-    """A mean over seeds, x 100, with its standard deviation where there are several."""
-    return f"{100 * value['mean']:.2f}" + ("" if value["sd"] is None else f" ± {100 * value['sd']:.2f}")
+def format_row(model: MeasuredModel, names: Sequence[str]) -> list[str]:
+    """The cells of a row of the table: the scores of some metrics, megabytes and milliseconds."""
+    sizes = ("" if size is None else f"{size:.2f}" for size in (model.megabytes, model.milliseconds))
+    return [*(format_score(model.metrics[name], name) for name in names), *sizes]
+
+
+def format_score(score: SeedScores, metric: str = "") -> str:
+    """A mean over seeds, with its standard deviation if there are several: x 100, or an error in the labels' unit."""
+    factor, form = (1, ".4g") if metric in IN_LABEL_UNITS else (100, ".2f")
+    deviation = "" if score.sd is None else f" ± {factor * score.sd:{form}}"
+    return f"{factor * score.mean:{form}}{deviation}"
+
+
+def unit_of(metrics: Sequence[str]) -> str:
+    """What the figures of a table are multiples of."""
+    errors = [name for name in metrics if name in IN_LABEL_UNITS]
+    return "x 100" + (f"; {' and '.join(errors)} in the unit of the labels" if errors else "")
+
+
+def remarks_of(metrics: Metrics) -> list[str]:
+    """Warnings of the evaluation, and the baselines that the table lacks, a line each."""
+    left_out = [f"{name} is left out of the table: {reason}" for name, reason in metrics.left_out.items()]
+    return [*(f"warning: {warning}" for warning in metrics.warnings), *left_out]

@@ -1,4 +1,4 @@
-"""Answers to questions, by the words that they share with the right ones."""
+"""The scoring of answers to questions: F1 and exact match of SQuAD."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,12 +17,14 @@ class QuestionScoring(TaskScoring[Question]):
     """SQuAD's F1 and exact match; those of v1.1 where each question has an answer, else those of v2.0."""
 
     name = "question_answering"
+    model_kind = "BERT that finds answers in a context"
+    output = "`logits`: float32 (batch, length, 2), of the answer's first and last piece"
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
         """F1 first."""
         return _NAMES
 
-    def ask(self, task: "Task", rows: Sequence[Question]) -> list[str]:
+    def answer(self, task: "Task", rows: Sequence[Question]) -> list[str]:
         """The text of each answer, empty for none."""
         answers = task.predict([row.question for row in rows], [row.context for row in rows])
         return [answer.text for answer in answers]
@@ -34,16 +36,24 @@ class QuestionScoring(TaskScoring[Question]):
         golds = {row.id: [text for text, _ in row.answers] for row in rows}
         given = {row.id: text for row, text in zip(rows, answers, strict=True)}
         if all(golds.values()):
-            found = score_v1(given, golds)
-            metrics = {name: found[name] / 100 for name in _NAMES}
+            scores = score_v1(given, golds)
+            metrics = {name: scores[name] / 100 for name in _NAMES}
             return TaskScores(metrics, {"answer": {**metrics, "support": len(golds)}})
-        found = score_v2(given, golds)
+        scores = score_v2(given, golds)
         report: Report = {}
         for prefix, kind in (("HasAns_", "answer"), ("NoAns_", "no answer")):
-            if f"{prefix}total" in found:
-                own = {name: found[prefix + name] / 100 for name in _NAMES}
-                report[kind] = {**own, "support": found[f"{prefix}total"]}
-        return TaskScores({name: found[name] / 100 for name in _NAMES}, report)
+            if f"{prefix}total" in scores:
+                part = {name: scores[prefix + name] / 100 for name in _NAMES}
+                report[kind] = {**part, "support": scores[f"{prefix}total"]}
+        return TaskScores({name: scores[name] / 100 for name in _NAMES}, report)
+
+    def row_scores(self, metric: str, rows: Sequence[Question], answers: Sequence[str]) -> list[float]:
+        """F1 or exact match of each answer."""
+        from keras_bert.metrics.squad import exact_match, f1
+
+        measure = {"f1": f1, "exact": exact_match}[metric]
+        golds = [[text for text, _ in row.answers] for row in rows]
+        return [measure(answer, texts) for answer, texts in zip(answers, golds, strict=True)]
 
     def mistakes(
         self, rows: Sequence[Question], answers: Sequence[str], confidences: Sequence[float] | None

@@ -1,4 +1,4 @@
-"""What every task is measured by."""
+"""The scoring of every task."""
 
 from typing import Any
 
@@ -12,6 +12,6 @@ from components.scoring.token_classification import TaggedScoring
 TASK_SCORING: dict[str, TaskScoring[Any]] = {
     scoring.name: scoring
     for scoring in (
-        ClassificationScoring(), EmbeddingScoring(), QuestionScoring(), RegressionScoring(), TaggedScoring(),
+        ClassificationScoring(), RegressionScoring(), TaggedScoring(), QuestionScoring(), EmbeddingScoring(),
     )
 }  # fmt: skip

@@ -1,13 +1,13 @@
-"""Numbers, by how well they follow the true ones."""
+"""The scoring of predicted numbers: correlations and errors."""
 
 import statistics
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from components.scoring.base import TaskScores, TaskScoring
-from components.scoring.baselines import COSINE, NGRAMS, cosines, estimate_by_ngrams
+from components.scoring.base import Baselines, TaskScores, TaskScoring
+from components.scoring.baselines import COSINE, NGRAMS, estimate_by_cosine, estimate_by_ngrams
 from components.scoring.mistakes import Mistake, Mistakes, worst_first
-from components.scoring.texts import ask_texts, shown_texts
+from components.scoring.texts import displayed_texts, predict_rows
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:
@@ -17,44 +17,47 @@ OF_NUMBERS = ("spearman", "pearson")
 
 
 class RegressionScoring(TaskScoring[TextRow]):
-    """Spearman's and Pearson's correlation."""
+    """Spearman's and Pearson's correlation, and the errors of the numbers."""
 
     name = "regression"
+    model_kind = "BERT that gives a text a number"
+    output = "`logits`: float32 (batch, 1), the number"
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """Spearman's first."""
-        return OF_NUMBERS
+        """Spearman's first; errors, of which less is better, are none to choose by."""
+        return (*OF_NUMBERS, "r2")
 
-    def ask(self, task: "Task", rows: Sequence[TextRow]) -> list[float]:
+    def answer(self, task: "Task", rows: Sequence[TextRow]) -> list[float]:
         """The number of each row."""
-        return ask_texts(task, rows)
+        return predict_rows(task, rows)
 
     def score(self, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]) -> TaskScores:
-        """See `score_numbers`."""
-        return score_numbers(rows, answers)
+        """Those of `score_numbers` and of `keras_bert.metrics.number_errors`."""
+        from keras_bert.metrics.number_errors import number_errors
+
+        errors = number_errors(answers, [float(row.label) for row in rows])
+        return TaskScores(score_numbers(rows, answers).metrics | errors)
 
     def mistakes(
         self, rows: Sequence[TextRow], answers: Sequence[float], confidences: Sequence[float] | None
     ) -> Mistakes:
         """The largest differences."""
-        found = [
-            Mistake(shown_texts(row), row.label, f"{answer:.4g}", abs(answer - float(row.label)))
+        mistakes = [
+            Mistake(displayed_texts(row), row.label, f"{answer:.4g}", abs(answer - float(row.label)))
             for row, answer in zip(rows, answers, strict=True)
         ]
-        return Mistakes("difference", worst_first(found), None, len(rows))
+        return Mistakes("difference", worst_first(mistakes), None, len(rows))
 
     def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[float]]:
         """Always the mean of training, which orders nothing."""
         return "training mean", [statistics.fmean(float(row.label) for row in train)] * len(test)
 
-    def baselines(
-        self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]
-    ) -> dict[str, list[Any]]:
-        """Ridge regression on n-grams; of pairs also the cosine of both texts."""
-        found: dict[str, list[Any]] = {NGRAMS: estimate_by_ngrams(train, validation, test)}
+    def baselines(self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> Baselines:
+        """Ridge regression on n-grams; of pairs also linear regression on the cosine of both texts."""
+        methods: Baselines = {NGRAMS: lambda: estimate_by_ngrams(train, validation, test)}
         if train[0].second_text is not None:
-            found[COSINE] = cosines(train, test)
-        return found
+            methods[COSINE] = lambda: estimate_by_cosine(train, test)
+        return methods
 
 
 def score_numbers(rows: Sequence[TextRow], answers: Sequence[float]) -> TaskScores:
@@ -63,5 +66,5 @@ def score_numbers(rows: Sequence[TextRow], answers: Sequence[float]) -> TaskScor
 
     if len(set(answers)) < 2:
         return TaskScores(dict.fromkeys(OF_NUMBERS, 0.0))
-    found = correlations(answers, [float(row.label) for row in rows])
-    return TaskScores({name: found[name] for name in OF_NUMBERS})
+    scores = correlations(answers, [float(row.label) for row in rows])
+    return TaskScores({name: scores[name] for name in OF_NUMBERS})

@@ -1,36 +1,36 @@
-"""What a person is told of single answers."""
+"""Single answers for the report: the worst ones, and the bins of reliability diagrams."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.scoring.base import Answered, TaskScoring
-from components.scoring.calibration import confidences_of, draw_from
+from components.scoring.base import LabelLogits, TaskScoring
+from components.scoring.calibration import confidences_of, reliability_bins
 
 
-def tell_answers(
+def describe_answers(
     scoring: TaskScoring[Any],
     rows: Sequence[Any],
     answers: Sequence[Any],
     labels: Sequence[str],
     calibration: Mapping[str, Any] | None,
-    found: Answered | None,
+    logits: LabelLogits | None,
 ) -> dict[str, Any]:
-    """The worst answers, and of labels what a reliability diagram is drawn from.
+    """The worst answers to the test rows, and the bins of reliability diagrams.
 
     Args:
-        scoring: of the task.
-        rows: of the test split.
-        answers: to them.
-        labels: of the task.
-        calibration: see `calibrate`; None of a file that has none, as is the next one.
-        found: what lies behind the answers.
+        scoring: the task's scoring.
+        rows: the test rows.
+        answers: the answers to them.
+        labels: the task's labels.
+        calibration: the result of `calibrate`; None for a file without one.
+        logits: the logits behind the answers; None without a calibration.
 
     Returns:
-        `mistakes`, see `Mistakes`, and `reliability`, see `draw_from`; None where nothing is calibrated.
+        `mistakes`, see `Mistakes`, and `reliability`, see `reliability_bins`; None without a calibration.
     """
     confidences, bins = None, None
-    if calibration is not None and found is not None:
-        bins = draw_from(calibration, found, labels)
-        # A row of `found` may be a word; a sentence has no confidence.
-        confidences = confidences_of(calibration, found, labels) if len(found.truth) == len(rows) else None
+    if calibration is not None and logits is not None:
+        bins = reliability_bins(calibration, logits, labels)
+        # A row of the logits may be a word; a sentence has no confidence.
+        confidences = confidences_of(calibration, logits, labels) if len(logits.truth) == len(rows) else None
     return {"mistakes": scoring.mistakes(rows, answers, confidences).as_dict(), "reliability": bins}

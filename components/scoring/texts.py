@@ -1,4 +1,4 @@
-"""Asking a task about texts and pairs of texts."""
+"""Predictions for texts and pairs of texts."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
 
 
-def ask_texts(task: "Task", rows: Sequence[TextRow]) -> list[Any]:
-    """What the `predict` of a classification or a regression gives for each row."""
+def predict_rows(task: "Task", rows: Sequence[TextRow]) -> list[Any]:
+    """The result of `predict` of a classification or a regression for each row."""
     answers: list[Any] = task.predict(*split_texts(rows))
     return answers
 
 
-def shown_texts(row: TextRow) -> tuple[str, ...]:
-    """The text of a row, or both of a pair, as a person is shown them."""
+def displayed_texts(row: TextRow) -> tuple[str, ...]:
+    """The text of a row, or both texts of a pair, cut for display."""
     return tuple(cut(text) for text in (row.text, row.second_text) if text is not None)
 
 

@@ -1,11 +1,11 @@
-"""Tags, by the entities that they mark."""
+"""The scoring of tags: precision, recall and F1 of entities, or accuracy of other tags."""
 
 import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from components.scoring.base import Answered, TaskScores, TaskScoring
+from components.scoring.base import Baselines, LabelLogits, TaskScores, TaskScoring
 from components.scoring.classification import OF_LABELS, score_labels
 from components.scoring.mistakes import Mistake, Mistakes, cut_words, worst_first
 from components.sources.tagged_words import Sentence
@@ -21,26 +21,29 @@ class TaggedScoring(TaskScoring[Sentence]):
     """Entities found, all types counted together; where tags mark no entities, accuracy and macro F1 over the words."""
 
     name = "token_classification"
+    model_kind = "BERT tagger of words"
+    output = "`logits`: float32 (batch, length, {labels}), of a word's first piece"
+    has_probabilities = True
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
         """F1 of entities first, or accuracy."""
         return _OF_ENTITIES if _are_entities(labels) else OF_LABELS
 
-    def ask(self, task: "Task", rows: Sequence[Sentence]) -> list[list[str]]:
+    def answer(self, task: "Task", rows: Sequence[Sentence]) -> list[list[str]]:
         """The tags of each sentence."""
         from keras_bert.tasks.token_classification import TokenClassification
 
         assert isinstance(task, TokenClassification)
         return task.predict_tags([row.words for row in rows])
 
-    def logits(self, task: "Task", rows: Sequence[Sentence]) -> Answered:
+    def logits(self, task: "Task", rows: Sequence[Sentence]) -> LabelLogits:
         """A row a word that has pieces."""
         from keras_bert.tasks.token_classification import TokenClassification
 
         assert isinstance(task, TokenClassification)
         places, logits = task.word_logits([row.words for row in rows])
         tags = [tag for row in rows for tag in row.tags]
-        return Answered(logits, [tags[place] for place in places])
+        return LabelLogits(logits, [tags[place] for place in places])
 
     def score(self, rows: Sequence[Sentence], answers: Sequence[Sequence[str]], labels: Sequence[str]) -> TaskScores:
         """The scores over all sentences."""
@@ -49,11 +52,11 @@ class TaggedScoring(TaskScoring[Sentence]):
         true = [row.tags for row in rows]
         if not _are_entities(labels):
             flat = [[tag for sentence in side for tag in sentence] for side in (true, answers)]
-            found = score_labels(flat[0], flat[1], labels)
-            return TaskScores({name: found.metrics[name] for name in OF_LABELS}, found.report)
+            scores_of_words = score_labels(flat[0], flat[1], labels)
+            return TaskScores({name: scores_of_words.metrics[name] for name in OF_LABELS}, scores_of_words.report)
         scores = entity_scores(true, answers)
         metrics = {name: float(getattr(scores.micro, name)) for name in _OF_ENTITIES}
-        return TaskScores(metrics, {label: dataclasses.asdict(own) for label, own in scores.types.items()})
+        return TaskScores(metrics, {label: dataclasses.asdict(score) for label, score in scores.types.items()})
 
     def mistakes(
         self, rows: Sequence[Sentence], answers: Sequence[Sequence[str]], confidences: Sequence[float] | None
@@ -69,15 +72,20 @@ class TaggedScoring(TaskScoring[Sentence]):
 
     def baselines(
         self, train: Sequence[Sentence], validation: Sequence[Sentence], test: Sequence[Sentence]
-    ) -> dict[str, list[Any]]:
+    ) -> Baselines:
         """For each word the tag that it has most often in training; for an unknown one the commonest of all."""
-        counts: dict[str, Counter[str]] = defaultdict(Counter)
-        for row in train:
-            for word, tag in zip(row.words, row.tags, strict=True):
-                counts[word][tag] += 1
-        commonest = sum(counts.values(), Counter()).most_common(1)[0][0]
-        known = {word: tags.most_common(1)[0][0] for word, tags in counts.items()}
-        return {LOOKUP: [[known.get(word, commonest) for word in row.words] for row in test]}
+        return {LOOKUP: lambda: tag_by_lookup(train, test)}
+
+
+def tag_by_lookup(train: Sequence[Sentence], test: Sequence[Sentence]) -> list[list[str]]:
+    """For each word of the test rows the tag that it has most often in training, else the commonest of all."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in train:
+        for word, tag in zip(row.words, row.tags, strict=True):
+            counts[word][tag] += 1
+    commonest = sum(counts.values(), Counter()).most_common(1)[0][0]
+    tag_of_word = {word: tags.most_common(1)[0][0] for word, tags in counts.items()}
+    return [[tag_of_word.get(word, commonest) for word in row.words] for row in test]
 
 
 def _are_entities(labels: Sequence[str]) -> bool:

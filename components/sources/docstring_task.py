@@ -1,9 +1,10 @@
 """The embedded tasks: a question about plain sentences of docstrings, so that every environment holds the rows."""
 
-import dataclasses
 import re
 from collections.abc import Iterator
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal
+
+import pydantic
 
 from components.dsl.workplace import report_progress
 from components.sources.docstrings import (
@@ -16,10 +17,10 @@ from components.sources.docstrings import (
     split_of,
 )
 from components.sources.library_names import library_row
-from components.sources.shared import SPLITS, digest, stable_hash
+from components.sources.shared import SPLITS, Overlap, digest, stable_hash
 from components.sources.table import TextRow
-from components.sources.word_order import order_row
-from keras_bert.checks import check
+from components.sources.word_order import INTACT, SWAPPED, order_row
+from keras_bert.validation import validated_dataclass
 
 Question = Literal["word_order", "library"]
 
@@ -39,25 +40,21 @@ _SPARE = 2.0
 _THRESHOLD, _PERMUTATIONS, _SHINGLE = 0.5, 64, 3
 
 
-@dataclasses.dataclass(frozen=True)
+@validated_dataclass(kw_only=False)
 class DocstringTask:
     """A question about sentences of docstrings; splits go by source file.
 
     Attributes:
-        rows: the most training rows; validation and test have at most a fourth as many each.
-        question: `word_order` asks whether two neighbouring words changed places, which no count of words can tell;
-            `library` whose docstring a sentence is of, which the words tell by themselves.
+        rows: maximum number of training rows, at least 40; validation and test have at most a fourth as many each.
+        question: `word_order` asks whether two neighbouring words were swapped, which word counts cannot answer;
+            `library` asks which library's docstring a sentence comes from, which word counts can answer.
     """
 
     task: ClassVar[str] = "classification"
+    overlap: ClassVar[Overlap] = "keep"
 
-    rows: int = 12_000
+    rows: Annotated[int, pydantic.Field(ge=40)] = 12_000
     question: Question = "word_order"
-
-    def __post_init__(self) -> None:
-        check("DocstringTask", "rows", self.rows >= 40, "be at least 40", self.rows)
-        known = get_args(Question)
-        check("DocstringTask", "question", self.question in known, f"be one of {known}", self.question)
 
     def check(self) -> None:
         """Raises InputError unless all libraries of docstrings are installed."""
@@ -75,13 +72,18 @@ class DocstringTask:
         """The libraries with their versions; raises as `fingerprint`."""
         return library_versions()
 
+    def labels(self) -> list[str]:
+        """The labels of the rows, sorted; known without reading any docstring."""
+        by_question = {"word_order": (INTACT, SWAPPED), "library": tuple(library.label for library in LIBRARIES)}
+        return sorted(by_question[self.question])
+
     def splits(self) -> dict[str, list[TextRow]]:
         """Train, validation and test rows."""
-        found = harvest_sentences(self.rows)
+        sentences = harvest_sentences(self.rows)
         most = {split: self.rows if split == "train" else round(_HELD_OUT_SHARE * self.rows) for split in _ORDER}
         ask = {"word_order": order_row, "library": library_row}[self.question]
-        rows = {split: [row for each in found[split] if (row := ask(*each))] for split in SPLITS}
-        return {split: own[: most[split]] for split, own in rows.items()}
+        rows = {split: [row for sentence in sentences[split] if (row := ask(*sentence))] for split in SPLITS}
+        return {split: split_rows[: most[split]] for split, split_rows in rows.items()}
 
 
 def harvest_sentences(rows: int) -> dict[str, list[tuple[str, str]]]:
@@ -96,10 +98,10 @@ def harvest_sentences(rows: int) -> dict[str, list[tuple[str, str]]]:
         for split, sentence in _read_library(library, round(_SPARE * rows / len(LIBRARIES))):
             unique[split].setdefault(" ".join(_WORD.findall(sentence.lower())), (sentence, library.label))
     report_progress(len(LIBRARIES), len(LIBRARIES) + 1, "removing near duplicates")
-    ordered = [(split, each) for split in _ORDER for each in sorted(unique[split].values(), key=_key)]
+    ordered = [(split, sentence) for split in _ORDER for sentence in sorted(unique[split].values(), key=_key)]
     kept = set(first_of_each([sentence for _, (sentence, _) in ordered]))
     return {
-        split: [each for number, (own, each) in enumerate(ordered) if own == split and number in kept]
+        split: [sentence for number, (assigned, sentence) in enumerate(ordered) if assigned == split and number in kept]
         for split in _ORDER
     }
 
@@ -144,5 +146,5 @@ def first_of_each(sentences: list[str]) -> list[int]:
     return [int(number) for number in np.flatnonzero(clusters == np.arange(len(sentences)))]
 
 
-def _key(each: tuple[str, str]) -> tuple[int, str]:
-    return stable_hash("order", each[0]), each[0]
+def _key(sentence: tuple[str, str]) -> tuple[int, str]:
+    return stable_hash("order", sentence[0]), sentence[0]

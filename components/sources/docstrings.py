@@ -2,9 +2,9 @@
 
 import ast
 import dataclasses
+import functools
 import importlib.metadata
 import importlib.util
-import math
 import platform
 import re
 import sysconfig
@@ -12,10 +12,21 @@ from collections.abc import Iterator
 from inspect import cleandoc
 from pathlib import Path
 
+import pydantic
+
 from components.dsl.errors import InputError
 from components.dsl.workplace import report_progress
 from components.sources.shared import digest, stable_hash
 from components.sources.text import Document
+from keras_bert.validation import validated_dataclass
+
+
+@functools.cache
+def _installed_version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        raise InputError(f"the docstring source needs {distribution}, which is not installed") from None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,10 +53,7 @@ class Library:
         """
         if self.distribution is None:
             return platform.python_version()
-        try:
-            return importlib.metadata.version(self.distribution)
-        except importlib.metadata.PackageNotFoundError:
-            raise InputError(f"the docstring source needs {self.distribution}, which is not installed") from None
+        return _installed_version(self.distribution)
 
     def root(self) -> Path:
         """The folder of its sources.
@@ -125,7 +133,7 @@ def _texts_of(node: ast.AST) -> Iterator[str]:
         # NumPy keeps the documentation of what it writes in C in calls of add_newdoc.
         call = node.value
         if isinstance(call.func, ast.Name) and call.func.id.startswith("add_newdoc"):
-            for constant in (each for argument in call.args for each in ast.walk(argument)):
+            for constant in (inner for argument in call.args for inner in ast.walk(argument)):
                 if isinstance(constant, ast.Constant) and isinstance(constant.value, str) and "\n" in constant.value:
                     yield cleandoc(constant.value)
 
@@ -244,19 +252,15 @@ def _unseen(docstrings: list[str], seen: set[str]) -> Iterator[str]:
             yield paragraph
 
 
-@dataclasses.dataclass(frozen=True)
+@validated_dataclass(kw_only=False)
 class DocstringCorpus:
     """The docstrings of numpy, scipy, tensorflow, keras, apache_beam and the standard library, as installed here.
 
     Attributes:
-        megabytes: the most text.
+        megabytes: maximum amount of text in megabytes, above 0.
     """
 
-    megabytes: float = 6.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.megabytes < math.inf:
-            raise ValueError(f"DocstringCorpus.megabytes must be positive and finite, got {self.megabytes!r}")
+    megabytes: pydantic.PositiveFloat = 6.0
 
     def check(self) -> None:
         """Raises InputError unless all six libraries are installed."""

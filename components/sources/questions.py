@@ -1,16 +1,15 @@
 """Questions with answers in a context: SQuAD's JSON (v1.1 and v2.0), or the same as rows."""
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 from components.dsl.errors import InputError, nearest
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, Record, as_text, parse_json, read_records
 from components.files.text_files import Lines, extension
-from components.sources.shared import digest_splits, fingerprint_source, given_splits, require
-from keras_bert.checks import check
+from components.sources.shared import LabelledFiles, digest_splits, fingerprint_source, given_splits
+from keras_bert.validation import NonEmptyStr, validated_dataclass
 
 _KINDS = (".json", *RECORD_KINDS)
 
@@ -35,29 +34,24 @@ class Question(NamedTuple):
     answers: tuple[tuple[str, int], ...]
 
 
-@dataclasses.dataclass(frozen=True)
-class QuestionSource:
+@validated_dataclass(kw_only=False)
+class QuestionSource(LabelledFiles):
     """Questions whose answers are spans of a context.
 
     Files are SQuAD's `.json` (v1.1 or v2.0), or hold a question a row with the fields `id`, `question`, `context` and
     `answers`, see `components.sources.questions.parse_question`.
 
     Attributes:
-        train: the questions of training: a file, a folder or a pattern, see `TextSource.path`.
-        validation: others, or None to take those of a tenth of the contexts of training.
-        test: likewise.
-        task: which this is.
+        train: the training questions: a file, a folder or a pattern, see `TextSource.path`.
+        validation: the validation questions; None takes those of a tenth of the training contexts.
+        test: the test questions; None takes those of a tenth of the training contexts.
+        task: `question_answering`.
     """
 
-    train: str
+    train: NonEmptyStr
     validation: str | None = None
     test: str | None = None
     task: Literal["question_answering"] = "question_answering"
-
-    def __post_init__(self) -> None:
-        require("QuestionSource.train", self.train)
-        known = get_args(self.__annotations__["task"])
-        check("QuestionSource", "task", self.task in known, f"be one of {known}", self.task)
 
     def check(self) -> None:
         """Raises InputError unless the files can be read and all answers stand where they are said to."""
@@ -135,7 +129,7 @@ def _read_question(entry: Any, context: str, where: str) -> Question:
     where = f"{where} (id {id_!r})"
     question = as_text(_get(entry, "question", where), where, "question")
     given = _get_list(entry, "answers", where)
-    answers = [(_get(each, "text", where), _get(each, "answer_start", where)) for each in given]
+    answers = [(_get(answer, "text", where), _get(answer, "answer_start", where)) for answer in given]
     if entry.get("is_impossible") and answers:
         raise InputError(f"{where} must have no answers as it is_impossible, got {len(answers)}")
     return _check(id_, question, context, answers, where)
@@ -166,10 +160,10 @@ def _get(value: Any, field: str, where: str) -> Any:
 
 
 def _get_list(value: Any, field: str, where: str) -> list[Any]:
-    found = _get(value, field, where)
-    if not isinstance(found, list):
-        raise InputError(f"{where}: field {field!r} must be a list, got {str(found)[:40]}")
-    return found
+    items = _get(value, field, where)
+    if not isinstance(items, list):
+        raise InputError(f"{where}: field {field!r} must be a list, got {str(items)[:40]}")
+    return items
 
 
 def _read_questions(path: str) -> list[Question]:

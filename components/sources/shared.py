@@ -4,19 +4,30 @@ import array
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from components.dsl.errors import InputError, nearest
 from components.files.paths import file_digest, match_files, short_name
 from components.files.text_files import extension
+from keras_bert.checks import broken_label_rule
+from keras_bert.validation import validated_dataclass
 
 SPLITS = ("train", "validation", "test")
 
+Overlap = Literal["keep", "drop", "error"]
 
-def require(field: str, value: str) -> None:
-    """Raises ValueError if the value of a field is empty."""
-    if not value:
-        raise ValueError(f"{field} must not be empty, got {value!r}")
+
+@validated_dataclass
+class LabelledFiles:
+    """Settings that all sources of labelled files share.
+
+    Attributes:
+        overlap: the treatment of rows that stand in two of the splits train, validation and test: `keep` keeps them,
+            and log, metrics and model card name their number; `drop` leaves them out of the earlier split; `error`
+            stops the run.
+    """
+
+    overlap: Overlap = "keep"
 
 
 def given_splits(train: str, validation: str | None, test: str | None) -> dict[str, str]:
@@ -33,14 +44,19 @@ def check_labels(labels: Mapping[str, set[str]], owner: str) -> None:
         owner: what holds those of training, for errors.
 
     Raises:
-        InputError: training has fewer than two, or another split one that training has not.
+        InputError: a label does not fit a line, training has fewer than two, or another split has one that training
+            has not.
     """
-    known = sorted(labels["train"])
-    if len(known) < 2:
-        raise InputError(f"{owner} must hold at least 2 labels, got only {known}")
-    for split, own in labels.items():
-        for label in sorted(own.difference(known)):
-            hint = nearest(label, known)
+    for split, split_labels in labels.items():
+        for label in sorted(split_labels):
+            if (rule := broken_label_rule(label)) is not None:
+                raise InputError(f"{split}: a label must {rule}, got {label!r}; rename it in the data")
+    trained = sorted(labels["train"])
+    if len(trained) < 2:
+        raise InputError(f"{owner} must hold at least 2 labels, got only {trained}")
+    for split, split_labels in labels.items():
+        for label in sorted(split_labels.difference(trained)):
+            hint = nearest(label, trained)
             raise InputError(f"{split} has the label {label!r}, which training never saw{hint}")
 
 
@@ -54,9 +70,9 @@ def check_numbers(numbers: Mapping[str, Iterable[str]], advice: str = "") -> Non
     Raises:
         InputError: a split has only one.
     """
-    for split, own in numbers.items():
+    for split, split_numbers in numbers.items():
         # Records hold float32, in which two that were read as different may be one.
-        different = set(array.array("f", map(float, own)))
+        different = set(array.array("f", map(float, split_numbers)))
         if len(different) < 2:
             (only,) = different
             raise InputError(f"{split} must hold at least 2 different numbers to correlate, got only {only:g}{advice}")

@@ -1,21 +1,22 @@
 """Labelled rows from tables with named columns: texts or pairs, with labels or numbers."""
 
-import dataclasses
-import math
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, Self
+
+import pydantic
 
 from components.dsl.errors import InputError
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
 from components.sources.shared import (
+    LabelledFiles,
     check_labels,
     check_numbers,
     digest_splits,
     fingerprint_splits,
     given_splits,
-    require,
 )
-from keras_bert.checks import check
+from keras_bert.checks import broken_float32_rule, check
+from keras_bert.validation import NonEmptyStr, validated_dataclass
 
 
 class TextRow(NamedTuple):
@@ -26,57 +27,54 @@ class TextRow(NamedTuple):
     second_text: str | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class TableSource:
+@validated_dataclass(kw_only=False)
+class TableSource(LabelledFiles):
     """Rows with a label or a number, in tables with named columns: `.tsv`, `.csv`, `.jsonl`, `.parquet` or `.arrow`.
 
     Text formats may be compressed: `.gz`, `.bz2`, `.zst`.
 
     Attributes:
         train: the table of training rows; a folder or a pattern stands for several, see `TextSource.path`.
-        validation: another table, or None to take a tenth of the training rows.
-        test: likewise.
+        validation: the table of validation rows; None takes a tenth of the training rows.
+        test: the table of test rows; None takes a tenth of the training rows.
         text: the column of the text.
-        label: the column of the label; labels are strings, those of a regression finite numbers.
-        second_text: the column of a second text, for pairs.
-        task: what the labels are: names of classes, numbers, or for `embedding` numbers that say how alike the two
-            texts of a pair are.
-        scale: for `embedding`, the number that says that both texts mean the same; labels are divided by it.
+        label: the column of the label: a string, or a finite number for `regression` and `embedding`.
+        second_text: the column of the second text of pairs; None for single texts.
+        task: the task of the labels: `classification` of names, `regression` of numbers, or `embedding` of pairs whose
+            numbers are similarities.
+        scale: for `embedding`, the label of two texts of the same meaning, above 0; labels are divided by it.
     """
 
-    train: str
+    train: NonEmptyStr
     validation: str | None = None
     test: str | None = None
-    text: str = "text"
-    label: str = "label"
+    text: NonEmptyStr = "text"
+    label: NonEmptyStr = "label"
     second_text: str | None = None
     task: Literal["classification", "regression", "embedding"] = "classification"
-    scale: float = 1.0
+    scale: pydantic.PositiveFloat = 1.0
 
-    def __post_init__(self) -> None:
-        for field in ("train", "text", "label"):
-            require(f"TableSource.{field}", getattr(self, field))
-        columns = self._columns()
-        if len(set(columns)) < len(columns):
-            raise ValueError(f"TableSource.text, label and second_text must be different columns, got {columns}")
-        known = get_args(self.__annotations__["task"])
-        check("TableSource", "task", self.task in known, f"be one of {known}", self.task)
-        check("TableSource", "scale", self.scale > 0, "be positive", self.scale)
-        own = self.task == "embedding"
-        check("TableSource", "second_text", not own or self.second_text is not None, "be set for embedding", None)
-        check("TableSource", "scale", own or self.scale == 1.0, "be left out but for embedding", self.scale)
+    @pydantic.model_validator(mode="after")
+    def _check_columns(self) -> Self:
+        columns, is_embedding = self._columns(), self.task == "embedding"
+        different = len(set(columns)) == len(columns)
+        check("TableSource", "text", different, "be another column than label and second_text", columns)
+        has_pairs = not is_embedding or self.second_text is not None
+        check("TableSource", "second_text", has_pairs, "be set for embedding", None)
+        check("TableSource", "scale", is_embedding or self.scale == 1.0, "be left out but for embedding", self.scale)
+        return self
 
     def check(self) -> None:
         """Raises InputError unless the tables can be read, have their columns and fit together, see `splits`."""
         self.splits()
 
     def fingerprint(self) -> str:
-        """The digest of the task, of the columns' names and of the tables.
+        """The digest of the settings, of the columns' names and of the tables.
 
         Raises:
             InputError: a table is missing.
         """
-        names = "|".join(map(repr, [self.task, self.scale, *self._columns()]))
+        names = "|".join(map(repr, [self.task, self.scale, self.overlap, *self._columns()]))
         return fingerprint_splits(names, self._paths(), RECORD_KINDS)
 
     def digests(self) -> dict[str, str]:
@@ -98,7 +96,7 @@ class TableSource:
         }
         labels = {split: {row.label for row in rows} for split, rows in tables.items()}
         if numbers:
-            check_numbers({split: own for split, own in labels.items() if split != "train"})
+            check_numbers({split: held_out for split, held_out in labels.items() if split != "train"})
         else:
             check_labels(labels, f"column {self.label!r} of {self.train}")
         return self._scaled(tables) if self.task == "embedding" else tables
@@ -152,13 +150,14 @@ def _make_row(record: Record, columns: tuple[str, ...], numbers: bool) -> TextRo
         if not value.strip():
             raise InputError(f"{record.where}: column {column!r} must not be empty")
     label = values[1].strip()
-    if numbers and not _is_number(label):
-        raise InputError(f"{record.where}: column {columns[1]!r} must be a finite number, got {label!r}")
+    if numbers and (rule := _broken_number_rule(label)) is not None:
+        raise InputError(f"{record.where}: column {columns[1]!r} must {rule}, got {label!r}")
     return TextRow(values[0], label, values[2] if len(values) > 2 else None)
 
 
-def _is_number(text: str) -> bool:
+def _broken_number_rule(text: str) -> str | None:
+    """The rule that the text of a label breaks; None for a number that records can hold."""
     try:
-        return math.isfinite(float(text))
+        return broken_float32_rule(float(text))
     except ValueError:
-        return False
+        return "be a finite number"

@@ -42,20 +42,22 @@ def find_tag_error(tags: Sequence[str], scheme: str) -> tuple[int, str] | None:
     """
     rules = _RULES[scheme]
     # The tag before, and the type of the entity that it may leave open.
-    before, begun = OUTSIDE, ""
+    before, open_label = OUTSIDE, ""
     for place, tag in enumerate(tags):
         kind, _, label = tag.partition("-")
         if tag != OUTSIDE and (kind not in rules.letters or not label):
             *most, last = (f"{letter}-" for letter in rules.letters)
             return place, f"the tag must be O, or {', '.join(most)} or {last} with a type, got {tag!r}"
-        if kind in rules.joining and label != begun:
+        if kind in rules.joining and label != open_label:
             return place, f"the tag {tag!r} must follow {_joined('BI', label)}, got {before!r} before it"
-        if rules.closed and begun and kind not in rules.joining:
-            rule = f"the tag {before!r} must be followed by {_joined(rules.joining, begun)}"
+        if rules.closed and open_label and kind not in rules.joining:
+            rule = f"the tag {before!r} must be followed by {_joined(rules.joining, open_label)}"
             return place - 1, f"{rule}, got {tag!r} behind it"
-        before, begun = tag, label if kind in ("B", "I") else ""
-    if rules.closed and begun:
-        rule = f"the tag {before!r} must be followed by {_joined(rules.joining, begun)}, got the end of the sentence"
+        before, open_label = tag, label if kind in ("B", "I") else ""
+    if rules.closed and open_label:
+        rule = (
+            f"the tag {before!r} must be followed by {_joined(rules.joining, open_label)}, got the end of the sentence"
+        )
         return len(tags) - 1, rule
     return None
 
@@ -75,8 +77,10 @@ def suggest_scheme(sentences: Sequence[Sequence[str]], scheme: str) -> str:
         sentences: the tags of each.
         scheme: which they break.
     """
-    found = {tag for tags in sentences for tag in tags}
-    prefixes = {tag.partition("-")[0] if "-" in tag or tag == OUTSIDE else "" for tag in found}
+    tags_seen = {tag for tags in sentences for tag in tags}
+    prefixes = {tag.partition("-")[0] if "-" in tag or tag == OUTSIDE else "" for tag in tags_seen}
+    if all(tag.isdecimal() for tag in tags_seen):
+        return "; the tags are whole numbers: put the names that they stand for in their place, as O and B-PER"
     if prefixes.isdisjoint((OUTSIDE, *_CLOSED.letters)):
         return '; the tags look like no entities: set scheme = "any"'
     for name in ("BIO", "IOB1", "BILOU" if prefixes & _OF_BILOU.keys() else "IOBES"):

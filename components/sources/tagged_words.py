@@ -1,17 +1,25 @@
 """Sentences of tagged words: columns as in CoNLL-2003, or rows that hold lists of words and of tags."""
 
-import dataclasses
 import re
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Self
+
+import pydantic
 
 from components.dsl.errors import InputError
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
 from components.files.text_files import Lines, extension
-from components.sources.shared import check_labels, digest_splits, fingerprint_source, given_splits, require
+from components.sources.shared import (
+    LabelledFiles,
+    check_labels,
+    digest_splits,
+    fingerprint_source,
+    given_splits,
+)
 from components.sources.tag_schemes import find_tag_error, suggest_scheme, to_bio
 from keras_bert.checks import check
+from keras_bert.validation import NonEmptyStr, validated_dataclass
 
 # What holds lists of words; all other files have columns, whatever they are called, and TSV files, too.
 _LIST_KINDS = tuple(kind for kind in RECORD_KINDS if kind != ".tsv")
@@ -28,48 +36,46 @@ class Sentence(NamedTuple):
     tags: tuple[str, ...]
 
 
-@dataclasses.dataclass(frozen=True)
-class SentenceSource:
+@validated_dataclass(kw_only=False)
+class SentenceSource(LabelledFiles):
     """Sentences with a tag for each word.
 
     Files hold a word a line in columns, as CoNLL's (any extension, `.tsv` too), or a sentence a row with a list of
     words and one of tags (`.jsonl`, `.parquet`, `.arrow`; in `.csv` strings parted by blanks).
 
     Attributes:
-        train: the sentences of training: a file, a folder or a pattern, see `TextSource.path`.
-        validation: others, or None to take a tenth of those of training.
-        test: likewise.
-        word_column: the column of the word, from 0; negative ones count from the end.
-        tag_column: that of the tag.
-        prefix: what stands before every word and is no part of it, as `en:` in WikiANN.
-        words: the field of the words in a row.
-        tags: that of the tags.
-        scheme: how tags mark entities: `BIO`, each begun by a `B-`; `IOB1`, only where another one of its type comes
-            right before it, as CoNLL-2003 is distributed; `IOBES` or `BILOU`, with tags of their own for the last word
-            and the only one. All become BIO. `any` takes other tags, as parts of speech.
-        task: which this is.
+        train: the training sentences: a file, a folder or a pattern, see `TextSource.path`.
+        validation: the validation sentences; None takes a tenth of the training sentences.
+        test: the test sentences; None takes a tenth of the training sentences.
+        word_column: the number of the column of words, from 0; negative numbers count from the end.
+        tag_column: the number of the column of tags, from 0; negative numbers count from the end.
+        prefix: text in front of every word that is removed, such as `en:` in WikiANN.
+        words: the field of the list of words in a row.
+        tags: the field of the list of tags in a row.
+        scheme: the tagging scheme of entities: `BIO`, where each entity starts with a `B-` tag; `IOB1`, where only an
+            entity right behind another one of its type does, as CoNLL-2003 is distributed; `IOBES` or `BILOU`, with
+            further tags for the last word and for entities of one word. All are converted to BIO. `any` is for tags
+            that mark no entities, such as parts of speech.
+        task: `token_classification`.
     """
 
-    train: str
+    train: NonEmptyStr
     validation: str | None = None
     test: str | None = None
     word_column: int = 0
     tag_column: int = -1
     prefix: str = ""
-    words: str = "words"
-    tags: str = "tags"
+    words: NonEmptyStr = "words"
+    tags: NonEmptyStr = "tags"
     scheme: Literal["BIO", "IOB1", "IOBES", "BILOU", "any"] = "BIO"
     task: Literal["token_classification"] = "token_classification"
 
-    def __post_init__(self) -> None:
-        for field in ("train", "words", "tags"):
-            require(f"SentenceSource.{field}", getattr(self, field))
+    @pydantic.model_validator(mode="after")
+    def _check_columns(self) -> Self:
         for field, other in (("tag_column", "word_column"), ("tags", "words")):
             value = getattr(self, field)
             check("SentenceSource", field, value != getattr(self, other), f"be another than {other}", value)
-        for field in ("scheme", "task"):
-            known = get_args(self.__annotations__[field])
-            check("SentenceSource", field, getattr(self, field) in known, f"be one of {known}", getattr(self, field))
+        return self
 
     def check(self) -> None:
         """Raises InputError unless the files can be read, and the splits agree on the tags."""
@@ -104,10 +110,10 @@ class SentenceSource:
         return sorted(self._known_tags(sentences))
 
     def _known_tags(self, sentences: list[Sentence]) -> set[str]:
-        found = {tag for sentence in sentences for tag in sentence.tags}
+        tags = {tag for sentence in sentences for tag in sentence.tags}
         if self.scheme == "any":
-            return found
-        return {"O"} | {f"{kind}{tag[1:]}" for tag in found if tag != "O" for kind in "BI"}
+            return tags
+        return {"O"} | {f"{kind}{tag[1:]}" for tag in tags if tag != "O" for kind in "BI"}
 
     def _read(self, path: str) -> list[Sentence]:
         files = match_files(path, _KINDS, what="the file of sentences")
@@ -122,10 +128,10 @@ class SentenceSource:
         if self.scheme == "any":
             return sentences
         for sentence, where, first in parsed:
-            found = find_tag_error(sentence.tags, self.scheme)
-            if found:
-                hint = suggest_scheme([each.tags for each in sentences], self.scheme)
-                raise InputError(f"{where} {first + found[0]}: {found[1]}{hint}")
+            error = find_tag_error(sentence.tags, self.scheme)
+            if error:
+                hint = suggest_scheme([other.tags for other in sentences], self.scheme)
+                raise InputError(f"{where} {first + error[0]}: {error[1]}{hint}")
         return [sentence._replace(tags=to_bio(sentence.tags)) for sentence in sentences]
 
     def _parse_file(self, file: str) -> Iterator[tuple[Sentence, str, int]]:

@@ -4,14 +4,17 @@ import dataclasses
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, Self
+
+import pydantic
 
 from components.dsl.errors import InputError
 from components.files.paths import file_digest, match_files, short_name
 from components.files.record_files import RECORD_KINDS, Record, as_any_text, as_text, read_records
 from components.files.text_files import Lines, extension
-from components.sources.shared import digest, require
+from components.sources.shared import digest
 from keras_bert.checks import check
+from keras_bert.validation import NonEmptyStr, validated_dataclass
 
 TEXT = ".txt"
 DOCUMENT_KINDS = (TEXT, *RECORD_KINDS)
@@ -39,37 +42,34 @@ class Document(NamedTuple):
     problem: str | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@validated_dataclass(kw_only=False)
 class TextSource:
     """Text without labels: `.txt`, `.jsonl`, `.csv`, `.tsv`, `.parquet`, and folders that `datasets` saved.
 
     Text formats may be compressed: `.gz`, `.bz2`, `.zst`.
 
     Attributes:
-        path: a file; a folder, searched to any depth; a pattern, as `texts/**/*.txt`; or any of them on a file
-            system of Apache Beam, as `gs://bucket/texts`.
+        path: a file; a folder, searched to any depth; a pattern, such as `texts/**/*.txt`; or any of them on a file
+            system of Apache Beam, such as `gs://bucket/texts`.
         text: the field or column of the text; a `.txt` file has none.
-        id: that of an identifier that goes along with the document; none if empty.
-        document_end: what ends a document of a `.txt` file, `blank line` or the `file`.
-        split: the one to take where `path` is what `DatasetDict.save_to_disk` wrote.
-        undecodable: what becomes of text that is not valid Unicode: `error` stops the run, `drop` leaves out the
+        id: the field or column of an identifier that is stored with the document; empty for none.
+        document_end: the end of a document in a `.txt` file: a `blank line`, or the end of the `file`.
+        split: the split to read where `path` is a folder that `DatasetDict.save_to_disk` wrote.
+        undecodable: the treatment of text that is not valid Unicode: `error` stops the run, `drop` leaves out the
             document.
     """
 
-    path: str
-    text: str = "text"
+    path: NonEmptyStr
+    text: NonEmptyStr = "text"
     id: str = ""
     document_end: Literal["blank line", "file"] = "blank line"
     split: str = ""
     undecodable: Literal["error", "drop"] = "error"
 
-    def __post_init__(self) -> None:
-        for field in ("path", "text"):
-            require(f"TextSource.{field}", getattr(self, field))
-        for field in ("document_end", "undecodable"):
-            known = get_args(TextSource.__annotations__[field])
-            check("TextSource", field, getattr(self, field) in known, f"be one of {known}", getattr(self, field))
+    @pydantic.model_validator(mode="after")
+    def _check_id(self) -> Self:
         check("TextSource", "id", self.id != self.text, "be another field than text", self.id)
+        return self
 
     def check(self) -> None:
         """Looks at every file, and reads the first 64 million characters of each.
@@ -92,7 +92,7 @@ class TextSource:
             InputError: see `files`; or one cannot be read.
         """
         settings = {field: value for field, value in dataclasses.asdict(self).items() if field != "path"}
-        digests = ((short_name(file, self.path), own) for file, own in self.digests().items())
+        digests = ((short_name(file, self.path), file_digest) for file, file_digest in self.digests().items())
         return digest(itertools.chain([("settings", repr(sorted(settings.items())))], digests))
 
     def digests(self) -> dict[str, str]:
@@ -133,27 +133,27 @@ class TextSource:
 
     def _check_file(self, file: str) -> bool:
         """Whether the part of a file that `check` reads holds a document."""
-        found, size = False, 0
+        has_text, size = False, 0
         for document in self.documents(file):
-            found = found or document.problem is None
+            has_text = has_text or document.problem is None
             size += len(document.text)
-            if found and size > _CHECKED_CHARACTERS:
+            if has_text and size > _CHECKED_CHARACTERS:
                 break
-        return found
+        return has_text
 
 
 def _read_text(lines: Lines, name: str, *, whole: bool) -> Iterator[Document]:
     number = 0
-    begun: list[str] = []
+    document_lines: list[str] = []
     for line in lines:
         if whole or line.strip():
-            begun.append(line)
+            document_lines.append(line)
             continue
-        if begun:
-            yield Document(f"{name}#{number}", None, "\n".join(begun).strip(), lines.take_problem())
+        if document_lines:
+            yield Document(f"{name}#{number}", None, "\n".join(document_lines).strip(), lines.take_problem())
             number += 1
-            begun = []
-    text = "\n".join(begun).strip()
+            document_lines = []
+    text = "\n".join(document_lines).strip()
     if text:
         yield Document(f"{name}#{number}", None, text, lines.take_problem())
 

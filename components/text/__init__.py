@@ -1,1 +1,1 @@
-"""Pure functions on texts that several rooms call."""
+"""Pure functions on text: sentence splitting and near-duplicate detection."""

@@ -1,4 +1,4 @@
-"""Texts that are nearly the same: MinHash signatures in bands (locality-sensitive hashing); numpy only.
+"""Near-duplicate detection with banded MinHash signatures (locality-sensitive hashing); NumPy only.
 
 Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, chapter 3: two texts whose sets of shingles have the
 Jaccard similarity s share at least one of b bands of r values with the probability 1 - (1 - s^r)^b.
@@ -13,47 +13,64 @@ from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
 
-# Letters in lower case, blanks for punctuation; bytes of other characters stay.
+# Maps ASCII letters to lower case and ASCII punctuation to blanks; other bytes stay as they are.
 _KEPT = {ord(letter): ord(letter.lower()) for letter in string.ascii_letters + string.digits + "_"}
 _TABLE = bytes(_KEPT.get(code, 32 if code < 128 else code) for code in range(256))
-# From U+0800 on stand the scripts of Asia, many without blanks between words, and typographic punctuation: there each
-# character is a word, as BERT has it for Chinese (Devlin et al. 2019).
+# From U+0800 on, many scripts write no blanks between words. Each such character counts as a word, as BERT treats
+# Chinese characters (Devlin et al. 2019).
 _WIDE = re.compile("[\u0800-\U0010ffff]")
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
-# Shingles for which whole tables of products are made; longer texts go permutation by permutation, which keeps to the
-# processor's cache and takes less than two thirds of the time; on short ones the calls would take most of it.
-_FEW = 1024
+# Up to this many shingles, all permutations are computed as one table. Longer texts are processed permutation by
+# permutation, which stays in the processor's cache and takes less than two thirds of the time.
+_TABLE_SHINGLES = 1024
 _SEED = 1
 
 
+def choose_bands(threshold: float, permutations: int) -> tuple[int, int]:
+    """The bands b and values per band r, b * r <= permutations, with the fewest expected errors.
+
+    The errors are the area below 1 - (1 - s^r)^b up to the threshold (false positives) plus the area above it from
+    there on (false negatives), as if all similarities were equally frequent.
+
+    Example:
+        >>> choose_bands(0.8, 128)
+        (9, 13)
+    """
+    from scipy.integrate import quad
+
+    def count_errors(shape: tuple[int, int]) -> float:
+        bands, rows = shape
+        false_positives, _ = quad(lambda s: 1 - (1 - s**rows) ** bands, 0, threshold)
+        false_negatives, _ = quad(lambda s: (1 - s**rows) ** bands, threshold, 1)
+        return float(false_positives + false_negatives)
+
+    shapes = ((bands, rows) for bands in range(1, permutations + 1) for rows in range(1, permutations // bands + 1))
+    return min(shapes, key=count_errors)
+
+
 class Signer:
-    """Makes the bands of texts.
+    """Computes the band hashes of texts.
 
     Args:
-        threshold: the Jaccard similarity at which the bands are to tell texts apart; datasketch finds the number of
-            bands and of rows for which false positives and false negatives together are fewest.
-        permutations: values of a signature.
-        shingle: words of a shingle.
+        threshold: the Jaccard similarity from which texts count as near duplicates; see `choose_bands`.
+        permutations: number of values in a signature.
+        shingle: number of words in a shingle.
     """
 
     def __init__(self, threshold: float, permutations: int, shingle: int) -> None:
-        from datasketch import MinHashLSH
-
-        lsh = MinHashLSH(threshold=threshold, num_perm=permutations)
-        self.bands, self.rows = int(lsh.b), int(lsh.r)
+        self.bands, self.rows = choose_bands(threshold, permutations)
         self._shingle = shingle
-        # h -> a * h mod 2^32 with odd a: Dietzfelbinger et al. 1997, multiply-shift. datasketch's own signatures
-        # are as good and take four times as long, as its input has to go through Python numbers.
+        # h -> a * h mod 2^32 with odd a: Dietzfelbinger et al. 1997, multiply-shift.
         rng = np.random.default_rng(_SEED)
         self._factors = rng.integers(0, 2**32, (self.bands * self.rows, 1), dtype=np.uint32) | np.uint32(1)
-        # A band's hash is a sum of products (multilinear hashing); each band has its own factors, so that only the
-        # same band can meet.
+        # A band's hash is a sum of products (multilinear hashing). Every band has different factors, so that hashes of
+        # different bands do not collide.
         self._mix = rng.integers(0, 2**64, (self.bands, self.rows), dtype=np.uint64) | np.uint64(1)
 
     def sign(self, text: str) -> Hashes:
-        """The (bands,) hashes of a text; texts that have one in common at the same place are nearly the same."""
+        """The band hashes (bands,) of a text; two texts that share the hash of one band are near duplicates."""
         shingles = make_shingles(text, self._shingle)
-        if len(shingles) <= _FEW:
+        if len(shingles) <= _TABLE_SHINGLES:
             least = (self._factors * shingles).min(axis=1, initial=np.iinfo(np.uint32).max)
         else:
             least = np.empty(len(self._factors), np.uint32)
@@ -65,7 +82,7 @@ class Signer:
 
 
 def make_shingles(text: str, words: int) -> NDArray[np.uint32]:
-    """Hashes of all runs of so many words; a shorter text is one run."""
+    """Hashes (shingles,) of all runs of `words` consecutive words; a shorter text is one run."""
     ids = hash_words(text)
     size = max(1, min(words, len(ids)))
     count = max(0, len(ids) - size + 1)
@@ -77,9 +94,9 @@ def make_shingles(text: str, words: int) -> NDArray[np.uint32]:
 
 
 def hash_words(text: str) -> Hashes:
-    """The hash of each word: its bytes are the coefficients of a polynomial modulo 2^64 (Rabin and Karp 1987).
+    """Hashes (words,): the bytes of a word are the coefficients of a polynomial modulo 2^64 (Rabin and Karp 1987).
 
-    All words are hashed at once, from sums over the whole text; a loop in Python takes three times as long.
+    Prefix sums over the whole text hash all words at once; a loop in Python takes three times as long.
     """
     if not text.isascii():
         text = _WIDE.sub(r" \g<0> ", text.lower())
@@ -97,16 +114,16 @@ def _powers(count: int) -> tuple[Hashes, Hashes]:
     """The powers of the polynomial's base and of its inverse modulo 2^64."""
     base = int(_FACTOR)
     bases = (np.full(count, number, np.uint64) for number in (base, pow(base, -1, 1 << 64)))
-    powers, inverses = (np.multiply.accumulate(each) for each in bases)
+    powers, inverses = (np.multiply.accumulate(factors) for factors in bases)
     return powers, inverses
 
 
 def find_pairs(hashes: Hashes, places: Hashes) -> Hashes:
-    """(pairs, 2) neighbours among the places with equal hashes: enough to connect all of them.
+    """Pairs (pairs, 2) of neighbouring places with equal hashes: enough to connect all places that share a hash.
 
     Args:
-        hashes: of bands.
-        places: whose they are, of the same length.
+        hashes: band hashes (bands,).
+        places: the document that each hash belongs to (bands,).
     """
     order = np.lexsort((places, hashes))
     hashes, places = hashes[order], places[order]
@@ -115,11 +132,11 @@ def find_pairs(hashes: Hashes, places: Hashes) -> Hashes:
 
 
 def find_clusters(count: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each of `count` items the smallest one that pairs connect it with, which may be itself.
+    """Connected components: for every item the smallest item (count,) of its component.
 
     Args:
-        count: of the items.
-        pairs: (pairs, 2) numbers of items.
+        count: number of items.
+        pairs: (pairs, 2) numbers of connected items.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

@@ -1,4 +1,4 @@
-"""Text -> sentences, by rules and lists of abbreviations (decision 0009)."""
+"""Sentence splitting by rules and lists of abbreviations (decision 0009)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,28 +6,28 @@ from itertools import accumulate, pairwise
 
 import sentencex
 
-# English rules also know the stops of other scripts; other languages differ in their abbreviations.
+# The English rules also split at the full stops of other scripts; languages differ only in their abbreviations.
 _LANGUAGE = "en"
-# The library's time grows with the square of the sentences in a line of Chinese or Japanese.
+# The library takes quadratic time in the number of sentences of a Chinese or Japanese line.
 _BLOCK = 2000
-# It never splits inside of quotation marks; a whole speech would be one sentence.
+# The library never splits inside quotation marks, so that a whole speech would be one sentence.
 _QUOTES = "\"'\u201c\u2018\u00ab\u201e\u300c\u300e"
 _STOPS = re.compile("[.!?\u2026\u3002\uff01\uff1f]")
-# It breaks down on a single letter with one of these and a full stop behind it, as it takes them for one byte.
+# The library raises an error on a single letter followed by one of these and a full stop: it takes them for one byte.
 _WIDE_BLANKS = dict.fromkeys([0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000], " ")
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a text, without white space around them; the end of a line always ends one."""
+    """The sentences of a text, stripped of white space; a line end always ends a sentence."""
     return cut_sentences(text, measure_sentences(text))
 
 
 def measure_sentences(text: str) -> list[int]:
-    """How many characters of a text each sentence takes, with the white space around it; together all of them.
+    """The number of characters of every sentence, surrounding white space included; they add up to the text's length.
 
-    White space that is a line of its own goes to the sentence after it, or at the end to the one before it.
+    A blank line belongs to the sentence after it, or to the last sentence.
     """
-    # To look for each alone takes a tenth of the time of a pattern.
+    # Searching for one character at a time takes a tenth of the time of a regular expression.
     if not text.isascii() and any(chr(code) in text for code in _WIDE_BLANKS):
         text = text.translate(_WIDE_BLANKS)
     sizes: list[int] = []
@@ -39,26 +39,26 @@ def measure_sentences(text: str) -> list[int]:
             else:
                 sizes.append(blank + len(part))
                 blank = 0
-        # The end of the line.
+        # Counts the line end.
         blank += 1
     if sizes:
-        # Behind the last line there is none.
+        # The last line has no line end.
         sizes[-1] += blank - 1
     return sizes
 
 
 def cut_sentences(text: str, sizes: Sequence[int]) -> list[str]:
-    """The sentences of a text, without white space around them.
+    """The sentences of a text, stripped of white space.
 
     Args:
-        text: what was measured.
-        sizes: see `measure_sentences`.
+        text: the text that `measure_sentences` measured.
+        sizes: the result of `measure_sentences`.
     """
     return [text[start:end].strip() for start, end in pairwise(accumulate(sizes, initial=0))]
 
 
 def _split_line(line: str) -> Iterator[str]:
-    """Takes a line block by block; the last sentence of a block may go on in the next one."""
+    """Splits a line block by block; the last sentence of a block may continue in the next block."""
     start = 0
     while len(line) - start > _BLOCK:
         *whole, last = _split_block(line[start : start + _BLOCK])

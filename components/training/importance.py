@@ -1,4 +1,4 @@
-"""Which parts of a teacher count, with a task and before one."""
+"""The importance of a teacher's heads and units, with a task and before one."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -8,19 +8,19 @@ if TYPE_CHECKING:
     from keras_bert.objectives.base import Batch
     from keras_bert.tasks.base import Task
 
-# A teacher and some batches -> the importance of the parts of each of its blocks.
+# A teacher and some batches -> the importance of the heads and units of each block.
 Measure = Callable[["Task", "list[Batch]"], "list[Importance]"]
 
 
-def by_task(teacher: "Task", rows: "list[Batch]") -> "list[Importance]":
-    """What the loss of its task says."""
+def measure_by_loss(teacher: "Task", rows: "list[Batch]") -> "list[Importance]":
+    """The importance for the loss of the teacher's task."""
     from keras_bert.compress.importance import measure_importance
 
     return measure_importance(teacher.network(), teacher.objective(), rows)
 
 
-def by_states(teacher: "Task", rows: "list[Batch]") -> "list[Importance]":
-    """What its final states say, before there is a task."""
+def measure_by_states(teacher: "Task", rows: "list[Batch]") -> "list[Importance]":
+    """The importance for the teacher's final states, before there is a task."""
     from keras_bert.compress.importance import measure_importance
     from keras_bert.compress.probes import RandomProbes
 

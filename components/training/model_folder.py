@@ -1,9 +1,9 @@
-"""Models as artifacts: a task with its tokenizer, and how it was trained."""
+"""Models as artifacts: a task with its tokenizer, and the history of its training."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from components.artifacts.model import Model
+from components.artifacts.models import Model
 from keras_bert.options.training import Precision
 
 if TYPE_CHECKING:
@@ -13,13 +13,13 @@ HISTORY_FILE = "history.jsonl"
 
 
 def write_model(output: Model, task: "Task", history: Sequence[Mapping[str, float]], precision: Precision) -> None:
-    """Writes what `keras_bert.load` reads, and `history.jsonl`, whose last entry becomes the artifact's counts.
+    """Writes a task for `keras_bert.load`, and `history.jsonl`, whose last entry becomes the artifact's counts.
 
     Args:
         output: an empty artifact.
         task: the trained model with its tokenizer.
-        history: what `Trainer.fit` returned.
-        precision: of the arithmetic it was trained in.
+        history: the history that `Trainer.fit` returned.
+        precision: the arithmetic of the training.
     """
     from keras_bert.training.history import write_history
 
@@ -30,7 +30,7 @@ def write_model(output: Model, task: "Task", history: Sequence[Mapping[str, floa
 
 
 def read_model(artifact: Model) -> "Task":
-    """The task of a model."""
+    """The task that a model artifact holds."""
     from keras_bert.tasks.registry import load
 
     return load(artifact.path)

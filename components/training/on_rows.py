@@ -1,12 +1,11 @@
-"""Training on rows of a task or of plain text: what fine-tuning, distillation and quantization share."""
+"""Training on rows of a task or of plain text, as fine-tuning, distillation, pruning and quantization do it."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts.task_examples import TaskExamples
-from components.artifacts.text_examples import TextExamples
-from components.dsl.workplace import Stages, workplace
+from components.artifacts.data import TaskExamples, TextExamples
+from components.dsl.workplace import ProgressParts, workplace
 from components.training.progress import TrainingProgress, forward_work, training_work
 from keras_bert.options.training import Training
 
@@ -17,23 +16,22 @@ if TYPE_CHECKING:
     from keras_bert.data.batches import Batches
     from keras_bert.objectives.base import Objective
 
-# Rows stand beside others of about their length: most are short, and padding is work like any other. But each length is
-# compiled for by itself, which takes seconds.
+# Rows are batched with rows of about their length, as padding costs as much as tokens. Each length is compiled
+# separately, which takes seconds, so there are few.
 LENGTH_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144)
 
-
-# Validations of a training where nobody chooses.
+# The default number of validations of a training.
 VALIDATIONS = 2
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Stage:
-    """Which of its trainings a step is at, where it has several.
+class TrainingPhase:
+    """One of several trainings of a step.
 
     Attributes:
-        name: tells its checkpoints and its record from those of the others; empty for the last one.
-        earlier: work that is done, in steps.
-        later: work of the trainings to come.
+        name: the folder of its checkpoints and its record; empty for the last training.
+        earlier: the work of the trainings before, in steps.
+        later: the work of the trainings after, in steps.
     """
 
     name: str = ""
@@ -53,27 +51,27 @@ def train_on_rows(
     scored_after: int = 0,
     variables: "Sequence[tf.Variable]" = (),
     after_step: Callable[[int], None] | None = None,
-    stage: Stage = Stage(),
+    phase: TrainingPhase = TrainingPhase(),
 ) -> list[dict[str, float]]:
-    """Trains on the training split and validates on the validation split; goes on where it was interrupted.
+    """Trains on the training split and validates on the validation split; resumes where it was interrupted.
 
-    Call it in the scope of the strategy that the network was built in.
+    Must be called in the scope of the strategy that the network was built in.
 
     Args:
         network: the model to train.
-        objective: what is minimized.
+        objective: the losses to minimize.
         examples: labelled rows of any task, or rows of text.
         training: how long and how to train.
-        select: see `Trainer.fit`, as are the next two.
-        patience: see there.
-        validations: see there.
-        scored_after: rows that the step scores when the training is over: work that is still to come.
-        variables: see `Trainer`, as is the next one.
-        after_step: see there.
-        stage: of the step's trainings.
+        select: the validation metric that chooses the weights to keep, see `Trainer.fit`.
+        patience: validations without an improvement before the training stops, see `Trainer.fit`.
+        validations: the number of validations, evenly spread over the training.
+        scored_after: the number of rows that the step scores after the training, for its progress.
+        variables: variables beside the weights that checkpoints hold, see `Trainer`.
+        after_step: is called with the number of each step, see `Trainer`.
+        phase: which of the step's trainings this is.
 
     Returns:
-        The history.
+        The training history, one entry a report.
     """
     from keras_bert.data.records import read_features
     from keras_bert.data.task_batches import task_batches
@@ -81,18 +79,18 @@ def train_on_rows(
 
     content = read_features(examples.path)
     counts, rows = content["counts"], validation_rows(content["max_length"])
-    later = stage.later + forward_work(scored_after, training)
-    stages = Stages([stage.earlier, training_work(counts, training, validations), later])
+    later = phase.later + forward_work(scored_after, training)
+    progress = ProgressParts([phase.earlier, training_work(counts, training, validations), later])
     steps = training.count_steps(counts["train"])
     trainer = Trainer(network, objective, training, steps, variables=variables, after_step=after_step)
     return trainer.fit(
         training_rows(examples, training),
         validation=task_batches(examples.path, "validation", rows, bucket_boundaries=LENGTH_BUCKETS),
-        on_progress=TrainingProgress(trainer, counts["validation"], validations, stages.sink(1)),
+        on_progress=TrainingProgress(trainer, counts["validation"], validations, progress.sink(1)),
         select=select,
         patience=patience,
         validations=validations,
-        **training_folders(training, stage.name),
+        **training_folders(training, phase.name),
     )
 
 
@@ -110,8 +108,8 @@ def training_rows(examples: TaskExamples | TextExamples, training: Training) -> 
     )
 
 
-def training_folders(training: Training, stage: str = "") -> dict[str, Any]:
-    """Where each seed and stage leaves its checkpoints and its record, as arguments of `Trainer.fit`."""
+def training_folders(training: Training, phase: str = "") -> dict[str, Any]:
+    """The folders of the checkpoints and the record of a seed and a phase, as arguments of `Trainer.fit`."""
     place = workplace()
     folders = {"checkpoints": place.checkpoints, "record": place.record}
-    return {name: folder and folder / f"seed-{training.seed}" / stage for name, folder in folders.items()}
+    return {name: folder and folder / f"seed-{training.seed}" / phase for name, folder in folders.items()}

@@ -1,11 +1,10 @@
-"""What pre-training trains, and on which batches: what the training and the measurement of its steps share."""
+"""The task, the objective and the batches of a pre-training, for its training and for the measurement of its steps."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from components.artifacts.model import Model
-from components.artifacts.pretraining_examples import PretrainingExamples
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import PretrainingExamples, Vocabulary
+from components.artifacts.models import Model
 from components.dsl.errors import InputError
 from components.training.model_folder import read_model
 from keras_bert.checks import check
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def row_lengths(examples: PretrainingExamples) -> dict[int, Mapping[str, int]]:
-    """The lengths that rows are padded to, ascending, each with how many rows of it its splits have."""
+    """Length that rows are padded to -> split -> number of rows, lengths ascending."""
     from keras_bert.data.records import read_features
 
     entries = read_features(examples.path)["lengths"]
@@ -37,22 +36,23 @@ def build_pretraining_task(
     generator: Generator | None = None,
     mask_decoder: bool = False,
 ) -> "Task":
-    """The encoder with the heads to keep; call it in the scope of the strategy to train under.
+    """Builds the encoder with the heads that are kept; must be called in the scope of the training's strategy.
 
     Args:
-        examples: what it is to learn from.
-        vocabulary: of the examples.
-        start: what to go on from, None for random weights.
-        encoder: the shape of an encoder that begins with random weights.
-        generator: where the encoder is to find what it replaces.
-        mask_decoder: see `build_pretraining`; where there is a generator it has the decoder.
+        examples: the rows to train on.
+        vocabulary: the vocabulary of the rows.
+        start: the model to continue from; None for random weights.
+        encoder: the shape of an encoder with random weights.
+        generator: the generator that replaces tokens, for an encoder that detects replaced tokens.
+        mask_decoder: whether masked tokens are predicted by DeBERTa's decoder, see `build_pretraining`; a generator has
+            it instead of the encoder.
 
     Raises:
-        ValueError: there is neither `start` nor `encoder`, or both.
-        InputError: what to go on from has fewer positions than the rows, or no pooler for pairs; or the rows are pairs
-            where there is a generator.
+        ValueError: neither `start` nor `encoder` is given, or both.
+        InputError: the model to continue from has fewer positions than the rows, or no pooler for pairs; or the rows
+            are pairs and there is a generator.
     """
-    check("pretrain", "encoder", (start is None) != (encoder is None), "be set where there is no start", encoder)
+    check("pretrain", "encoder", (start is None) != (encoder is None), "be set if there is no start", encoder)
     from keras_bert.models.encoder import build_encoder
     from keras_bert.tasks.pretraining import Pretraining
     from keras_bert.tasks.replaced_tokens import ReplacedTokens
@@ -60,7 +60,7 @@ def build_pretraining_task(
 
     length, has_pairs = max(row_lengths(examples)), _has_pairs(examples)
     if generator is not None and has_pairs:
-        rule = "have objective='none' where there is a generator, as nothing learns from pairs then"
+        rule = "have objective='none' if there is a generator, which learns nothing from pairs"
         raise InputError(f"rows must {rule}, got {_objective(examples)!r}")
     kind: type[Task] = Pretraining if generator is None else ReplacedTokens
     head = {"next_sentence": has_pairs, "mask_decoder": mask_decoder} if generator is None else {}
@@ -75,7 +75,7 @@ def build_pretraining_task(
     try:
         return kind.build(task.encoder, task.tokenizer, max_length=length, **head)
     except ValueError as error:
-        raise InputError(f"the checkpoint cannot go on pre-training on these rows: {error}") from None
+        raise InputError(f"the checkpoint cannot continue pre-training on these rows: {error}") from None
 
 
 def pretraining_objective(
@@ -87,14 +87,14 @@ def pretraining_objective(
     span_boundary: bool = False,
     mask_decoder: bool = False,
 ) -> "tuple[keras.Model, Objective]":
-    """What trains, the model to keep and what it needs meanwhile, and what that minimizes on the examples.
+    """The model to train, with parts that are dropped afterwards, and its objective.
 
     Raises:
-        ValueError: there are both a generator and span boundaries.
-        InputError: the generator would be larger than the encoder, or tokens are not hidden in spans where there are
-            span boundaries.
+        ValueError: both a generator and span boundaries are given.
+        InputError: the generator would be larger than the encoder, or span boundaries are given and tokens are not
+            masked in spans.
     """
-    rule = "be False where there is a generator"
+    rule = "be False if there is a generator"
     check("pretrain", "span_boundary", not (span_boundary and generator), rule, span_boundary)
     from keras_bert.fused.pretraining import FusedPretrainingObjective
     from keras_bert.fused.replaced_tokens import FusedReplacedTokensObjective
@@ -131,7 +131,7 @@ def _check_spans(examples: PretrainingExamples) -> None:
 
     strategies = {entry["masking"]["strategy"] for entry in read_features(examples.path)["lengths"]}
     if strategies != {"spans"}:
-        rule = "be masked with strategy='spans' where there are span boundaries"
+        rule = "be masked with strategy='spans' for span boundaries"
         raise InputError(f"rows must {rule}, got {sorted(strategies)}")
 
 

@@ -1,4 +1,4 @@
-"""How far a training is: its validations count as work, like its steps, and compiling does not."""
+"""Progress of a training: validations count as work, like steps, and compiling does not."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -9,42 +9,42 @@ from keras_bert.options.training import Training
 if TYPE_CHECKING:
     from keras_bert.training.trainer import Trainer
 
-# The share of a forward pass in the work of a step: the pass backward is about twice as much (Kaplan et al. 2020,
+# The share of the forward pass in the work of a step: the backward pass takes about twice as much (Kaplan et al. 2020,
 # section 2.1).
 _FORWARD = 1 / 3
 
-# Steps in a row without a batch of a new shape after which compiling counts as done; as many are timed then, before
-# there is a rate to tell.
+# Compiling counts as done after this many steps without a batch of a new shape; as many further steps are timed before
+# a rate is reported.
 STEADY = 5
 
 
 def forward_work(rows: int, training: Training) -> float:
-    """The work of scoring rows, in steps of a training."""
+    """The work of scoring rows, in training steps."""
     return _FORWARD * rows / training.batch_size
 
 
 def training_work(counts: Mapping[str, int], training: Training, validations: int) -> float:
-    """The work of a training, in its steps.
+    """The work of a training, in training steps.
 
     Args:
-        counts: the rows of `train` and `validation`.
+        counts: the number of rows of `train` and `validation`.
         training: how long and how to train.
-        validations: how many there are.
+        validations: the number of validations.
     """
     return training.count_steps(counts["train"]) + validations * forward_work(counts["validation"], training)
 
 
 class TrainingProgress:
-    """Takes the steps of `Trainer.fit` and reports the work that is done, in steps; validations are `forward_work`.
+    """Reports the finished work of `Trainer.fit`, in steps; a validation counts as `forward_work`.
 
-    A total of 0 goes to the sink while batches of new shapes are compiled, which may take longer than hundreds of
-    steps, and nothing while the first steps after that are timed. Later on, what a rare shape takes is not told apart.
+    While batches of new shapes are compiled, which may take longer than hundreds of steps, the sink gets a total of 0.
+    It gets nothing while the first steps after that are timed. A rare shape that comes later is not reported.
 
     Args:
-        trainer: whose steps they are.
-        validation_rows: rows of a validation.
-        validations: see `Trainer.fit`.
-        sink: takes the reports.
+        trainer: the trainer that makes the steps.
+        validation_rows: the number of rows of a validation.
+        validations: the number of validations.
+        sink: is called with the reports.
     """
 
     def __init__(self, trainer: "Trainer", validation_rows: int, validations: int, sink: ProgressSink) -> None:
@@ -55,7 +55,7 @@ class TrainingProgress:
         self._validate_at = validation_steps(trainer.steps, validations)
 
     def __call__(self, step: int, steps: int, note: str) -> None:
-        """What `Trainer.fit` calls after each step."""
+        """Reports a step; `Trainer.fit` calls it after each."""
         steady = step - self._trainer.fresh_step
         self._is_timed = self._is_timed or steady >= 2 * STEADY or step == steps
         if self._is_timed or steady == STEADY:

@@ -1,14 +1,15 @@
-"""What a student begins with, and what it then listens to."""
+"""Students before their training: their layers, their initial weights and their distillation objective."""
 
 import dataclasses
 import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from components.artifacts.task_examples import TaskExamples
+from components.artifacts.data import TaskExamples
 from components.dsl.errors import InputError
-from components.training.importance import Measure, by_task
+from components.training.importance import Measure, measure_by_loss
 from components.training.on_rows import training_rows
+from keras_bert.checks import FieldError
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.imitation import Imitation
 from keras_bert.options.student import Student, may_lose_parts
@@ -23,31 +24,36 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Batches that show which parts of the teacher count, and how often pieces stand in texts.
+# Batches that measure the importance of the teacher's parts and the frequency of tokens.
 STARTING_BATCHES = 32
 
 
-def begin_student(teacher: "Task", shape: Student, examples: TaskExamples, training: Training) -> tuple["Task", int]:
-    """A student before its training, as the first training rows show it; see `make_student`."""
+def initialize_student(
+    teacher: "Task", shape: Student, examples: TaskExamples, training: Training
+) -> tuple["Task", int]:
+    """A student that is initialized with the help of the first training rows, see `make_student`."""
     return make_student(teacher, shape, training_rows(examples, training).after(0, stop=STARTING_BATCHES))
 
 
 def make_student(
-    teacher: "Task", shape: Student, rows: "Iterable[Batch]" = (), measure: "Measure" = by_task
+    teacher: "Task", shape: Student, rows: "Iterable[Batch]" = (), measure: "Measure" = measure_by_loss
 ) -> tuple["Task", int]:
-    """A student before its training, and how many of its encoder blocks are the teacher's.
+    """Builds a student and initializes it from its teacher.
 
     Args:
-        teacher: of any task.
-        shape: how the student differs.
-        rows: batches, where parts of the teacher must be chosen, or its table of pieces gets a rank.
-        measure: says which parts count.
+        teacher: a fine-tuned task.
+        shape: how the student differs from the teacher.
+        rows: batches; needed if heads or units of the teacher must be chosen, or if its embedding is factorized.
+        measure: measures the importance of the teacher's heads and units.
+
+    Returns:
+        The student, and the number of encoder blocks that it takes from the teacher: 0 for random weights.
 
     Raises:
-        InputError: the teacher has no such layers, or the shape is none.
+        InputError: the teacher has no such layers, or the shape is invalid.
     """
     from keras_bert.compress.students import initialize_from_teacher, spread_layers
-    from keras_bert.compress.vocabulary import count_pieces
+    from keras_bert.compress.vocabulary import count_token_ids
     from keras_bert.models.encoder import config_of
 
     config = config_of(teacher.model)
@@ -56,17 +62,17 @@ def make_student(
         wider = small.num_heads > config.num_heads or small.intermediate_size > config.intermediate_size
         same = small.num_heads == config.num_heads and small.intermediate_size == config.intermediate_size
         if small.hidden_size != config.hidden_size or wider or not (same or may_lose_parts(config)):
-            logger.info("the student starts from random weights: its layers are no parts of the teacher's")
+            logger.info("the student starts from random weights, as its layers are not parts of the teacher's")
             return student, 0
         layers = shape.layers or spread_layers(config.num_layers, small.num_layers)
         factorized = small.embedding_rank != config.embedding_rank
-        seen = list(rows) if factorized or not same else []
+        batches = list(rows) if factorized or not same else []
         copied = initialize_from_teacher(
             student.network(),
             teacher.network(),
             layers,
-            importance=None if same else measure(teacher, seen),
-            piece_counts=count_pieces(seen, config.vocabulary_size) if factorized else None,
+            importance=None if same else measure(teacher, batches),
+            piece_counts=count_token_ids(batches, config.vocabulary_size) if factorized else None,
         )
     except ValueError as error:
         raise InputError(f"student: {error}") from None
@@ -75,10 +81,10 @@ def make_student(
 
 
 def build_student(teacher: "Task", shape: Student) -> tuple["Task", "EncoderConfig"]:
-    """A student of random weights, and what its encoder is.
+    """A student with random weights, and the configuration of its encoder.
 
     Raises:
-        ValueError: the shape is none.
+        ValueError: the shape is invalid.
     """
     from keras_bert.compress.students import spread_layers
     from keras_bert.models.encoder import build_encoder, config_of, has_layer
@@ -91,17 +97,17 @@ def build_student(teacher: "Task", shape: Student) -> tuple["Task", "EncoderConf
     return teacher.rebuilt(build_encoder(small, pooler=has_layer(teacher.network(), "pooler"))), small
 
 
-def find_objective(
+def build_distillation_objective(
     teacher: "Task",
     student: "Task",
     examples: TaskExamples,
     distillation: Distillation,
     imitation: Imitation,
 ) -> tuple["keras.Model", "Objective"]:
-    """The model that is trained, and what is minimized; with an imitation, both models in one.
+    """The model to train and its objective; with an imitation, the model joins student and teacher.
 
     Raises:
-        InputError: what is to be imitated does not go with the models.
+        InputError: a loss of the imitation does not fit the models.
     """
     from keras_bert.compress.imitation import ImitationObjective
     from keras_bert.data.records import read_features
@@ -110,10 +116,11 @@ def find_objective(
 
     networks = (student.network(), teacher.network())
     if not imitation.is_on:
-        known = TEACHER_ANSWERS in read_features(examples.path)
-        return networks[0], DistillationObjective(student.objective(), None if known else networks[1], distillation)
+        has_answers = TEACHER_ANSWERS in read_features(examples.path)
+        teacher_network = None if has_answers else networks[1]
+        return networks[0], DistillationObjective(student.objective(), teacher_network, distillation)
     try:
         objective = ImitationObjective(student.objective(), *networks, distillation, imitation)
-    except ValueError as error:
-        raise InputError(f"distillation.{str(error).partition('.')[2]}") from None
+    except FieldError as error:
+        raise InputError(error.describe("distillation")) from None
     return objective.joint, objective

@@ -1,14 +1,13 @@
-"""What training on labelled rows begins and ends with, whatever the task."""
+"""The beginning and the end of a training on labelled rows: its task, class weights, adaptation and tuning."""
 
 import logging
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from components.artifacts.task_examples import TaskExamples
+from components.artifacts.data import TaskExamples
 from components.dsl.errors import InputError, nearest
-from components.examples.registry import read_rows
-from components.training.null_thresholds import tune_threshold
+from components.examples.registry import TASK_ROWS, read_rows
 from keras_bert.options.adaptation import Adaptation
 from keras_bert.options.pooling import Pooling
 
@@ -26,32 +25,34 @@ ClassWeights = Literal["none", "balanced"] | dict[str, float]
 def build_task(
     encoder: "keras.Model", tokenizer: "BaseTokenizer", description: Mapping[str, Any], pooling: Pooling
 ) -> "Task":
-    """The task of examples on an encoder, with a new head.
+    """Builds the task of the examples on an encoder, with a new head.
 
     Args:
-        encoder: its weights are shared.
-        tokenizer: of the encoder.
-        description: what `features.json` says.
-        pooling: how the tokens' states become one vector, where the task needs one.
+        encoder: the encoder; its weights are shared with the task.
+        tokenizer: the encoder's tokenizer.
+        description: the content of `features.json`.
+        pooling: how the states of the tokens become one vector, if the task needs one.
 
     Raises:
-        InputError: the encoder has no place for the longest rows, or no pooler.
+        InputError: the encoder has fewer positions than the longest row, or no pooler.
     """
     from keras_bert.tasks.registry import TASKS
 
     kind = TASKS[description["task"]]
-    settings = {**description["settings"], **({"pooling": pooling} if kind.pools else {})}
+    settings = {**description["settings"], **({"pooling": pooling} if kind.needs_pooling else {})}
     try:
         return kind.build(encoder, tokenizer, **settings)
     except ValueError as error:
         raise InputError(f"the encoder cannot learn {kind.name} from these rows: {error}") from None
 
 
-def adapt(task: "Task", adaptation: Adaptation | None) -> dict[str, float]:
-    """Freezes the encoder of a task, if few weights are to learn, and tells how many those are.
+def apply_adaptation(task: "Task", adaptation: Adaptation | None) -> dict[str, float]:
+    """Adds an adapter to a task and freezes its encoder; returns the number and the share of the trainable weights.
+
+    Without an adaptation all weights train, and the result is empty.
 
     Raises:
-        InputError: the encoder has no place for the adaptation.
+        InputError: the encoder does not support the adaptation.
     """
     try:
         if adaptation is not None:
@@ -67,47 +68,62 @@ def adapt(task: "Task", adaptation: Adaptation | None) -> dict[str, float]:
     return {"trained_parameters": trained, "trained_share": round(share, 6)}
 
 
-def finish(task: "Task", examples: TaskExamples) -> None:
-    """Finds on validation rows what is no weight of the model and yet learnt: when to give no answer."""
-    from keras_bert.tasks.question_answering import QuestionAnswering
+def tune_task(task: "Task", examples: TaskExamples) -> None:
+    """Tunes the settings of a trained task on validation rows, such as thresholds; see `TaskRows.tune`."""
+    rows = TASK_ROWS[task.name]
+    if rows.tunes(task):
+        rows.tune(task, read_rows(examples, "validation"))
 
-    if isinstance(task, QuestionAnswering) and task.null_threshold is not None:
-        tune_threshold(task, read_rows(examples, "validation"))
 
-
-def rows_to_finish(task: "Task", examples: TaskExamples) -> int:
-    """How many rows `finish` will score."""
+def count_tuning_rows(task: "Task", examples: TaskExamples) -> int:
+    """The number of rows that `tune_task` will score."""
     from keras_bert.data.records import read_features
 
-    asks = getattr(task, "null_threshold", None) is not None
-    return int(read_features(examples.path)["counts"]["validation"]) if asks else 0
+    tunes = TASK_ROWS[task.name].tunes(task)
+    return int(read_features(examples.path)["counts"]["validation"]) if tunes else 0
 
 
 def find_class_weights(
-    description: Mapping[str, Any], labels: Sequence[str], wanted: ClassWeights
+    description: Mapping[str, Any], labels: Sequence[str], class_weights: ClassWeights
 ) -> tuple[float, ...] | None:
-    """How much the rows of each label weigh in the loss, None for all alike.
+    """The weight of each label in the loss; None for equal weights.
 
     Args:
-        description: what `features.json` says, with the counts of the labels in training.
-        labels: of the examples; none where the task has none.
-        wanted: `balanced` as in `balanced_class_weights`; or label -> weight, 1 for those that are not named.
+        description: the content of `features.json`, with the counts of the labels in the training rows.
+        labels: the labels of the examples; empty if the task has none.
+        class_weights: `none`, `balanced` as in `balanced_class_weights`, or label -> weight, 1 for all other labels.
 
     Raises:
-        InputError: the task has no labels, one is unknown, or a weight is not positive.
+        InputError: the class weights do not fit the labels, see `check_class_weights`.
     """
     from keras_bert.objectives.class_weights import balanced_class_weights
 
-    if wanted == "none":
+    check_class_weights(description["task"], labels, class_weights)
+    if class_weights == "none":
         return None
-    if not labels:
-        raise InputError(f"class_weights must be 'none' for {description['task']}, which has no labels, got {wanted!r}")
-    if isinstance(wanted, str):
+    if isinstance(class_weights, str):
         counts = description["labels"]["train"]
         return tuple(balanced_class_weights([counts.get(label, 0) for label in labels]))
-    for label, weight in wanted.items():
+    return tuple(float(class_weights.get(label, 1.0)) for label in labels)
+
+
+def check_class_weights(task: str, labels: Sequence[str], class_weights: ClassWeights) -> None:
+    """Checks class weights against the labels of the training rows.
+
+    Args:
+        task: the name of the task, a key of `keras_bert.TASKS`.
+        labels: the labels of the training rows; empty if the task has none.
+        class_weights: the weights, as `find_class_weights` takes them.
+
+    Raises:
+        InputError: the task has no labels, a label is unknown, or a weight is not positive and finite.
+    """
+    if class_weights == "none":
+        return
+    if not labels:
+        raise InputError(f"class_weights must be 'none' for {task}, which has no labels, got {class_weights!r}")
+    for label, weight in class_weights.items() if isinstance(class_weights, dict) else ():
         if label not in labels:
-            raise InputError(f"class_weights has {label!r}, which is no label{nearest(label, list(labels)[:20])}")
+            raise InputError(f"class_weights has {label!r}, which is no label{nearest(label, labels)}")
         if not 0 < weight < float("inf"):
             raise InputError(f"class_weights.{label} must be positive and finite, got {weight}")
-    return tuple(float(wanted.get(label, 1.0)) for label in labels)

@@ -10,8 +10,7 @@ import pytest
 import tensorflow as tf
 
 import keras_bert
-from components.artifacts.edge_model import EdgeModel
-from components.artifacts.model import Model
+from components.artifacts.models import EdgeModel, Model
 from components.distill import distill
 from components.dsl.errors import InputError
 from components.export_model import export_model
@@ -55,7 +54,7 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Model:
 def tune(pretrained: Model, line: Line, folder: Path, adaptation: Adaptation) -> Model:
     model = Model(folder)
     given = {"pretrained": pretrained, "examples": line.examples, "training": TRAINING, "selection": Selection()}
-    fine_tune(**given, model=model, adaptation=adaptation)
+    fine_tune.run(**given, model=model, adaptation=adaptation)
     return model
 
 
@@ -94,13 +93,13 @@ def test_an_adapter_that_cannot_be_merged_goes_into_the_files(
     examples = line("classification").examples
     model = tune(pretrained, line("classification"), tmp_path / "model", kind)
     student, quantized, edge = Model(tmp_path / "student"), Model(tmp_path / "quantized"), EdgeModel(tmp_path / "edge")
-    distill(teacher=model, examples=examples, student=student, shape=Student(num_layers=1), training=TRAINING)
+    distill.run(teacher=model, examples=examples, student=student, shape=Student(num_layers=1), training=TRAINING)
     assert student.counts["layers_from_teacher"] == 1
     assert read_model(student).adapter is None
-    quantize(
+    quantize.run(
         student=model, examples=examples, quantized=quantized, quantization=tuning_job.QUANTIZATION, training=TRAINING
     )
-    export_model(model=quantized, examples=examples, edge=edge, export=Export(lengths=(16,)))
+    export_model.run(model=quantized, examples=examples, edge=edge, export=Export(lengths=(16,)))
     task = read_model(quantized)
     assert task.adapter is not None
     # Rounding changes all kernels, and so all of them trained: by more than a step of their grids.

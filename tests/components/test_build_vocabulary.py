@@ -1,7 +1,6 @@
 import pytest
 
-from components.artifacts.corpus import Corpus
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import Corpus, Vocabulary
 from components.beam.engine import BeamOptions
 from components.build_vocabulary import build_vocabulary, learn_pieces
 from components.corpus.cleaning import Cleaning
@@ -10,7 +9,7 @@ from components.dsl.errors import InputError
 from components.ingest_corpus import ingest_corpus
 from components.sources.text import TextSource
 from keras_bert.tokenizers.loading import load_tokenizer
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 TEXT = "The cat sat on the mat.\nThe cats sang, the Mätze sing.\n\nA singer sings; the cat listens.\n"
 
@@ -21,7 +20,7 @@ def corpus(tmp_path_factory):
     (folder / "a.txt").write_text(TEXT * 3)
     corpus = Corpus(folder / "corpus")
     all_of_it = Cleaning(exact_duplicates=False, near_duplicates=False)
-    ingest_corpus(corpus=corpus, source=TextSource(str(folder / "a.txt")), cleaning=all_of_it)
+    ingest_corpus.run(corpus=corpus, source=TextSource(str(folder / "a.txt")), cleaning=all_of_it)
     return corpus
 
 
@@ -36,7 +35,7 @@ def test_learns_exactly_the_size_twice_the_same(corpus, tmp_path):
     made = []
     for name in "ab":
         made.append(Vocabulary(tmp_path / name))
-        build_vocabulary(corpus=corpus, vocabulary=made[-1], size=50)
+        build_vocabulary.run(corpus=corpus, vocabulary=made[-1], size=50)
     assert made[0].fingerprint() == made[1].fingerprint()
     tokenizer = load_tokenizer(made[0].path)
     assert tokenizer.vocabulary_size == 50
@@ -47,7 +46,7 @@ def test_learns_exactly_the_size_twice_the_same(corpus, tmp_path):
 
 def test_size_out_of_reach(corpus, tmp_path):
     with pytest.raises(InputError, match=r"vocabulary\.size must be at most \d+ for this corpus, got 8000"):
-        build_vocabulary(corpus=corpus, vocabulary=Vocabulary(tmp_path / "v"), size=8000)
+        build_vocabulary.run(corpus=corpus, vocabulary=Vocabulary(tmp_path / "v"), size=8000)
     with pytest.raises(InputError, match=r"vocabulary\.size must be at least 11 for this corpus, got 8"):
         learn_pieces({"ab": 3, "ba": 3}, 8, ("[A]", "[B]", "[C]", "[D]", "[E]", "[F]", "[G]"))
 
@@ -66,7 +65,7 @@ def test_other_pieces(corpus, tmp_path, kind, size):
     made = []
     for name in "ab":
         made.append(Vocabulary(tmp_path / name))
-        build_vocabulary(corpus=corpus, vocabulary=made[-1], kind=kind, size=size)
+        build_vocabulary.run(corpus=corpus, vocabulary=made[-1], kind=kind, size=size)
     # Of unigram, ties are the trainer's chance, and so few words have many.
     assert kind == "unigram" or made[0].fingerprint() == made[1].fingerprint()
     tokenizer = load_tokenizer(made[0].path)
@@ -75,9 +74,9 @@ def test_other_pieces(corpus, tmp_path, kind, size):
     # Bytes cover everything; single characters are left out of a unigram as small as this.
     assert kind == "unigram" or tokenizer.unknown_id not in tokenizer.tokenize([TEXT]).flat_values.numpy()
     with pytest.raises(InputError, match=r"^vocabulary\.size must be at most \d+ for these texts, got 8000$"):
-        build_vocabulary(corpus=corpus, vocabulary=Vocabulary(tmp_path / "v"), kind=kind, size=8000)
+        build_vocabulary.run(corpus=corpus, vocabulary=Vocabulary(tmp_path / "v"), kind=kind, size=8000)
 
 
 def test_bytes_need_room(corpus, tmp_path):
     with pytest.raises(InputError, match=r"^vocabulary\.size must be at least 261 for these texts, got 100$"):
-        build_vocabulary(corpus=corpus, vocabulary=Vocabulary(tmp_path / "v"), kind="bpe", size=100)
+        build_vocabulary.run(corpus=corpus, vocabulary=Vocabulary(tmp_path / "v"), kind="bpe", size=100)

@@ -10,22 +10,23 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.model import Model
+from components.artifacts.models import Model
 from components.distill import distill
 from components.dsl.errors import InputError
 from components.dsl.workplace import set_progress_sink
+from components.examples.null_thresholds import tune_threshold
 from components.examples.registry import read_rows
 from components.training.model_folder import read_model
-from components.training.null_thresholds import tune_threshold
 from components.training.students import make_student
 from keras_bert.config import EncoderConfig
+from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.models.encoder import build_encoder, config_of
 from keras_bert.options.imitation import Imitation
 from keras_bert.options.student import Student
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.registry import TASKS
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
-from keras_bert.variants.modern import Modern
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.components import tuning_job
 from tests.components.tuning_job import TRAINING, Line
 
@@ -165,11 +166,11 @@ def test_a_shape_that_the_teacher_has_not(teacher: Task, shape: Student, message
 
 
 def test_layers_that_see_a_window_do_so_in_a_student() -> None:
-    variant = Modern(global_every=2, window=4)
+    variant = ModernBERT(global_every=2, window=4)
     teacher = build("classification", num_layers=4, num_segments=0, variant=variant)
     for shape, found in ((Student(num_layers=3), (1,)), (Student(layers=(1,)), ())):
         student, _ = make_student(teacher, shape)
-        assert config_of(student.model).variant == Modern(global_every=2, window=4, global_layers=found)
+        assert config_of(student.model).variant == ModernBERT(global_every=2, window=4, global_layers=found)
         ours, theirs = (each.model.get_layer("block_0").attention for each in (student, teacher))
         assert ours.theta == variant.local_theta != theirs.theta
         for name in ("token_embedding", "final_norm", "prediction_head", "classifier"):
@@ -202,7 +203,7 @@ def test_a_shape_that_cannot_be_is_refused_before_training(line: Lines, tmp_path
     found = line("classification")
     given = {"teacher": found.teacher, "examples": found.examples, "training": TRAINING}
     with pytest.raises(InputError, match=r"^student: a student must have 1 to 1 of the teacher's layers, got 2$"):
-        distill(**given, student=Model(tmp_path / "student"), shape=Student(num_layers=2))
+        distill.run(**given, student=Model(tmp_path / "student"), shape=Student(num_layers=2))
 
 
 @contextlib.contextmanager
@@ -225,7 +226,7 @@ def test_a_narrow_student_imitates_what_stands_between_in_two_stages(line: Lines
     training = dataclasses.replace(TRAINING, steps=5, learning_rate=1e-3)
     given = {"teacher": found.teacher, "examples": found.examples, "shape": Student(hidden_size=8)}
     with told_eagerly() as reports:
-        distill(**given, student=student, imitation=imitation, training=training)
+        distill.run(**given, student=student, imitation=imitation, training=training)
     # One line of progress for both stages.
     told = [done / total for done, total in reports]
     assert told == sorted(told)
@@ -275,5 +276,5 @@ def test_what_cannot_be_imitated_is_refused_before_training(
     found = line("classification")
     given = {"teacher": found.teacher, "examples": found.examples, "training": TRAINING}
     with pytest.raises(InputError) as caught:
-        distill(**given, student=Model(tmp_path / "student"), shape=shape, imitation=imitation)
+        distill.run(**given, student=Model(tmp_path / "student"), shape=shape, imitation=imitation)
     assert str(caught.value) == message

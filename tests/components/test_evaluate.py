@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 import keras_bert
-from components.artifacts.blessing import Blessing
-from components.artifacts.evaluation import Evaluation
-from components.artifacts.pushed import Pushed
+from components.artifacts.evaluation import Blessing, Evaluation
 from components.dsl.errors import InputError
 from components.evaluate import evaluate
 from components.examples.registry import read_rows
 from components.scoring.blessing import Thresholds
 from components.scoring.registry import TASK_SCORING
+from components.sources.pushed_version import PushedVersion
 from tests.components import tuning_job
 
 
@@ -25,20 +24,11 @@ def run(folder: Path, line: Any, **given: Any) -> tuple[dict, dict]:
     """What `metrics.json` and `blessing.json` say."""
     evaluation, blessing = Evaluation(folder / "evaluation"), Blessing(folder / "blessing")
     wanted = {"teachers": [line.teacher], "students": [], "edges": [], **given}
-    evaluate(examples=line.examples, evaluation=evaluation, blessing=blessing, **wanted)
+    evaluate.run(examples=line.examples, evaluation=evaluation, blessing=blessing, **wanted)
     return (
         json.loads(evaluation.file("metrics.json").read_text()),
         json.loads(blessing.file("blessing.json").read_text()),
     )
-
-
-def pushed(folder: Path, files: Path) -> Pushed:
-    """As if these files had been pushed."""
-    made = Pushed(folder / "pushed")
-    made.path.mkdir()
-    made.file("pushed.json").write_text(json.dumps({"path": str(files), "files": {}}))
-    made.seal({})
-    return made
 
 
 def accuracy(line: Any, model: Any, split: str) -> float:
@@ -63,9 +53,11 @@ def test_every_seed_is_measured_and_validation_rows_choose_one(tmp_path, line):
     assert decision["blessed"] is (row["mean"] > found["models"]["majority class"]["metrics"]["accuracy"]["mean"])
 
 
-def test_files_and_the_version_before_stand_beside_the_models(tmp_path, line):
+def test_files_and_the_version_before_stand_beside_the_models(tmp_path, line, monkeypatch):
+    reports = []
+    monkeypatch.setattr("components.scoring.scorer.report_progress", lambda *report: reports.append(report))
     own = line("classification")
-    before = pushed(tmp_path, own.edge.path)
+    before = PushedVersion(str(own.edge.path))
     found, decision = run(tmp_path, own, students=[own.student], edges=[own.edge], previous=before)
     models = found["models"]
     files = ["tflite float32", "tflite int8", "onnx float32"]
@@ -76,6 +68,11 @@ def test_files_and_the_version_before_stand_beside_the_models(tmp_path, line):
         assert models[name]["megabytes"] == own.edge.file(file).stat().st_size / 1e6
         assert models[name]["milliseconds"] > 0
     assert any("the version before's" in reason for reason in decision["reasons"])
+    # Work is counted in answered rows; what comes last is the version before, on the test rows.
+    done, total, note = reports[-1]
+    assert (note, total - done) == ("pushed before", found["rows"]["test"])
+    starts = {note: done for done, _, note in reports}
+    assert starts["timing student"] - starts["timing teacher"] == 2 * 3 * found["rows"]["test"]
 
 
 def test_a_version_with_other_labels_is_not_compared(tmp_path, line):
@@ -83,10 +80,52 @@ def test_a_version_with_other_labels_is_not_compared(tmp_path, line):
     files = Path(shutil.copytree(own.edge.path, tmp_path / "edge"))
     settings = json.loads((files / "task.json").read_text())
     (files / "task.json").write_text(json.dumps(settings | {"labels": ["no", "yes"]}))
-    before = pushed(tmp_path, files)
-    found, decision = run(tmp_path, own, previous=before)
+    found, decision = run(tmp_path, own, previous=PushedVersion(str(files)))
     assert "pushed before" not in found["models"]
-    assert decision["reasons"][-1].startswith("not compared: the version before, ")
+    name = f"{tmp_path.name}/edge"
+    reason = f"not compared: the version before, {name}, knows another task or other labels"
+    assert decision["reasons"][-1] == reason
+
+
+def test_a_version_that_is_damaged_is_not_compared(tmp_path, line):
+    own = line("classification")
+    files = Path(shutil.copytree(own.edge.path, tmp_path / "edge"))
+    (files / "task.json").write_text("{")
+    found, decision = run(tmp_path, own, previous=PushedVersion(str(files)))
+    assert "pushed before" not in found["models"]
+    assert decision["reasons"][-1].startswith(f"not compared: the version before, {tmp_path.name}/edge, cannot be ")
+
+
+def test_a_baseline_that_cannot_learn_is_left_out_and_named(tmp_path, line, monkeypatch):
+    def refuse(*_):
+        raise ValueError("empty vocabulary;\nall words are too short")
+
+    monkeypatch.setattr("components.scoring.classification.classify_by_ngrams", refuse)
+    found, _ = run(tmp_path, line("classification"))
+    assert list(found["models"]) == ["majority class", "teacher"]
+    assert found["left_out"] == {"bag of n-grams": "empty vocabulary; all words are too short"}
+
+
+def test_a_model_below_a_baseline_is_warned_of(tmp_path, line, monkeypatch):
+    own = line("classification")
+    truth = [row.label for row in read_rows(own.examples, "test")]
+    monkeypatch.setattr("components.scoring.classification.classify_by_ngrams", lambda *_: truth)
+    found, decision = run(tmp_path, own, teachers=[own.lopsided])
+    assert found["warnings"] == decision["warnings"]
+    assert "is below 100.00 of the baseline bag of n-grams" in found["warnings"][0]
+    _, decision = run(tmp_path / "2", own, teachers=[own.lopsided], thresholds=Thresholds(below_baseline="refuse"))
+    assert "(evaluation.below_baseline)" in decision["reasons"][-1]
+
+
+def test_numbers_have_errors_and_a_gate_against_the_training_mean(tmp_path, line):
+    own = line("regression")
+    found, decision = run(tmp_path, own, students=[own.student], edges=[own.edge])
+    files = ["tflite float32", "tflite int8", "onnx float32"]
+    for name in ("training mean", "teacher", *files):
+        assert found["models"][name]["metrics"].keys() == {"spearman", "pearson", "r2", "rmse", "mae"}
+    gated = [reason for reason in decision["reasons"] if "must be below the training mean's" in reason]
+    assert [reason.split()[1:3] for reason in gated] == [name.split() for name in files]
+    assert any("r2" in reason and "evaluation.max_export_loss 1.5" in reason for reason in decision["reasons"])
 
 
 def test_the_metric_is_one_of_the_task(tmp_path, line):
@@ -124,14 +163,14 @@ def test_the_worst_answers_of_the_shipped_model_are_kept(tmp_path, line, task):
     told = json.loads((tmp_path / "evaluation" / "answers.json").read_text())
     mistakes = told["mistakes"]
     assert told["reliability"] is None, "no file is shipped"
-    assert mistakes["asked"] == found["rows"]["test"]
+    assert mistakes["total"] == found["rows"]["test"]
     if task == "classification":
         assert mistakes["wrong"] == round((1 - found["models"]["teacher"]["metrics"]["accuracy"]["mean"]) * 4)
         assert [row["value"] for row in mistakes["rows"]] == [None] * mistakes["wrong"]
     if task in ("regression", "embedding"):
         values = [row["value"] for row in mistakes["rows"]]
         assert values == sorted(values, reverse=True)
-        assert len(values) == mistakes["asked"]
+        assert len(values) == mistakes["total"]
 
 
 def test_of_a_shipped_file_the_most_confident_mistakes_come_first(tmp_path, line):

@@ -7,23 +7,24 @@ import sys
 import numpy as np
 import pytest
 
-from components.artifacts.edge_model import EdgeModel
-from components.artifacts.model import Model
-from components.artifacts.task_examples import TaskExamples
-from components.export_model import _read_rows, export_model
-from components.exporting.comparing import compare_files
+from components.artifacts.data import TaskExamples
+from components.artifacts.models import EdgeModel, Model
+from components.examples.registry import TASK_ROWS, read_rows, write_rows
+from components.export_model import _are_pairs, _read_features, export_model
+from components.sources.table import TextRow
 from components.training.model_folder import read_model
-from keras_bert.export.attachments import attached
+from keras_bert.export.attachments import read_attachments
 from keras_bert.options.export import Export
 from tests.keras_bert.compress import tiny
 
 
 @pytest.fixture(scope="module")
 def student(tmp_path_factory):
+    from keras_bert.compress.quantization_parameters import QuantizationParameters, save_quantization
     from keras_bert.compress.quantize import QuantizationAware
-    from keras_bert.compress.rounding import Rounding, save_rounding
     from keras_bert.tasks.classification import Classification
-    from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
     folder = tmp_path_factory.mktemp("student")
     model = tiny.build()
@@ -32,17 +33,17 @@ def student(tmp_path_factory):
     pieces = [*SPECIAL_TOKENS, *(f"piece{number}" for number in range(50 - len(SPECIAL_TOKENS)))]
     tokenizer = Tokenizer(pieces, lowercase=True)
     Classification(model, tokenizer, labels=["no", "yes"], max_length=tiny.LENGTH).save(folder)
-    save_rounding(Rounding("mixed_wi8_ai8", ranges), folder)
+    save_quantization(QuantizationParameters("mixed_wi8_ai8", ranges), folder)
     Model(folder).seal({})
     return Model(folder)
 
 
 @pytest.fixture(scope="module")
 def float_model(student, tmp_path_factory):
-    from keras_bert.compress.rounding import ROUNDING_FILE
+    from keras_bert.compress.quantization_parameters import QUANTIZATION_FILE
 
     folder = tmp_path_factory.mktemp("float") / "model"
-    shutil.copytree(student.path, folder, ignore=shutil.ignore_patterns(ROUNDING_FILE, "manifest.json"))
+    shutil.copytree(student.path, folder, ignore=shutil.ignore_patterns(QUANTIZATION_FILE, "manifest.json"))
     Model(folder).seal({})
     return Model(folder)
 
@@ -56,13 +57,17 @@ def examples(tmp_path_factory):
     records = []
     for row, label in enumerate(labels):
         length = int(rows["padding_mask"][row].sum())
-        features = {name: rows[name][row, :length].tolist() for name in ("token_ids", "segment_ids")}
+        # Single texts, as MediaPipe takes no pairs.
+        features = {"token_ids": rows["token_ids"][row, :length].tolist(), "segment_ids": [0] * length}
         records.append(serialize({**features, "label": [int(label)], "text": b"", "second_text": b""}))
     write_records(folder / "validation.tfrecord", records)
     write_features(
         folder, {"task": "classification", "max_length": tiny.LENGTH, "counts": {"validation": len(records)}}
     )
     write_labels(folder, ["no", "yes"])
+    texts = ["piece1 piece2", "p\u0131\u0113ce1 p\u012bece2", "PIECE3", "piece4\u200b"] * 16
+    rows = [TextRow(text, "no") for text in texts]
+    write_rows(folder / "validation.jsonl.gz", TASK_ROWS["classification"], rows)
     TaskExamples(folder).seal({})
     return TaskExamples(folder)
 
@@ -71,7 +76,7 @@ def examples(tmp_path_factory):
 def edge(student, examples, tmp_path_factory):
     edge = EdgeModel(tmp_path_factory.mktemp("edge"))
     runtimes = ("tflite", "onnx", "mediapipe", "transformers_js", "tflite_text")
-    export_model(model=student, examples=examples, edge=edge, export=Export(lengths=(8, 64), runtimes=runtimes))
+    export_model.run(model=student, examples=examples, edge=edge, export=Export(lengths=(8, 64), runtimes=runtimes))
     return edge
 
 
@@ -80,10 +85,10 @@ def test_the_artifact_holds_all_that_a_device_needs(edge, student):
     wanted = {*models, "vocab.txt", "tokenizer.json", "labels.json", "task.json"}
     web = {"config.json", "tokenizer.json", "tokenizer_config.json", "onnx"}
     names = {file.name for file in edge.path.iterdir()}
-    assert names == wanted | {"golden.json", "recipe.json", "manifest.json", "transformers_js"}
+    assert names == wanted | {"golden.json", "export.json", "manifest.json", "transformers_js"}
     assert {file.name for file in edge.file("transformers_js").iterdir()} == web
     for name in models:
-        held = attached(edge.file(name))
+        held = read_attachments(edge.file(name))
         for companion in wanted - models - {"labels.json"}:
             assert held[companion] == edge.file(companion).read_bytes()
     assert json.loads(edge.file("labels.json").read_text()) == ["no", "yes"]
@@ -91,13 +96,14 @@ def test_the_artifact_holds_all_that_a_device_needs(edge, student):
 
 
 def test_the_recipe_says_what_was_done_and_measured(edge):
-    recipe = json.loads(edge.file("recipe.json").read_text())
+    recipe = json.loads(edge.file("export.json").read_text())
     assert recipe["model.tflite"]["lengths"] == [8, 16]
     assert recipe["model.tflite"]["operations"]["FULLY_CONNECTED int8"] == 7
     assert recipe["model.tflite"]["agreement_with_rounded_model"] >= 0.98
     assert recipe["model.onnx"]["largest_difference"] <= 1e-4
     assert recipe["model_mediapipe.tflite"]["agreement_with_rounded_model"] >= 0.98
     assert recipe["model_mediapipe.tflite"]["lengths"] == [16]
+    assert recipe["model_mediapipe.tflite"]["texts_with_other_ids"] == 0.5, "accents, and what has no width"
     assert recipe["model_text.tflite"]["largest_difference"] <= 1e-4
     assert recipe["model.onnx"]["libraries"].keys() == {"keras", "tensorflow", "tf2onnx", "onnx"}
     assert recipe["model_float32.tflite"]["rows_compared"] == 64
@@ -105,7 +111,7 @@ def test_the_recipe_says_what_was_done_and_measured(edge):
 
 
 def test_the_recipe_says_how_near_the_files_for_the_web_are(edge):
-    recipe = json.loads(edge.file("recipe.json").read_text())
+    recipe = json.loads(edge.file("export.json").read_text())
     found = {name.removeprefix("transformers_js/onnx/"): entry for name, entry in recipe.items() if "/" in name}
     assert found.keys() == {"model.onnx", "model_fp16.onnx", "model_int8.onnx", "model_quantized.onnx"}
     assert found["model.onnx"]["largest_difference"] <= 1e-5 < found["model_fp16.onnx"]["largest_difference"] < 0.1
@@ -116,7 +122,7 @@ def test_the_recipe_says_how_near_the_files_for_the_web_are(edge):
         assert entry["bytes"] == edge.file(f"transformers_js/onnx/{name}").stat().st_size
         assert entry["rows_compared"] == 64
         assert entry["libraries"].keys() == {"keras", "tensorflow", "tf2onnx", "onnx", "onnxruntime"}
-        assert "vocab.txt" not in attached(edge.file(f"transformers_js/onnx/{name}")), "each visitor fetches it"
+        assert "vocab.txt" not in read_attachments(edge.file(f"transformers_js/onnx/{name}")), "each visitor fetches it"
 
 
 def test_a_file_that_says_something_else_is_not_published(float_model, examples, tmp_path, monkeypatch):
@@ -128,7 +134,7 @@ def test_a_file_that_says_something_else_is_not_published(float_model, examples,
     )
     edge = EdgeModel(tmp_path / "edge")
     with pytest.raises(ParityError, match=r"model.onnx must differ by at most 0.0001"):
-        export_model(model=float_model, examples=examples, edge=edge, export=Export(runtimes=("onnx",)))
+        export_model.run(model=float_model, examples=examples, edge=edge, export=Export(runtimes=("onnx",)))
     assert not edge.file("manifest.json").exists()
 
 
@@ -138,30 +144,31 @@ def test_a_file_that_says_something_else_is_not_published(float_model, examples,
 def test_an_int8_file_may_differ_as_far_as_rounding_moves_the_answers(
     student, examples, edge, monkeypatch, kept, agreed, passes
 ):
-    from keras_bert.compress.rounding import find_rounding
+    from keras_bert.compress.quantization_parameters import read_quantization
     from keras_bert.export.check import ParityError
+    from keras_bert.export.comparison import compare_answers
+    from keras_bert.export.files import LITERT
+    from keras_bert.export.targets.base import ComparisonRows, ExportInputs
     from keras_bert.tasks.classification import Classification
 
-    # Rounded against float, then the file against the rounded model, then against float.
-    told = iter((kept, agreed, 0.5))
-    monkeypatch.setattr(Classification, "agreement", lambda *_: np.full(64, next(told)))
-    given = (
-        read_model(student),
-        find_rounding(student.path),
-        _read_rows(examples, "validation", 64),
-        edge,
-        ["model.tflite"],
-        0.98,
-    )
+    # Quantized against float, then the file against the quantized model, then against float.
+    agreements = iter((kept, agreed, 0.5))
+    monkeypatch.setattr(Classification, "agreement", lambda *_: np.full(64, next(agreements)))
+    source = ExportInputs(read_model(student), read_quantization(student.path), Export(), edge.path)
+    sample = ComparisonRows(_read_features(examples, "validation", 64), list, 0.98)
     expected = contextlib.nullcontext() if passes else pytest.raises(ParityError, match=rf"to at least 0\.9.* {agreed}")
     with expected:
-        assert compare_files(*given)["model.tflite"]["agreement_of_rounded_and_float_model"] == pytest.approx(kept)
+        measured = compare_answers(source, LITERT, sample)
+        assert measured["agreement_of_rounded_and_float_model"] == pytest.approx(kept)
 
 
-def test_of_a_model_that_was_not_trained_for_int8_there_are_float_files(float_model, examples, tmp_path):
-    edge = EdgeModel(tmp_path / "edge")
-    export_model(model=float_model, examples=examples, edge=edge, export=Export(runtimes=("tflite",), lengths=()))
-    assert set(json.loads(edge.file("recipe.json").read_text())) == {"model_float32.tflite"}
+def test_of_a_model_that_was_not_trained_for_int8_there_are_float_files(float_model, examples, tmp_path, monkeypatch):
+    edge, reports = EdgeModel(tmp_path / "edge"), []
+    monkeypatch.setattr("components.dsl.workplace._sink", lambda *report: reports.append(report))
+    export_model.run(model=float_model, examples=examples, edge=edge, export=Export(runtimes=("tflite",), lengths=()))
+    # A file with one length, written and then compared: 1 + 0.5 and 2 units.
+    assert reports == [(0.0, 3.5, "writing for tflite"), (1.5, 3.5, "comparing model_float32.tflite")]
+    assert set(json.loads(edge.file("export.json").read_text())) == {"model_float32.tflite"}
     assert [file.name for file in edge.path.glob("model*")] == ["model_float32.tflite"]
 
 
@@ -181,5 +188,32 @@ def test_a_file_that_breaks_a_rule_is_not_published(float_model, examples, tmp_p
     (swapped / "labels.json").write_text('["yes", "no"]')
     edge = EdgeModel(tmp_path / "edge")
     with pytest.raises(LintError, match=r"^model\.onnx, labels_of_task: .* must be \['yes', 'no'\]"):
-        export_model(model=float_model, examples=TaskExamples(swapped), edge=edge, export=Export(runtimes=("onnx",)))
+        export_model.run(
+            model=float_model, examples=TaskExamples(swapped), edge=edge, export=Export(runtimes=("onnx",))
+        )
     assert not edge.file("manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("segments", "pairs"), [([[0, 0], [0, 0]], False), ([[0, 1], [0, 1]], True), ([[0, 0], [0, 1]], None)]
+)
+def test_rows_tell_whether_they_are_pairs(student, segments, pairs):
+    assert _are_pairs(read_model(student), {"segment_ids": np.array(segments)}) is pairs
+
+
+@pytest.mark.parametrize(("count", "percentage"), [(64, 50), (1, 0)])
+def test_a_log_warns_of_texts_of_which_mediapipe_makes_other_ids(
+    student, examples, edge, caplog, monkeypatch, count, percentage
+):
+    from keras_bert.export import comparison
+    from keras_bert.export.files import MEDIAPIPE
+    from keras_bert.export.targets.base import ComparisonRows, ExportInputs
+    from keras_bert.export.targets.registry import TARGETS
+
+    monkeypatch.setattr(comparison, "compare_answers", lambda *_: {"bytes": 1})
+    source = ExportInputs(read_model(student), None, Export(), edge.path)
+    texts = [row.text for row in read_rows(examples, "validation")[:count]]
+    measured = TARGETS["mediapipe"].compare(source, MEDIAPIPE, ComparisonRows({}, lambda: texts, 0.98))
+    assert measured == {"bytes": 1, "texts_with_other_ids": percentage / 100}
+    message = "MediaPipe makes other token ids of 50.0 % of 64 validation texts than the training did"
+    assert (message in caplog.text) == bool(percentage) == bool(caplog.text)

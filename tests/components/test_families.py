@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.edge_model import EdgeModel
-from components.artifacts.model import Model
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import Vocabulary
+from components.artifacts.models import EdgeModel, Model
 from components.distill import distill
 from components.export_model import export_model
 from components.fine_tune import fine_tune
@@ -35,14 +34,14 @@ TRAINING = Training(steps=2, batch_size=8, learning_rate=1e-3, xla="off", precis
 def test_from_a_checkpoint_to_files(family: str, tmp_path: Path) -> None:
     make_checkpoint(tmp_path / "theirs", family, tuning_job.WORDS)
     pretrained, vocabulary = Model(tmp_path / "pretrained"), Vocabulary(tmp_path / "vocabulary")
-    import_checkpoint(model=pretrained, vocabulary=vocabulary, source=Checkpoint(str(tmp_path / "theirs")))
+    import_checkpoint.run(model=pretrained, vocabulary=vocabulary, source=Checkpoint(str(tmp_path / "theirs")))
     source = tuning_job.write_rows(tmp_path, "classification")
     examples = tuning_job.ingest(tmp_path, vocabulary, source)
     names = ("teacher", "student", "quantized")
     teacher, student, quantized = (Model(tmp_path / name) for name in names)
     tf.config.run_functions_eagerly(True)
     try:
-        fine_tune(
+        fine_tune.run(
             pretrained=pretrained,
             examples=examples,
             model=teacher,
@@ -50,8 +49,8 @@ def test_from_a_checkpoint_to_files(family: str, tmp_path: Path) -> None:
             selection=Selection(),
             pooling="mean",
         )
-        distill(teacher=teacher, examples=examples, student=student, shape=Student(num_layers=1), training=TRAINING)
-        quantize(
+        distill.run(teacher=teacher, examples=examples, student=student, shape=Student(num_layers=1), training=TRAINING)
+        quantize.run(
             student=teacher,
             examples=examples,
             quantized=quantized,
@@ -65,7 +64,7 @@ def test_from_a_checkpoint_to_files(family: str, tmp_path: Path) -> None:
     wanted = FAMILIES[family][0]
     assert {name: getattr(config, name) for name in wanted} == wanted
     edge = EdgeModel(tmp_path / "edge")
-    export_model(model=quantized, examples=examples, edge=edge, export=Export(lengths=(16,)))
+    export_model.run(model=quantized, examples=examples, edge=edge, export=Export(lengths=(16,)))
     network = read_model(quantized).network()
     # As wide as the file's rows: what BigBird answers depends on how far a row is padded.
     features = {name: np.ones((2, 16), np.int32) for name in input_names(network)}

@@ -5,15 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.artifacts.model import Model
-from components.artifacts.task_examples import TaskExamples
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import TaskExamples, Vocabulary
+from components.artifacts.models import Model
 from components.dsl.errors import InputError
 from components.fit_vocabulary import fit_vocabulary
 from components.ingest_examples import ingest_examples
 from components.sources.table import TableSource
 from components.training.model_folder import read_model
-from keras_bert.compress.vocabulary import with_pieces
+from keras_bert.compress.vocabulary import reduce_vocabulary
 from keras_bert.data.records import read_features
 from keras_bert.tasks.classification import Classification
 from keras_bert.tokenizers.loading import load_tokenizer
@@ -34,13 +33,15 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fit(start: Path, folder: Path, **settings: int) -> tuple[Model, Vocabulary]:
     examples = TaskExamples(folder / "examples")
     source = TableSource(str(start / "train.tsv"), str(start / "dev.tsv"), str(start / "test.tsv"))
-    ingest_examples(vocabulary=Vocabulary(start / "vocabulary"), examples=examples, source=source, max_length=8)
+    ingest_examples.run(vocabulary=Vocabulary(start / "vocabulary"), examples=examples, source=source, max_length=8)
     model, vocabulary = Model(folder / "fitted"), Vocabulary(folder / "pieces")
     for made in (model, vocabulary):
         made.path.mkdir()
-    fit_vocabulary(pretrained=Model(start / "model"), examples=examples, model=model, vocabulary=vocabulary, **settings)
+    fit_vocabulary.run(
+        pretrained=Model(start / "model"), examples=examples, model=model, vocabulary=vocabulary, **settings
+    )
     again = TaskExamples(folder / "again")
-    ingest_examples(vocabulary=vocabulary, examples=again, source=source, max_length=8)
+    ingest_examples.run(vocabulary=vocabulary, examples=again, source=source, max_length=8)
     assert read_features(again.path)["counts"] == read_features(examples.path)["counts"]
     return model, vocabulary
 
@@ -61,7 +62,7 @@ def test_pieces_of_training_rows_stay(start: Path, tmp_path: Path) -> None:
 def test_a_trained_task_keeps_its_head(start: Path, tmp_path: Path) -> None:
     plain = read_model(Model(start / "model"))
     whole = Classification.build(plain.encoder, plain.tokenizer, labels=["a", "b"], max_length=8)
-    fewer = with_pieces(whole, [*range(8), whole.tokenizer.vocabulary_size - 1])
+    fewer = reduce_vocabulary(whole, [*range(8), whole.tokenizer.vocabulary_size - 1])
     texts = ["cow hen", "owl"]
     np.testing.assert_allclose(
         [each.probability for each in fewer.predict(texts)],

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from components.artifacts.model import Model
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import Vocabulary
+from components.artifacts.models import Model
 from components.dsl.errors import InputError
 from components.import_checkpoint import import_checkpoint
 from components.sources.checkpoint import Checkpoint
@@ -74,7 +74,7 @@ def make_checkpoint(folder: Path, files: dict[str, str]) -> Checkpoint:
 def test_each_kind_of_folder_has_its_reader(tmp_path: Path, readers: Readers, files: dict[str, str], kind: str) -> None:
     source = make_checkpoint(tmp_path / "größe", files)
     model, vocabulary = Model(tmp_path / "model"), Vocabulary(tmp_path / "vocabulary")
-    import_checkpoint(source=source, model=model, vocabulary=vocabulary)
+    import_checkpoint.run(source=source, model=model, vocabulary=vocabulary)
     assert readers.calls == [(kind, source.path)]
     assert model.file("origin").read_text() == f"{kind} {source.path}"
     assert vocabulary.file("vocab.txt").read_text() == "[PAD]\n"
@@ -91,11 +91,11 @@ def test_the_longest_input_must_have_positions(tmp_path: Path, readers: Readers,
     source = make_checkpoint(tmp_path / "checkpoint", OWN)
     model, vocabulary = Model(tmp_path / "model"), Vocabulary(tmp_path / "vocabulary")
     if taken:
-        import_checkpoint(source=source, model=model, vocabulary=vocabulary, max_length=wanted)
+        import_checkpoint.run(source=source, model=model, vocabulary=vocabulary, max_length=wanted)
         assert model.manifest()["parameters"]["max_length"] == wanted
         return
     with pytest.raises(InputError) as found:
-        import_checkpoint(source=source, model=model, vocabulary=vocabulary, max_length=wanted)
+        import_checkpoint.run(source=source, model=model, vocabulary=vocabulary, max_length=wanted)
     assert str(found.value) == "max_length must be at most 16, the checkpoint's positions, got 17"
     assert list(model.path.iterdir()) == [], "nothing is published"
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_read_is_one_line_that_names_the_folder(
     model, vocabulary = Model(tmp_path / "model"), Vocabulary(tmp_path / "vocabulary")
     readers.error = error
     with pytest.raises(InputError) as found:
-        import_checkpoint(source=source, model=model, vocabulary=vocabulary)
+        import_checkpoint.run(source=source, model=model, vocabulary=vocabulary)
     assert str(found.value) == f"the checkpoint {source.path} cannot be used: {reason}"
     assert list(model.path.iterdir()) == list(vocabulary.path.iterdir()) == [], "nothing is published"
 
@@ -128,13 +128,13 @@ def test_a_fault_of_the_program_is_not_taken_for_one_of_the_checkpoint(tmp_path:
     source = make_checkpoint(tmp_path / "checkpoint", OWN)
     readers.error = ZeroDivisionError("division by zero")
     with pytest.raises(ZeroDivisionError):
-        import_checkpoint(source=source, model=Model(tmp_path / "m"), vocabulary=Vocabulary(tmp_path / "v"))
+        import_checkpoint.run(source=source, model=Model(tmp_path / "m"), vocabulary=Vocabulary(tmp_path / "v"))
 
 
 def test_a_folder_is_checked_before_it_is_read(tmp_path: Path, readers: Readers) -> None:
     source = make_checkpoint(tmp_path / "checkpoint", {**HUGGING_FACE, "config.json": '{"model_type": "gpt2"}'})
     with pytest.raises(InputError) as found:
-        import_checkpoint(source=source, model=Model(tmp_path / "m"), vocabulary=Vocabulary(tmp_path / "v"))
+        import_checkpoint.run(source=source, model=Model(tmp_path / "m"), vocabulary=Vocabulary(tmp_path / "v"))
     config = tmp_path / "checkpoint" / "config.json"
     assert str(found.value).startswith(f"checkpoint: {config}: model_type must be one of ['bert', ")
     assert "got 'gpt2'; the nearest is " in str(found.value)

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from components.artifacts.corpus import Corpus
+from components.artifacts.data import Corpus
 from components.beam.engine import BeamOptions
 from components.corpus.cleaning import Cleaning
 from components.corpus.index import hash_text
@@ -17,7 +17,7 @@ from components.sources.text import TextSource
 
 def ingest(folder, source, name="corpus", **cleaning):
     corpus = Corpus(folder / name)
-    ingest_corpus(corpus=corpus, source=source, cleaning=Cleaning(**cleaning))
+    ingest_corpus.run(corpus=corpus, source=source, cleaning=Cleaning(**cleaning))
     return corpus
 
 
@@ -92,7 +92,7 @@ def test_what_is_dropped_stays_readable_and_counted(tmp_path):
     twins = {each["reason"]: each["detail"] for each in dropped}
     assert twins["exact duplicate"].endswith(" in a.txt#0")
     assert sum(each["reason"] == "near duplicate" for each in dropped) == 1
-    assert {each["detail"] for each in dropped} >= {"1 words, at least 2 wanted", "nothing is left of it"}
+    assert {each["detail"] for each in dropped} >= {"1 words, the minimum is 2", "empty after cleaning"}
     statistics = json.loads(corpus.file("statistics.json").read_text())
     assert statistics["documents"] == {"in the source": 7, "after long ones were cut": 7, "dropped": 4, "kept": 3}
     assert statistics["dropped"]["near duplicate"] == statistics["dropped"]["exact duplicate"] == 1
@@ -113,7 +113,7 @@ def test_named_ids_stay_and_the_smallest_hash_of_the_same_texts_wins(tmp_path):
 
 def test_the_same_id_for_different_texts_is_an_error_that_names_both(tmp_path):
     source = write_jsonl(tmp_path / "a.jsonl", [{"id": "x", "text": "One."}, {"id": "x", "text": "Two."}])
-    message = r"must be its own, got 'x' with different texts in a.jsonl:1 and a.jsonl:2"
+    message = r"must be unique, got 'x' with different texts in a.jsonl:1 and a.jsonl:2"
     with pytest.raises(InputError, match=message):
         ingest(tmp_path, source)
     assert not list((tmp_path / "corpus").iterdir())

@@ -3,8 +3,7 @@ import json
 import pytest
 import tensorflow as tf
 
-from components.artifacts.task_examples import TaskExamples
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import TaskExamples, Vocabulary
 from components.dsl.errors import InputError
 from components.examples.registry import read_rows
 from components.ingest_examples import ingest_examples
@@ -13,7 +12,8 @@ from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
 from keras_bert.data.records import read_features, read_labels
 from keras_bert.data.task_batches import task_batches
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 LETTERS = "abcdefghij"
 
@@ -34,7 +34,7 @@ def table(path, rows, header="text\tlabel"):
 
 def ingest(folder, vocabulary, source, name="examples", **sizes):
     examples = TaskExamples(folder / name)
-    ingest_examples(vocabulary=vocabulary, examples=examples, source=source, max_length=8, **sizes)
+    ingest_examples.run(vocabulary=vocabulary, examples=examples, source=source, max_length=8, **sizes)
     return examples
 
 
@@ -54,7 +54,7 @@ def test_given_splits(tmp_path, vocabulary):
         test=table(tmp_path / "c.tsv", [("E f", "yes")]),
     )
     examples = TaskExamples(tmp_path / "examples")
-    ingest_examples(vocabulary=vocabulary, examples=examples, source=source, max_length=8)
+    ingest_examples.run(vocabulary=vocabulary, examples=examples, source=source, max_length=8)
     assert read_labels(examples.path) == ["no", "yes"]
     assert read_rows(examples, "test") == [TextRow("E f", "yes")]
     batch = {
@@ -69,6 +69,7 @@ def test_given_splits(tmp_path, vocabulary):
     assert features["counts"] == features["rows"] == {"train": 3, "validation": 1, "test": 1}
     assert features["labels"] == {"train": {"no": 2, "yes": 1}, "validation": {"no": 1}, "test": {"yes": 1}}
     assert features["truncated_share"] == {"train": 0.3333, "validation": 0.0, "test": 0.0}
+    assert features["overlap"] == {"validation": {"train": 0}, "test": {"train": 0, "validation": 0}}
     assert examples.manifest()["counts"]["labels"] == 2
 
 
@@ -77,7 +78,7 @@ def test_pairs(tmp_path, vocabulary):
     tables = [table(tmp_path / f"{name}.tsv", rows, "q\tp\tlabel") for name in ("a", "b", "c")]
     source = TableSource(*tables, text="q", second_text="p")
     examples = TaskExamples(tmp_path / "examples")
-    ingest_examples(vocabulary=vocabulary, examples=examples, source=source, max_length=8)
+    ingest_examples.run(vocabulary=vocabulary, examples=examples, source=source, max_length=8)
     batch = next(iter(task_batches(examples.path, "train", 2).epoch()))
     assert batch["token_ids"].numpy().tolist() == [[2, 5, 6, 3, 7, 3, 0, 0], [2, 8, 3, 9, 10, 3, 0, 0]]
     assert batch["segment_ids"].numpy().tolist() == [[0, 0, 0, 0, 1, 1, 0, 0], [0, 0, 0, 1, 1, 1, 0, 0]]
@@ -96,12 +97,41 @@ def test_the_records_of_a_classification(tmp_path, vocabulary):
     }
 
 
+@pytest.mark.parametrize(("overlap", "train", "shared"), [("keep", 4, 2), ("drop", 2, 0)])
+def test_rows_of_several_splits(tmp_path, vocabulary, caplog, overlap, train, shared):
+    source = TableSource(
+        train=table(tmp_path / "a.tsv", [("a b", "yes"), ("c", "no"), ("d", "no"), ("e", "yes")]),
+        validation=table(tmp_path / "b.tsv", [("f", "no")]),
+        test=table(tmp_path / "c.tsv", [("A  b ", "yes"), ("c", "yes"), ("g", "no")]),
+        overlap=overlap,
+    )
+    examples = ingest(tmp_path, vocabulary, source)
+    features = read_features(examples.path)
+    assert features["overlap"] == {"validation": {"train": 0}, "test": {"train": shared, "validation": 0}}
+    assert features["rows"] == {"train": train, "validation": 1, "test": 3}, "held out rows stay"
+    assert examples.manifest()["counts"].get("test_in_train", 0) == shared
+    clause = "2 of 3 test rows have their texts in training rows, too"
+    assert (clause in caplog.messages) == bool(shared)
+
+
+def test_held_out_rows_are_taken_of_what_is_left_in_training(tmp_path, vocabulary):
+    rows = [(first + second, str(second < "e")) for first in "ab" for second in LETTERS]
+    given = table(tmp_path / "a.tsv", rows)
+    source = TableSource(given, test=table(tmp_path / "c.tsv", rows[:5] + rows[12:14]), overlap="drop")
+    features = read_features(ingest(tmp_path, vocabulary, source).path)
+    assert features["overlap"] == {"validation": {"train": 0}, "test": {"train": 0, "validation": 0}}
+    assert features["rows"]["train"] + features["rows"]["validation"] == 13
+
+
 def test_a_regression(tmp_path, vocabulary):
     file = table(tmp_path / "a.tsv", [("a b", "2.5"), ("c " * 9, "-1")])
     examples = ingest(tmp_path, vocabulary, TableSource(file, file, file, task="regression"))
     assert [record["value"] for record in read_records(examples, "train")] == [[2.5], [-1.0]]
     features = read_features(examples.path)
-    assert (features["task"], features["settings"]) == ("regression", {"max_length": 8})
+    assert (features["task"], features["settings"]) == (
+        "regression",
+        {"max_length": 8, "mean": 0.75, "standard_deviation": 1.75},
+    )
     assert (features["labels"], features["truncated_share"]["test"]) == ({}, 0.5)
     assert not examples.file("labels.json").exists()
     assert read_rows(examples, "validation") == [TextRow("a b", "2.5"), TextRow("c " * 9, "-1")]
@@ -210,7 +240,7 @@ def test_an_answer_without_a_word_piece(tmp_path, vocabulary):
     file = tmp_path / "a.jsonl"
     context = {"context": "a \u200d b", "answers": {"text": ["\u200d"], "answer_start": [2]}}
     file.write_text(json.dumps({"id": "q7", "question": "c", **context}))
-    with pytest.raises(InputError, match=r"question 'q7': the answer '\\u200d' must hold a word piece, got only what"):
+    with pytest.raises(InputError, match=r"question 'q7': the answer '\\u200d' must hold a token, got only what"):
         ingest(tmp_path, vocabulary, QuestionSource(*[str(file)] * 3))
 
 
@@ -258,7 +288,7 @@ def test_same_bytes_whatever_the_order_of_the_rows(tmp_path, vocabulary):
     prints = []
     for name, ordered in (("a", rows), ("b", rows[::-1])):
         examples = TaskExamples(tmp_path / name)
-        ingest_examples(
+        ingest_examples.run(
             vocabulary=vocabulary, examples=examples, source=TableSource(table(tmp_path / f"{name}.tsv", ordered))
         )
         prints.append(examples.fingerprint())
@@ -274,4 +304,4 @@ def test_same_bytes_whatever_the_order_of_the_rows(tmp_path, vocabulary):
 def test_length_without_room(tmp_path, vocabulary):
     source = TableSource(table(tmp_path / "a.tsv", [("a b", "yes"), ("c", "no")]))
     with pytest.raises(ValueError, match="max_length must be at least 8, got 3"):
-        ingest_examples(vocabulary=vocabulary, examples=TaskExamples(tmp_path / "e"), source=source, max_length=3)
+        ingest_examples.run(vocabulary=vocabulary, examples=TaskExamples(tmp_path / "e"), source=source, max_length=3)

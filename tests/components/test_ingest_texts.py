@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from components.artifacts.text_examples import TextExamples
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import TextExamples, Vocabulary
 from components.dsl.errors import InputError
 from components.ingest_texts import ingest_texts
 from components.sources.text import TextSource
@@ -17,7 +16,7 @@ from keras_bert.tokenizers.loading import load_tokenizer
 def ingest(checkpoint: Path, folder: Path, text: str) -> TextExamples:
     (folder / "text.txt").write_text(text)
     texts = TextExamples(folder / "texts")
-    ingest_texts(
+    ingest_texts.run(
         vocabulary=Vocabulary(checkpoint / "vocabulary"),
         texts=texts,
         source=TextSource(str(folder / "text.txt")),

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.corpus import Corpus
-from components.artifacts.pretraining_examples import PretrainingExamples
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import Corpus, PretrainingExamples, Vocabulary
 from components.beam.engine import BeamOptions
 from components.build_vocabulary import build_vocabulary
 from components.corpus.shards import read_cut_documents, read_sentences
@@ -59,14 +57,14 @@ def inputs(tmp_path_factory):
     ]
     (folder / "a.txt").write_text("\n\n".join(documents))
     corpus, vocabulary = Corpus(folder / "corpus"), Vocabulary(folder / "vocabulary")
-    ingest_corpus(corpus=corpus, source=TextSource(str(folder / "a.txt")))
-    build_vocabulary(corpus=corpus, vocabulary=vocabulary, size=60)
+    ingest_corpus.run(corpus=corpus, source=TextSource(str(folder / "a.txt")))
+    build_vocabulary.run(corpus=corpus, vocabulary=vocabulary, size=60)
     return {"corpus": corpus, "vocabulary": vocabulary}
 
 
 def make(inputs, folder, *, max_length=48, masking=Masking(), seed=0, **rows):
     examples = PretrainingExamples(folder)
-    mask_examples(
+    mask_examples.run(
         **inputs, examples=examples, masking=masking, rows=PretrainingRows(**rows), max_length=max_length, seed=seed
     )
     return examples
@@ -116,7 +114,7 @@ def check_statistics(examples, rows, hidden, chosen, candidates):
     table = statistics["train, up to 48 tokens"]
     assert table["rows"] == len(rows)
     assert table["tokens"] == sum(len(row["token_ids"]) for row in rows)
-    assert table["tokens that may be hidden"] == candidates
+    assert table["tokens that may be masked"] == candidates
     assert table["share of these to predict"] == pytest.approx(chosen / candidates, abs=1e-6)
     assert table["share of predictions under [MASK]"] == pytest.approx(np.mean(np.array(hidden) == 4), abs=1e-6)
     shares = [value for label, value in table.items() if "share of predictions" in label]
@@ -200,7 +198,7 @@ def test_same_bytes_with_two_workers(inputs, tmp_path):
     prints = []
     for workers in (1, 2):
         examples = PretrainingExamples(tmp_path / str(workers))
-        mask_examples(**inputs, examples=examples, max_length=32, beam=BeamOptions(workers=workers))
+        mask_examples.run(**inputs, examples=examples, max_length=32, beam=BeamOptions(workers=workers))
         prints.append(examples.fingerprint())
     assert prints[0] == prints[1]
 
@@ -252,12 +250,12 @@ def test_all_of_a_long_document_is_on_one_side(tmp_path, monkeypatch, inputs):
     short = [f"{' '.join(rng.choice(WORDS, 12))}." for _ in range(30)]
     corpus = Corpus(tmp_path / "corpus")
     (tmp_path / "a.txt").write_text("\n\n".join([*documents, *short]))
-    ingest_corpus(corpus=corpus, source=TextSource(str(tmp_path / "a.txt")))
+    ingest_corpus.run(corpus=corpus, source=TextSource(str(tmp_path / "a.txt")))
     assert corpus.manifest()["counts"]["shards"] > 5
     assert {*read_cut_documents(corpus).values()} == {2}
     examples = PretrainingExamples(tmp_path / "examples")
     rows = PretrainingRows(objective="none", dynamic=True, held_out=0.2)
-    mask_examples(**inputs | {"corpus": corpus}, examples=examples, rows=rows, max_length=512)
+    mask_examples.run(**inputs | {"corpus": corpus}, examples=examples, rows=rows, max_length=512)
     tokenizer = load_tokenizer(inputs["vocabulary"].path)
     ends = tokenizer.tokenize([f"{word}." for word in WORDS[:10]]).to_list()
     found = {split: read_ends(examples.path, split, ends) for split in ("train", "validation")}
@@ -304,7 +302,7 @@ def corpus_of(folder, *shards):
 def test_a_corpus_that_is_too_small(tmp_path, inputs, shards, message):
     arguments = {"corpus": corpus_of(tmp_path / "corpus", *shards), "vocabulary": inputs["vocabulary"]}
     with pytest.raises(InputError, match=message):
-        mask_examples(**arguments, examples=PretrainingExamples(tmp_path / "examples"))
+        mask_examples.run(**arguments, examples=PretrainingExamples(tmp_path / "examples"))
 
 
 @pytest.mark.parametrize(

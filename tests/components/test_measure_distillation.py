@@ -1,12 +1,11 @@
 """What steady steps take, whatever was compiled between them."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from components.artifacts.training_cost import TRAINING_COST_FILE, TrainingCost
+from components.artifacts.measurements import TrainingCost
 from components.measure_distillation import _steady, measure_distillation
 from keras_bert.data.records import read_features
 from keras_bert.options.student import Student
@@ -27,10 +26,10 @@ def test_steps_are_made_and_nothing_is_kept(
     output.path.mkdir()
     training = Training(batch_size=8, xla="off")
     shape = Student(num_layers=1, intermediate_size=8)
-    measure_distillation(teacher=own.teacher, examples=own.examples, cost=output, shape=shape, training=training)
-    found = json.loads(output.file(TRAINING_COST_FILE).read_text())
-    assert found["steps"] == 3
-    assert found["step"] > 0
-    assert found["begin"] > 0
-    assert found["rows"] == read_features(own.examples.path)["counts"]
-    assert [file.name for file in output.path.iterdir() if file.name != "manifest.json"] == [TRAINING_COST_FILE]
+    measure_distillation.run(teacher=own.teacher, examples=own.examples, cost=output, shape=shape, training=training)
+    times = output.read()
+    assert times.steps == 3
+    assert times.step > 0
+    assert times.begin > 0
+    assert times.rows == read_features(own.examples.path)["counts"]
+    assert [file.name for file in output.path.iterdir() if file.name != "manifest.json"] == ["training_cost.json"]

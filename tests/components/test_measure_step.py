@@ -1,13 +1,11 @@
 """A step's operations against a count by hand, its seconds, and the size of what is predicted."""
 
-import json
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.pretraining_examples import PretrainingExamples
-from components.artifacts.step_cost import COST_FILE, StepCost
+from components.artifacts.data import PretrainingExamples
+from components.artifacts.measurements import StepCost
 from components.mask_examples import mask_examples
 from components.measure_step import _TIMED, _WARM, measure_step
 from keras_bert.config import EncoderShape
@@ -43,24 +41,26 @@ def measured(inputs, tmp_path_factory):
     folder, steps = tmp_path_factory.mktemp("measured"), Steps()
     examples, cost = PretrainingExamples(folder / "examples"), StepCost(folder / "cost")
     rows = PretrainingRows(short_length=min(LENGTHS))
-    mask_examples(**inputs, examples=examples, masking=Masking(max_predictions=4), rows=rows, max_length=max(LENGTHS))
+    mask_examples.run(
+        **inputs, examples=examples, masking=Masking(max_predictions=4), rows=rows, max_length=max(LENGTHS)
+    )
     training = Training(batch_size=ROWS, accumulation=2, xla="parts")
     given = {"examples": examples, "vocabulary": inputs["vocabulary"], "encoder": SHAPE, "training": training}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("keras_bert.training.trainer.Trainer.step", lambda _, *given: steps.step(*given))
         patch.setattr("components.measure_step.time.perf_counter", lambda: steps.now)
-        measure_step(**given, cost=cost, timed=True)
-    return examples, json.loads(cost.file(COST_FILE).read_text()), steps
+        measure_step.run(**given, cost=cost, timed=True)
+    return examples, cost.read(), steps
 
 
 def test_operations_of_a_step_against_a_count_by_hand(inputs, measured):
     _, found, _ = measured
     hidden, inner, pieces = 16, 32, load_tokenizer(inputs["vocabulary"].path).vocabulary_size
-    assert [entry["length"] for entry in found["lengths"]] == list(LENGTHS)
-    for entry, (length, predictions) in zip(found["lengths"], LENGTHS.items(), strict=True):
+    assert [entry.length for entry in found.lengths] == list(LENGTHS)
+    for entry, (length, predictions) in zip(found.lengths, LENGTHS.items(), strict=True):
         block = length * (4 * hidden**2 + 2 * hidden * inner) + 2 * length**2 * hidden
         heads = predictions * (hidden**2 + hidden * pieces) + hidden**2 + 2 * hidden
-        assert entry["flops"] == 3 * 2 * ROWS * (2 * block + heads)
+        assert entry.flops == 3 * 2 * ROWS * (2 * block + heads)
 
 
 def test_pieces_are_counted_in_bytes(inputs, measured):
@@ -70,11 +70,11 @@ def test_pieces_are_counted_in_bytes(inputs, measured):
     for batch in pretraining_batches(examples.path, "validation", 64).epoch():
         predicted = batch["mask_ids"].numpy()[batch["mask_weights"].numpy() == 1]
         sizes += [len(vocabulary[piece].replace("##", "")) + ("##" not in vocabulary[piece]) for piece in predicted]
-    assert found["bytes_a_piece"] == pytest.approx(np.mean(sizes))
+    assert found.bytes_a_piece == pytest.approx(np.mean(sizes))
 
 
 def test_the_median_step_is_timed_once_it_is_compiled(measured):
     _, found, steps = measured
-    assert [entry["seconds"] for entry in found["lengths"]] == [1.0, 2.0]
+    assert [entry.seconds for entry in found.lengths] == [1.0, 2.0]
     each = _WARM + _TIMED
     assert steps.seen == [{(ROWS // 2, length)} for length in LENGTHS for _ in range(each)]

@@ -7,14 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from components.artifacts.model import Model
-from components.artifacts.pretraining_examples import PretrainingExamples
+from components.artifacts.data import PretrainingExamples
+from components.artifacts.models import Model
 from components.dsl.errors import InputError
 from components.dsl.workplace import set_progress_sink
 from components.mask_examples import mask_examples
 from components.pretrain import VALIDATIONS, pretrain
 from components.training.model_folder import read_model
 from keras_bert.config import EncoderShape
+from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.models.encoder import config_of
 from keras_bert.models.saving import load_model
 from keras_bert.options.generator import Generator
@@ -22,7 +23,6 @@ from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import Classification
-from keras_bert.variants.disentangled import Disentangled
 from tests.components.test_mask_examples import inputs
 from tests.samples import long_but
 
@@ -34,9 +34,9 @@ SHAPE = EncoderShape(num_layers=1, hidden_size=16, num_heads=2, intermediate_siz
 def train(inputs, folder, steps=6, short_steps=0.5, xla="off", strategy="tokens", further=None, **rows):
     examples, model = PretrainingExamples(folder / "examples"), Model(folder / "model")
     masking = Masking(strategy=strategy)
-    mask_examples(**inputs, examples=examples, masking=masking, rows=PretrainingRows(**rows), max_length=32)
+    mask_examples.run(**inputs, examples=examples, masking=masking, rows=PretrainingRows(**rows), max_length=32)
     training = Training(steps=steps, batch_size=4, learning_rate=1e-3, xla=xla)
-    pretrain(
+    pretrain.run(
         examples=examples,
         vocabulary=inputs["vocabulary"],
         model=model,
@@ -94,7 +94,7 @@ def test_span_boundaries(inputs, tmp_path):
 
 
 def test_a_mask_decoder(inputs, tmp_path):
-    shape = dataclasses.replace(SHAPE, num_segments=0, variant=Disentangled(max_distance=8, position_buckets=0))
+    shape = dataclasses.replace(SHAPE, num_segments=0, variant=DeBERTa(max_distance=8, position_buckets=0))
     model, history = train(
         inputs, tmp_path, steps=2, objective="none", further={"mask_decoder": True, "encoder": shape}
     )
@@ -108,7 +108,7 @@ def test_a_mask_decoder(inputs, tmp_path):
         (
             {"generator": Generator()},
             {"objective": "next_sentence"},
-            "rows must have objective='none' where there is a generator, as nothing learns from pairs then, "
+            "rows must have objective='none' if there is a generator, which learns nothing from pairs, "
             "got 'next_sentence'",
         ),
         (
@@ -120,7 +120,7 @@ def test_a_mask_decoder(inputs, tmp_path):
         (
             {"span_boundary": True},
             {"strategy": "whole_words"},
-            "rows must be masked with strategy='spans' where there are span boundaries, got ['whole_words']",
+            "rows must be masked with strategy='spans' for span boundaries, got ['whole_words']",
         ),
     ],
 )
@@ -131,7 +131,7 @@ def test_rows_that_suit_no_objective(inputs, tmp_path, further, rows, message):
 
 
 def test_one_objective_at_a_time(inputs, tmp_path):
-    with pytest.raises(ValueError, match=r"pretrain.span_boundary must be False where there is a generator, got True"):
+    with pytest.raises(ValueError, match=r"pretrain.span_boundary must be False if there is a generator, got True"):
         train(inputs, tmp_path, objective="none", further={"generator": Generator(), "span_boundary": True})
 
 
@@ -161,7 +161,7 @@ def test_a_discriminator_goes_on(inputs, tmp_path, monkeypatch):
     first, _ = train(inputs, tmp_path, objective="none", further=further)
     second = Model(tmp_path / "second")
     examples = PretrainingExamples(tmp_path / "examples")
-    pretrain(examples=examples, vocabulary=inputs["vocabulary"], model=second, start=first, **further)
+    pretrain.run(examples=examples, vocabulary=inputs["vocabulary"], model=second, start=first, **further)
     for found, expected in zip(read_model(second).model.weights, read_model(first).model.weights, strict=True):
         np.testing.assert_array_equal(found, expected)
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.edge_model import EdgeModel
-from components.artifacts.model import Model
+from components.artifacts.models import EdgeModel, Model
 from components.export_model import export_model
 from components.prune import prune
 from components.quantize import quantize
@@ -49,8 +48,10 @@ def test_pruned_weights_stay_zero_to_the_end(line: Lines, tmp_path: Path, patter
     settings = Pruning(sparsity=0.5, pattern=pattern)
     tf.config.run_functions_eagerly(True)
     try:
-        prune(student=found.student, examples=found.examples, pruned=pruned, pruning=settings, training=FEW)
-        quantize(student=pruned, examples=found.examples, quantized=quantized, quantization=QUANTIZATION, training=FEW)
+        prune.run(student=found.student, examples=found.examples, pruned=pruned, pruning=settings, training=FEW)
+        quantize.run(
+            student=pruned, examples=found.examples, quantized=quantized, quantization=QUANTIZATION, training=FEW
+        )
     finally:
         tf.config.run_functions_eagerly(False)
     assert pruned.counts["sparsity"] == 0.5
@@ -64,7 +65,9 @@ def test_pruned_weights_stay_zero_to_the_end(line: Lines, tmp_path: Path, patter
     # It was trained in between.
     assert not np.array_equal(*(read_model(each).model.get_layer("classifier").kernel for each in (pruned, quantized)))
     edge = EdgeModel(tmp_path / "edge")
-    export_model(model=quantized, examples=found.examples, edge=edge, export=Export(lengths=(), runtimes=("tflite",)))
+    export_model.run(
+        model=quantized, examples=found.examples, edge=edge, export=Export(lengths=(), runtimes=("tflite",))
+    )
     integers = [tensor for tensor in tensors_of(edge.file("model.tflite")) if tensor.dtype == np.int8]
     for zero in after.values():
         # Query, key and value may have become one matrix.

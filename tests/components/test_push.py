@@ -13,15 +13,15 @@ import onnx
 import pytest
 
 from components import push as push_module
-from components.artifacts.blessing import Blessing
-from components.artifacts.edge_model import EdgeModel
-from components.artifacts.evaluation import Evaluation
+from components.artifacts.data import TaskExamples
+from components.artifacts.evaluation import Blessing, Evaluation
+from components.artifacts.models import EdgeModel
 from components.artifacts.pushed import Pushed
-from components.artifacts.task_examples import TaskExamples
 from components.dsl.artifact import Artifact
 from components.dsl.errors import Refusal
-from components.push import ALWAYS_FILES, list_versions, push
-from keras_bert.export.attachments import DIGEST_FILE, attached
+from components.push import ALWAYS_FILES, push
+from components.sources.pushed_version import list_versions
+from keras_bert.export.attachments import DIGEST_FILE, read_attachments
 
 # Locks a folder, says so, and waits.
 HOLD = (
@@ -46,7 +46,7 @@ def edge_model(path: Path, content: str = "model") -> Artifact:
     files["task.json"] = json.dumps({"task": "classification", "labels": ["no", "yes"], "max_length": 64})
     numbers = {"weights": "int8", "activations": "int8"}
     recipe = {"model.tflite": {**numbers, "lengths": [32, 64]}, "model.onnx": {"lengths": [64]}}
-    files["recipe.json"] = json.dumps(recipe)
+    files["export.json"] = json.dumps(recipe)
     files["tokenizer.json"] = '{"model": {}}'  # of no word pieces
     # Beside an int8 file it stays behind.
     files["model_float32.tflite"] = content
@@ -68,6 +68,7 @@ def push_once(
         "task": "classification",
         "metric": "accuracy",
         "rows": {"train": 20, "validation": 5, "test": 10},
+        "overlap": {"validation": {"train": 0}, "test": {"train": 0, "validation": 0}},
         "labels": ["no", "yes"],
         "shipped": "tflite int8",
         "kept": kept,
@@ -75,7 +76,7 @@ def push_once(
     }
     decision = {"blessed": blessed, "reasons": ["yes: a", "NO: b"]}
     pushed = Pushed(folder / f"pushed-{number}")
-    push(
+    push.run(
         edges=list(edges),
         evaluation=seal(Evaluation(folder / f"evaluation-{number}"), {"metrics.json": json.dumps(metrics)}),
         blessing=seal(Blessing(folder / f"blessing-{number}"), {"blessing.json": json.dumps(decision)}),
@@ -100,6 +101,16 @@ def test_versions_count_up_and_hold_everything(tmp_path: Path) -> None:
     assert "- no `index.html`: the page makes ids of word pieces alone\n" in card
 
 
+def test_a_folder_under_the_root_is_found_after_a_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "root").mkdir()
+    monkeypatch.chdir(tmp_path / "root")
+    push_once(Path(), 1, edge_model(tmp_path / "a"))
+    assert Pushed(tmp_path / "root" / "pushed-1").location() == tmp_path / "root" / "models" / "1"
+    (tmp_path / "root").rename(tmp_path / "moved")
+    assert Pushed(tmp_path / "moved" / "pushed-1").location() == tmp_path / "moved" / "models" / "1"
+    assert Pushed(tmp_path / "moved" / "pushed-1").is_intact()
+
+
 def test_of_several_seeds_the_files_of_the_one_that_was_kept_are_pushed(tmp_path: Path) -> None:
     edges = [edge_model(tmp_path / name, name) for name in ("a", "b", "c")]
     push_once(tmp_path, 1, *edges, kept=1)
@@ -108,7 +119,7 @@ def test_of_several_seeds_the_files_of_the_one_that_was_kept_are_pushed(tmp_path
 
 def test_float_files_alone_are_pushed_as_such(tmp_path: Path) -> None:
     edge = EdgeModel(tmp_path / "a")
-    files = {"model_float32.tflite": "float", "recipe.json": '{"model_float32.tflite": {"lengths": [8]}}'}
+    files = {"model_float32.tflite": "float", "export.json": '{"model_float32.tflite": {"lengths": [8]}}'}
     settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": ""}
     settings["tokenizer.json"] = "{}"
     push_once(tmp_path, 1, seal(edge, {**files, **settings}))
@@ -120,9 +131,9 @@ def test_each_file_says_what_was_measured_of_it_and_what_it_comes_from(tmp_path:
     push_once(tmp_path, 1, edge_model(tmp_path / "a"))
     version = tmp_path / "models" / "1"
     for name in ("model.tflite", "model.onnx"):
-        held = attached(version / name)
+        held = read_attachments(version / name)
         assert held.pop(DIGEST_FILE)
-        assert held == {file: (version / file).read_bytes() for file in ("recipe.json", "metrics.json", "origin.json")}
+        assert held == {file: (version / file).read_bytes() for file in ("export.json", "metrics.json", "origin.json")}
     origin = json.loads((version / "origin.json").read_text())
     assert origin == {
         "edge_model": EdgeModel(tmp_path / "a").fingerprint(),
@@ -138,7 +149,7 @@ def web_model(path: Path) -> Artifact:
     """With a folder for the web, whose files go along whatever they are."""
     settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": ""}
     settings["tokenizer.json"] = '{"model": {}}'
-    files = {"model.onnx": "float", "recipe.json": '{"model.onnx": {"lengths": [8]}}', **settings}
+    files = {"model.onnx": "float", "export.json": '{"model.onnx": {"lengths": [8]}}', **settings}
     return seal(EdgeModel(path), {**files, **dict.fromkeys(WEB, "web")})
 
 
@@ -204,7 +215,7 @@ def test_a_model_that_is_pushed_again_later_is_the_newest_again(tmp_path: Path) 
 
 
 def test_a_model_without_a_blessing_is_refused_with_the_reasons(tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match=r"not blessed: NO: b$"):
+    with pytest.raises(Refusal, match=r"because it was not blessed: b$"):
         push_once(tmp_path, 1, edge_model(tmp_path / "a"), blessed=False)
     assert not (tmp_path / "models").exists()
 

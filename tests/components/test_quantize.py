@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.artifacts.edge_model import EdgeModel
-from components.artifacts.model import Model
+from components.artifacts.models import EdgeModel, Model
 from components.dsl.errors import InputError
+from components.examples.null_thresholds import tune_threshold
 from components.examples.registry import read_rows
 from components.export_model import export_model
 from components.quantize import quantize
 from components.training.model_folder import read_model
-from components.training.null_thresholds import tune_threshold
+from keras_bert.compress.quantization_parameters import quantized_activations, read_quantization
 from keras_bert.compress.ranges import sublayers, taps
-from keras_bert.compress.rounding import find_rounding, rounded
 from keras_bert.layers.dense import Dense
 from keras_bert.options.export import Export
 from keras_bert.options.quantization import Quantization, RecipeName
@@ -48,7 +47,7 @@ def test_weights_are_on_grids_and_activations_have_ranges(line: Lines, task: str
         for column in kernel.T:
             steps = steps_of(column)
             np.testing.assert_allclose(steps, steps.round(), atol=1e-3)
-    rounding = find_rounding(found.quantized.path)
+    rounding = read_quantization(found.quantized.path)
     assert rounding is not None
     assert rounding.recipe == "mixed_wi8_ai8"
     ranges = rounding.ranges
@@ -66,9 +65,9 @@ def test_rounding_keeps_the_answers_of_the_student(line: Lines, task: str) -> No
     rows = read_rows(found.examples, "train")
     features = student.encode([row.text for row in rows])
     reference, network = student.network().predict_on_batch(features), quantized.network()
-    rounding = find_rounding(found.quantized.path)
+    rounding = read_quantization(found.quantized.path)
     assert rounding is not None
-    with rounded(network, rounding):
+    with quantized_activations(network, rounding):
         answers = network.predict_on_batch(features)
     assert student.agreement(reference, answers, features["padding_mask"]).mean() > 0.9
 
@@ -78,9 +77,9 @@ def test_the_threshold_is_that_of_the_rounded_model(line: Lines) -> None:
     quantized: Any = found.load("quantized")
     threshold = quantized.null_threshold
     rows = read_rows(found.examples, "validation")
-    rounding = find_rounding(found.quantized.path)
+    rounding = read_quantization(found.quantized.path)
     assert rounding is not None
-    with rounded(quantized.network(), rounding):
+    with quantized_activations(quantized.network(), rounding):
         tune_threshold(quantized, rows)
     assert quantized.null_threshold == pytest.approx(threshold)
     tune_threshold(quantized, rows)
@@ -92,8 +91,8 @@ def test_the_threshold_is_that_of_the_rounded_model(line: Lines) -> None:
 def test_a_model_is_rounded_as_it_is_by_any_recipe(line: Lines, tmp_path: Path, recipe: RecipeName) -> None:
     found, quantized = line("classification"), Model(tmp_path / "quantized")
     given = {"student": found.student, "examples": found.examples, "quantized": quantized}
-    quantize(**given, quantization=Quantization(recipe=recipe, calibration_batches=2), training=None)
-    rounding = find_rounding(quantized.path)
+    quantize.run(**given, quantization=Quantization(recipe=recipe, calibration_batches=2), training=None)
+    rounding = read_quantization(quantized.path)
     assert rounding is not None
     assert rounding.recipe == recipe
     # Nothing was trained: what no grid holds is as it was.
@@ -102,8 +101,10 @@ def test_a_model_is_rounded_as_it_is_by_any_recipe(line: Lines, tmp_path: Path, 
         before.get_layer("embeddings_norm").gamma.numpy(), after.get_layer("embeddings_norm").gamma.numpy()
     )
     edge = EdgeModel(tmp_path / "edge")
-    export_model(model=quantized, examples=found.examples, edge=edge, export=Export(lengths=(), runtimes=("tflite",)))
-    said = json.loads(edge.file("recipe.json").read_text())["model.tflite"]
+    export_model.run(
+        model=quantized, examples=found.examples, edge=edge, export=Export(lengths=(), runtimes=("tflite",))
+    )
+    said = json.loads(edge.file("export.json").read_text())["model.tflite"]
     assert said["recipe"] == recipe
     assert said["agreement_with_rounded_model"] > 0.9
 
@@ -126,5 +127,5 @@ def test_what_does_not_go_with_the_model(line: Lines, tmp_path: Path, settings: 
     found = line("classification")
     given = {"student": found.student, "examples": found.examples, "quantized": Model(tmp_path / "quantized")}
     with pytest.raises(InputError) as caught:
-        quantize(**given, quantization=settings, training=None)
+        quantize.run(**given, quantization=settings, training=None)
     assert str(caught.value) == message

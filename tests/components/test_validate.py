@@ -1,13 +1,12 @@
 """The score on validation rows, of a model as it is, as it was rounded, and of its file."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from components.artifacts.validation import VALIDATION_FILE, Validation
+from components.artifacts.measurements import Validation, ValidationScore
 from components.dsl.errors import InputError
 from components.examples.registry import read_rows
 from components.validate import validate
@@ -16,22 +15,21 @@ from tests.components.tuning_job import Line
 Lines = Callable[[str], Line]
 
 
-def validated(line: Line, folder: Path, **given: Any) -> dict[str, Any]:
+def validated(line: Line, folder: Path, **given: Any) -> ValidationScore:
     """What the step writes."""
     output = Validation(folder / "validation")
     output.path.mkdir()
-    validate(examples=line.examples, validation=output, **given)
-    found: dict[str, Any] = json.loads(output.file(VALIDATION_FILE).read_text())
-    return found
+    validate.run(examples=line.examples, validation=output, **given)
+    return output.read()
 
 
 def test_a_model_is_scored_as_a_user_asks_it(line: Lines, tmp_path: Path) -> None:
     own = line("classification")
     rows = len(read_rows(own.examples, "validation"))
     found = validated(own, tmp_path, model=own.teacher)
-    assert found == {"metric": "accuracy", "score": own.score("teacher", "validation"), "rows": rows}
+    assert found == ("accuracy", own.score("teacher", "validation"), rows)
     (tmp_path / "other").mkdir()
-    assert validated(own, tmp_path / "other", model=own.teacher, metric="macro_f1")["metric"] == "macro_f1"
+    assert validated(own, tmp_path / "other", model=own.teacher, metric="macro_f1").metric == "macro_f1"
 
 
 def test_what_cannot_be_scored(line: Lines, tmp_path: Path) -> None:

@@ -108,10 +108,10 @@ def test_units_are_counted_without_a_look_at_all_of_them(tmp_path, told, monkeyp
     ("bad", "message"),
     [
         ({"runner": ""}, "BeamOptions.runner must not be empty, got ''"),
-        ({"workers": 0}, "BeamOptions.workers must be at least 1, got 0"),
+        ({"workers": 0}, "BeamOptions.workers must be positive, got 0"),
         (
             {"runner": "FlnkRunner"},
-            "BeamOptions.runner must be a runner of Beam or the full name of a class, got 'FlnkRunner'; "
+            "BeamOptions.runner must be a Beam runner or the full name of a class, got 'FlnkRunner'; "
             "did you mean 'FlinkRunner'?",
         ),
         ({"runner": "Dask"}, "got 'Dask'; known: BundleBasedDirectRunner, DataflowRunner, "),

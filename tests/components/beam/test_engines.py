@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -10,12 +9,14 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
-from components.artifacts.corpus import Corpus
-from components.beam.engine import BeamOptions, _children, run_over
+from components.artifacts.data import Corpus
+from components.beam.engine import BeamOptions, run_over
 from components.ingest_corpus import ingest_corpus
 from components.sources.text import TextSource
+from tests.wheel import build_wheel, make_environment, site_packages
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -30,7 +31,7 @@ def write_texts(folder, files=3, documents=40):
 
 def ingest(folder, source, **options):
     corpus = Corpus(folder)
-    ingest_corpus(corpus=corpus, source=source, beam=BeamOptions(**options))
+    ingest_corpus.run(corpus=corpus, source=source, beam=BeamOptions(**options))
     assert corpus.manifest()["counts"]["dropped"]["exact duplicate"] == 2
     return corpus.fingerprint()
 
@@ -53,14 +54,14 @@ def test_a_killed_worker_is_an_error_and_leaves_no_process(tmp_path):
     with pytest.raises(RuntimeError, match="a worker process of Beam was killed"):
         run_over([1], lambda work: work | beam.Map(_kill_own_worker), BeamOptions(workers=2))
     deadline = time.monotonic() + 10
-    while any(is_worker(child) for child in _children(os.getpid())):
+    while any(map(is_worker, psutil.Process().children())):
         assert time.monotonic() < deadline
         time.sleep(0.1)
 
 
 def is_worker(process):
-    with contextlib.suppress(OSError):
-        return b"sdk_worker_main" in Path(f"/proc/{process}/cmdline").read_bytes()
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return any("sdk_worker_main" in argument for argument in process.cmdline())
     return False
 
 
@@ -68,13 +69,13 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import components.corpus.transforms
-from components.artifacts.corpus import Corpus
+from components.artifacts.data import Corpus
 from components.beam.engine import BeamOptions
 from components.ingest_corpus import ingest_corpus
 from components.sources.text import TextSource
 if __name__ == "__main__":
     corpus = Corpus(sys.argv[2])
-    ingest_corpus(corpus=corpus, source=TextSource(sys.argv[1]), beam=BeamOptions(workers=2))
+    ingest_corpus.run(corpus=corpus, source=TextSource(sys.argv[1]), beam=BeamOptions(workers=2))
 """
 
 
@@ -85,18 +86,21 @@ def test_a_worker_killed_in_the_middle_leaves_no_artifact_and_the_next_run_makes
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, str(script), source.path, str(tmp_path / "killed")]
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        workers = lambda: (w for s in _children(process.pid) for w in _children(s) if is_worker(w))  # noqa: E731
-        worker = wait_for(lambda: next(workers(), None), process)
+        worker = wait_for(lambda: find_worker(psutil.Process(process.pid)), process)
         wait_for(lambda: list((tmp_path / "killed").glob("*/*.chunk")), process)
-        os.kill(worker, signal.SIGKILL)
+        worker.kill()
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "a worker process of Beam was killed" in errors
     assert not list((tmp_path / "killed").iterdir())
     corpora = [Corpus(tmp_path / name) for name in ("killed", "whole")]
     for corpus, workers in zip(corpora, (2, 1), strict=True):
-        ingest_corpus(corpus=corpus, source=source, beam=BeamOptions(workers=workers))
+        ingest_corpus.run(corpus=corpus, source=source, beam=BeamOptions(workers=workers))
     assert corpora[0].fingerprint() == corpora[1].fingerprint()
+
+
+def find_worker(process):
+    return next((worker for shell in process.children() for worker in shell.children() if is_worker(worker)), None)
 
 
 def wait_for(look, process=None, seconds=60.0):
@@ -128,35 +132,15 @@ def free_port():
         return taken.getsockname()[1]
 
 
-def make_worker_environment(folder):
-    """A virtual environment with the project's wheel, and the libraries of this one."""
-    copy = folder / "source"
-    for package in ("keras_bert", "components", "pipeline"):
-        shutil.copytree(REPOSITORY / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(REPOSITORY / name, copy / name)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
-    build = ["wheel", "--no-deps", "--no-build-isolation", "-w", str(folder), str(copy)]
-    subprocess.run([*pip, *build], check=True)
-    shutil.rmtree(copy)
-    environment = folder / "worker"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
-    packages = next(environment.glob("lib/*/site-packages"))
-    wheel = next(folder.glob("*.whl"))
-    subprocess.run([*pip, "install", "--no-deps", "--target", str(packages), str(wheel)], check=True)
-    (packages / "libraries.pth").write_text(next(path for path in sys.path if path.endswith("site-packages")) + "\n")
-    return environment
-
-
 @pytest.mark.slow
 def test_same_bytes_from_a_job_service_and_workers_that_have_only_the_wheel(tmp_path):
     source = write_texts(tmp_path / "texts")
-    worker = make_worker_environment(tmp_path)
+    programs = make_environment(tmp_path / "worker", build_wheel(tmp_path))
     away = tmp_path / "elsewhere"
     away.mkdir()
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    clean["PATH"] = f"{worker / 'bin'}{os.pathsep}{clean['PATH']}"
-    python = str(worker / "bin" / "python")
+    clean["PATH"] = f"{programs}{os.pathsep}{clean['PATH']}"
+    python = str(programs / "python")
     found = subprocess.run(
         [python, "-c", "import components; print(components.__file__)"],
         cwd=away,
@@ -164,7 +148,7 @@ def test_same_bytes_from_a_job_service_and_workers_that_have_only_the_wheel(tmp_
         capture_output=True,
         text=True,
     )
-    assert found.stdout.startswith(str(worker))
+    assert found.stdout.startswith(str(site_packages(programs)))
     pool_port, job_port = free_port(), free_port()
     module = "apache_beam.runners.portability.local_job_service_main"
     service = [python, "-m", module, "--job_port", str(job_port), "--staging_dir", str(tmp_path / "staging")]

@@ -60,7 +60,7 @@ def test_what_a_chunk_says_of_its_documents(tmp_path):
     assert [record["text"] for record in records] == ["One. Two.", "\x01 ", "Three.", "\ufffdx"]
     assert [record["sentences"] for record in records] == [[5, 4], [], [6], []]
     assert [record["id"] for record in records] == [*(hash_text(r["text"]).hex() for r in records[:3]), "broken"]
-    assert [json.loads(note)["detail"] for _, note in found] == ["", "nothing is left of it", "", "a bad byte"]
+    assert [json.loads(note)["detail"] for _, note in found] == ["", "empty after cleaning", "", "a bad byte"]
 
 
 def test_without_signatures(tmp_path):

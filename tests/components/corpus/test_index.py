@@ -15,7 +15,7 @@ from components.corpus.index import (
     MOST_FILES,
     MOST_ROWS,
     ROW,
-    Texts,
+    IndexedTexts,
     TextsReader,
     TextsWriter,
     as_place,
@@ -28,7 +28,7 @@ from components.corpus.index import (
 FIELDS: dict[str, Any] = {"place": 0, "reason": 0, "first": True}
 
 
-def make_texts(folder: Path, *texts: str) -> Texts:
+def make_texts(folder: Path, *texts: str) -> IndexedTexts:
     writer = TextsWriter(str(folder))
     for text in texts:
         digest = hash_text(text)

@@ -5,7 +5,7 @@ import pytest
 
 from components.corpus.chunks import Chunk, clean_chunk, cut
 from components.corpus.cleaning import REASONS, Cleaning
-from components.corpus.index import ROW, Texts, TextsReader, TextsWriter, as_place, hash_text
+from components.corpus.index import ROW, IndexedTexts, TextsReader, TextsWriter, as_place, hash_text
 from components.corpus.plan import make_plan, pack, shard_size
 from components.sources.text import Document
 from components.text.near_duplicates import Signer
@@ -45,7 +45,7 @@ def texts_of(rows):
     table = np.zeros(len(rows), ROW)
     for row, (key, text, place) in zip(table, rows, strict=True):
         row["key"], row["low"], row["place"] = key, text, place
-    return Texts("", table)
+    return IndexedTexts("", table)
 
 
 def reasons_of(plan):

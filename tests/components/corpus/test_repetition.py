@@ -23,20 +23,20 @@ def test_what_does_not_repeat_breaks_no_rule(text: str, ngrams: bool) -> None:
     ("text", "found"),
     [
         # 1 of 3 lines; blank lines and white space around a line are nothing.
-        ("a\n\n\n  b\n\ta \n", "33% duplicate lines, at most 30% wanted"),
-        ("ä\nä", "50% duplicate lines, at most 30% wanted"),
+        ("a\n\n\n  b\n\ta \n", "33% duplicate lines, the maximum is 30%"),
+        ("ä\nä", "50% duplicate lines, the maximum is 30%"),
         # The accent as a character of its own is another text; so are letters of another case.
         ("\u00e4\na\u0308\n\u00c4", None),
         # 1 of 7 lines, with 1 of 7 characters, but 1 of 3 paragraphs.
-        ("a\n\na\n \t\nb\nc\nd\ne\nf", "33% duplicate paragraphs, at most 30% wanted"),
+        ("a\n\na\n \t\nb\nc\nd\ne\nf", "33% duplicate paragraphs, the maximum is 30%"),
         # 1 of 4 paragraphs, with 5 of 23 characters; of lines, whose ends do not count, 3 of 16 characters.
-        ("a\nb\nc\n\na\nb\nc\n\ndd\nee\nff\n\ngg\nhh", "22% characters in duplicate paragraphs, at most 20% wanted"),
+        ("a\nb\nc\n\na\nb\nc\n\ndd\nee\nff\n\ngg\nhh", "22% characters in duplicate paragraphs, the maximum is 20%"),
         # 1 of 5 lines has 2 of 10 characters: as much as is allowed.
         ("ab\nab\ncd\nef\ngh", None),
-        ("ab\nab\ncd\nef\ng", "22% characters in duplicate lines, at most 20% wanted"),
+        ("ab\nab\ncd\nef\ng", "22% characters in duplicate lines, the maximum is 20%"),
         # Three copies are two duplicates.
         ("a\na\na\nbcdefg\nhijklm\nnopqrs\ntuvwxy", None),
-        ("a\na\na\nbcdefg\nhijklm\nnopqrs", "33% duplicate lines, at most 30% wanted"),
+        ("a\na\na\nbcdefg\nhijklm\nnopqrs", "33% duplicate lines, the maximum is 30%"),
     ],
 )
 def test_lines_and_paragraphs_by_hand(text: str, found: str | None) -> None:
@@ -47,18 +47,18 @@ def test_lines_and_paragraphs_by_hand(text: str, found: str | None) -> None:
     ("size", "total", "found"),
     [
         (2, 20, None),
-        (2, 19, "21% characters in the most frequent 2-gram, at most 20% wanted"),
+        (2, 19, "21% characters in the most frequent 2-gram, the maximum is 20%"),
         (3, 34, None),
-        (3, 33, "18% characters in the most frequent 3-gram, at most 18% wanted"),
+        (3, 33, "18% characters in the most frequent 3-gram, the maximum is 18%"),
         (4, 50, None),
-        (4, 49, "16% characters in the most frequent 4-gram, at most 16% wanted"),
+        (4, 49, "16% characters in the most frequent 4-gram, the maximum is 16%"),
         # Both copies count above, and only the second one from here on.
-        (16, 100, "16% characters in duplicate 5-grams, at most 15% wanted"),
-        (15, 100, "15% characters in duplicate 6-grams, at most 14% wanted"),
-        (14, 100, "14% characters in duplicate 7-grams, at most 13% wanted"),
-        (13, 100, "13% characters in duplicate 8-grams, at most 12% wanted"),
-        (12, 100, "12% characters in duplicate 9-grams, at most 11% wanted"),
-        (11, 100, "11% characters in duplicate 10-grams, at most 10% wanted"),
+        (16, 100, "16% characters in duplicate 5-grams, the maximum is 15%"),
+        (15, 100, "15% characters in duplicate 6-grams, the maximum is 14%"),
+        (14, 100, "14% characters in duplicate 7-grams, the maximum is 13%"),
+        (13, 100, "13% characters in duplicate 8-grams, the maximum is 12%"),
+        (12, 100, "12% characters in duplicate 9-grams, the maximum is 11%"),
+        (11, 100, "11% characters in duplicate 10-grams, the maximum is 10%"),
         (10, 100, None),
     ],
 )
@@ -72,15 +72,15 @@ def test_long_words_weigh_more_and_white_space_nothing() -> None:
     # 2 copies of 4 characters among 8 + 32, and then 31 others.
     assert find_repetition("aaa b " + " ".join(WORDS[:32]) + " aaa\t\n  b", ngrams=True) is None
     found = find_repetition("aaa b " + " ".join(WORDS[:31]) + " aaa\t\n  b", ngrams=True)
-    assert found == "21% characters in the most frequent 2-gram, at most 20% wanted"
+    assert found == "21% characters in the most frequent 2-gram, the maximum is 20%"
     # Of several that are as frequent the longest counts.
     found = find_repetition("a b c ddd " + " ".join(WORDS[:26]) + " a b x c ddd", ngrams=True)
-    assert found == "21% characters in the most frequent 2-gram, at most 20% wanted"
+    assert found == "21% characters in the most frequent 2-gram, the maximum is 20%"
 
 
 def test_the_first_rule_that_is_broken_is_told() -> None:
     text = "one two three four five six seven eight nine ten\n" * 2
-    assert find_repetition(text, ngrams=True) == "50% duplicate lines, at most 30% wanted"
+    assert find_repetition(text, ngrams=True) == "50% duplicate lines, the maximum is 30%"
 
 
 def naive(words: list[str]) -> str | None:
@@ -92,7 +92,7 @@ def naive(words: list[str]) -> str | None:
         if top > 1:
             size = max(len("".join(gram)) for gram, count in counts.items() if count == top)
             if Fraction(size * top, total) > Fraction(most, 100):
-                return f"{size * top / total:.0%} characters in the most frequent {n}-gram, at most {most}% wanted"
+                return f"{size * top / total:.0%} characters in the most frequent {n}-gram, the maximum is {most}%"
     for n in range(5, 11):
         seen, covered = set(), set()
         for place in range(len(words) - n + 1):
@@ -102,7 +102,7 @@ def naive(words: list[str]) -> str | None:
             seen.add(gram)
         size = sum(len(words[place]) for place in covered)
         if Fraction(size, total) > Fraction(20 - n, 100):
-            return f"{size / total:.0%} characters in duplicate {n}-grams, at most {20 - n}% wanted"
+            return f"{size / total:.0%} characters in duplicate {n}-grams, the maximum is {20 - n}%"
     return None
 
 

@@ -18,10 +18,10 @@ from components.corpus.transforms import (
     PLAN,
     REPORT,
     CleanFn,
-    Job,
-    Order,
+    CorpusJob,
     Problem,
     ReadFn,
+    ShardPlan,
     Unit,
     WriteFn,
     build,
@@ -42,9 +42,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def job_of(folder: Path, scale: Scale = ALONE, **cleaning: Any) -> Job:
+def job_of(folder: Path, scale: Scale = ALONE, **cleaning: Any) -> CorpusJob:
     source = TextSource(str(folder / "source"))
-    return Job(source, Cleaning(**cleaning), str(folder / "output"), str(folder / "scratch"), 1000, scale)
+    return CorpusJob(source, Cleaning(**cleaning), str(folder / "output"), str(folder / "scratch"), 1000, scale)
 
 
 def write(folder: Path, name: str, content: str | bytes) -> str:
@@ -104,7 +104,7 @@ def test_more_files_or_chunks_than_a_place_can_number(folder: Path, monkeypatch:
     file = write(folder, "a.txt", "a\n\nb\n\nc")
     found = list(ReadFn(job_of(folder)).process(Unit(0, file)))
     assert [type(each) for each in found] == [Chunk, Chunk, Problem]
-    rule = "must hold at most 2 chunks of 1 characters, got more; part it into several files"
+    rule = "must hold at most 2 chunks of 1 characters, got more; split it into several files"
     assert found[-1].text == f"the file {file} {rule}"
     write(folder, "b.txt", "d")
     assert len(find_units(TextSource(str(folder / "source")))) == 2
@@ -151,7 +151,7 @@ def test_nothing_but_what_is_dropped_has_no_bands(folder: Path) -> None:
     assert [kind for kind, _ in do(CleanFn(job_of(folder)), Chunk(0, 0, as_documents(" ", "\n")))] == [REPORT]
 
 
-def make_order(folder: Path, name: str) -> Order:
+def make_order(folder: Path, name: str) -> ShardPlan:
     """Two documents, the first of which is a duplicate of a third one in another file."""
     texts = []
     for part in (["twin", "short"], ["kept"]):
@@ -165,7 +165,7 @@ def make_order(folder: Path, name: str) -> Order:
     zeros = np.zeros(2, np.int64)
     kept = np.array([17, NOBODY])
     files = [part.file for part in texts]
-    return Order(name, 3, files, zeros, texts[0].rows, kept, np.array([1]), texts[1].rows)
+    return ShardPlan(name, 3, files, zeros, texts[0].rows, kept, np.array([1]), texts[1].rows)
 
 
 def test_a_shard_holds_the_lines_of_the_corpus_and_leaves_a_mark(folder: Path) -> None:

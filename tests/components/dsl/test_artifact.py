@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from components.artifacts.corpus import Corpus
+from components.artifacts.data import Corpus, Vocabulary
 from components.artifacts.pushed import Pushed
-from components.artifacts.vocabulary import Vocabulary
 from components.dsl.artifact import MANIFEST, content_digest
 
 
@@ -109,7 +108,7 @@ def test_a_file_that_was_added_is_not_intact(tmp_path: Path) -> None:
 
 def test_another_type_is_refused(tmp_path: Path) -> None:
     sealed(tmp_path / "c")
-    with pytest.raises(TypeError, match="holds a Corpus of format 1, wanted a Vocabulary of format 1"):
+    with pytest.raises(TypeError, match="holds a Corpus of format 1, expected a Vocabulary of format 1"):
         Vocabulary(tmp_path / "c").manifest()
     with pytest.raises(FileNotFoundError, match=r"is not a Corpus: it has no manifest\.json"):
         Corpus(tmp_path).manifest()

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from components.artifacts.corpus import Corpus
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import Corpus, Vocabulary
 from components.dsl.canonical import canonical
-from components.dsl.component import Handle, Latest, Node, component, find_component
+from components.dsl.component import Handle, Node, component, find_component
 from components.dsl.errors import nearest
 from components.dsl.signature import Input, Local, Output, Role
 
@@ -57,9 +56,9 @@ def test_the_signature_is_the_specification() -> None:
     assert (learn.name, learn.libraries, learn.__doc__) == ("learn", ("pytest",), "Learns words.")
 
 
-def test_with_outputs_it_runs_at_once(tmp_path: Path) -> None:
-    assert ingest(corpus=Corpus(tmp_path / "c"), text="words") is None
-    learn(corpus=Corpus(tmp_path / "c"), vocabulary=Vocabulary(tmp_path / "v"), workers=4)
+def test_run_makes_the_outputs_at_once(tmp_path: Path) -> None:
+    ingest.run(corpus=Corpus(tmp_path / "c"), text="words")
+    learn.run(corpus=Corpus(tmp_path / "c"), vocabulary=Vocabulary(tmp_path / "v"), workers=4)
     made = Vocabulary(tmp_path / "v")
     assert made.file("vocab.txt").read_text() == "wor"
     assert made.manifest()["parameters"] == {
@@ -68,22 +67,31 @@ def test_with_outputs_it_runs_at_once(tmp_path: Path) -> None:
     }
 
 
-def test_without_outputs_it_makes_a_node() -> None:
+def test_a_call_makes_a_node() -> None:
     corpus = ingest(text="words")
-    node = learn(corpus=corpus.corpus, options=Options(size=2))
+    node = learn(corpus=corpus.output(Corpus), options=Options(size=2))
     assert isinstance(node, Node)
     assert node.values == {"options": Options(size=2), "workers": 1}
     assert node.inputs["extra"] is None
-    assert isinstance(node.vocabulary, Handle)
-    assert node.vocabulary.artifact is Vocabulary
-    with pytest.raises(AttributeError, match=r"no output 'corpus', only \['vocabulary'\]"):
-        _ = node.corpus
+    handle = node.output(Vocabulary)
+    assert isinstance(handle, Handle)
+    assert (handle.node, handle.name, handle.artifact) == (node, "vocabulary", Vocabulary)
+    with pytest.raises(TypeError, match=r"Node\('learn'\) must have one output of type Corpus, got vocabulary: Vocabu"):
+        node.output(Corpus)
 
 
-def test_latest_is_an_input() -> None:
-    corpus = ingest(text="words")
-    node = learn(corpus=corpus.corpus, extra=Latest(Corpus, besides=corpus.corpus))
-    assert isinstance(node.inputs["extra"], Latest)
+@component()
+def halve(corpus: Input[Corpus], first: Output[Corpus], second: Output[Corpus]) -> None: ...
+
+
+def test_an_output_that_is_one_of_two_of_its_type_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"must have one output of type Corpus, got first: Corpus, second: Corpus"):
+        halve(corpus=ingest(text="x").output(Corpus)).output(Corpus)
+
+
+def test_a_call_with_an_output_points_to_run(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"ingest must be wired without outputs, got \['corpus'\]; .* use \.run"):
+        ingest(corpus=Corpus(tmp_path), text="words")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +109,7 @@ def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
 
 
 def test_a_handle_of_another_type() -> None:
-    vocabulary = learn(corpus=ingest(text="x").corpus).vocabulary
+    vocabulary = learn(corpus=ingest(text="x").output(Corpus)).output(Vocabulary)
     with pytest.raises(TypeError, match=r"learn\.corpus takes a Corpus"):
         learn(corpus=vocabulary)
 
@@ -109,9 +117,9 @@ def test_a_handle_of_another_type() -> None:
 def test_outputs_must_be_empty_and_inputs_finished(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("")
     with pytest.raises(FileExistsError, match=r"ingest\.corpus must be an empty folder"):
-        ingest(corpus=Corpus(tmp_path), text="words")
+        ingest.run(corpus=Corpus(tmp_path), text="words")
     with pytest.raises(FileNotFoundError, match="is not a Corpus"):
-        learn(corpus=Corpus(tmp_path), vocabulary=Vocabulary(tmp_path / "v"))
+        learn.run(corpus=Corpus(tmp_path), vocabulary=Vocabulary(tmp_path / "v"))
 
 
 def test_artifacts_need_a_role() -> None:
@@ -168,19 +176,19 @@ def test_an_input_may_be_a_list(tmp_path: Path) -> None:
     assert merge.parameters["parts"].artifact is Corpus
     parts = [Corpus(tmp_path / name) for name in "xy"]
     for part in parts:
-        ingest(corpus=part, text=part.path.name)
-    merge(parts=parts, whole=Corpus(tmp_path / "whole"))
+        ingest.run(corpus=part, text=part.path.name)
+    merge.run(parts=parts, whole=Corpus(tmp_path / "whole"))
     assert Corpus(tmp_path / "whole").file("a.txt").read_text() == "xy"
     nodes = [ingest(text=text) for text in "xy"]
-    node = merge(parts=[each.corpus for each in nodes])
+    node = merge(parts=[each.output(Corpus) for each in nodes])
     assert list(node.slots()) == ["parts[0]", "parts[1]"]
     assert node.gather({"parts[0]": 1, "parts[1]": 2}) == {"parts": [1, 2]}
     with pytest.raises(TypeError, match=r"merge.parts takes a list of Corpus, got Handle"):
-        merge(parts=nodes[0].corpus)
+        merge(parts=nodes[0].output(Corpus))
     with pytest.raises(TypeError, match=r"merge.parts takes a list of Corpus"):
-        merge(parts=[nodes[0].corpus, None])
+        merge(parts=[nodes[0].output(Corpus), None])
 
 
 def test_an_unfinished_folder_in_a_list_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="is not a Corpus"):
-        merge(parts=[Corpus(tmp_path / "nothing")], whole=Corpus(tmp_path / "whole"))
+        merge.run(parts=[Corpus(tmp_path / "nothing")], whole=Corpus(tmp_path / "whole"))

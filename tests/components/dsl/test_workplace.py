@@ -1,6 +1,13 @@
 from pathlib import Path
 
-from components.dsl.workplace import Stages, Workplace, report_progress, set_progress_sink, set_workplace, workplace
+from components.dsl.workplace import (
+    ProgressParts,
+    Workplace,
+    report_progress,
+    set_progress_sink,
+    set_workplace,
+    workplace,
+)
 
 
 def test_progress_goes_to_the_sink() -> None:
@@ -17,7 +24,7 @@ def test_progress_goes_to_the_sink() -> None:
 
 def test_stages_are_one_progress() -> None:
     seen: list[tuple[float, float, str]] = []
-    stages = Stages([6.0, 0.0, 2.0], lambda *report: seen.append(report))
+    stages = ProgressParts([6.0, 0.0, 2.0], lambda *report: seen.append(report))
     for number, report in ((0, (50, 100, "a")), (0, (0, 0, "b")), (1, (1, 1, "c")), (2, (0, 3, "d")), (2, (3, 3, "e"))):
         stages.sink(number)(*report)
     assert seen == [(3, 8, "a"), (0, 0, "b"), (6, 8, "c"), (6, 8, "d"), (8, 8, "e")]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from components.dsl.errors import InputError
 from components.examples.classification import ClassificationRows
-from components.examples.splits import fold, split_rows
+from components.examples.splits import describe_few_rows, fold, split_rows
 from components.sources.table import TextRow
 
 ROWS = ClassificationRows()
@@ -189,3 +189,14 @@ def test_rows_without_labels_are_one_stratum_and_errors_name_their_keys() -> Non
         "taking a test part out of the training rows needs at least 6 different contexts, got 1 in all; "
         "add rows or give a test file"
     )
+
+
+def test_few_rows_to_measure_on_are_told() -> None:
+    rows = [TextRow(f"text {number}", "a") for number in range(1000)]
+    assert describe_few_rows({"train": rows, "validation": rows[:100]}) == []
+    assert describe_few_rows({"train": rows[:250], "validation": rows[:100], "test": rows[:4]}) == [
+        "4 test rows: chance moves a share by about 25 points; add rows"
+    ]
+    assert describe_few_rows({"train": rows[:250], "test": rows[:100]}) == [
+        "25 validation rows, a tenth of the training rows: chance moves a share by about 10 points; add rows"
+    ]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.task_examples import TaskExamples
+from components.artifacts.data import TaskExamples
 from components.dsl.errors import InputError
 from components.examples.base import ROWS_AT_ONCE, Encoding
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
@@ -19,8 +19,10 @@ from keras_bert.config import EncoderConfig
 from keras_bert.data.schemas import SCHEMAS, TEXT
 from keras_bert.losses import IGNORED
 from keras_bert.models.encoder import build_encoder
+from keras_bert.target_scale import TargetScale
 from keras_bert.tasks.registry import TASKS
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 TOKENIZER = Tokenizer([*SPECIAL_TOKENS, "a", "b", "c", "##a", "##b"], lowercase=True)
 TEXTS = ["a ba c", "c", "ab \u200d abab c c c a", "b b b b b b b b b b b b"]
@@ -123,7 +125,7 @@ def test_questions(build):
 
 def test_an_answer_without_a_piece_is_named():
     row = Question("q7", "a", "a \u200d b", (("\u200d", 2),))
-    with pytest.raises(InputError, match=r"^question 'q7': the answer '\\u200d' must hold a word piece, got only what"):
+    with pytest.raises(InputError, match=r"^question 'q7': the answer '\\u200d' must hold a token, got only what"):
         list(TASK_ROWS["question_answering"].records([row], encoding()))
 
 
@@ -192,7 +194,7 @@ def test_settings_are_those_of_the_task():
     windows = {"max_length": 12, "stride": 3, "max_query_length": 3}
     assert found == {
         "classification": {"max_length": 12, "labels": LABELS},
-        "regression": {"max_length": 12},
+        "regression": {"max_length": 12, **TargetScale.of(float(row.label) for row in ROWS["regression"])._asdict()},
         "embedding": {"max_length": 12},
         "token_classification": {"max_length": 12, "labels": LABELS},
         "question_answering": {**windows, "null_threshold": 0.0},

@@ -157,6 +157,8 @@ def test_short_names_do_not_depend_on_where_the_data_lies():
     assert short_name("/data/x/a.txt", "/data/x/a.txt") == "a.txt"
     assert short_name("/data/x/b/a.txt", "/data/*/b/?.txt") == "x/b/a.txt"
     assert short_name("a.txt", "*.txt") == "a.txt"
+    assert short_name("/a[b]/x/y.txt", "/a[[]b]/x/*.txt") == "y.txt"
+    assert short_name("/a[b]/x/y.txt", "/a[[]b]/*/*.txt") == "x/y.txt"
     assert short_name("gs://data/x/a.txt", "gs://data/x/") == "a.txt"
 
 

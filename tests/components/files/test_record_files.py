@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -174,3 +175,35 @@ def test_what_is_no_text(value, message):
 
 def test_numbers_are_text_too():
     assert [as_text(value, "", "") for value in (3, 2.5, b"\xc3\xa9")] == ["3", "2.5", "é"]
+
+
+@pytest.mark.parametrize("value", [None, float("nan")])
+def test_a_missing_value_is_refused_with_its_row_and_column(value):
+    message = rf"^a.parquet row 3: field 'label' must be text, got {value}; fill it in or leave the row out$"
+    with pytest.raises(InputError, match=message):
+        as_text(value, "a.parquet row 3", "label")
+
+
+def test_a_text_that_says_nan_is_one():
+    assert as_text("nan", "a.csv line 2", "label") == "nan"
+
+
+@pytest.mark.parametrize(("content", "got"), [("", "an empty file"), ("\n\na,b\n", "an empty line")])
+@pytest.mark.parametrize("kind", ["csv", "tsv"])
+def test_a_table_without_a_line_of_names(tmp_path, kind, content, got):
+    file = write(tmp_path, f"a.{kind}", content)
+    with pytest.raises(InputError, match=rf"a\.{kind} must begin with a line of column names, got {got}$"):
+        read(file, "text")
+
+
+def test_a_missing_header_is_asked_for_and_long_texts_are_cut(tmp_path):
+    file = write(tmp_path, "a.csv", f"3,p2pnet.net News {'x' * 90}\n4,text\n")
+    message = (
+        f"the table {file} has no column 'label'; known: 3, p2pnet.net News {'x' * 24}...; is the header missing? "
+        "The first line was read as the names of the columns"
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        read(file, "label")
+    named = write(tmp_path, "b.csv", "texts,label\n")
+    with pytest.raises(InputError, match=r"has no column 'text'; did you mean 'texts'\?$"):
+        read(named, "text")

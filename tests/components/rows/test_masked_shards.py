@@ -14,21 +14,22 @@ from components.corpus.shards import ShardDocument
 from components.rows import masked_shards
 from components.rows.masked_shards import (
     ShardJob,
-    Texts,
+    TokenizedShard,
     columns_of,
     make_records,
     make_rows,
     tokenize_shard,
     write_shard,
 )
-from components.rows.row_layout import Rows
-from components.rows.sentence_pairs import Document
+from components.rows.row_layout import TokenRows
+from components.rows.sentence_pairs import SegmentBounds
 from components.rows.statistics import Tally, add
 from keras_bert.data.records import read_records
-from keras_bert.masking.masks import Masked, describe_pieces
+from keras_bert.masking.masks import Masked, masking_vocabulary
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 # [PAD] 0, [UNK] 1, [CLS] 2, [SEP] 3, [MASK] 4, a 5, b 6, ... h 12, ##b 13
 VOCABULARY = (*SPECIAL_TOKENS, *"abcdefgh", "##b")
@@ -45,29 +46,35 @@ def job_of(folder: Path | None = None, seed: int = 0, length: int = 8, **rows: A
     return ShardJob("", output, scratch, {length: masking}, PretrainingRows(**rows), seed, shards=1)
 
 
-def texts_of(train: list[list[int]], validation: list[list[int]] | None = None) -> Texts:
+def texts_of(train: list[list[int]], validation: list[list[int]] | None = None) -> TokenizedShard:
     """A shard whose tokens are a, b, c and so on, again and again."""
     last = max((bounds[-1] for bounds in [*train, *(validation or [])]), default=0)
     flat = np.resize(np.arange(5, 13, dtype=np.int32), last)
     splits = {"train": train, "validation": validation or []}
-    return Texts(flat, {split: [Document(np.array(bounds)) for bounds in part] for split, part in splits.items()})
+    return TokenizedShard(
+        flat, {split: [SegmentBounds(np.array(bounds)) for bounds in part] for split, part in splits.items()}
+    )
 
 
-def ranges_of(texts: Texts) -> dict[str, list[list[int]]]:
+def ranges_of(texts: TokenizedShard) -> dict[str, list[list[int]]]:
     return {split: [document.bounds.tolist() for document in part] for split, part in texts.splits.items()}
 
 
-def rows_of(texts: Texts, split: str, tokenizer: Tokenizer, length: int = 8, **options: Any) -> list[list[int]]:
+def rows_of(
+    texts: TokenizedShard, split: str, tokenizer: Tokenizer, length: int = 8, **options: Any
+) -> list[list[int]]:
     """The tokens of each row, without padding."""
     settings = PretrainingRows(**{"short_share": 0.0, **options})
     parts = make_rows(texts, split, length, tokenizer, settings, np.random.default_rng(0))
     return [row[:count].tolist() for rows in parts for row, count in zip(rows.token_ids, rows.lengths, strict=True)]
 
 
-def records_of(texts: Texts, split: str, tokenizer: Tokenizer, job: ShardJob, place: str = "0") -> tuple[Any, Tally]:
+def records_of(
+    texts: TokenizedShard, split: str, tokenizer: Tokenizer, job: ShardJob, place: str = "0"
+) -> tuple[Any, Tally]:
     counted: list[Tally] = []
     length = next(iter(job.maskings))
-    made = list(make_records(texts, split, length, place, tokenizer, describe_pieces(tokenizer), job, counted))
+    made = list(make_records(texts, split, length, place, tokenizer, masking_vocabulary(tokenizer), job, counted))
     return made, add(counted)
 
 
@@ -137,7 +144,7 @@ def test_a_document_that_is_held_out_alone_meets_those_of_training_and_never_the
 
 def test_columns_hold_what_is_known_of_rows() -> None:
     lengths = np.array([3, 2])
-    rows = Rows(np.array([[2, 5, 3], [2, 3, 0]]), np.array([[0, 0, 0], [0, 1, 0]]), lengths, np.array([1, 0]))
+    rows = TokenRows(np.array([[2, 5, 3], [2, 3, 0]]), np.array([[0, 0, 0], [0, 1, 0]]), lengths, np.array([1, 0]))
     masked = Masked(
         np.array([[2, 4, 3], [2, 3, 0]]), np.array([[1], [0]]), np.array([[5], [0]]), np.array([[1.0], [0.0]])
     )
@@ -231,7 +238,7 @@ def test_a_shard_becomes_a_file_for_each_split_and_a_tally(
     shard = tmp_path / "corpus-00002-of-00003.jsonl.gz"
     shard.write_bytes(gzip.compress("\n".join(map(json.dumps, lines)).encode()))
     job = job_of(tmp_path, length=20, objective="none", short_share=0.0, dynamic=True, compression=compression)
-    write_shard(shard, tokenizer, describe_pieces(tokenizer), job)
+    write_shard(shard, tokenizer, masking_vocabulary(tokenizer), job)
     files = sorted((tmp_path / "output").iterdir())
     # Of two documents none is held out: a file without records, so that every shard has all of its files.
     assert [file.name for file in files] == [

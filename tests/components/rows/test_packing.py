@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.rows.packing import join_documents, pack_rows
-from components.rows.sentence_pairs import Document
+from components.rows.sentence_pairs import SegmentBounds
 
 SEPARATOR = 3
 
@@ -12,7 +12,7 @@ def join(sizes):
     """Documents with segments of these sizes, whose tokens are numbered from 10."""
     documents, start = [], 0
     for part in sizes:
-        documents.append(Document(np.cumsum([start, *part])))
+        documents.append(SegmentBounds(np.cumsum([start, *part])))
         start = int(documents[-1].bounds[-1])
     return join_documents(np.arange(10, 10 + start, dtype=np.int32), documents, SEPARATOR)
 

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from components.artifacts.corpus import Corpus
-from components.artifacts.pretraining_examples import PretrainingExamples
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import Corpus, PretrainingExamples, Vocabulary
 from components.build_vocabulary import build_vocabulary
 from components.ingest_corpus import ingest_corpus
 from components.mask_examples import mask_examples
@@ -28,8 +26,8 @@ pytestmark = [
 def novels(tmp_path_factory):
     folder = tmp_path_factory.mktemp("novels")
     corpus, vocabulary = Corpus(folder / "corpus"), Vocabulary(folder / "vocabulary")
-    ingest_corpus(corpus=corpus, source=TextSource(str(NOVELS)))
-    build_vocabulary(corpus=corpus, vocabulary=vocabulary, size=8000)
+    ingest_corpus.run(corpus=corpus, source=TextSource(str(NOVELS)))
+    build_vocabulary.run(corpus=corpus, vocabulary=vocabulary, size=8000)
     return {"corpus": corpus, "vocabulary": vocabulary}
 
 
@@ -38,12 +36,12 @@ def novels(tmp_path_factory):
 def test_15_percent_and_80_10_10(novels, tmp_path, strategy, objective):
     examples = PretrainingExamples(tmp_path / "examples")
     rows = PretrainingRows(objective=objective)
-    mask_examples(**novels, examples=examples, masking=Masking(strategy=strategy), rows=rows)
+    mask_examples.run(**novels, examples=examples, masking=Masking(strategy=strategy), rows=rows)
     table = json.loads((examples.path / "statistics.json").read_text())["train, up to 128 tokens"]
     assert table["share of these to predict"] == pytest.approx(0.15, abs=0.001)
     assert table["share of predictions under [MASK]"] == pytest.approx(0.8, abs=0.002)
-    assert table["share of predictions under another piece"] == pytest.approx(0.1, abs=0.002)
-    assert table["share of predictions left in place"] == pytest.approx(0.1, abs=0.002)
+    assert table["share of predictions under a random token"] == pytest.approx(0.1, abs=0.002)
+    assert table["share of predictions left unchanged"] == pytest.approx(0.1, abs=0.002)
     if objective == "sentence_order":
         assert table["share of swapped pairs"] == pytest.approx(0.5, abs=0.01)
     if objective == "next_sentence":

@@ -19,7 +19,7 @@ from benchmarks.tokenizer import load, take
 from components.corpus.shards import ShardDocument
 from components.rows.masked_shards import make_rows, tokenize_shard
 from components.text.sentences import split_sentences
-from keras_bert.masking.masks import describe_pieces, mask_rows
+from keras_bert.masking.masks import mask_rows, masking_vocabulary
 from keras_bert.masking.row_random import row_keys
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
@@ -51,7 +51,7 @@ class Examples(NamedTuple):
         first: (rows,), tokens of A.
         labels: (rows,), 1 for a random B.
         predictions: (rows,).
-        fates: predictions under [MASK], under another piece, left in place.
+        fates: predictions under [MASK], under a random token, left in place.
     """
 
     tokens: np.ndarray
@@ -103,7 +103,7 @@ def read_theirs(records, mask_id):
 
 
 def make_ours(documents, tokenizer, short_share):
-    pieces = describe_pieces(tokenizer)
+    pieces = masking_vocabulary(tokenizer)
     options = PretrainingRows(short_share=short_share)
     texts = tokenize_shard(
         [ShardDocument(str(number), split_sentences(text)) for number, text in enumerate(documents)], tokenizer, 0.0

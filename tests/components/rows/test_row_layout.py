@@ -1,8 +1,8 @@
 import numpy as np
 
-from components.rows.row_layout import Marks, lay_out_pairs, lay_out_stretches
+from components.rows.row_layout import SpecialTokens, lay_out_pairs, lay_out_texts
 
-MARKS = Marks(cls_id=2, sep_id=3, pad_id=0)
+MARKS = SpecialTokens(cls_id=2, sep_id=3, pad_id=0)
 FLAT = np.arange(10, 30, dtype=np.int32)
 
 
@@ -26,7 +26,7 @@ def test_pairs():
 
 
 def test_stretches():
-    rows = lay_out_stretches(FLAT, np.array([[0, 3], [19, 20]]), 5, MARKS)
+    rows = lay_out_texts(FLAT, np.array([[0, 3], [19, 20]]), 5, MARKS)
     assert rows.token_ids.tolist() == [[2, 10, 11, 12, 3], [2, 29, 3, 0, 0]]
     assert not rows.segment_ids.any()
     assert rows.lengths.tolist() == [5, 3]

@@ -8,10 +8,11 @@ import pytest
 
 from components.rows.samples import sample_rows
 from keras_bert.data.records import serialize, write_records
-from keras_bert.masking.masks import describe_pieces
+from keras_bert.masking.masks import masking_vocabulary
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 # [PAD] 0, [UNK] 1, [CLS] 2, [SEP] 3, [MASK] 4, a 5, b 6, c 7, ##b 8
 TOKENIZER = Tokenizer((*SPECIAL_TOKENS, *"abc", "##b"), lowercase=True)
@@ -21,7 +22,7 @@ def sampled(folder: Path, *records: dict[str, list[int]], **rows: Any) -> list[d
     file = folder / "train.tfrecord"
     options = PretrainingRows(**rows)
     write_records(file, map(serialize, records), compression=options.compression)
-    return sample_rows(file, TOKENIZER, describe_pieces(TOKENIZER), Masking(rate=0.5, max_predictions=3), options)
+    return sample_rows(file, TOKENIZER, masking_vocabulary(TOKENIZER), Masking(rate=0.5, max_predictions=3), options)
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])

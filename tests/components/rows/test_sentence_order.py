@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.rows.sentence_order import make_ordered_pairs
-from components.rows.sentence_pairs import Document
+from components.rows.sentence_pairs import SegmentBounds
 
 IN_ORDER, SWAPPED = 0.5, 0.49
 FIRST, LAST = 0.0, 0.999
@@ -26,7 +26,7 @@ class Choices:
 
 def pairs_of(*bounds: list[int], room: int, choices: list[float], short_share: float = 0.0) -> list[list[int]]:
     """The pairs of documents; choices come as whether a pair is short, where it is parted, and its order."""
-    documents = [Document(np.array(part, np.int64)) for part in bounds]
+    documents = [SegmentBounds(np.array(part, np.int64)) for part in bounds]
     rng: Any = Choices(*choices)
     pairs = make_ordered_pairs(documents, room=room, short_share=short_share, rng=rng)
     assert [document.bounds.tolist() for document in documents] == list(bounds), "documents stay as they were"
@@ -96,7 +96,7 @@ def test_no_documents_are_no_pairs() -> None:
 def test_with_room_for_a_whole_document_each_is_one_pair_without_a_loss(sizes: list[list[int]], seed: int) -> None:
     documents, start = [], 3
     for part in sizes:
-        documents.append(Document(np.cumsum([start, *part])))
+        documents.append(SegmentBounds(np.cumsum([start, *part])))
         start = int(documents[-1].bounds[-1]) + 2
     pairs = make_ordered_pairs(documents, room=54, short_share=0.0, rng=np.random.default_rng(seed)).tolist()
     joined = []

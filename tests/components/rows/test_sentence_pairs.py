@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.rows.sentence_order import make_ordered_pairs
-from components.rows.sentence_pairs import Document, _truncate, make_pairs, uniform
+from components.rows.sentence_pairs import SegmentBounds, _truncate, make_pairs, uniform_draws
 
 
 class Pair(NamedTuple):
@@ -21,7 +21,7 @@ def documents_of(sizes):
     """Documents that stand one after the other, from the sizes of their segments."""
     documents, start = [], 0
     for part in sizes:
-        documents.append(Document(np.cumsum([start, *part])))
+        documents.append(SegmentBounds(np.cumsum([start, *part])))
         start = int(documents[-1].bounds[-1])
     return documents
 
@@ -39,7 +39,7 @@ def document_of(bounds, position):
 def test_pairs(sizes, room, seed):
     documents, start = [], 0
     for part in sizes:
-        documents.append(Document(np.cumsum([start, *part])))
+        documents.append(SegmentBounds(np.cumsum([start, *part])))
         start = int(documents[-1].bounds[-1])
     whole = [(int(d.bounds[0]), int(d.bounds[-1])) for d in documents]
     options = {"room": room, "short_share": 0.1}
@@ -64,7 +64,7 @@ def test_pairs(sizes, room, seed):
 
 def naive_pairs(documents, others, *, room, short_share, rng):
     """`make_pairs` with the list of the other documents made anew for each, up to where pairs are cut."""
-    draw = uniform(rng)
+    draw = uniform_draws(rng)
     pairs = []
     for document in documents:
         eligible = [other for other in others if other is not document]
@@ -103,7 +103,7 @@ def naive_fill(document, start, target):
 def test_pairs_are_those_of_the_naive_form(count, seed):
     sizes = np.random.default_rng(seed).integers(1, 9, (count, 12))
     bounds = np.concatenate([[0], np.cumsum(sizes)])
-    documents = [Document(bounds[start : start + 13]) for start in range(0, 12 * count, 12)]
+    documents = [SegmentBounds(bounds[start : start + 13]) for start in range(0, 12 * count, 12)]
     middle = count // 2
     # The same list, other lists, and a list that holds some of the documents, one of them twice.
     for others in (documents, documents[:middle], [*documents[middle:], *documents[:1], *documents[:1]]):
@@ -141,7 +141,7 @@ def test_a_document_of_one_segment_has_a_random_next_one_if_there_is_another_doc
 
 
 def test_unused_segments_are_put_back():
-    documents = [Document(np.arange(0, 41)), Document(np.arange(40, 81))]
+    documents = [SegmentBounds(np.arange(0, 41)), SegmentBounds(np.arange(40, 81))]
     pairs = make_pairs(documents, documents, room=10, short_share=0.0, rng=np.random.default_rng(1))
     covered = set()
     for pair in (Pair(*pair) for pair in pairs.tolist()):

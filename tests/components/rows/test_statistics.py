@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from components.rows.row_layout import Marks, lay_out_pairs, lay_out_stretches
-from components.rows.statistics import add, bars, describe, tally_rows
+from components.rows.row_layout import SpecialTokens, lay_out_pairs, lay_out_texts
+from components.rows.statistics import add, describe, tally_rows
 from keras_bert.masking.masks import Masked
 
-MARKS = Marks(cls_id=2, sep_id=3, pad_id=0)
+MARKS = SpecialTokens(cls_id=2, sep_id=3, pad_id=0)
 FLAT = np.arange(10, 30, dtype=np.int32)
 
 
@@ -17,7 +17,7 @@ def test_rows_by_hand():
         expected = [[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1]][row]
         assert rows.segment_ids[row, :length].tolist() == expected
     assert rows.labels.tolist() == [1, 0]
-    rows = lay_out_stretches(FLAT, np.array([[0, 3], [19, 20]]), 5, MARKS)
+    rows = lay_out_texts(FLAT, np.array([[0, 3], [19, 20]]), 5, MARKS)
     assert rows.token_ids.tolist() == [[2, 10, 11, 12, 3], [2, 29, 3, 0, 0]]
     assert rows.labels is None
     assert not rows.segment_ids.any()
@@ -50,13 +50,13 @@ def test_a_tally_by_hand():
     assert described["train"] == {
         "rows": 4,
         "tokens": 24,
-        "tokens that may be hidden": 10,
-        "share of unknown pieces": pytest.approx(1 / 6, abs=1e-6),
+        "tokens that may be masked": 10,
+        "share of unknown tokens": pytest.approx(1 / 6, abs=1e-6),
         "share of swapped pairs": 0.5,
         "share of these to predict": 0.6,
         "share of predictions under [MASK]": pytest.approx(1 / 3, abs=1e-6),
-        "share of predictions under another piece": pytest.approx(1 / 3, abs=1e-6),
-        "share of predictions left in place": pytest.approx(1 / 3, abs=1e-6),
+        "share of predictions under a random token": pytest.approx(1 / 3, abs=1e-6),
+        "share of predictions left unchanged": pytest.approx(1 / 3, abs=1e-6),
     }
     assert described["train: predictions a row"] == [["1", 2], ["2", 2]]
     assert described["train: tokens a row"] == [["5", 2], ["6", 0], ["7", 2]]
@@ -65,12 +65,3 @@ def test_a_tally_by_hand():
 def test_sums_of_unequal_lengths_and_of_nothing():
     assert add([{"a": [1, 2], "b": 1}, {"a": [1], "b": 2}, {"a": [0, 0, 5], "b": 3}]) == {"a": [2, 2, 5], "b": 6}
     assert add([]) == {}
-
-
-def test_bars():
-    assert bars([0, 0, 3, 0, 1]) == [["2", 3], ["3", 0], ["4", 1]]
-    wide = bars([1] * 100)
-    assert wide[0] == ["0-6", 7]
-    assert wide[-1] == ["98-99", 2]
-    assert sum(count for _, count in wide) == 100
-    assert bars([0, 0]) == []

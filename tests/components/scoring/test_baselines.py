@@ -45,5 +45,26 @@ def test_like_pairs_are_told_from_others() -> None:
 
 def test_only_so_many_rows_are_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(baselines, "_MOST_ROWS", 2)
-    train = [TextRow("ship", "sea"), TextRow("cow", "farm"), *[TextRow("ship", "farm")] * 9]
-    assert classify_by_ngrams(train, train[:2], train[:2]) == ["sea", "farm"]
+    other = TextRow("ship", "farm")
+    train = [TextRow("ship", "sea"), other, TextRow("cow", "farm"), other]
+    assert classify_by_ngrams(train, train[:3:2], train[:3:2]) == ["sea", "farm"]
+
+
+def test_rows_sorted_by_label_are_learnt_from_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(baselines, "_MOST_ROWS", 4)
+    train = [*[TextRow("ship", "sea", "sea")] * 8, *[TextRow("cow", "farm", "barn")] * 4]
+    assert classify_by_ngrams(train, train, [train[0], train[-1]]) == ["sea", "farm"]
+
+
+def test_words_of_one_letter_are_words() -> None:
+    train = [TextRow("a b", "first"), TextRow("c d", "last")] * 4
+    assert classify_by_ngrams(train, train, train[:2]) == ["first", "last"]
+    numbers = [row._replace(label=str(number % 2)) for number, row in enumerate(train)]
+    low, high = estimate_by_ngrams(numbers, numbers, numbers[:2])
+    assert low < high
+
+
+def test_texts_without_words_have_no_baseline() -> None:
+    train = [TextRow("", "first"), TextRow(" ", "last")] * 4
+    with pytest.raises(ValueError, match="empty vocabulary"):
+        classify_by_ngrams(train, train, train)

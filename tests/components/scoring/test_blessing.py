@@ -1,16 +1,18 @@
 """The decision to bless."""
 
+import dataclasses
 from typing import Any
 
 import pytest
 
+from components.artifacts.evaluation import Decision, MeasuredModel, SeedScores
 from components.scoring.blessing import Thresholds, decide
 
 SHIPPED = "tflite int8"
 
 
-def row(accuracy: float, **more: Any) -> dict[str, Any]:
-    return {"metrics": {"accuracy": {"mean": accuracy, "sd": None, "seeds": [accuracy]}}, **more}
+def row(accuracy: float, **more: Any) -> MeasuredModel:
+    return MeasuredModel({"accuracy": SeedScores.of([accuracy])}, **more)
 
 
 def table(int8: float, *, student: float = 0.90, majority: float = 0.5, before: float | None = None) -> dict[str, Any]:
@@ -25,7 +27,7 @@ def table(int8: float, *, student: float = 0.90, majority: float = 0.5, before: 
     return rows if before is None else {**rows, "pushed before": row(before)}
 
 
-def ask(rows: dict[str, Any], shipped: str = SHIPPED, **thresholds: Any) -> dict[str, Any]:
+def ask(rows: dict[str, Any], shipped: str = SHIPPED, **thresholds: Any) -> Decision:
     return decide(rows, "accuracy", shipped, Thresholds(**thresholds))
 
 
@@ -46,8 +48,8 @@ def ask(rows: dict[str, Any], shipped: str = SHIPPED, **thresholds: Any) -> dict
 )
 def test_each_threshold_decides(models: dict[str, Any], thresholds: dict[str, Any], blessed: bool) -> None:
     decision = ask(models, **thresholds)
-    assert decision["blessed"] is blessed
-    assert any(reason.startswith("NO") for reason in decision["reasons"]) is not blessed
+    assert decision.blessed is blessed
+    assert any(reason.startswith("NO") for reason in decision.reasons) is not blessed
 
 
 @pytest.mark.parametrize(
@@ -56,34 +58,44 @@ def test_each_threshold_decides(models: dict[str, Any], thresholds: dict[str, An
         (
             {"min_share_of_teacher": 0.94},
             True,
-            "yes: tflite int8 accuracy 90.00 must be at least 0.94 of the teacher's 95.00",
+            "yes: tflite int8 accuracy 90.00 must be at least "
+            "evaluation.min_share_of_teacher 0.94 of the teacher's 95.00",
         ),
         (
             {"min_share_of_teacher": 0.95},
             False,
-            "NO: tflite int8 accuracy 90.00 must be at least 0.95 of the teacher's 95.00",
+            "NO: tflite int8 accuracy 90.00 must be at least "
+            "evaluation.min_share_of_teacher 0.95 of the teacher's 95.00",
         ),
-        ({"max_megabytes": 2}, True, "yes: tflite int8 megabytes 2.00 must be at most 2"),
-        ({"max_megabytes": 1.9}, False, "NO: tflite int8 megabytes 2.00 must be at most 1.9"),
-        ({"max_milliseconds": 0.75}, True, "yes: tflite int8 milliseconds 0.75 must be at most 0.75"),
-        ({"max_milliseconds": 0.7}, False, "NO: tflite int8 milliseconds 0.75 must be at most 0.7"),
+        ({"max_megabytes": 2}, True, "yes: tflite int8 megabytes 2.00 must be at most evaluation.max_megabytes 2"),
+        ({"max_megabytes": 1.9}, False, "NO: tflite int8 megabytes 2.00 must be at most evaluation.max_megabytes 1.9"),
+        (
+            {"max_milliseconds": 0.75},
+            True,
+            "yes: tflite int8 milliseconds 0.75 must be at most evaluation.max_milliseconds 0.75",
+        ),
+        (
+            {"max_milliseconds": 0.7},
+            False,
+            "NO: tflite int8 milliseconds 0.75 must be at most evaluation.max_milliseconds 0.7",
+        ),
     ],
 )
 def test_budgets_decide(thresholds: dict[str, float], blessed: bool, reason: str) -> None:
     rows = table(0.90)
-    rows[SHIPPED] |= {"megabytes": 2.0, "milliseconds": 0.75}
+    rows[SHIPPED] = dataclasses.replace(rows[SHIPPED], megabytes=2.0, milliseconds=0.75)
     decision = ask(rows, **thresholds)
-    assert decision["blessed"] is blessed
-    assert reason in decision["reasons"]
+    assert decision.blessed is blessed
+    assert reason in decision.reasons
 
 
 @pytest.mark.parametrize(
     ("field", "value", "rule"),
     [
-        ("min_share_of_teacher", 1.5, "between 0 and 1"),
-        ("max_megabytes", 0, "above 0"),
-        ("max_milliseconds", -1.0, "above 0"),
-        ("max_megabytes", float("nan"), "above 0"),
+        ("min_share_of_teacher", 1.5, "at most 1"),
+        ("max_megabytes", 0, "positive"),
+        ("max_milliseconds", -1.0, "positive"),
+        ("max_megabytes", float("nan"), "a finite number"),
     ],
 )
 def test_budgets_can_be_kept(field: str, value: float, rule: str) -> None:
@@ -92,33 +104,34 @@ def test_budgets_can_be_kept(field: str, value: float, rule: str) -> None:
 
 
 def test_reasons_say_what_was_compared() -> None:
-    assert ask(table(0.80, before=0.92))["reasons"] == [
+    assert ask(table(0.80, before=0.92)).reasons == [
         "yes: tflite int8 accuracy 80.00 must be at least evaluation.min_score 0.00",
-        "NO: tflite int8 accuracy 80.00 must be at least the student's 90.00 - 1.5",
-        "NO: tflite int8 accuracy 80.00 must be at least the version before's 92.00 - 1.0",
+        "NO: tflite int8 accuracy 80.00 must be at least the student's 90.00 - evaluation.max_export_loss 1.5",
+        "NO: tflite int8 accuracy 80.00 must be at least the version before's 92.00 - evaluation.max_regression 1.0",
         "yes: tflite int8 accuracy 80.00 must be above the majority class's 50.00",
     ]
 
 
 def test_a_file_made_of_the_teacher_is_compared_with_that() -> None:
     rows = {"teacher": row(0.95), "onnx float32": row(0.92)}
-    assert ask(rows, "onnx float32")["reasons"] == [
+    assert ask(rows, "onnx float32").reasons == [
         "yes: onnx float32 accuracy 92.00 must be at least evaluation.min_score 0.00",
-        "NO: onnx float32 accuracy 92.00 must be at least the teacher's 95.00 - 1.5",
+        "NO: onnx float32 accuracy 92.00 must be at least the teacher's 95.00 - evaluation.max_export_loss 1.5",
     ]
 
 
 def test_a_teacher_that_is_shipped_itself_is_compared_with_nothing() -> None:
-    assert ask({"teacher": row(0.3)}, "teacher") == {
-        "blessed": True,
-        "reasons": ["yes: teacher accuracy 30.00 must be at least evaluation.min_score 0.00"],
-    }
+    assert ask({"teacher": row(0.3)}, "teacher") == Decision(
+        True, ["yes: teacher accuracy 30.00 must be at least evaluation.min_score 0.00"], []
+    )
 
 
 @pytest.mark.parametrize("field", ["min_score", "max_export_loss", "max_regression"])
-@pytest.mark.parametrize("value", [-1, 100.5, float("nan")])
-def test_thresholds_are_points(field: str, value: float) -> None:
-    with pytest.raises(ValueError, match=rf"Thresholds.{field} must be between 0 and 100, got {value}"):
+@pytest.mark.parametrize(
+    ("value", "rule"), [(-1, "at least 0"), (100.5, "at most 100"), (float("nan"), "a finite number")]
+)
+def test_thresholds_are_points(field: str, value: float, rule: str) -> None:
+    with pytest.raises(ValueError, match=rf"Thresholds.{field} must be {rule}, got {value}"):
         Thresholds(**{field: value})
 
 
@@ -127,8 +140,8 @@ def test_a_precision_that_no_threshold_reaches_is_not_blessed(threshold: float |
     kept = {} if threshold is None else {"kept": {"share": 0.8, "precision": 0.97}}
     calibration = {"temperature": 1.2, "min_precision": 0.95, "threshold": threshold, "validation": kept}
     decision = decide(table(0.90), "accuracy", SHIPPED, Thresholds(min_precision=0.95), calibration)
-    assert decision["blessed"] is blessed
-    reason = decision["reasons"][-1]
+    assert decision.blessed is blessed
+    reason = decision.reasons[-1]
     if blessed:
         expected = "yes: evaluation.min_precision 0.95 is reached from 0.7500 on, by 80.00 % of validation rows"
     else:
@@ -139,5 +152,78 @@ def test_a_precision_that_no_threshold_reaches_is_not_blessed(threshold: float |
 
 @pytest.mark.parametrize("precision", [0.0, 1.01, -0.5])
 def test_a_precision_is_a_share(precision: float) -> None:
-    with pytest.raises(ValueError, match=r"^Thresholds\.min_precision must be above 0 and at most 1, got "):
+    with pytest.raises(ValueError, match=r"^Thresholds\.min_precision must be .*, got "):
         Thresholds(min_precision=precision)
+
+
+@pytest.mark.parametrize("score", [0.01, 0.5, 0.99])
+def test_a_share_is_no_score(score: float) -> None:
+    rule = rf"be 0, or 1 to 100 points \(a share of {score} is {100 * score:g} points\)"
+    with pytest.raises(ValueError, match=rf"^Thresholds\.min_score must {rule}, got {score}$"):
+        Thresholds(min_score=score)
+
+
+@pytest.mark.parametrize(("error", "blessed"), [(0.0, False), (0.0013, False), (0.0014, True)])
+def test_the_allowed_loss_widens_with_the_standard_error(error: float, blessed: bool) -> None:
+    # 1.64 points of rounding where 1.5 are allowed.
+    decision = decide(table(0.8836), "accuracy", SHIPPED, Thresholds(), errors={"student": {"accuracy": error}})
+    assert decision.blessed is blessed
+    if blessed:
+        rule = "must be at least the student's 90.00 - evaluation.max_export_loss 1.5 - standard error 0.14"
+        assert f"yes: tflite int8 accuracy 88.36 {rule}" in decision.reasons
+
+
+def test_a_file_below_a_baseline_is_warned_of_or_refused() -> None:
+    rows = table(0.90) | {"bag of n-grams": row(0.91, baseline=True)}
+    warned = ask(rows)
+    assert warned.blessed
+    assert warned.warnings == [
+        "tflite int8 accuracy 90.00 is below 91.00 of the baseline bag of n-grams; "
+        'evaluation.below_baseline = "refuse" keeps such a file from being pushed'
+    ]
+    refused = ask(rows, below_baseline="refuse")
+    assert not refused.blessed
+    assert not refused.warnings
+    reason = "must be at least 91.00 of the baseline bag of n-grams (evaluation.below_baseline)"
+    assert f"NO: tflite int8 accuracy 90.00 {reason}" in refused.reasons
+    assert ask(rows | {SHIPPED: row(0.91)}, below_baseline="refuse").blessed
+
+
+def test_a_file_far_below_its_teacher_is_warned_of() -> None:
+    rows = table(0.52, student=0.52)
+    assert ask(rows).warnings == [
+        "tflite int8 accuracy 52.00 is 55 % of the teacher's 95.00; evaluation.min_share_of_teacher sets the least"
+    ]
+    assert not ask(rows, min_share_of_teacher=0.5).warnings
+    assert not ask(table(0.86, student=0.86)).warnings
+
+
+def numbers(r2: float, rmse: float, spearman: float = 0.9, **more: Any) -> MeasuredModel:
+    scores = {"spearman": spearman, "r2": r2, "rmse": rmse}
+    return MeasuredModel({name: SeedScores.of([value]) for name, value in scores.items()}, **more)
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        (numbers(0.80, 0.5), None),
+        # A thousand times too small, of labels around 0: hardly better than their mean, and a correlation like before.
+        (numbers(0.001, 0.9995), "tflite int8 r2 0.10 must be at least the student's 80.00 - "),
+        # And of labels far from 0.
+        (numbers(-3.0, 2.0), "tflite int8 rmse 2 must be below the training mean's 1"),
+    ],
+)
+def test_correlations_do_not_bless_numbers_of_a_wrong_scale(file: MeasuredModel, reason: str | None) -> None:
+    mean = numbers(0.0, 1.0, spearman=0.0, trivial=True)
+    rows = {"training mean": mean, "student": numbers(0.80, 0.5), SHIPPED: file}
+    decision = decide(rows, "spearman", SHIPPED, Thresholds())
+    assert decision.blessed is (reason is None)
+    assert any(each.startswith(f"NO: {reason}") for each in decision.reasons) is (reason is not None)
+
+
+def test_each_file_must_be_better_than_the_training_mean() -> None:
+    mean = numbers(0.0, 1.0, spearman=0.0, trivial=True)
+    rows = {"training mean": mean, SHIPPED: numbers(0.80, 0.5), "onnx float32": numbers(0.0, 1.0)}
+    decision = decide(rows, "spearman", SHIPPED, Thresholds(), files=[SHIPPED, "onnx float32"])
+    assert not decision.blessed
+    assert "NO: onnx float32 rmse 1 must be below the training mean's 1" in decision.reasons

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from components.dsl.errors import InputError
-from components.scoring.base import Answered
-from components.scoring.calibration import calibrate, check_precision, confidences_of, draw_from, measure
+from components.scoring.base import LabelLogits
+from components.scoring.calibration import calibrate, check_precision, confidences_of, measure, reliability_bins
 
 LABELS = ["no", "yes"]
 # Three of four are right; the wrong one is among the least sure.
-VALIDATION = Answered(np.array([[4.0, 0.0], [0.0, 4.0], [2.0, 0.0], [2.0, 0.0]]), ["no", "yes", "no", "yes"])
-TEST = Answered(np.array([[4.0, 0.0], [0.0, 3.0], [0.0, 4.0]]), ["no", "no", "no"])
+VALIDATION = LabelLogits(np.array([[4.0, 0.0], [0.0, 4.0], [2.0, 0.0], [2.0, 0.0]]), ["no", "yes", "no", "yes"])
+TEST = LabelLogits(np.array([[4.0, 0.0], [0.0, 3.0], [0.0, 4.0]]), ["no", "no", "no"])
 
 
 def test_validation_rows_decide_and_test_rows_tell() -> None:
@@ -59,7 +59,7 @@ def test_answers_that_are_no_labels_have_no_precision() -> None:
 
 def test_a_diagram_has_the_bins_of_both_and_confidences_are_those_of_the_answers() -> None:
     calibration = {"temperature": 2.0}
-    drawn = draw_from(calibration, TEST, LABELS)
+    drawn = reliability_bins(calibration, TEST, LABELS)
     sure = [1 / (1 + np.exp(-each / 2)) for each in (4.0, 3.0, 4.0)]
     assert confidences_of(calibration, TEST, LABELS) == pytest.approx(sure)
     # 0.881 and 0.881 lie in (13/15, 14/15], 0.818 in the bin before.
@@ -67,4 +67,4 @@ def test_a_diagram_has_the_bins_of_both_and_confidences_are_those_of_the_answers
     assert drawn["after"][13] == {"rows": 2, "confidence": pytest.approx(sure[0]), "accuracy": 0.5}
     assert drawn["after"][12]["accuracy"] == 0.0
     assert sum(own["rows"] for own in drawn["before"] if own) == 3
-    assert draw_from({"temperature": None}, TEST, LABELS)["after"] == drawn["before"]
+    assert reliability_bins({"temperature": None}, TEST, LABELS)["after"] == drawn["before"]

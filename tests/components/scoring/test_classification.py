@@ -61,7 +61,7 @@ def test_pairs_have_a_baseline_of_their_own() -> None:
     pairs = [row._replace(second_text="ship sail") for row in rows]
     found = SCORING.baselines(pairs, pairs, pairs)
     assert list(found) == ["bag of n-grams", "TF-IDF cosine"]
-    assert all(answers == ["yes", "no"] * 8 for answers in found.values())
+    assert all(answer() == ["yes", "no"] * 8 for answer in found.values())
 
 
 @pytest.mark.parametrize(("second", "asked"), [(None, None), ("z", ["z", "z"])])
@@ -69,4 +69,4 @@ def test_a_task_is_asked_for_labels(second: str | None, asked: list[str] | None)
     task = types.SimpleNamespace(
         predict=lambda texts, pairs: [types.SimpleNamespace(label=f"{text}{pairs == asked}") for text in texts]
     )
-    assert SCORING.ask(task, [TextRow("x", "", second), TextRow("y", "", second)]) == ["xTrue", "yTrue"]
+    assert SCORING.answer(task, [TextRow("x", "", second), TextRow("y", "", second)]) == ["xTrue", "yTrue"]

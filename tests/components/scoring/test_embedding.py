@@ -15,7 +15,7 @@ TASK = types.SimpleNamespace(predict=lambda texts: np.array([VECTORS[text] for t
 
 def test_a_task_is_asked_for_the_cosines_of_pairs() -> None:
     rows = [TextRow("a", "", "a"), TextRow("a", "", "b"), TextRow("c", "", "a"), TextRow("a", "", "zero")]
-    assert SCORING.ask(TASK, rows) == pytest.approx([1.0, 0.0, 0.8, 0.0])
+    assert SCORING.answer(TASK, rows) == pytest.approx([1.0, 0.0, 0.8, 0.0])
 
 
 def test_cosines_are_correlated_with_the_likeness_of_the_texts() -> None:
@@ -27,6 +27,6 @@ def test_cosines_are_correlated_with_the_likeness_of_the_texts() -> None:
 
 def test_words_are_the_baseline_and_no_answer_is_the_same_to_all() -> None:
     rows = [TextRow("ship sail", "1", "sail ship"), TextRow("cow barn", "0", "ship sail")]
-    (cosines,) = SCORING.baselines(rows, rows, rows).values()
+    cosines = SCORING.baselines(rows, rows, rows)["TF-IDF cosine"]()
     assert cosines == pytest.approx([1.0, 0.0])
     assert SCORING.trivial(rows, rows) is None

@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from components.scoring.file_bench import Asked, look_inside, percentiles
+from components.scoring.file_bench import BenchRequest, look_inside, percentiles
 
 
 def test_percentiles_are_numpys() -> None:
@@ -22,4 +22,4 @@ def test_other_inputs_are_refused(tmp_path) -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
     onnx.save(model, tmp_path / "model.onnx")
     with pytest.raises(ValueError, match=r"model\.onnx must take BERT's inputs alone, got 'words'"):
-        look_inside(Asked(str(tmp_path / "model.onnx"), 16, 5, (16,), 1, 10))
+        look_inside(BenchRequest(str(tmp_path / "model.onnx"), 16, 5, (16,), 1, 10))

@@ -21,7 +21,7 @@ def test_wrong_labels_stand_by_their_confidence() -> None:
         Mistake(("e",), "yes", "no", 0.7),
         Mistake(("b",), "no", "yes", 0.6),
     ]
-    assert (found.measure, found.wrong, found.asked) == ("confidence", 3, 4)
+    assert (found.measure, found.wrong, found.total) == ("confidence", 3, 4)
     assert [row.value for row in ClassificationScoring().mistakes(rows, ["yes"] * 4, None).rows] == [None, None]
 
 
@@ -50,7 +50,7 @@ def test_sentences_stand_by_their_wrong_tags() -> None:
         ((("d", "B-x", "O"), ("e", "I-x", "O")), 2.0),
         ((("a", "O", "O"), ("b", "O", "B-x")), 1.0),
     ]
-    assert (found.wrong, found.asked) == (2, 3)
+    assert (found.wrong, found.total) == (2, 3)
 
 
 def test_answers_stand_by_their_f1_and_long_contexts_are_cut_around_the_right_one() -> None:
@@ -61,7 +61,7 @@ def test_answers_stand_by_their_f1_and_long_contexts_are_cut_around_the_right_on
         Question("3", "where ?", "at sea", (("at sea", 0),)),
     ]
     found = QuestionScoring().mistakes(rows, ["ship", "nobody", "at sea."], None)
-    assert (found.wrong, found.asked) == (1, 3), "one of the right answers is enough, and marks do not count"
+    assert (found.wrong, found.total) == (1, 3), "one of the right answers is enough, and marks do not count"
     assert found.rows == [Mistake(("who ?", "nobody knows"), "", "nobody", 0.0)]
     (wrong,) = QuestionScoring().mistakes(rows[:1], ["the big boat"], None).rows
     assert wrong.truth == "big ship / ship"

@@ -1,11 +1,13 @@
 """The model card says what the metrics say."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from components.artifacts.evaluation import Metrics, SeedScores
 from components.examples.registry import TASK_ROWS
 from components.scoring.model_card import calibration_lines, format_score, render_model_card, write_model_card
 
@@ -21,7 +23,7 @@ def value(*seeds: float, sd: float | None = None) -> dict[str, Any]:
     return {"mean": sum(seeds) / len(seeds), "sd": sd, "seeds": list(seeds)}
 
 
-def metrics(**more: Any) -> dict[str, Any]:
+def metrics(**more: Any) -> Metrics:
     models = {
         "bag of n-grams": {"metrics": {"accuracy": value(0.7), "macro_f1": value(0.65)}},
         "tflite int8": {
@@ -30,7 +32,19 @@ def metrics(**more: Any) -> dict[str, Any]:
             "milliseconds": 0.091,
         },
     }
-    return {"rows": {"test": 12}, "metric": "accuracy", "shipped": "tflite int8", "models": models, **more}
+    overlap = {"validation": {"train": 3}, "test": {"train": 0, "validation": 0}}
+    return Metrics.from_json(
+        {
+            "task": "classification",
+            "rows": {"test": 12},
+            "overlap": overlap,
+            "metric": "accuracy",
+            "shipped": "tflite int8",
+            "kept": 0,
+            "models": models,
+            **more,
+        }
+    )
 
 
 def test_the_card_holds_labels_lengths_and_every_row() -> None:
@@ -44,8 +58,33 @@ def test_the_card_holds_labels_lengths_and_every_row() -> None:
     assert "any batch and any length up to 64 tokens" in card
     assert "On 12 test rows" in card
     assert "`logits`: float32 (batch, 2), one for each label." in card
-    assert "`tflite int8` is what\nthis folder is for" in card
+    assert "`tflite int8` is what this folder is for" in card
     assert "over" not in card.split("## Quality")[1].split("|")[0], "one seed has no deviation to explain"
+
+
+@pytest.mark.parametrize(
+    ("counts", "claim"),
+    [
+        ((0, 0), "No training or validation row has the texts of a test row, white space and letter case aside."),
+        (
+            (2, 1),
+            "2 of 12 test rows have their texts in training rows, too; 1 of 12 test rows have their texts in "
+            "validation rows, too (white space and letter case aside): on new texts\nscores may be lower.",
+        ),
+    ],
+)
+def test_the_card_claims_of_the_test_rows_what_was_counted(counts: tuple[int, int], claim: str) -> None:
+    overlap = {"test": dict(zip(("train", "validation"), counts, strict=True))}
+    card = render_model_card("reviews", 3, metrics(overlap=overlap), TASK, RECIPE)
+    assert claim in card
+    assert "nothing was trained" not in card
+
+
+def test_labels_and_warnings_are_text_in_the_card() -> None:
+    task = {**TASK, "labels": ["<script>x</script>", "[a](http://b)", "\x1b[2J"]}
+    card = render_model_card("reviews", 3, metrics(warnings=["*n* <b>"]), task, RECIPE)
+    assert r": &lt;script&gt;x&lt;/script&gt;, \[a\](http&#58;//b), \x1b\[2J. Inputs" in card
+    assert r"- warning: \*n\* &lt;b&gt;" in card
 
 
 def test_of_two_files_for_one_runtime_the_card_has_the_one_that_is_pushed() -> None:
@@ -79,7 +118,9 @@ def test_the_files_for_the_web_are_told_apart_by_what_asks_for_them() -> None:
 
 def test_seeds_have_a_mean_and_a_deviation() -> None:
     found = metrics()
-    found["models"]["tflite int8"]["metrics"] = {name: value(0.7, 0.8, sd=0.0707) for name in ("accuracy", "macro_f1")}
+    scores = SeedScores(**value(0.7, 0.8, sd=0.0707))
+    shipped = dataclasses.replace(found.shipped_model, metrics=dict.fromkeys(("accuracy", "macro_f1"), scores))
+    found = dataclasses.replace(found, models={**found.models, found.shipped: shipped})
     card = render_model_card("reviews", 3, found, TASK, RECIPE)
     assert "Scores are the mean and the standard deviation over 2 seeds." in card
     assert "| tflite int8 | 75.00 ± 7.07 | 75.00 ± 7.07 | 1.50 | 0.09 |" in card
@@ -88,12 +129,12 @@ def test_seeds_have_a_mean_and_a_deviation() -> None:
 @pytest.mark.parametrize(
     ("score", "text"),
     [
-        ({"mean": 0.5, "sd": None}, "50.00"),
-        ({"mean": 0.5, "sd": 0.0}, "50.00 ± 0.00"),
-        ({"mean": -0.1234567, "sd": 0.01}, "-12.35 ± 1.00"),
+        (SeedScores(0.5, None, [0.5]), "50.00"),
+        (SeedScores(0.5, 0.0, [0.5, 0.5]), "50.00 ± 0.00"),
+        (SeedScores(-0.1234567, 0.01, []), "-12.35 ± 1.00"),
     ],
 )
-def test_a_score_times_a_hundred(score: dict[str, Any], text: str) -> None:
+def test_a_score_times_a_hundred(score: SeedScores, text: str) -> None:
     assert format_score(score) == text
 
 
@@ -101,12 +142,14 @@ def test_a_score_times_a_hundred(score: dict[str, Any], text: str) -> None:
 def test_every_task_has_a_card(tmp_path: Path, task: str) -> None:
     labels = {"labels": ["a", "b", "c"]} if "classification" in task else {}
     contents = {
-        "metrics.json": metrics(),
+        "metrics.json": metrics().as_json(),
         "task.json": {"task": task, "max_length": 8, **labels},
-        "recipe.json": RECIPE,
+        "export.json": RECIPE,
+        "tokenizer.json": {"lowercase": True},
     }
     for file, content in contents.items():
         (tmp_path / file).write_text(json.dumps(content))
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n")
     write_model_card(tmp_path, "mine", 7)
     card = (tmp_path / "README.md").read_text()
     assert card.startswith("# mine, version 7\n\nA BERT ")
@@ -145,3 +188,64 @@ def test_the_card_tells_how_far_probabilities_may_be_believed() -> None:
 def test_a_threshold_is_told_with_what_it_is_worth(threshold: float | None, line: str) -> None:
     calibration = CALIBRATION | {"min_precision": 0.95, "threshold": threshold}
     assert calibration_lines(calibration)[1] == line
+
+
+def test_errors_of_numbers_are_in_their_unit_and_warnings_follow_the_table() -> None:
+    names = {"spearman": 0.5, "r2": 0.25, "rmse": 1234.56, "mae": 0.0123456}
+    row = {"metrics": {name: {"mean": value, "sd": None, "seeds": [value]} for name, value in names.items()}}
+    metrics = {
+        "task": "regression",
+        "kept": 0,
+        "rows": {"test": 9},
+        "overlap": {"test": {"train": 0, "validation": 0}},
+        "shipped": "tflite int8",
+        "metric": "spearman",
+        "models": {"tflite int8": row},
+        "warnings": ["it is below 60.00"],
+        "left_out": {"bag of n-grams": "empty vocabulary"},
+    }
+    card = render_model_card("prices", 1, Metrics.from_json(metrics), {"task": "regression", "max_length": 64}, {})
+    assert "x 100; rmse and mae in the unit of the labels." in card
+    assert "| tflite int8 | 50.00 | 25.00 | 1235 | 0.01235 |" in card
+    lines = "- warning: it is below 60.00\n- bag of n-grams is left out of the table: empty vocabulary\n"
+    assert f"|  |  |\n\n{lines}\n## Limits" in card
+
+
+@pytest.mark.parametrize(
+    ("definition", "named"),
+    [
+        ({"lowercase": True}, "BERT's WordPiece, lowercased and without accents, 2 vocabulary entries (`vocab.txt`)"),
+        ({"lowercase": False}, "BERT's WordPiece, with capitals and accents, 2 vocabulary entries"),
+        ({"model": {"type": "BPE"}}, "byte-level BPE, as RoBERTa's, 2 vocabulary entries"),
+        ({"model": {"type": "Unigram"}}, "unigram, as ALBERT's, 2 vocabulary entries"),
+    ],
+)
+def test_the_card_names_the_tokenizer(tmp_path: Path, definition: dict[str, Any], named: str) -> None:
+    contents = {
+        "metrics.json": metrics().as_json(),
+        "task.json": TASK,
+        "export.json": RECIPE,
+        "tokenizer.json": definition,
+    }
+    for file, content in contents.items():
+        (tmp_path / file).write_text(json.dumps(content))
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n")
+    write_model_card(tmp_path, "mine", 7)
+    assert f"Tokenizer: {named}" in (tmp_path / "README.md").read_text()
+
+
+def test_the_card_says_whether_rows_are_pairs() -> None:
+    cards = {
+        pairs: render_model_card("reviews", 3, metrics(), TASK | {"pairs": pairs}, RECIPE)
+        for pairs in (True, False, None)
+    }
+    assert [pairs for pairs, card in cards.items() if "Each row is a pair of texts." in card] == [True]
+    assert [pairs for pairs, card in cards.items() if "Each row is a single text" in card] == [False]
+
+
+def test_the_card_says_how_often_mediapipe_makes_other_ids() -> None:
+    entry = {"lengths": [64], "weights": "int8", "texts_with_other_ids": 0.0625}
+    card = render_model_card("reviews", 3, metrics(), TASK, RECIPE | {"model_mediapipe.tflite": entry})
+    assert "it makes other ids of\n6.2 % of the validation texts" in card
+    for recipe in (RECIPE, RECIPE | {"model_mediapipe.tflite": entry | {"texts_with_other_ids": 0.0}}):
+        assert "MediaPipe keeps accents" not in render_model_card("reviews", 3, metrics(), TASK, recipe)

@@ -34,7 +34,7 @@ def test_a_task_is_asked_for_the_text_of_each_answer() -> None:
             types.SimpleNamespace(text=f"{asked}|{context}") for asked, context in zip(questions, contexts, strict=True)
         ]
     )
-    assert SCORING.ask(task, [question(1)]) == ["who ?|the text"]
+    assert SCORING.answer(task, [question(1)]) == ["who ?|the text"]
     # No word tells where an answer stands: there is no trivial answer, and no baseline.
     assert SCORING.trivial([question(1)], [question(1)]) is None
     assert SCORING.baselines([question(1)], [question(1)], [question(1)]) == {}

@@ -17,7 +17,7 @@ def test_what_has_rows_is_scored() -> None:
     [
         ("classification", ["a", "b"], ("accuracy", "macro_f1", "mcc")),
         ("classification", ["a", "b", "c"], ("accuracy", "macro_f1")),
-        ("regression", [], ("spearman", "pearson")),
+        ("regression", [], ("spearman", "pearson", "r2")),
         ("embedding", [], ("spearman", "pearson")),
         ("token_classification", ["B-org", "B-per", "I-org", "I-per", "O"], ("f1", "precision", "recall")),
         ("token_classification", ["NOUN", "VERB"], ("accuracy", "macro_f1")),
@@ -38,7 +38,7 @@ def test_the_first_metric_is_the_main_one(task: str, labels: list[str], names: t
             *("classification", ["a", "b", "c"]),
             "metric must be one of ['accuracy', 'macro_f1'] for classification with 3 labels, got 'mcc'",
         ),
-        ("regression", [], "metric must be one of ['spearman', 'pearson'] for regression, got 'mcc'"),
+        ("regression", [], "metric must be one of ['spearman', 'pearson', 'r2'] for regression, got 'mcc'"),
     ],
 )
 def test_a_metric_that_the_task_has_not(task: str, labels: list[str], message: str) -> None:

@@ -34,6 +34,19 @@ def test_one_true_number_for_all_rows_is_refused() -> None:
         score_numbers(rows(3.0, 3.0), [1.0, 2.0])
 
 
+def test_numbers_have_errors_that_correlations_do_not_show() -> None:
+    truth = rows(-2.0, 0.0, 4.0, 6.0)
+    right, small = (
+        SCORING.score(truth, [factor * n for n in (-2.0, 0.0, 4.0, 6.0)], []).metrics for factor in (1, 1e-3)
+    )
+    assert list(right) == ["spearman", "pearson", "r2", "rmse", "mae"]
+    assert (right["r2"], right["rmse"], right["mae"]) == (1.0, 0.0, 0.0)
+    assert small["spearman"] == pytest.approx(1.0)
+    assert small["mae"] == pytest.approx(0.999 * 3)
+    assert small["rmse"] == pytest.approx(0.999 * math.sqrt(14))
+    assert small["r2"] == pytest.approx(1 - 0.999**2 * 14 / 10)
+
+
 def test_the_trivial_answer_is_the_mean_of_the_training_rows() -> None:
     name, answers = SCORING.trivial(rows(1.0, 2.0, 6.0), rows(9.0, 8.0))
     assert (name, answers) == ("training mean", [3.0, 3.0])
@@ -44,14 +57,15 @@ def test_pairs_have_a_baseline_of_their_own() -> None:
     train = [TextRow(text, str(number)) for text, number in (("ship sail", 1), ("cow barn", 0), ("ship barn", 0.5))] * 4
     found = SCORING.baselines(train, train, train)
     assert list(found) == ["bag of n-grams"]
-    assert SCORING.score(train, found["bag of n-grams"], []).metrics["spearman"] > 0.9
+    assert SCORING.score(train, found["bag of n-grams"](), []).metrics["spearman"] > 0.9
     pairs = [row._replace(second_text="ship sail") for row in train]
     found = SCORING.baselines(pairs, pairs, pairs)
     assert list(found) == ["bag of n-grams", "TF-IDF cosine"]
-    assert found["TF-IDF cosine"][:2] == pytest.approx([1.0, 0.0])
+    # The cosines 1, 0 and 1/2 on the line that is nearest to the labels: in their unit.
+    assert found["TF-IDF cosine"]()[:2] == pytest.approx([1.0, 0.0], abs=0.1)
 
 
 @pytest.mark.parametrize(("second", "asked"), [(None, None), ("z", ["z", "z"])])
 def test_a_task_is_asked_for_numbers(second: str | None, asked: list[str] | None) -> None:
     task = types.SimpleNamespace(predict=lambda texts, pairs: [len(text) + 10 * (pairs == asked) for text in texts])
-    assert SCORING.ask(task, rows(0.0, 0.0, second=second)) == [11, 12]
+    assert SCORING.answer(task, rows(0.0, 0.0, second=second)) == [11, 12]

@@ -35,13 +35,13 @@ def test_parts_of_speech_are_scored_by_words_and_an_unknown_o_is_wrong() -> None
 def test_the_baseline_is_the_commonest_tag_of_each_word_and_of_all() -> None:
     train = sentences("B-per O O O", "O O", "B-per", words="Ann ran to Rome") + sentences("B-org", words="Rome")
     test = sentences("O O O O", words="Ann Rome flew to")
-    found = SCORING.baselines(train, [], test)
+    found = SCORING.baselines(train, [], test)[LOOKUP]()
     # `Rome` is O and B-org once each: the first that came.
-    assert found == {LOOKUP: [["B-per", "O", "O", "O"]]}
+    assert found == [["B-per", "O", "O", "O"]]
     assert SCORING.trivial(train, test) is None
 
 
 def test_a_task_is_asked_for_the_tags_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
     task = types.SimpleNamespace(predict_tags=lambda words: [["O"] * len(each) for each in words])
     monkeypatch.setattr("keras_bert.tasks.token_classification.TokenClassification", types.SimpleNamespace)
-    assert SCORING.ask(task, sentences("O O", "O")) == [["O", "O"], ["O"]]
+    assert SCORING.answer(task, sentences("O O", "O")) == [["O", "O"], ["O"]]

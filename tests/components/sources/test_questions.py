@@ -132,7 +132,7 @@ def test_fingerprints_follow_the_content(tmp_path):
     ("settings", "message"),
     [
         ({"train": ""}, r"QuestionSource\.train must not be empty"),
-        ({"task": "answers"}, r"QuestionSource\.task must be one of"),
+        ({"task": "answers"}, r"QuestionSource.task must be 'question_answering'"),
     ],
 )
 def test_settings_are_checked_on_creation(settings, message):

@@ -1,5 +1,6 @@
 import hashlib
 import itertools
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.dsl.errors import InputError
-from components.sources.shared import check_labels, digest, fingerprint_splits, given_splits, require
+from components.sources.shared import check_labels, digest, fingerprint_splits, given_splits
+from components.sources.table import TableSource
 
 KINDS = (".csv", ".tsv")
 TEXT = st.text(st.characters(exclude_characters="\0", codec="utf-8"))
@@ -15,9 +17,9 @@ PARTS = st.lists(st.tuples(TEXT, TEXT), max_size=4)
 
 
 def test_a_required_field_may_hold_anything_but_nothing() -> None:
-    require("TableSource.text", " ")
+    assert TableSource("rows.tsv", text=" ").text == " "
     with pytest.raises(ValueError, match=r"^TableSource\.text must not be empty, got ''$"):
-        require("TableSource.text", "")
+        TableSource("rows.tsv", text="")
 
 
 def test_splits_that_are_given_stand_in_their_order() -> None:
@@ -27,6 +29,7 @@ def test_splits_that_are_given_stand_in_their_order() -> None:
 
 def test_labels_that_training_knows_are_taken() -> None:
     check_labels({"train": {"no", "yes"}, "validation": set(), "test": {"yes"}}, "rows.csv")
+    check_labels({"train": {"a\u2028b", "c\x85d", "e\tf"}}, "rows.csv")
 
 
 @pytest.mark.parametrize(
@@ -53,6 +56,19 @@ def test_labels_that_cannot_be_learnt(labels: dict[str, set[str]], message: str)
     with pytest.raises(InputError) as error:
         check_labels(labels, "rows.csv")
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("label", "rule"),
+    [
+        *((f"a{end}b", "hold no line feed, carriage return or NUL") for end in ("\n", "\r", "\r\n", "\0")),
+        ("", "not be empty"),
+    ],
+)
+def test_labels_that_are_no_line(label: str, rule: str) -> None:
+    message = re.escape(f"test: a label must {rule}, got {label!r}; rename it in the data")
+    with pytest.raises(InputError, match=f"^{message}$"):
+        check_labels({"train": {"a", "b"}, "test": {label}}, "rows.csv")
 
 
 def test_the_digest_by_hand() -> None:

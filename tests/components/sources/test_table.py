@@ -41,7 +41,7 @@ def test_table_fingerprint_follows_content_and_columns(tmp_path):
 def bad_tables():
     yield "t.tsv", b"sentence\tlabel\na\t0\n", r"has no column 'text'; known: label, sentence"
     yield "t.tsv", b"texts\tlabel\na\t0\n", r"has no column 'text'; did you mean 'texts'\?"
-    yield "t.tsv", b"", r"has no column 'text'"
+    yield "t.tsv", b"", r"t\.tsv must begin with a line of column names, got an empty file"
     yield "t.tsv", b"text\tlabel\n", r"must hold at least one row, got none"
     yield "t.tsv", b"text\tlabel\na\n", r"t\.tsv line 2 must have 2 fields, got 1"
     yield "t.tsv", b"text\tlabel\n \t1\n", r"t\.tsv line 2: column 'text' must not be empty"
@@ -94,6 +94,10 @@ def test_numbers_for_a_regression(tmp_path):
         file.write_text(f"a\tb\tscore\nx\ty\t2.5\nx\ty\t{bad}\n")
         with pytest.raises(InputError, match=rf"a\.tsv line 3: column 'score' must be a finite number, got '{bad}'"):
             source.check()
+    file.write_text("a\tb\tscore\nx\ty\t2.5\nx\ty\t1e39\n")
+    rule = r"be at most 3\.4028e\+38 in size, the largest number of float32"
+    with pytest.raises(InputError, match=rf"a\.tsv line 3: column 'score' must {rule}, got '1e39'"):
+        source.check()
 
 
 def test_a_table_in_many_files(tmp_path):
@@ -108,8 +112,8 @@ def test_a_table_in_many_files(tmp_path):
     ("settings", "message"),
     [
         ({"train": ""}, r"TableSource\.train must not be empty"),
-        ({"text": "label"}, r"TableSource\.text, label and second_text must be different"),
-        ({"task": "answers"}, r"TableSource\.task must be one of .*, got 'answers'"),
+        ({"text": "label"}, r"TableSource.text must be another column than label and second_text"),
+        ({"task": "answers"}, r"TableSource.task must be 'classification', 'regression' or 'embedding', got 'answers'"),
         ({"task": "embedding"}, r"TableSource\.second_text must be set for embedding, got None"),
         ({"task": "embedding", "second_text": "b", "scale": 0.0}, r"TableSource\.scale must be positive, got 0\.0"),
         (

@@ -105,3 +105,5 @@ def test_a_scheme_is_named_only_if_all_tags_are_right_in_it() -> None:
     assert suggest_scheme([["I-x", "O"], ["O", "B-x"]], "BIO") == ""
     assert suggest_scheme([["B", "O"]], "BIO") == ""
     assert suggest_scheme([["DET", "NN-TL"], ["."]], "BIO") == '; the tags look like no entities: set scheme = "any"'
+    names = "; the tags are whole numbers: put the names that they stand for in their place, as O and B-PER"
+    assert suggest_scheme([["3", "0"], ["12"]], "BIO") == names

@@ -223,8 +223,8 @@ def test_fingerprints_follow_settings_and_content(tmp_path):
         ({"train": ""}, r"SentenceSource\.train must not be empty"),
         ({"word_column": -1}, r"SentenceSource\.tag_column must be another than word_column"),
         ({"tags": "words"}, r"SentenceSource\.tags must be another than words, got 'words'"),
-        ({"scheme": "IOB"}, r"SentenceSource\.scheme must be one of \('BIO', 'IOB1', 'IOBES', 'BILOU', 'any'\)"),
-        ({"task": "tags"}, r"SentenceSource\.task must be one of"),
+        ({"scheme": "IOB"}, r"SentenceSource.scheme must be 'BIO', 'IOB1', 'IOBES', 'BILOU' or 'any', got 'IOB'"),
+        ({"task": "tags"}, r"SentenceSource.task must be 'token_classification'"),
     ],
 )
 def test_settings_are_checked_on_creation(settings, message):

@@ -243,8 +243,8 @@ def test_check_reads_the_start_of_a_file_and_at_least_one_document(tmp_path, mon
         ({"path": ""}, r"TextSource\.path must not be empty"),
         ({"text": ""}, r"TextSource\.text must not be empty"),
         ({"id": "text"}, r"TextSource\.id must be another field than text, got 'text'"),
-        ({"document_end": "page"}, r"TextSource\.document_end must be one of .*, got 'page'"),
-        ({"undecodable": "keep"}, r"TextSource\.undecodable must be one of .*, got 'keep'"),
+        ({"document_end": "page"}, r"TextSource.document_end must be 'blank line' or 'file', got 'page'"),
+        ({"undecodable": "keep"}, r"TextSource.undecodable must be 'error' or 'drop', got 'keep'"),
     ],
 )
 def test_settings_are_checked_on_creation(settings, message):

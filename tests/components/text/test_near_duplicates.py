@@ -1,11 +1,25 @@
 import numpy as np
 import pytest
 
-from components.text.near_duplicates import Signer, find_clusters, find_pairs, make_shingles
+from components.text.near_duplicates import Signer, choose_bands, find_clusters, find_pairs, make_shingles
 
 
 def words(rng, count):
     return [f"w{number}" for number in rng.integers(0, 5000, count)]
+
+
+# datasketch 2.0.0: from datasketch.lsh import _optimal_param; _optimal_param(t / 20, permutations, 0.5, 0.5)
+GOLDEN_BANDS = {
+    16: {1: (16, 1), 4: (7, 1), 10: (5, 3), 14: (3, 5), 16: (2, 8), 18: (1, 15), 20: (1, 16)},
+    128: {1: (32, 1), 4: (28, 2), 10: (25, 5), 14: (14, 9), 16: (9, 13), 18: (5, 25), 20: (1, 128)},
+    256: {1: (32, 1), 4: (85, 3), 10: (42, 6), 14: (25, 10), 16: (17, 15), 18: (9, 28), 20: (1, 256)},
+}
+
+
+@pytest.mark.parametrize("permutations", GOLDEN_BANDS)
+def test_bands_are_those_of_datasketch(permutations):
+    golden = GOLDEN_BANDS[permutations]
+    assert {t: choose_bands(t / 20, permutations) for t in golden} == golden
 
 
 def test_texts_meet_as_often_as_the_bands_say():
@@ -55,5 +69,5 @@ def test_long_texts_are_signed_as_short_ones_are(monkeypatch):
     text = " ".join(f"word{number * 7919 % 1000}" for number in range(3000))
     signer = Signer(0.8, 128, 5)
     long = signer.sign(text)
-    monkeypatch.setattr("components.text.near_duplicates._FEW", 10_000)
+    monkeypatch.setattr("components.text.near_duplicates._TABLE_SHINGLES", 10_000)
     assert signer.sign(text).tolist() == long.tolist()

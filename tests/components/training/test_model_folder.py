@@ -6,12 +6,13 @@ import keras
 import numpy as np
 import pytest
 
-from components.artifacts.model import Model
+from components.artifacts.models import Model
 from components.training.model_folder import read_model, write_model
 from keras_bert.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.classification import Classification
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 HISTORY = [{"step": 1, "loss": 0.5}, {"step": 2, "loss": 0.25, "validation_loss": 1.0}]
 TOKENIZER = Tokenizer([*SPECIAL_TOKENS, "ß", "a"], lowercase=False)

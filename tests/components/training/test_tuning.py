@@ -9,7 +9,8 @@ from components.dsl.errors import InputError
 from components.training.tuning import ClassWeights, build_task, find_class_weights
 from keras_bert.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 COUNTS = {"train": {"B-x": 1, "O": 5}, "validation": {"I-x": 9}, "test": {"B-x": 7}}
 FEATURES = {"task": "token_classification", "labels": COUNTS}
@@ -56,7 +57,7 @@ def build(task: str, pooler: bool = True, **settings: Any) -> Any:
     ("task", "settings", "head"),
     [
         ("classification", {"labels": ["a", "b"]}, {"pooling": "cls"}),
-        ("regression", {}, {"pooling": "cls"}),
+        ("regression", {}, {"pooling": "cls", "mean": 0.0, "standard_deviation": 1.0}),
         ("embedding", {}, {"pooling": "cls", "normalize": False}),
         ("token_classification", {"labels": LABELS}, {}),
         ("question_answering", {"stride": 1, "max_query_length": 1, "null_threshold": None}, {}),

@@ -1,0 +1,38 @@
+"""Text, vocabularies and rows."""
+
+from components.dsl.artifact import Artifact
+
+
+class Corpus(Artifact):
+    """Documents as gzip shards of JSON lines, `corpus-00000-of-00004.jsonl.gz`: {"id": ..., "text": ...}.
+
+    Parts of a long document hold its id (`whole`), and `cut_documents.json` counts them. Dropped documents are in
+    `dropped-*.jsonl.gz`, with the reason; `statistics.json` counts both.
+    """
+
+
+class Vocabulary(Artifact):
+    """`vocab.txt`, one entry a line, and `tokenizer.json`.
+
+    For WordPiece, `tokenizer.json` is {"lowercase": true}; for BPE and unigram, it has Hugging Face's format.
+    """
+
+
+class PretrainingExamples(Artifact):
+    """Rows for pre-training: `{split}-{length}-*.tfrecord`, `features.json`, `statistics.json` and `samples.json`.
+
+    Rows are masked already, or `features.json` says how to mask them anew in each epoch.
+    """
+
+
+class TaskExamples(Artifact):
+    """Labelled rows: `{split}.tfrecord`, the original rows in `{split}.jsonl.gz`, `features.json` and `labels.json`.
+
+    Splits are train, validation and test; `labels.json` exists if the task has labels.
+    """
+
+    format_version = 2
+
+
+class TextExamples(Artifact):
+    """Rows without labels: `train.tfrecord`, `validation.tfrecord` and `features.json`."""

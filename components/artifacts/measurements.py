@@ -1,0 +1,190 @@
+"""Measurements of files, steps, scores and search spaces: each artifact holds one JSON file that `read` opens typed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from components.dsl.artifact import Artifact
+from keras_bert.config import EncoderConfig
+
+
+class FileFootprint(NamedTuple):
+    """The size and the speed of an exported file.
+
+    Attributes:
+        bytes: its size.
+        milliseconds: tokens of a full row, as text -> the time of one answer on one thread.
+    """
+
+    bytes: int
+    milliseconds: dict[str, float]
+
+
+class Latency(Artifact):
+    """`latency.json`: file -> {"bytes": ..., "milliseconds": {"32": ..., "128": ...}}, on one thread, by tokens."""
+
+    def write(self, files: Mapping[str, FileFootprint]) -> None:
+        """Writes the figures of each file, by its name."""
+        self.write_json("latency.json", {name: figures._asdict() for name, figures in files.items()})
+
+    def read(self) -> dict[str, FileFootprint]:
+        """The figures of each file, by its name."""
+        return {name: FileFootprint(**figures) for name, figures in self.read_json("latency.json").items()}
+
+
+class LengthCost(NamedTuple):
+    """The cost of a pre-training step on rows of one length: operations, and seconds, None if it was not timed."""
+
+    length: int
+    flops: int
+    seconds: float | None = None
+
+
+class PretrainingStepCosts(NamedTuple):
+    """The cost of a pre-training step.
+
+    Attributes:
+        lengths: the cost for each length of rows, the shorter first.
+        bytes_a_piece: the mean bytes of the tokens that are predicted in validation: by them, losses of several
+            vocabularies can be given in one unit.
+    """
+
+    lengths: Sequence[LengthCost]
+    bytes_a_piece: float
+
+
+class StepCost(Artifact):
+    """`cost.json`: {"lengths": [{"length": 64, "flops": ..., "seconds": ...}, ...], "bytes_a_piece": ...}."""
+
+    def write(self, costs: PretrainingStepCosts) -> None:
+        """Writes the costs; seconds that were not measured are left out."""
+        lengths = [{key: value for key, value in cost._asdict().items() if value is not None} for cost in costs.lengths]
+        self.write_json("cost.json", {"lengths": lengths, "bytes_a_piece": costs.bytes_a_piece})
+
+    def read(self) -> PretrainingStepCosts:
+        """The costs."""
+        content = self.read_json("cost.json")
+        return PretrainingStepCosts([LengthCost(**cost) for cost in content["lengths"]], content["bytes_a_piece"])
+
+
+class TrainingTimes(NamedTuple):
+    """The time of a training on labelled rows.
+
+    Attributes:
+        step: seconds of a steady step.
+        steps: how many steps were timed.
+        begin: seconds before steady steps: reading, building and compiling.
+        rows: split -> its number of rows.
+    """
+
+    step: float
+    steps: int
+    begin: float
+    rows: dict[str, int]
+
+
+class TrainingCost(Artifact):
+    """`training_cost.json`: {"step": seconds, "steps": timed, "begin": seconds, "rows": {"train": ..., ...}}."""
+
+    def write(self, times: TrainingTimes) -> None:
+        """Writes the times."""
+        self.write_json("training_cost.json", times._asdict())
+
+    def read(self) -> TrainingTimes:
+        """The times."""
+        return TrainingTimes(**self.read_json("training_cost.json"))
+
+
+class VocabularySize(NamedTuple):
+    """A vocabulary that a student may have: its entries, and the share of validation tokens that stand in it."""
+
+    size: int
+    kept_share: float
+
+
+class SearchBounds(NamedTuple):
+    """The largest student of a search.
+
+    Attributes:
+        config: the teacher's encoder.
+        max_length: tokens of the teacher's longest row.
+        may_lose_parts: whether blocks may lose heads and feed-forward units.
+        vocabularies: the teacher's vocabulary, then smaller ones, the larger first.
+    """
+
+    config: EncoderConfig
+    max_length: int
+    may_lose_parts: bool
+    vocabularies: Sequence[VocabularySize]
+
+
+class SearchSpace(Artifact):
+    """`search_space.json`: the teacher's encoder, and the vocabularies that its rows need, see `SearchBounds`."""
+
+    def write(self, bounds: SearchBounds) -> None:
+        """Writes the bounds."""
+        vocabularies = [vocabulary._asdict() for vocabulary in bounds.vocabularies]
+        content = {**bounds._asdict(), "config": bounds.config.as_dict(), "vocabularies": vocabularies}
+        self.write_json("search_space.json", content)
+
+    def read(self) -> SearchBounds:
+        """The bounds."""
+        content = self.read_json("search_space.json")
+        vocabularies = [VocabularySize(**vocabulary) for vocabulary in content["vocabularies"]]
+        config = EncoderConfig.from_dict(content["config"])
+        return SearchBounds(**{**content, "config": config, "vocabularies": vocabularies})
+
+
+class ValidationScore(NamedTuple):
+    """The score of a model on validation rows: a share of a metric, and the number of rows."""
+
+    metric: str
+    score: float
+    rows: int
+
+
+class Validation(Artifact):
+    """`validation.json`: {"metric": ..., "score": ..., "rows": ...}; decides before test rows are read."""
+
+    def write(self, score: ValidationScore) -> None:
+        """Writes the score."""
+        self.write_json("validation.json", score._asdict())
+
+    def read(self) -> ValidationScore:
+        """The score."""
+        return ValidationScore(**self.read_json("validation.json"))
+
+
+class DiagnosisReport(NamedTuple):
+    """The effect of quantization on a float model, layer by layer.
+
+    Attributes:
+        recipe: the quantization recipe.
+        metric: the metric of the scores.
+        rows: how many validation rows were scored.
+        score: {"float": ..., "rounded": ...}: the score before and after.
+        milliseconds: {"float": ..., "rounded": ...}: the time of one answer before and after.
+        distance: how far all outputs of the quantized model lie from those of the float model.
+        layers: for each layer what is gained if it stays float, the best first.
+        fix: the fewest layers that must stay float for an allowed loss; None if that was not asked for.
+    """
+
+    recipe: str
+    metric: str
+    rows: int
+    score: dict[str, float]
+    milliseconds: dict[str, float]
+    distance: float
+    layers: list[dict[str, Any]]
+    fix: dict[str, Any] | None
+
+
+class Diagnosis(Artifact):
+    """`diagnosis.json`: the recipe, scores before and after, a record a layer, and which layers to leave float."""
+
+    def write(self, report: DiagnosisReport) -> None:
+        """Writes the report."""
+        self.write_json("diagnosis.json", report._asdict())
+
+    def read(self) -> DiagnosisReport:
+        """The report."""
+        return DiagnosisReport(**self.read_json("diagnosis.json"))

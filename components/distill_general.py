@@ -1,0 +1,73 @@
+"""General distillation: a student learns the states of a pre-trained encoder on plain text, before any task."""
+
+from typing import TYPE_CHECKING
+
+from components.artifacts.data import TextExamples
+from components.artifacts.models import Model
+from components.dsl.component import component
+from components.dsl.errors import InputError
+from components.dsl.signature import Input, Output
+from components.training.importance import measure_by_states
+from components.training.model_folder import read_model, write_model
+from components.training.on_rows import train_on_rows, training_rows
+from components.training.students import STARTING_BATCHES, make_student
+from keras_bert.checks import FieldError
+from keras_bert.options.imitation import StateImitation
+from keras_bert.options.student import Student
+from keras_bert.options.training import Training
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
+
+
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"))
+def distill_general(
+    start: Input[Model],
+    texts: Input[TextExamples],
+    student: Output[Model],
+    shape: Student,
+    imitation: StateImitation,
+    training: Training = Training(epochs=1.0, learning_rate=5e-4),
+) -> None:
+    """Trains a student of a pre-trained encoder (Jiao et al. 2020, section 3.2; Wang et al. 2020).
+
+    A student as wide as the encoder starts from its layers; with fewer heads or a narrower feed-forward layer, it keeps
+    the parts that move the final states of the first texts most, see `RandomProbes`. Any other student starts from
+    random weights. The artifact's count `layers_from_teacher` says how many blocks come from the encoder.
+
+    Args:
+        start: the pre-trained model; its heads are ignored.
+        texts: rows of text in the model's vocabulary.
+        student: the smaller encoder, without a head or a pooler; as a task it gives the mean of the final states.
+        shape: how the student differs from the encoder.
+        imitation: weights of the losses on states and relations.
+        training: how long and how to train.
+
+    Raises:
+        InputError: the encoder has no such layers, the shape is invalid, or a loss does not fit the models.
+    """
+    from keras_bert.compress.imitation import StatesObjective
+    from keras_bert.training.strategies import find_strategy
+    from keras_bert.training.trainer import make_deterministic
+
+    make_deterministic(training.seed)
+    with find_strategy().scope():
+        teacher = _without_head(read_model(start), texts)
+        task, copied = make_student(
+            teacher, shape, training_rows(texts, training).after(0, stop=STARTING_BATCHES), measure_by_states
+        )
+        try:
+            objective = StatesObjective(task.network(), teacher.network(), imitation)
+        except FieldError as error:
+            raise InputError(error.describe("general_distillation")) from None
+        history = train_on_rows(objective.joint, objective, texts, training)
+    write_model(student, task, history, training.precision)
+    student.counts["layers_from_teacher"] = copied
+
+
+def _without_head(task: "Task", texts: TextExamples) -> "Task":
+    """The encoder of a task as an embedding task, for rows as long as the texts."""
+    from keras_bert.data.records import read_features
+    from keras_bert.tasks.embedding import Embedding
+
+    return Embedding.build(task.encoder, task.tokenizer, max_length=read_features(texts.path)["max_length"])

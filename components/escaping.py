@@ -1,0 +1,58 @@
+"""Texts of users as parts of a terminal's output, of a tab-separated line and of Markdown, without effects there."""
+
+import re
+import unicodedata
+
+# Cc: control characters, which move the cursor or change colours; Zl and Zp end lines; Cs: halves of characters, which
+# no file can hold; of Cf, those that reorder the
+# text around them (Unicode's "Trojan Source" characters). Joiners of Indic scripts and of emoji are Cf, too, and stay.
+_REORDERING = {*map(chr, (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))}
+_LAYOUT = {"\n", "\t"}
+# An underscore inside of a word is no emphasis.
+_MARKDOWN = re.compile(r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+# GitHub makes links of bare addresses, also of escaped ones; an entity ends that.
+_ADDRESS = re.compile(r"(?i)(?<=[a-z]):(?=//)|(?<=www)\.")
+
+
+def escape_terminal(text: str) -> str:
+    r"""A text whose control characters are written out, such as `\x1b`; line ends and tabs stay.
+
+    >>> escape_terminal("\x1b[2Jgone")
+    '\\x1b[2Jgone'
+    """
+    return _write_out(text, _LAYOUT)
+
+
+def escape_field(text: str) -> str:
+    r"""A text as one field of a tab-separated line: tabs and line ends are written out as well.
+
+    >>> escape_field("one\ttwo")
+    'one\\ttwo'
+    """
+    return _write_out(text, set())
+
+
+def escape_markdown(text: str) -> str:
+    r"""A text that Markdown shows as it is: no markup, no HTML, no links; line ends become `<br>`.
+
+    >>> escape_markdown("<script> *a* snake_case")
+    '&lt;script&gt; \\*a\\* snake_case'
+    """
+    text = "".join(_ENTITIES.get(character, character) for character in _MARKDOWN.sub(r"\\\g<0>", text))
+    text = _ADDRESS.sub(lambda match: f"&#{ord(match[0])};", text)
+    return _write_out(text.replace("\n", "<br>"), set())
+
+
+def _write_out(text: str, kept: set[str]) -> str:
+    # Most texts have nothing to write out.
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character in kept or not _acts(character) else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
+def _acts(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs") or character in _REORDERING

@@ -1,1 +1,0 @@
-"""Files for other runtimes: how they are made, and what they say beside the model."""

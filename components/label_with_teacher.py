@@ -1,0 +1,224 @@
+"""Labels rows with a teacher: TaskExamples with its outputs, and with rows that have no labels of their own."""
+
+import contextlib
+import itertools
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from components.artifacts.data import TaskExamples
+from components.artifacts.models import Model
+from components.dsl.component import component
+from components.dsl.signature import Input, Output
+from components.dsl.workplace import report_progress, workplace
+from components.examples.registry import check_unlabelled
+from components.sources.lines import read_lines
+from components.sources.text import TextSource
+from components.training.model_folder import read_model
+from components.training.on_rows import LENGTH_BUCKETS
+from components.training.teacher_labeler import TeacherLabeler
+from keras_bert.folders import LABELS_FILE
+from keras_bert.options.teacher_labels import TeacherLabels
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from keras_bert.data.replaced_words import MaskedTokenModel, WordReplacer
+    from keras_bert.tasks.base import Task
+
+    Array = np.ndarray[Any, Any]
+    Batch = dict[str, Array]
+
+# Rows of a batch, and batches of a part; a part is written whole or not at all.
+_ROWS, _BATCHES = 64, 64
+
+
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"))
+def label_with_teacher(
+    teacher: Input[Model],
+    pretrained: Input[Model],
+    examples: Input[TaskExamples],
+    labelled: Output[TaskExamples],
+    teacher_labels: TeacherLabels = TeacherLabels(),
+    unlabelled: TextSource | None = None,
+) -> None:
+    """Runs a teacher once on every row that a student learns from, so that no training step runs it again.
+
+    The rows are those of training and validation, copies of the training rows with some words replaced, and unlabelled
+    texts. Copies and unlabelled texts get the teacher's labels; test rows are left out. An interrupted step resumes at
+    the next part of the rows.
+
+    Args:
+        teacher: a fine-tuned model of any task.
+        pretrained: the model that the teacher was fine-tuned from. Its masked-token head predicts replacements; without
+            one, the nearest entries of its embedding table replace a word.
+        examples: the labelled rows.
+        labelled: the rows with `teacher_answers`; its counts are the numbers of rows of each kind.
+        teacher_labels: the augmentation of the training rows.
+        unlabelled: texts without labels; each line is a row.
+
+    Raises:
+        InputError: there are unlabelled texts, but a row of the task is more than a single text.
+    """
+    from keras_bert.data.records import read_features, write_features
+    from keras_bert.data.schemas import TEACHER_ANSWERS
+
+    content = read_features(examples.path)
+    if unlabelled is not None:
+        check_unlabelled(content["task"])
+    task = read_model(teacher)
+    labeler = TeacherLabeler(task)
+    replacer = _make_replacer(read_model(pretrained), task, teacher_labels) if teacher_labels.copies else None
+    kinds = _list_kinds(examples, task, teacher_labels, replacer, unlabelled)
+    counts: dict[str, int] = {}
+    with _parts_folder() as place:
+        for split in ("train", "validation"):
+            with labelled.file(f"{split}.tfrecord").open("wb") as whole:
+                for file in _write_parts(kinds, split, labeler, place, counts):
+                    whole.write(file.read_bytes())
+    for name in ("train.jsonl.gz", "validation.jsonl.gz", LABELS_FILE):
+        if examples.file(name).is_file():
+            shutil.copyfile(examples.file(name), labelled.file(name))
+    added = {name: counts[name] for name in ("copies", "unlabelled") if name in counts}
+    counted = content["counts"]
+    rows = {"train": counted["train"] + sum(added.values()), "validation": counted["validation"]}
+    write_features(labelled.path, {**content, "counts": rows, TEACHER_ANSWERS: labeler.describe()})
+    labelled.counts = rows | added
+
+
+class _RowKind(NamedTuple):
+    """Rows of one kind.
+
+    Attributes:
+        name: name of the kind.
+        split: the split that the rows are written to.
+        batches: number of batches.
+        has_labels: whether the rows have labels; if not, the teacher labels them.
+        read: yields the batches from a number on.
+    """
+
+    name: str
+    split: str
+    batches: int
+    has_labels: bool
+    read: "Callable[[int], Iterator[Batch]]"
+
+
+def _list_kinds(
+    examples: TaskExamples,
+    task: "Task",
+    teacher_labels: TeacherLabels,
+    replacer: "WordReplacer | None",
+    unlabelled: TextSource | None,
+) -> list[_RowKind]:
+    from keras_bert.data.task_batches import task_batches
+
+    def labelled(name: str, split: str, copy: int = 0) -> _RowKind:
+        batches = task_batches(examples.path, split, _ROWS, bucket_boundaries=LENGTH_BUCKETS)
+
+        def read(start: int) -> "Iterator[Batch]":
+            for number, tensors in enumerate(batches.after(start, stop=batches.per_epoch), start=start):
+                batch = {name: tensor.numpy() for name, tensor in tensors.items()}
+                if copy and replacer is not None:
+                    _replace_words(batch, replacer, number, copy)
+                yield batch
+
+        return _RowKind(name, split, batches.per_epoch, not copy, read)
+
+    kinds = [labelled("labelled", "train"), labelled("validation", "validation")]
+    kinds += [labelled("copies", "train", copy) for copy in range(1, teacher_labels.copies + 1)]
+    if unlabelled is not None:
+        texts = list(read_lines(unlabelled))
+        batches = -(-len(texts) // _ROWS)
+        kinds.append(_RowKind("unlabelled", "train", batches, False, lambda start: _encode(texts, task, start)))
+    return kinds
+
+
+def _replace_words(batch: "Batch", replacer: "WordReplacer", number: int, copy: int) -> None:
+    import numpy as np
+
+    rows = number * _ROWS + np.arange(len(batch["token_ids"]))
+    for side, prefix in enumerate(("", "second_")):
+        if f"{prefix}token_ids" in batch:
+            batch[f"{prefix}token_ids"] = replacer(batch, rows, 2 * copy + side, prefix)
+
+
+def _encode(texts: list[str], task: "Task", start: int) -> "Iterator[Batch]":
+    for first in range(start * _ROWS, len(texts), _ROWS):
+        part = texts[first : first + _ROWS]
+        rows = task.tokenizer.encode(part, max_length=task.max_length, pad_to_longest=True)
+        yield {name: values.numpy() for name, values in rows.items()}
+
+
+def _make_replacer(pretrained: "Task", task: "Task", teacher_labels: TeacherLabels) -> "WordReplacer":
+    import numpy as np
+
+    from keras_bert.data.replaced_words import WordReplacer
+
+    table = np.asarray(pretrained.model.get_layer("token_embedding").matrix())
+    guess = _masked_token_model(pretrained) if pretrained.name == "pretraining" else None
+    return WordReplacer(
+        task.tokenizer,
+        table,
+        replaced=teacher_labels.replaced,
+        candidates=teacher_labels.candidates,
+        seed=teacher_labels.seed,
+        guess=guess,
+    )
+
+
+def _masked_token_model(pretrained: "Task") -> "MaskedTokenModel":
+    import numpy as np
+
+    names = [spec.name for spec in pretrained.model.inputs if spec.name != "mask_positions"]
+
+    def guess(inputs: "Mapping[str, Array]", places: "Array") -> "Array":
+        chosen = {"mask_positions": np.maximum(places, 0), **{name: inputs[name] for name in names}}
+        outputs = pretrained.model.predict_on_batch(chosen)
+        return np.array(outputs["masked_tokens"], np.float32)
+
+    return guess
+
+
+@contextlib.contextmanager
+def _parts_folder() -> Iterator[Path]:
+    """The step's checkpoint folder, which outlives an interruption; outside of a run a temporary folder."""
+    checkpoints = workplace().checkpoints
+    if checkpoints is not None:
+        checkpoints.mkdir(parents=True, exist_ok=True)
+        yield checkpoints
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder)
+
+
+def _write_parts(
+    kinds: list[_RowKind], split: str, labeler: TeacherLabeler, place: Path, counts: dict[str, int]
+) -> Iterator[Path]:
+    """The files of a split, in order; those that an interrupted step left are not made again.
+
+    `counts` gets how many rows of each kind they hold.
+    """
+    from keras_bert.data.records import count_records, write_records
+
+    total = sum(kind.batches for kind in kinds)
+    for number, kind in enumerate(kinds):
+        if kind.split != split:
+            continue
+        # `describe` needs a batch, even where an interrupted step left all files.
+        labeler.label(next(kind.read(0)))
+        for start in range(0, kind.batches, _BATCHES):
+            file = place / f"{number:03d}-{start:06d}.tfrecord"
+            done = sum(earlier.batches for earlier in kinds[:number]) + start
+            report_progress(done, total, f"{kind.name} rows of {split}")
+            if not file.is_file():
+                write_records(file, _label_batches(kind.read(start), labeler, has_labels=kind.has_labels))
+            counts[kind.name] = counts.get(kind.name, 0) + count_records([str(file)])
+            yield file
+
+
+def _label_batches(batches: "Iterator[Batch]", labeler: TeacherLabeler, *, has_labels: bool) -> Iterator[bytes]:
+    for batch in itertools.islice(batches, _BATCHES):
+        yield from labeler.records(batch, has_labels=has_labels)

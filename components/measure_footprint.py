@@ -1,0 +1,99 @@
+"""A teacher and a student's shape -> Latency: the size and the speed of the file, before any training."""
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from components.artifacts.data import TaskExamples
+from components.artifacts.measurements import FileFootprint, Latency
+from components.artifacts.models import Model
+from components.dsl.component import component
+from components.dsl.errors import InputError
+from components.dsl.signature import Input, Output
+from components.dsl.workplace import report_progress
+from components.scoring.footprint import measure_file
+from components.training.model_folder import read_model
+from components.training.on_rows import training_rows
+from components.training.students import build_student
+from keras_bert.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.options.quantization import Quantization
+from keras_bert.options.student import Student
+from keras_bert.options.training import Training
+
+if TYPE_CHECKING:
+    import keras
+
+# Rows for the ranges of activations; size and speed do not depend on these.
+_ROWS = Training(batch_size=8)
+_NOISE = 0.02
+
+
+@component(
+    libraries=("ai-edge-litert", "ai-edge-quantizer", "keras", "tensorflow", "tensorflow-model-optimization"),
+    alone=True,
+)
+def measure_footprint(
+    teacher: Input[Model],
+    examples: Input[TaskExamples],
+    latency: Output[Latency],
+    lengths: tuple[int, ...],
+    timed: tuple[int, ...],
+    shape: Student | None = None,
+    quantization: Quantization | None = None,
+) -> None:
+    """Exports a student with random weights and times its file: size and speed do not depend on the weights.
+
+    Milliseconds are those of this machine in its present state: the step runs once, and equal inputs reuse its result.
+
+    Args:
+        teacher: a model of any task.
+        examples: rows of this task.
+        latency: the figures of one file, `model.tflite`, or `model_float32.tflite` without a quantization.
+        lengths: the lengths of the file's signatures.
+        timed: tokens of the full rows that the file is timed with.
+        shape: how the student differs from the teacher; None for the teacher itself.
+        quantization: how the student is quantized; None for a float file.
+
+    Raises:
+        InputError: the shape is invalid, or the recipe does not fit it.
+    """
+    import keras
+
+    from keras_bert.compress.quantization_parameters import QuantizationParameters
+    from keras_bert.compress.quantize import QuantizationAware
+    from keras_bert.models.encoder import input_names
+
+    keras.utils.set_random_seed(0)
+    report_progress(0, 2, "building")
+    task = read_model(teacher)
+    try:
+        task = task if shape is None else build_student(task, shape)[0]
+    except ValueError as error:
+        raise InputError(f"student: {error}") from None
+    network, parameters, rows = task.network(), None, None
+    _add_noise(network)
+    if quantization is not None:
+        quantization = dataclasses.replace(quantization, calibration_batches=1)
+        batch = next(iter(training_rows(examples, _ROWS).after(0, stop=1)))
+        rows = {name: batch[name].numpy() for name in input_names(network)}
+        try:
+            float_layers = (*quantization.float_layers, *task.float_layers)
+            aware = QuantizationAware(network, [rows], quantization.recipe, float_layers)
+        except ValueError as error:
+            raise InputError(f"quantization, recipe {quantization.recipe}: {error}") from None
+        parameters = QuantizationParameters(quantization.recipe, aware.finish(), float_layers)
+    report_progress(1, 2, "writing and timing")
+    figures = FileFootprint(**measure_file(task, parameters, lengths, timed, rows))
+    name = TFLITE_FLOAT_FILE if parameters is None else TFLITE_FILE
+    latency.write({name: figures})
+    latency.counts = {name: figures.bytes}
+
+
+def _add_noise(network: "keras.Model") -> None:
+    """Adds noise to all weights: a file holds equal tensors only once, and all biases are equal before a training."""
+    import numpy as np
+
+    chance = np.random.default_rng(0)
+    for weight in network.weights:
+        values = np.asarray(weight)
+        if values.dtype.kind == "f":
+            weight.assign(values + chance.normal(0.0, _NOISE, values.shape).astype(values.dtype))

@@ -1,0 +1,60 @@
+"""A teacher and its rows -> SearchSpace: the largest student, and the vocabularies that the rows need."""
+
+from typing import TYPE_CHECKING
+
+from components.artifacts.data import TaskExamples
+from components.artifacts.measurements import SearchBounds, SearchSpace, VocabularySize
+from components.artifacts.models import Model
+from components.dsl.component import component
+from components.dsl.signature import Input, Output
+from components.dsl.workplace import report_progress
+from components.training.model_folder import read_model
+from components.training.vocabulary import count_tokens
+from keras_bert.options.student import may_lose_parts
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
+
+
+# Sizes to try, as shares of the whole vocabulary, and of its entries that occur in training rows.
+_OF_ALL, _OF_SEEN = (1 / 2, 1 / 4, 1 / 8, 1 / 16), (1.0, 1 / 2)
+
+
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text", "tokenizers"))
+def measure_search_space(
+    teacher: Input[Model], examples: Input[TaskExamples], search_space: Output[SearchSpace]
+) -> None:
+    """Reads a teacher's shape, and counts how many validation tokens would stay whole in smaller vocabularies.
+
+    Args:
+        teacher: a model of any task.
+        examples: the rows that the teacher was trained on.
+        search_space: the largest student, and the vocabularies that students may have.
+    """
+    from keras_bert.models.encoder import config_of
+
+    report_progress(0, 1, "counting tokens")
+    task = read_model(teacher)
+    config = config_of(task.model)
+    search_space.write(SearchBounds(config, task.max_length, may_lose_parts(config), _vocabularies(task, examples)))
+    search_space.counts = {"parameters": task.model.count_params(), "vocabulary": task.tokenizer.vocabulary_size}
+
+
+def _vocabularies(task: "Task", examples: TaskExamples) -> list[VocabularySize]:
+    """The whole vocabulary, then smaller ones, which keep the tokens that are frequent in training rows."""
+    import numpy as np
+
+    from keras_bert.tokenizers.fitting import choose_vocabulary
+
+    tokenizer = task.tokenizer
+    train, validation = (count_tokens(examples, split, tokenizer) for split in ("train", "validation"))
+    seen = len(choose_vocabulary(tokenizer, train))
+    least = len(choose_vocabulary(tokenizer, train, min_count=int(train.max()) + 1))
+    whole = tokenizer.vocabulary_size
+    sizes = {round(share * whole) for share in _OF_ALL} | {round(share * seen) for share in _OF_SEEN}
+    shares = {whole: 1.0}
+    for size in sorted(sizes, reverse=True):
+        if least <= size < whole:
+            kept = np.asarray(choose_vocabulary(tokenizer, train, size=size))
+            shares[len(kept)] = float(validation[kept].sum() / max(1, validation.sum()))
+    return [VocabularySize(size, share) for size, share in shares.items()]

@@ -1,0 +1,108 @@
+"""Scores of models, files, baselines and the version pushed before, on the rows of a split."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from components.artifacts.evaluation import MeasuredModel, SeedScores
+from components.dsl.workplace import report_progress
+from components.scoring.base import LabelLogits, TaskScores
+from components.scoring.blessing import NOT_COMPARED, PREVIOUS
+from components.scoring.calibration import calibrate
+from components.scoring.candidates import ScoredFile, count_threads
+from components.scoring.registry import TASK_SCORING
+from components.scoring.significance import standard_error
+from components.sources.pushed_version import PushedVersion
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
+
+
+class Scored(NamedTuple):
+    """The answers of a model to the rows of a split, and their scores."""
+
+    scores: TaskScores
+    answers: list[Any]
+
+
+class ModelScorer:
+    """Asks tasks about rows and scores their answers; reports progress before each model.
+
+    Args:
+        description: the content of `features.json`.
+        total: the work of the whole evaluation in answered rows.
+    """
+
+    def __init__(self, description: Mapping[str, Any], total: int) -> None:
+        self.scoring = TASK_SCORING[description["task"]]
+        self.labels: list[str] = description["settings"].get("labels", [])
+        self._done, self._total = 0, total
+
+    def report(self, note: str, work: int) -> None:
+        """Reports that a part of the work starts, in answered rows."""
+        report_progress(self._done, self._total, note)
+        self._done += work
+
+    def _score(self, task: "Task", rows: Sequence[Any]) -> Scored:
+        answers = self.scoring.answer(task, rows)
+        return Scored(self.scoring.score(rows, answers, self.labels), answers)
+
+    def score_seeds(self, name: str, seeds: Sequence[ScoredFile], rows: Sequence[Any]) -> list[Scored]:
+        """The scores of each seed's model, one in memory at a time."""
+        scored = []
+        for number, candidate in enumerate(seeds, start=1):
+            self.report(name if len(seeds) == 1 else f"{name}, {number} of {len(seeds)}", len(rows))
+            scored.append(self._score(candidate.open(), rows))
+        return scored
+
+    def calibrate(self, file: ScoredFile, validation: Sequence[Any], precision: float | None) -> dict[str, Any]:
+        """The calibration of a file, see `components.scoring.calibration.calibrate`."""
+        return calibrate(self.read_logits("calibration", file, validation), self.labels, precision)
+
+    def read_logits(self, note: str, file: ScoredFile, rows: Sequence[Any]) -> LabelLogits:
+        """The logits behind the labels that a file answers with."""
+        self.report(note, len(rows))
+        return self.scoring.logits(file.open(), rows)
+
+    def score_baselines(
+        self, train: Sequence[Any], validation: Sequence[Any], test: Sequence[Any]
+    ) -> tuple[dict[str, MeasuredModel], dict[str, str]]:
+        """The rows of the table without a language model, the same answer to all first.
+
+        Returns:
+            Name -> row, and the name of each method that cannot learn from these rows -> the reason.
+        """
+        self.report("baselines", len(test))
+        rows: dict[str, MeasuredModel] = {}
+        left_out: dict[str, str] = {}
+        trivial = self.scoring.trivial(train, test)
+        if trivial is not None:
+            rows[trivial[0]] = MeasuredModel(self._score_answers(test, trivial[1]), trivial=True)
+        for name, answer in self.scoring.baselines(train, validation, test).items():
+            try:
+                rows[name] = MeasuredModel(self._score_answers(test, answer()), baseline=True)
+            except ValueError as error:
+                left_out[name] = " ".join(str(error).split())
+        return rows, left_out
+
+    def _score_answers(self, test: Sequence[Any], answers: Sequence[Any]) -> dict[str, SeedScores]:
+        return SeedScores.table([self.scoring.score(test, answers, self.labels).metrics])
+
+    def standard_error(self, rows: Sequence[Any], one: Sequence[Scored], other: Sequence[Scored], metric: str) -> float:
+        """The standard error of a difference, see `components.scoring.significance.standard_error`."""
+        answers, others = ([scored.answers for scored in model] for model in (one, other))
+        return standard_error(self.scoring, rows, answers, others, self.labels, metric)
+
+    def score_previous(self, previous: PushedVersion | None, test: Sequence[Any]) -> tuple[list[Scored], str]:
+        """The scores of the version pushed before, with its own vocabulary; else none, and the reason."""
+        from keras_bert.export.bundle import load_exported
+
+        if previous is None:
+            return [], ""
+        self.report(PREVIOUS, len(test))
+        try:
+            task = load_exported(previous.path, num_threads=count_threads())
+        except (OSError, ValueError) as error:
+            return [], f"{NOT_COMPARED}the version before, {previous.name}, cannot be opened: {error}"
+        if (task.name, list(getattr(task, "labels", ()))) != (self.scoring.name, self.labels):
+            return [], f"{NOT_COMPARED}the version before, {previous.name}, knows another task or other labels"
+        return [self._score(task, test)], ""

@@ -1,0 +1,76 @@
+"""The version that a model is compared with before it is pushed: the newest one of the folder it goes to."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from components.dsl.artifact import list_files
+from components.files.paths import file_digest
+
+ORIGIN_FILE = "origin.json"
+CARD_FILE = "README.md"
+
+
+def list_versions(folder: Path) -> list[int]:
+    """The numbers of the versions in a folder, lowest first; none where there is no such folder."""
+    if not folder.is_dir():
+        return []
+    return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal() and entry.is_dir())
+
+
+@dataclasses.dataclass(frozen=True)
+class PushedVersion:
+    """A version that was pushed, from this root or another one.
+
+    Attributes:
+        path: its numbered folder.
+    """
+
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The model's name and the number, which stay when the root is moved."""
+        place = Path(self.path)
+        return f"{place.parent.name}/{place.name}"
+
+    def fingerprint(self) -> str:
+        """The digest of its files but the card, which people may edit; it does not depend on where they are."""
+        files = {name: file_digest(f"{self.path}/{name}") for name in list_files(Path(self.path)) if name != CARD_FILE}
+        return hashlib.sha256(json.dumps(files).encode()).hexdigest()
+
+    def digests(self) -> dict[str, str]:
+        """The version's name -> its fingerprint."""
+        return {self.name: self.fingerprint()}
+
+
+@dataclasses.dataclass(frozen=True)
+class PreviousVersion:
+    """The newest version of a folder that was not made of a step's `edges`, or None.
+
+    So a repeated run, whose own version is the newest, is compared with the same one as the first time.
+
+    Attributes:
+        folder: holds one folder a version.
+    """
+
+    folder: str
+
+    def look_up(self, inputs: Mapping[str, str | None]) -> PushedVersion | None:
+        """The version, given the fingerprints of the step's inputs by their names."""
+        edges = {fingerprint for name, fingerprint in inputs.items() if name.startswith("edges[")}
+        for number in reversed(list_versions(Path(self.folder))):
+            version = Path(self.folder, str(number))
+            if _edge_of(version) not in edges:
+                return PushedVersion(str(version))
+        return None
+
+
+def _edge_of(version: Path) -> str:
+    """The fingerprint of the exported files that a version was copied from; empty where it does not say."""
+    try:
+        return str(json.loads((version / ORIGIN_FILE).read_text())["edge_model"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

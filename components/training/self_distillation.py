@@ -1,0 +1,67 @@
+"""Self-distillation: a model that is pruned or quantized trains with its former self as the teacher."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from components.artifacts.data import TaskExamples
+from components.artifacts.models import Model
+from components.training.model_folder import read_model
+from components.training.on_rows import train_on_rows
+from components.training.tuning import count_tuning_rows
+from keras_bert.options.distillation import Distillation
+from keras_bert.options.training import Training
+
+if TYPE_CHECKING:
+    import keras
+    import tensorflow as tf
+
+    from keras_bert.tasks.base import Task
+
+
+def read_trainable_task(model: Model) -> "Task":
+    """The task of a model with all weights trainable, those of an adapter too."""
+    task = read_model(model)
+    if task.adapter is not None:
+        task.adapter.thaw()
+    return task
+
+
+def self_distill(
+    model: Model,
+    task: "Task",
+    network: "keras.Model",
+    examples: TaskExamples,
+    distillation: Distillation,
+    training: Training,
+    *,
+    variables: "Sequence[tf.Variable]",
+    after_step: Callable[[int], None] | None,
+) -> list[dict[str, float]]:
+    """Trains a changed model on the labels, and on the answers of the model before the change.
+
+    Must be called in the scope of the strategy that the network was built in.
+
+    Args:
+        model: the model before the change: the teacher.
+        task: the task that was read from `model` and changed.
+        network: the network of the task, see `Task.network`.
+        examples: the labelled rows.
+        distillation: temperature and weights of the losses against labels and teacher.
+        training: how long and how to train.
+        variables: the variables that `Trainer` restores from checkpoints beside the weights.
+        after_step: is called by `Trainer` with the number of each step.
+
+    Returns:
+        The training history, one entry a report.
+    """
+    from keras_bert.objectives.distillation import DistillationObjective
+
+    return train_on_rows(
+        network,
+        DistillationObjective(task.objective(), read_model(model).network(), distillation),
+        examples,
+        training,
+        scored_after=count_tuning_rows(task, examples),
+        variables=variables,
+        after_step=after_step,
+    )

@@ -1,0 +1,71 @@
+"""Rows of several splits: how they are counted, told, dropped and refused."""
+
+import re
+
+import pytest
+
+from components.dsl.errors import InputError
+from components.examples.overlap import check_overlap, count_overlap, describe_overlap, resolve_overlap
+from components.examples.registry import TASK_ROWS
+from components.sources.questions import Question
+from components.sources.table import TextRow
+from components.sources.tagged_words import Sentence
+
+ROWS = TASK_ROWS["classification"]
+SPLITS = {
+    "train": [TextRow("One text", "a"), TextRow("two", "b"), TextRow("three", "b"), TextRow("four", "a")],
+    "validation": [TextRow("two ", "b"), TextRow("five", "a")],
+    "test": [TextRow("one\u00ad  TEXT", "b"), TextRow("five", "a"), TextRow("five", "a"), TextRow("six", "b")],
+}
+
+
+def test_rows_count_as_the_same_where_a_split_would_keep_them_together() -> None:
+    assert count_overlap(SPLITS, ROWS.key) == {"validation": {"train": 1}, "test": {"train": 1, "validation": 2}}
+    assert count_overlap({"train": SPLITS["train"], "test": SPLITS["test"]}, ROWS.key) == {"test": {"train": 1}}
+
+
+def test_both_texts_of_a_pair_count_and_of_other_tasks_all_words_or_the_context() -> None:
+    pairs = {"train": [TextRow("a", "x", "b")], "test": [TextRow("a", "x", "c"), TextRow("a", "y", "B")]}
+    assert count_overlap(pairs, ROWS.key) == {"test": {"train": 1}}
+    words = {"train": [Sentence(("EU", "rejects"), ("O", "O"))], "test": [Sentence(("eu", "rejects"), ("O", "O"))]}
+    assert count_overlap(words, TASK_ROWS["token_classification"].key) == {"test": {"train": 1}}
+    questions = {split: [Question(split, f"{split}?", "a context", ())] for split in ("train", "test")}
+    assert count_overlap(questions, TASK_ROWS["question_answering"].key) == {"test": {"train": 1}}
+
+
+def test_what_is_shared_is_told_with_its_share() -> None:
+    overlap = {"validation": {"train": 1}, "test": {"train": 0, "validation": 2}}
+    assert describe_overlap(overlap, {"validation": 2, "test": 4}, "contexts") == [
+        "1 of 2 validation rows have their contexts in training rows, too",
+        "2 of 4 test rows have their contexts in validation rows, too",
+    ]
+
+
+def test_rows_are_dropped_from_the_earlier_split() -> None:
+    assert resolve_overlap(SPLITS, ROWS, "keep") == SPLITS
+    kept = resolve_overlap(SPLITS, ROWS, "drop")
+    assert {split: [row.text for row in rows] for split, rows in kept.items()} == {
+        "train": ["three", "four"],
+        "validation": ["two "],
+        "test": [row.text for row in SPLITS["test"]],
+    }
+    assert count_overlap(kept, ROWS.key) == {"validation": {"train": 0}, "test": {"train": 0, "validation": 0}}
+
+
+def test_a_label_must_keep_a_row_for_training() -> None:
+    splits = {"train": [TextRow("one", "a"), TextRow("two", "b")], "test": [TextRow("two", "b")]}
+    with pytest.raises(
+        InputError, match=r"^examples\.overlap must leave a training row of the label 'b', but the texts"
+    ):
+        resolve_overlap(splits, ROWS, "drop")
+
+
+def test_splits_that_may_share_nothing() -> None:
+    check_overlap({**SPLITS, "validation": [], "test": SPLITS["test"][3:]}, ROWS)
+    message = (
+        "examples.overlap is 'error', and 1 of 2 validation rows have their texts in training rows, too; 1 of 4 test "
+        "rows have their texts in training rows, too; 2 of 4 test rows have their texts in validation rows, too; "
+        "remove them, or set examples.overlap to 'drop' or 'keep'"
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        resolve_overlap(SPLITS, ROWS, "error")

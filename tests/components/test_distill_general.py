@@ -1,0 +1,159 @@
+"""A student of a start, made of text: what it learns, what is kept of it, and that a kill costs nothing."""
+
+import dataclasses
+import functools
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from components.artifacts.data import TextExamples, Vocabulary
+from components.artifacts.models import Model
+from components.distill import distill
+from components.distill_general import distill_general
+from components.dsl.errors import InputError
+from components.dsl.workplace import Workplace, set_progress_sink, set_workplace
+from components.ingest_texts import ingest_texts
+from components.sources.text import TextSource
+from components.training.model_folder import read_model
+from keras_bert.models.encoder import config_of
+from keras_bert.options.imitation import StateImitation
+from keras_bert.options.student import Student
+from keras_bert.options.training import Training
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.classification import Classification
+from keras_bert.training.trainer import Trainer
+from tests.components.tuning_job import WORDS, Line
+
+TRAINING = Training(steps=4, batch_size=8, learning_rate=3e-3, seed=3, xla="off")
+IMITATION = StateImitation(hidden_states=1.0, relations=1.0)
+
+
+class KilledError(Exception):
+    """As if the process had ended."""
+
+
+@pytest.fixture(autouse=True)
+def eager() -> Iterator[None]:
+    """To trace takes longer than the steps."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+    set_progress_sink(lambda done, total, note: None)
+    set_workplace(Workplace())
+
+
+@pytest.fixture(scope="module")
+def texts(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> TextExamples:
+    folder, chance = tmp_path_factory.mktemp("texts"), random.Random(0)
+    lines = [" ".join(chance.choice(WORDS) for _ in range(chance.randint(7, 9))) for _ in range(40)]
+    (folder / "text.txt").write_text("\n".join(lines))
+    made = TextExamples(folder / "texts")
+    source = TextSource(str(folder / "text.txt"))
+    ingest_texts.run(vocabulary=Vocabulary(checkpoint / "vocabulary"), texts=made, source=source, max_length=16)
+    return made
+
+
+def make(checkpoint: Path, texts: TextExamples, folder: Path, **settings: Any) -> Model:
+    student = Model(folder)
+    given = {"shape": Student(hidden_size=8), "imitation": IMITATION, "training": TRAINING, **settings}
+    distill_general.run(start=Model(checkpoint / "model"), texts=texts, student=student, **given)
+    return student
+
+
+def blocks(task: Task) -> list[np.ndarray]:
+    return task.model.get_layer("block_0").get_weights()
+
+
+def test_a_narrow_student_comes_nearer_and_the_task_goes_on_from_it(
+    checkpoint: Path, texts: TextExamples, line: Callable[[str], Line], tmp_path: Path
+) -> None:
+    training = dataclasses.replace(TRAINING, steps=4)
+    begun = make(checkpoint, texts, tmp_path / "begun", training=training)
+    history = [json.loads(row) for row in begun.file("history.jsonl").read_text().splitlines()]
+    for name in ("validation_hidden_states_loss", "validation_relations_loss"):
+        losses = [entry[name] for entry in history if name in entry]
+        assert losses[-1] < losses[0]
+    assert begun.counts["layers_from_teacher"] == 0
+    task = read_model(begun)
+    assert (task.name, config_of(task.model).hidden_size) == ("embedding", 8)
+    assert not any("projection" in weight.path.split("/")[0] for weight in task.model.weights)
+    found, student = line("classification"), Model(tmp_path / "student")
+    start = found.load("pretrained")
+    teacher = Model(tmp_path / "teacher")
+    Classification.build(start.encoder, start.tokenizer, labels=["animal", "plant"], max_length=16).save(teacher.path)
+    teacher.seal({})
+    # So small a rate leaves it where it began.
+    still = dataclasses.replace(TRAINING, steps=1, learning_rate=1e-12)
+    shape = Student(hidden_size=8)
+    distill.run(
+        teacher=teacher, examples=found.examples, student=student, shape=shape, general_student=begun, training=still
+    )
+    assert (student.counts["layers_from_text"], student.counts["layers_from_teacher"]) == (1, 0)
+    for ours, theirs in zip(*(blocks(each) for each in (read_model(student), task)), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+def test_one_with_fewer_parts_starts_from_those_of_the_start(
+    checkpoint: Path, texts: TextExamples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("components.distill_general.STARTING_BATCHES", 2)
+    shape = Student(num_heads=1, intermediate_size=16, embedding_rank=8)
+    begun = make(checkpoint, texts, tmp_path / "begun", shape=shape, training=dataclasses.replace(TRAINING, steps=1))
+    assert begun.counts["layers_from_teacher"] == 1
+    config = config_of(read_model(begun).model)
+    assert (config.hidden_size, config.num_heads, config.head_size, config.embedding_rank) == (16, 1, 8, 8)
+
+
+def test_killed_and_started_again_the_bytes_are_the_same(
+    checkpoint: Path, texts: TextExamples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"imitation": StateImitation(cosine=1.0)}
+    whole = make(checkpoint, texts, tmp_path / "whole", **settings)
+    monkeypatch.setattr(Trainer, "fit", functools.partialmethod(Trainer.fit, checkpoint_seconds=0.0))
+    set_workplace(Workplace(checkpoints=tmp_path / "checkpoints"))
+    fits: list[int] = []
+    steps = Trainer.step
+    monkeypatch.setattr(Trainer, "step", lambda self, batches, step: fits.append(step) or steps(self, batches, step))
+
+    def kill(done: float, total: float, note: str) -> None:
+        if len(fits) == 3:
+            raise KilledError
+
+    set_progress_sink(kill)
+    with pytest.raises(KilledError):
+        make(checkpoint, texts, tmp_path / "killed", **settings)
+    set_progress_sink(lambda done, total, note: None)
+    again = make(checkpoint, texts, tmp_path / "again", **settings)
+    assert fits == [1, 2, 3, 3, 4], "of the third there was no checkpoint yet"
+    for name in ("model.keras", "history.jsonl"):
+        assert again.file(name).read_bytes() == whole.file(name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"imitation": StateImitation(relations=1.0, relation_heads=3)},
+            "general_distillation.relation_heads must divide the widths of queries, 8 in the student and 16 in the "
+            "teacher, got 3",
+        ),
+        (
+            {"imitation": StateImitation(hidden_states=1.0, layer_map=(1,))},
+            "general_distillation.layer_map must name for each of the student's 1 layers one of the teacher's, 0 to 0, "
+            "got [1]",
+        ),
+        ({"shape": Student(num_layers=2)}, "student: a student must have 1 to 1 of the teacher's layers, got 2"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_training(
+    checkpoint: Path, texts: TextExamples, tmp_path: Path, settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        make(checkpoint, texts, tmp_path / "student", **settings)
+    assert str(caught.value) == message

@@ -1,0 +1,240 @@
+"""A task that is registered from outside goes through every step, from its rows to a pushed model."""
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from components.artifacts.data import TaskExamples
+from components.artifacts.evaluation import Blessing, Evaluation
+from components.artifacts.pushed import Pushed
+from components.evaluate import evaluate
+from components.examples.base import Encoding
+from components.examples.registry import TASK_ROWS
+from components.examples.texts import TextRows, encode_texts
+from components.label_with_teacher import label_with_teacher
+from components.push import push
+from components.scoring.base import TaskScores, TaskScoring
+from components.scoring.mistakes import Mistakes
+from components.scoring.registration import register_task as register_steps
+from components.scoring.registry import TASK_SCORING
+from components.sources.table import TableSource, TextRow
+from keras_bert.config import EncoderConfig
+from keras_bert.data.schemas import SCHEMAS, Feature
+from keras_bert.data.task_batches import task_batches
+from keras_bert.export.bundle import load_exported
+from keras_bert.interop.heads import head_of
+from keras_bert.losses import weighted
+from keras_bert.models.encoder import build_encoder
+from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
+from keras_bert.objectives.class_weights import row_weights
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.classification import build_classifier
+from keras_bert.tasks.registry import TASKS
+from keras_bert.tasks.registry import register_task as register_library
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from pipeline.views.answers import answer_lines
+from tests.components.tuning_job import ANIMALS, PLANTS, Line, ingest, write_rows
+
+NAME = "two_questions"
+
+
+def cross_entropies(logits: Any, truth: Any) -> Any:
+    """-log of the probability of two independent answers, (rows,)."""
+    truth = ops.cast(truth, "float32")
+    return ops.mean(ops.softplus(logits) - truth * logits, axis=-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class TwoQuestionsObjective(TaskObjective):
+    def weights(self, batch: Batch) -> dict[str, Any]:
+        return {"loss": ops.sum(row_weights(batch["truth"][:, 0]))}
+
+    def measure(self, outputs: Any, batch: Batch) -> Sums:
+        losses = cross_entropies(ops.cast(outputs, "float32"), batch["truth"])
+        return {"loss": weighted(losses, row_weights(batch["truth"][:, 0]))}
+
+    def distance(self, outputs: Any, wanted: Any, batch: Batch, temperature: float) -> Any:
+        return ops.sum(cross_entropies(ops.cast(outputs, "float32"), ops.sigmoid(wanted)))
+
+    def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
+        return {"truth": (outputs > 0).astype("int32")}
+
+
+class TwoQuestions(Task):
+    """Whether a text names an animal, and whether it names a plant."""
+
+    name = NAME
+    needs_pooling = True
+    second_text = "unused"
+
+    @classmethod
+    def build(cls, encoder: keras.Model, tokenizer: Any, *, max_length: int = 16, pooling: Any = "mean") -> Self:
+        return cls(build_classifier(encoder, 2, pooling=pooling, dropout=0.0), tokenizer, max_length=max_length)
+
+    def head(self) -> dict[str, Any]:
+        return {"pooling": "mean"}
+
+    def loss(self) -> Any:
+        return lambda truth, logits: cross_entropies(logits, truth)
+
+    def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
+        return TwoQuestionsObjective()
+
+    def agreement(self, reference: Any, candidate: Any, padding_mask: Any) -> Any:
+        return ((reference > 0) == (candidate > 0)).all(axis=1).astype("float64")
+
+    def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[str]:
+        return ["".join("ny"[int(logit > 0)] for logit in row) for row in self.outputs(texts, batch_size=batch_size)]
+
+    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
+        for text, answer in zip(texts, self.predict(texts), strict=True):
+            yield answer, text
+
+
+class TwoQuestionsRows(TextRows):
+    name = NAME
+
+    def records(self, rows: Sequence[TextRow], encoding: Encoding) -> Iterator[bytes]:
+        from keras_bert.data.records import serialize
+
+        for row, features in encode_texts(rows, encoding):
+            yield serialize({**features, "truth": [int(letter == "y") for letter in row.label]})
+
+
+class TwoQuestionsScoring(TaskScoring[TextRow]):
+    name = NAME
+    model_kind = "BERT that answers two questions"
+    output = "`logits`: float32 (batch, 2)"
+
+    def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
+        return ("both",)
+
+    def answer(self, task: Task, rows: Sequence[TextRow]) -> list[str]:
+        return list(task.predict([row.text for row in rows]))
+
+    def score(self, rows: Sequence[TextRow], answers: Sequence[str], labels: Sequence[str]) -> TaskScores:
+        equal = [row.label == answer for row, answer in zip(rows, answers, strict=True)]
+        return TaskScores({"both": float(np.mean(equal))})
+
+    def mistakes(
+        self, rows: Sequence[TextRow], answers: Sequence[str], confidences: Sequence[float] | None
+    ) -> Mistakes:
+        return Mistakes("wrong", [], 0, len(rows))
+
+    def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[str]]:
+        return "no to both", ["nn"] * len(test)
+
+
+SCHEMA = {
+    **{name: SCHEMAS["classification"][name] for name in ("token_ids", "segment_ids")},
+    "truth": Feature("pair", "int64, (2,): 1 for yes"),
+}
+
+
+class TwoQuestionsSource:
+    """The rows of a tiny classification, with both answers in the place of a label."""
+
+    task, overlap = NAME, "keep"
+
+    def __init__(self, table: TableSource) -> None:
+        self._table = table
+
+    def splits(self) -> dict[str, list[TextRow]]:
+        return {split: [self._row(row.text) for row in rows] for split, rows in self._table.splits().items()}
+
+    def fingerprint(self) -> str:
+        return self._table.fingerprint()
+
+    def digests(self) -> dict[str, str]:
+        return self._table.digests()
+
+    @staticmethod
+    def _row(text: str) -> TextRow:
+        words = set(text.split())
+        return TextRow(text, "".join("ny"[bool(words & set(names))] for names in (ANIMALS[:1], PLANTS[:1])))
+
+
+class TwoQuestionsLine(Line):
+    @property
+    def examples(self) -> TaskExamples:
+        if "examples" not in self._loaded:
+            source = TwoQuestionsSource(write_rows(self._folder, "classification"))
+            self._loaded["examples"] = ingest(self._folder, self.vocabulary, source)
+        return self._loaded["examples"]
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task is registered, for one test."""
+    for table in (TASKS, SCHEMAS, TASK_ROWS, TASK_SCORING):
+        monkeypatch.setitem(table, NAME, None)  # so that the entry goes after the test
+        table.pop(NAME)
+    register_library(TwoQuestions, SCHEMA)
+    register_steps(TwoQuestionsRows(), TwoQuestionsScoring())
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_registered_task_goes_through_every_step(checkpoint: Path, tmp_path: Path) -> None:
+    line = TwoQuestionsLine(NAME, checkpoint, tmp_path)
+    labelled = TaskExamples(tmp_path / "labelled")
+    labelled.path.mkdir()
+    label_with_teacher.run(teacher=line.teacher, pretrained=line.pretrained, examples=line.examples, labelled=labelled)
+    batch = next(iter(task_batches(labelled.path, "train", 8).epoch()))
+    teacher = line.load("teacher")
+    outputs = teacher.objective().run(teacher.network(), batch, training=False)
+    np.testing.assert_allclose(batch["teacher_answers"], outputs, atol=1e-4)
+    evaluation, blessing = Evaluation(tmp_path / "evaluation"), Blessing(tmp_path / "blessing")
+    files = {"teachers": [line.teacher], "students": [line.student], "edges": [line.edge]}
+    evaluate.run(examples=line.examples, evaluation=evaluation, blessing=blessing, **files)
+    metrics = json.loads(evaluation.file("metrics.json").read_text())
+    assert (metrics["task"], metrics["metric"], metrics["shipped"]) == (NAME, "both", "tflite int8")
+    scores = {name: row["metrics"]["both"]["mean"] for name, row in metrics["models"].items()}
+    assert scores["teacher"] > scores["no to both"]
+    # Whether files as small as these are blessed is chance.
+    blessing.file("blessing.json").write_text(json.dumps({"blessed": True, "reasons": []}))
+    pushed = Pushed(tmp_path / "pushed")
+    push.run(
+        edges=files["edges"],
+        evaluation=evaluation,
+        blessing=blessing,
+        examples=line.examples,
+        pushed=pushed,
+        folder=str(tmp_path / "models"),
+        name="mine",
+    )
+    version = tmp_path / "models" / "1"
+    card = (version / "README.md").read_text()
+    assert "A BERT that answers two questions." in card
+    assert f"the page shows no answers of the task {NAME}" in card
+    task = load_exported(version)
+    lines = list(answer_lines(task, ["the cow", "old elm"], None))
+    assert lines == [f"{task.predict([text])[0]}\t{text}" for text in ("the cow", "old elm")]
+    golden = json.loads((version / "golden.json").read_text())
+    assert {len(row["answer"]) for row in golden} == {2}
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_name_is_registered_once() -> None:
+    with pytest.raises(ValueError, match=r"^register_task\.task\.name must be none of \["):
+        register_library(TwoQuestions, SCHEMA)
+    with pytest.raises(ValueError, match=f"^register_task: rows and scoring must have one name beside .* got '{NAME}'"):
+        register_steps(TwoQuestionsRows(), TwoQuestionsScoring())
+
+
+@pytest.mark.usefixtures("registered")
+def test_other_libraries_do_not_have_the_task() -> None:
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, "cow"], lowercase=True)
+    config = EncoderConfig(
+        vocabulary_size=6, hidden_size=4, num_layers=1, num_heads=1, intermediate_size=4, max_length=8
+    )
+    task = TwoQuestions.build(build_encoder(config), tokenizer, max_length=8)
+    with pytest.raises(ValueError, match=f"^the task must be one of .*, which other libraries have, got '{NAME}'$"):
+        head_of(task)

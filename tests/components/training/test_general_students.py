@@ -1,0 +1,64 @@
+"""A student that has begun on text: whose encoder it has, and what of a head."""
+
+import numpy as np
+import pytest
+
+from components.dsl.errors import InputError
+from components.training.general_students import resume_student
+from components.training.importance import measure_by_states
+from components.training.students import make_student
+from keras_bert.options.student import Student
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.embedding import Embedding
+from tests.components.test_distill import SETTINGS, build, rows_of
+
+SAME, NARROW = Student(num_layers=1), Student(num_layers=1, hidden_size=4)
+
+
+def same(one: Task, other: Task, layer: str) -> bool:
+    pairs = zip(*(each.model.get_layer(layer).get_weights() for each in (one, other)), strict=True)
+    return all(np.array_equal(*pair) for pair in pairs)
+
+
+def begin(shape: Student) -> Task:
+    """A student that a text has made, of another start than any teacher here."""
+    start = build("classification", num_layers=2)
+    return make_student(Embedding.build(start.encoder, start.tokenizer, max_length=12), shape)[0]
+
+
+@pytest.mark.parametrize("task", SETTINGS)
+@pytest.mark.parametrize("shape", [SAME, NARROW])
+def test_the_encoder_has_begun_and_the_head_is_the_teachers_if_it_fits(task: str, shape: Student) -> None:
+    teacher, begun = build(task, num_layers=2), begin(shape)
+    student = resume_student(teacher, shape, begun)
+    assert (type(student), student.settings()) == (type(teacher), teacher.settings())
+    for layer in ("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "block_0"):
+        assert same(student, begun, layer)
+    heads = {"classifier", "regressor", "span_classifier", "pooler"} & {layer.name for layer in student.model.layers}
+    # The vectors of a text have no weights of their own.
+    assert heads or task == "embedding"
+    for layer in heads:
+        if shape is SAME:
+            assert same(student, teacher, layer)
+        else:
+            assert np.isfinite(student.model.get_layer(layer).get_weights()[0]).all()
+
+
+def test_a_student_of_another_shape_than_that_which_has_begun() -> None:
+    with pytest.raises(InputError, match=r"^student: block_0 must have weights like the teacher's block_0"):
+        resume_student(build("classification", num_layers=2), Student(num_layers=1, intermediate_size=8), begin(SAME))
+
+
+def test_without_a_task_parts_are_chosen_by_the_states_alone() -> None:
+    start = build("classification", num_layers=2)
+    teacher = Embedding.build(start.encoder, start.tokenizer, max_length=12)
+    # What nobody reads moves nothing: the first head of the last block.
+    kernel = start.model.get_layer("block_1").attention.output_projection.kernel
+    kernel.assign(np.where(np.arange(8)[:, None] < 4, 0.0, 0.5 + np.asarray(kernel)))
+    rows = [{name: value for name, value in batch.items() if name != "label"} for batch in rows_of(teacher)]
+    found = measure_by_states(teacher, rows)
+    assert found[1].heads[0] == 0 < found[1].heads[1]
+    student, copied = make_student(teacher, Student(num_heads=1, intermediate_size=8), rows, measure_by_states)
+    assert copied == 2
+    ours = student.model.get_layer("block_1").attention.query.kernel
+    np.testing.assert_array_equal(ours, start.model.get_layer("block_1").attention.query.kernel[:, 4:])
