@@ -1,15 +1,17 @@
-"""The steps of one seed: a teacher, and what is made of it."""
+"""The steps of one seed: a teacher, and the smaller models that are made of it."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from components.answer_rows import answer_rows
+from components.artifacts.data import Corpus, TaskExamples, TextExamples, Vocabulary
+from components.artifacts.models import EdgeModel, Model
 from components.distill import distill
-from components.distill_start import distill_start
+from components.distill_general import distill_general
 from components.dsl.component import Handle, Node
 from components.export_model import export_model
 from components.fine_tune import fine_tune
 from components.ingest_texts import ingest_texts
+from components.label_with_teacher import label_with_teacher
 from components.prune import prune
 from components.quantize import quantize
 from components.sources.text import TextSource
@@ -18,187 +20,188 @@ from keras_bert.options.imitation import Imitation, StateImitation
 from keras_bert.options.pruning import Pruning
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.selection import Selection
+from keras_bert.options.teacher_labels import TeacherLabels
 from keras_bert.options.training import Training
-from keras_bert.options.transfer import Transfer
-from pipeline.settings.schema import DistillationSettings, PretrainingSettings, Settings, part
+from pipeline.settings.schema import DistillationSettings, PretrainingSettings, Settings, select_fields
 
-# A way to make a model smaller, called as its table in the settings; in the order in which they follow each other.
-Part = Literal["student", "pruning", "quantization"]
-PARTS: tuple[Part, ...] = ("student", "pruning", "quantization")
+# A way to make a model smaller, named as its table in the settings; in the order in which stages follow each other.
+Stage = Literal["student", "pruning", "quantization"]
+STAGES: tuple[Stage, ...] = ("student", "pruning", "quantization")
 
 
 class Start(NamedTuple):
-    """What fine-tuning begins with.
+    """The inputs of fine-tuning.
 
     Attributes:
-        model: pre-trained.
-        vocabulary: that rows are tokenized with.
-        corpus: the text behind both, where there is some.
-        student: of the model, made of text before there is a task; None where students begin with the task.
+        model: the pre-trained model.
+        vocabulary: the vocabulary that rows are tokenized with.
+        corpus: the text that the model was pre-trained on; None for an imported checkpoint.
+        student: a student of the model, distilled on general text before there is a task; None where students begin
+            with the task.
     """
 
-    model: Handle
-    vocabulary: Handle
-    corpus: Handle | None = None
-    student: Handle | None = None
+    model: Handle[Model]
+    vocabulary: Handle[Vocabulary]
+    corpus: Handle[Corpus] | None = None
+    student: Handle[Model] | None = None
 
 
 class Chain:
-    """The nodes of one seed; each is made once, however many stand on it.
+    """The nodes of one seed; each is made once, however many other nodes read it.
 
     Args:
-        settings: of the job.
-        start: what the teacher begins with.
-        rows: of the examples.
-        seed: its number, from 0.
-        told: whether nodes are named after the parts below them, as one chain has several of a kind.
-        label: what nodes are named after, as one pipeline has several chains of a seed.
-        teacher: made already; None for one of the settings.
+        settings: the job.
+        start: the inputs of the teacher's fine-tuning.
+        rows: the examples.
+        seed: the number of the seed, from 0.
+        name_by_stage: whether the names of nodes hold the stages below them, as a chain with several models needs.
+        label: a suffix of all names, needed if a pipeline has several chains of a seed.
+        teacher: a teacher that is wired already; None to fine-tune one.
     """
 
     def __init__(
         self,
         settings: Settings,
         start: Start,
-        rows: Handle,
+        rows: Handle[TaskExamples],
         seed: int,
         *,
-        told: bool = False,
+        name_by_stage: bool = False,
         label: str = "",
-        teacher: Handle | None = None,
+        teacher: Handle[Model] | None = None,
     ) -> None:
-        self._settings, self._start, self._rows, self._seed, self._told = settings, start, rows, seed, told
-        self._label, self._made = label, dict[tuple[Part, ...], Handle]()
-        if teacher is not None:
-            self._made[()] = teacher
+        self._settings, self._start, self._rows, self._seed = settings, start, rows, seed
+        self._name_by_stage, self._label = name_by_stage, label
+        self._models: dict[tuple[Stage, ...], Handle[Model]] = {} if teacher is None else {(): teacher}
 
     @property
-    def corpus(self) -> Handle | None:
-        """The text behind all, where there is some."""
+    def corpus(self) -> Handle[Corpus] | None:
+        """The text that the teacher was pre-trained on; None for an imported checkpoint."""
         return self._start.corpus
 
-    def model(self, parts: Sequence[Part] = ()) -> Handle:
-        """The model that some parts make of the teacher, one after the other; the teacher without any."""
-        key = tuple(parts)
-        if key not in self._made:
-            self._made[key] = self._make(key)
-        return self._made[key]
+    def model(self, stages: Sequence[Stage] = ()) -> Handle[Model]:
+        """The model that stages make of the teacher, one after the other; the teacher for no stages."""
+        key = tuple(stages)
+        if key not in self._models:
+            self._models[key] = self._add_name(self._wire_model(key), key[:-1]).output(Model)
+        return self._models[key]
 
-    def edge(self, parts: Sequence[Part]) -> Handle:
-        """The exported files of such a model."""
-        node = export_model(model=self.model(parts), examples=self._rows, export=self._settings.export)
-        return self._named(node, parts).edge
+    def edge(self, stages: Sequence[Stage]) -> Handle[EdgeModel]:
+        """The exported files of the model that stages make."""
+        node = export_model(model=self.model(stages), examples=self._rows, export=self._settings.export)
+        return self._add_name(node, stages).output(EdgeModel)
 
-    def answered(self) -> Handle:
-        """The rows that a student learns from: the labelled ones, or more of them with the teacher's answers."""
-        own = self._settings
-        if own.transfer is None and own.unlabelled is None:
+    def student_rows(self) -> Handle[TaskExamples]:
+        """The rows that a student learns from: the labelled rows, with rows that the teacher labels if asked for."""
+        settings = self._settings
+        if settings.teacher_labels is None and settings.unlabelled is None:
             return self._rows
-        node = answer_rows(
+        node = label_with_teacher(
             teacher=self.model(),
             pretrained=self._start.model,
             examples=self._rows,
-            transfer=own.transfer or Transfer(),
-            unlabelled=own.unlabelled,
+            teacher_labels=settings.teacher_labels or TeacherLabels(),
+            unlabelled=settings.unlabelled,
         )
-        return self._named(node, ()).answered
+        return self._add_name(node, ()).output(TaskExamples)
 
-    def _make(self, parts: tuple[Part, ...]) -> Handle:
-        if not parts:
-            return self._named(fine_tuned(self._settings, self._start, self._rows, self._seed), ()).model
-        *below, last = parts
-        before, own = self.model(below), self._settings
+    def _wire_model(self, stages: tuple[Stage, ...]) -> Node:
+        """The node of the last stage, or of the teacher's fine-tuning for no stages."""
+        if not stages:
+            return wire_fine_tuning(self._settings, self._start, self._rows, self._seed)
+        *below, last = stages
+        model, settings = self.model(below), self._settings
         if last == "student":
-            node = distill(
-                teacher=before,
-                examples=self.answered(),
-                shape=own.student,
-                begun=self._start.student,
-                distillation=part(own.distillation, Distillation),
-                imitation=part(own.distillation, Imitation),
-                training=seeded(own.distillation, self._seed),
+            return distill(
+                teacher=model,
+                examples=self.student_rows(),
+                shape=settings.student,
+                general_student=self._start.student,
+                distillation=select_fields(settings.distillation, Distillation),
+                imitation=select_fields(settings.distillation, Imitation),
+                training=seeded(settings.distillation, self._seed),
             )
-            return self._named(node, below).student
         if last == "pruning":
-            assert own.pruning is not None
-            node = prune(
-                student=before,
+            assert settings.pruning is not None
+            return prune(
+                student=model,
                 examples=self._rows,
-                pruning=part(own.pruning, Pruning),
-                distillation=part(own.pruning, Distillation),
-                training=seeded(own.pruning, self._seed),
+                pruning=select_fields(settings.pruning, Pruning),
+                distillation=select_fields(settings.pruning, Distillation),
+                training=seeded(settings.pruning, self._seed),
             )
-            return self._named(node, below).pruned
-        quantization = own.quantization
+        quantization = settings.quantization
         assert quantization is not None
-        node = quantize(
-            student=before,
+        return quantize(
+            student=model,
             examples=self._rows,
-            quantization=part(quantization, Quantization),
-            distillation=part(quantization, Distillation),
+            quantization=select_fields(quantization, Quantization),
+            distillation=select_fields(quantization, Distillation),
             training=None if quantization.post_training else seeded(quantization, self._seed),
         )
-        return self._named(node, below).quantized
 
-    def _named(self, node: Node, below: Sequence[Part]) -> Node:
-        named_after(node, *(below if self._told else ()), self._label)
-        return of_seed(self._settings, self._seed, node)
+    def _add_name(self, node: Node, below: Sequence[Stage]) -> Node:
+        append_name(node, *(below if self._name_by_stage else ()), self._label)
+        return append_seed(self._settings, self._seed, node)
 
 
-def fine_tuned(settings: Settings, start: Start, rows: Handle, seed: int) -> Node:
-    """The step that makes a teacher."""
-    own = settings.fine_tuning
-    node: Node = fine_tune(
+def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples], seed: int) -> Node:
+    """The step that fine-tunes the teacher of a seed."""
+    table = settings.fine_tuning
+    return fine_tune(
         pretrained=start.model,
         examples=rows,
         pooling=settings.pooling,
-        class_weights=own.class_weights,
+        class_weights=table.class_weights,
         adaptation=settings.adaptation,
-        training=seeded(own, seed),
-        selection=part(own, Selection),
+        training=seeded(table, seed),
+        selection=select_fields(table, Selection),
     )
-    return node
 
 
 def with_student(settings: Settings, start: Start, task: str = "") -> Start:
-    """The start, with a student of it where the settings say so: one for all seeds, as it knows nothing of the task.
+    """The start with a student that is distilled on general text, if the settings ask for one.
+
+    All seeds share the student, as it depends on nothing of the task.
 
     Args:
-        settings: of the job.
-        start: what the teacher begins with.
-        task: what the nodes are named after, where there are several.
+        settings: the job.
+        start: the inputs of the teacher's fine-tuning.
+        task: a suffix of the nodes' names, needed if a pipeline has several tasks.
     """
-    own = settings.general_distillation
-    if own is None:
+    table = settings.general_distillation
+    if table is None:
         return start
-    ingested = ingest_texts(vocabulary=start.vocabulary, source=part(own, TextSource), max_length=settings.max_length)
-    node = distill_start(
-        start=start.model,
-        texts=named_after(ingested, task).texts,
-        shape=settings.student,
-        imitation=part(own, StateImitation),
-        training=seeded(own, 0),
+    ingested = ingest_texts(
+        vocabulary=start.vocabulary, source=select_fields(table, TextSource), max_length=settings.max_length
     )
-    return start._replace(student=named_after(node, task).student)
+    node = distill_general(
+        start=start.model,
+        texts=append_name(ingested, task).output(TextExamples),
+        shape=settings.student,
+        imitation=select_fields(table, StateImitation),
+        training=seeded(table, 0),
+    )
+    return start._replace(student=append_name(node, task).output(Model))
 
 
 def seeded(settings: Training | DistillationSettings | PretrainingSettings, seed: int) -> Training:
-    """How a step trains with the seed of this number, counted from 0."""
-    fields = vars(part(settings, Training))
+    """The training options of a table for the seed of this number, counted from 0."""
+    fields = vars(select_fields(settings, Training))
     return Training(**{**fields, "seed": settings.seed + seed})
 
 
-def of_seed(settings: Settings, seed: int, node: Node) -> Node:
-    """The node, named after its seed where there are several."""
-    return named_after(node, str(seed)) if settings.seeds > 1 else node
+def append_seed(settings: Settings, seed: int, node: Node) -> Node:
+    """Appends the number of the seed to a node's name if the job has several seeds."""
+    return append_name(node, str(seed)) if settings.seeds > 1 else node
 
 
-def named_after(node: Node, *names: str) -> Node:
-    """The node, named after what tells it from others of its kind."""
+def append_name(node: Node, *names: str) -> Node:
+    """Appends names, joined by hyphens, to a node's name; empty ones are skipped."""
     node.name = "-".join([node.name, *filter(None, names)])
     return node
 
 
-def asked_parts(settings: Settings) -> tuple[Part, ...]:
-    """The parts that the settings have a table of."""
-    return tuple(name for name in PARTS if getattr(settings, name) is not None)
+def enabled_stages(settings: Settings) -> tuple[Stage, ...]:
+    """The stages that the settings have a table of."""
+    return tuple(name for name in STAGES if getattr(settings, name) is not None)

@@ -1,53 +1,56 @@
-"""What a run may take of the machine, and how often it tries again."""
+"""The cores and the memory that parallel steps may use, and retries of steps."""
 
-import dataclasses
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, Self
+
+import pydantic
 
 from keras_bert.checks import check
+from keras_bert.validation import validated_dataclass
 
 
 class Need(NamedTuple):
-    """What a step takes: cores, on the average, and bytes of memory, at the most."""
+    """Resources of a step: the mean number of cores, and the peak of memory in bytes."""
 
     cores: float
     memory: float
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class Machine:
-    """Whether steps that do not need one another run side by side, and whether one that was killed is tried again.
+    """Settings of the parallel execution of independent steps, and of retries.
 
-    What a step takes is what it took the last time; one that never ran, and one that measures time, runs alone.
+    A step is expected to need what it used the last time. A step that never ran, or that measures time, runs alone.
 
     Attributes:
-        cores: that steps side by side may take together; None for one step after the other.
-        memory_gigabytes: likewise, of 10^9 bytes; None for what the machine has.
-        retries: how often a step is begun again that was killed from outside, or whose connection was lost.
+        cores: number of cores that parallel steps may use together, above 0; None runs one step after the other.
+        memory_gigabytes: memory that parallel steps may use together, in gigabytes of 10^9 bytes; None for all memory
+            of the machine. It needs `cores`.
+        retries: number of restarts, 0 to 100, of a step that was killed from outside or lost its connection.
     """
 
-    cores: float | None = None
-    memory_gigabytes: float | None = None
-    retries: int = 0
+    cores: pydantic.PositiveFloat | None = None
+    memory_gigabytes: pydantic.PositiveFloat | None = None
+    retries: Annotated[int, pydantic.Field(ge=0, le=100)] = 0
 
-    def __post_init__(self) -> None:
-        check("Machine", "cores", self.cores is None or self.cores > 0, "be positive", self.cores)
+    @pydantic.model_validator(mode="after")
+    def _check_memory(self) -> Self:
         memory = self.memory_gigabytes
-        check("Machine", "memory_gigabytes", memory is None or memory > 0, "be positive", memory)
-        check("Machine", "memory_gigabytes", memory is None or self.cores is not None, "go with cores", memory)
-        check("Machine", "retries", 0 <= self.retries <= 100, "be between 0 and 100", self.retries)
+        rule = "be left out without cores, as steps run one after the other"
+        check("Machine", "memory_gigabytes", memory is None or self.cores is not None, rule, memory)
+        return self
 
     def has_room(self, need: Need | None, running: Sequence[Need | None]) -> bool:
-        """Whether a step may begin beside those that run; None stands for one that has to be alone."""
+        """Whether a step may start beside the running ones; None stands for a step that has to run alone."""
         if not running:
             return True
-        needs = [each for each in (need, *running) if each is not None]
+        needs = [resources for resources in (need, *running) if resources is not None]
         if self.cores is None or len(needs) <= len(running):
             return False
-        given = self.memory_gigabytes
-        memory = _machine_bytes() if given is None else 1e9 * given
-        return sum(each.cores for each in needs) <= self.cores and sum(each.memory for each in needs) <= memory
+        limit = self.memory_gigabytes
+        memory = _machine_bytes() if limit is None else 1e9 * limit
+        return sum(need.cores for need in needs) <= self.cores and sum(need.memory for need in needs) <= memory
 
 
 def _machine_bytes() -> float:

@@ -1,4 +1,4 @@
-"""A job step by step, for notebooks: `Job("reviews.toml").run("fine_tune")`, then `show` what it made."""
+"""Runs a job step by step in a notebook: `Job("reviews.toml").run("fine_tune")`; `show` displays its outputs."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,23 +6,23 @@ from pathlib import Path
 from components.dsl.artifact import Artifact
 from pipeline.orchestrator.preview import Preview, preview
 from pipeline.orchestrator.request import Request
-from pipeline.orchestrator.runner import BrokenError, run_pipeline
-from pipeline.pipelines import whole
-from pipeline.report.shown import Shown, show
+from pipeline.orchestrator.runner import RunFailedError, run_pipeline
+from pipeline.pipelines import build_pipeline
+from pipeline.report.artifact_view import ArtifactView, show
 from pipeline.settings.files import load_settings
 from pipeline.settings.rules import check_data
-from pipeline.views.terminal import Terminal, open_console
+from pipeline.views.terminal import Terminal, open_console, write_warnings
 
-__all__ = ["Job", "Shown", "show"]
+__all__ = ["ArtifactView", "Job", "show"]
 
 
 class Job:
-    """What `keras-bert-edge run` runs, in parts. Steps that are done and unchanged are found done here, too.
+    """A job of `keras-bert-edge run`, to run step by step; it shares cached steps with the command.
 
     Args:
-        settings: a TOML file; the default job if None.
-        root: where artifacts live.
-        overrides: `key=value`, as after `--set`.
+        settings: a TOML file; None for the default job.
+        root: the folder of artifacts, metadata and logs.
+        overrides: `key=value` pairs as after `--set`.
 
     Raises:
         InputError: the settings or the data cannot be used.
@@ -33,8 +33,8 @@ class Job:
     ) -> None:
         self._settings = load_settings(None if settings is None else Path(settings).absolute(), overrides)
         self._root = Path(root).absolute()
-        check_data(self._settings)
-        self._pipeline = whole(self._settings, self._root)
+        write_warnings(open_console(), check_data(self._settings))
+        self._pipeline = build_pipeline(self._settings, self._root)
 
     @property
     def steps(self) -> list[str]:
@@ -42,19 +42,19 @@ class Job:
         return [node.name for node in self._pipeline.nodes]
 
     def preview(self, to: str | None = None) -> list[Preview]:
-        """What `run` would do with each step, and why; see `pipeline.orchestrator.preview`."""
+        """Predicts what `run` would do with every step, and why; see `pipeline.orchestrator.preview`."""
         return preview(self._pipeline, self._root, Request(to=to))
 
     def run(self, to: str | None = None, *, force: bool = False) -> dict[str, Artifact]:
-        """Runs a step and those that it needs; gives what it made, by name.
+        """Runs a step and the steps that it depends on; returns the outputs of the step by name.
 
         Args:
-            to: its name; the last one if None.
-            force: whether it runs even if it is done.
+            to: the name of the step; None for the last one.
+            force: whether to run the step even if it is cached.
 
         Raises:
-            InputError: there is no such step, or something the user gave cannot be used.
-            BrokenError: a step broke, or was refused.
+            InputError: there is no such step, or the user's input cannot be used.
+            RunFailedError: a step failed or was refused.
         """
         name = to or self.steps[-1]
         request = Request(to=name, force=(name,) if force else ())
@@ -62,5 +62,5 @@ class Job:
         options = self._settings.run_options()
         result = run_pipeline(self._pipeline, self._root, request=request, observer=observer, **options)
         if result.state != "done":
-            raise BrokenError(result.message)
+            raise RunFailedError(result.message)
         return result.step(name).outputs

@@ -1,14 +1,19 @@
-"""The wiring: settings -> the steps that they ask for."""
+"""The wiring: builds pipelines of the steps that the settings ask for."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from components.artifacts.data import Corpus, PretrainingExamples, TaskExamples, Vocabulary
+from components.artifacts.evaluation import Blessing, Evaluation
+from components.artifacts.measurements import Diagnosis, Latency, StepCost
+from components.artifacts.models import EdgeModel, Model
 from components.artifacts.pushed import Pushed
 from components.build_vocabulary import build_vocabulary
 from components.diagnose import diagnose
-from components.dsl.component import Handle, Latest, Node
+from components.dsl.artifact import Artifact
+from components.dsl.component import Handle, Node
 from components.evaluate import evaluate
 from components.fit_vocabulary import fit_vocabulary
 from components.import_checkpoint import import_checkpoint
@@ -19,131 +24,201 @@ from components.measure_latency import measure_latency
 from components.measure_step import measure_step
 from components.pretrain import pretrain
 from components.push import push
+from components.sources.pushed_version import PreviousVersion
 from keras_bert.config import EncoderShape
 from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
-from pipeline.chains import Chain, Part, Start, asked_parts, fine_tuned, named_after, of_seed, seeded, with_student
+from pipeline.chains import (
+    Chain,
+    Stage,
+    Start,
+    append_name,
+    append_seed,
+    enabled_stages,
+    seeded,
+    wire_fine_tuning,
+    with_student,
+)
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.settings.schema import Settings, part
+from pipeline.settings.schema import Settings, select_fields
 
 
-class Text(NamedTuple):
-    """What pre-training reads: rows, their vocabulary, the model it goes on from, if any, and the corpus behind."""
+class PretrainingData(NamedTuple):
+    """The inputs of pre-training.
 
-    rows: Handle
-    vocabulary: Handle
-    start: Handle | None
-    corpus: Handle
+    Attributes:
+        rows: the masked rows.
+        vocabulary: the vocabulary that the rows are tokenized with.
+        start: the model that pre-training continues from; None for random weights.
+        corpus: the text of the rows.
+    """
+
+    rows: Handle[PretrainingExamples]
+    vocabulary: Handle[Vocabulary]
+    start: Handle[Model] | None
+    corpus: Handle[Corpus]
 
 
-def whole(settings: Settings, root: Path) -> Pipeline:
-    """From a start to pushed files, or to a pre-trained model where there are no examples.
+class PushOutputs(NamedTuple):
+    """The last outputs of a job: scores on test rows, and the pushed version."""
+
+    evaluation: Handle[Evaluation]
+    pushed: Handle[Pushed]
+
+
+class ComparedTask(NamedTuple):
+    """The outputs of one task of a comparison: the fine-tuned model of each seed, and their scores."""
+
+    models: list[Handle[Model]]
+    evaluation: Handle[Evaluation]
+
+
+class ComparedStart(NamedTuple):
+    """The outputs of one variant of a comparison: the initial model, and the outputs of each task by name."""
+
+    model: Handle[Model]
+    tasks: dict[str, ComparedTask]
+
+
+class RungOutputs(NamedTuple):
+    """The outputs of one rung of a ladder; the model and the files are those of the first seed."""
+
+    model: Handle[Model]
+    edge: Handle[EdgeModel]
+    evaluation: Handle[Evaluation]
+    latency: Handle[Latency]
+
+
+def build_pipeline(settings: Settings, root: Path) -> Pipeline:
+    """The pipeline of a job: from its start to pushed files, or to a pre-trained model if it has no examples.
 
     Args:
-        settings: checked.
-        root: `pushed` in it is where models go, unless the settings say where.
+        settings: the job.
+        root: the folder of the runs; models go to `pushed` in it, unless the settings name another folder.
     """
     if settings.examples is None:
         return Pipeline(settings.name, [_start(settings).model.node])
-    start, rows = begun(settings)
+    start, rows = wire_start(settings)
     chains = [Chain(settings, start, rows, seed) for seed in range(settings.seeds)]
-    return pushing(settings, root, rows, [chain.model() for chain in chains], chains)
+    outputs = add_evaluation_and_push(settings, root, rows, [chain.model() for chain in chains], chains)
+    return Pipeline(settings.name, [outputs.pushed.node])
 
 
-def pushing(
-    settings: Settings, root: Path, rows: Handle, teachers: Sequence[Handle], chains: Sequence[Chain]
-) -> Pipeline:
-    """What some chains make of their teachers, measured on test rows and pushed.
+def add_evaluation_and_push(
+    settings: Settings,
+    root: Path,
+    rows: Handle[TaskExamples],
+    teachers: Sequence[Handle[Model]],
+    chains: Sequence[Chain],
+) -> PushOutputs:
+    """Wires the evaluation of chains on test rows, and the push.
 
     Args:
-        settings: checked.
-        root: see `whole`.
-        rows: what is measured on.
-        teachers: to measure beside the rest, one a seed.
-        chains: one a seed; the parts are those that the settings ask for.
+        settings: the job; its tables say which stages of the chains are exported.
+        root: the folder of the runs, see `build_pipeline`.
+        rows: the examples that hold the test rows.
+        teachers: the teachers to measure beside the rest, one a seed.
+        chains: the steps of each seed.
     """
-    parts = asked_parts(settings)
-    edges = [chain.edge(parts) for chain in chains]
+    stages = enabled_stages(settings)
+    edges = [chain.edge(stages) for chain in chains]
+    root = root.absolute()
+    folder = _push_folder(settings, root)
     measured = evaluate(
         examples=rows,
         teachers=[*teachers],
-        students=[chain.model(("student",)) for chain in chains if "student" in parts],
+        students=[chain.model(("student",)) for chain in chains if "student" in stages],
         edges=edges,
-        previous=Latest(Pushed, besides=edges[0]),
+        previous=PreviousVersion(str(root / folder)),
         thresholds=settings.evaluation,
     )
+    evaluation = measured.output(Evaluation)
     pushed = push(
         edges=edges,
-        evaluation=measured.evaluation,
-        blessing=measured.blessing,
+        evaluation=evaluation,
+        blessing=measured.output(Blessing),
         examples=rows,
         corpus=chains[0].corpus,
-        folder=settings.push.folder or str(root / "pushed" / settings.name),
+        folder=str(folder),
         name=settings.name,
+        root=str(root),
     )
-    return Pipeline(settings.name, [pushed])
+    return PushOutputs(evaluation, pushed.output(Pushed))
 
 
-def measuring(settings: Settings, tasks: Mapping[str, Settings], *, timed: bool) -> Pipeline:
-    """All that is cheap of `comparing`: rows, and what a step of pre-training costs, where there is one.
+def _push_folder(settings: Settings, root: Path) -> Path:
+    """The folder of all versions: relative to the root if it lies in it, as a root may be moved, else absolute."""
+    folder = settings.push.path() or root / "pushed" / settings.name
+    return folder.relative_to(root) if folder.is_relative_to(root) else folder
+
+
+def cost_pipeline(
+    settings: Settings, tasks: Mapping[str, Settings], *, timed: bool
+) -> tuple[Pipeline, Handle[StepCost] | None]:
+    """The cheap steps of a comparison: all rows, and the cost of a pre-training step, None without a pre-training.
 
     Args:
-        settings: of the start.
-        tasks: see `comparing`.
+        settings: the settings of the start.
+        tasks: task name -> its settings, as `comparison_pipeline` takes them.
         timed: whether to time steps, or only to count their operations.
     """
     if settings.corpus is None:
         start = _start(settings)
-        return Pipeline(settings.name, [start.model.node, *_rows_of_tasks(start, tasks)])
-    text = _text(settings)
+        return Pipeline(settings.name, [start.model.node, *_rows_of_tasks(start.vocabulary, tasks)]), None
+    data = _pretraining_data(settings)
     training = seeded(settings.pretraining, 0)
-    parts = Training(batch_size=training.batch_size, accumulation=training.accumulation)
+    counted = Training(batch_size=training.batch_size, accumulation=training.accumulation)
     node = measure_step(
-        examples=text.rows,
-        vocabulary=text.vocabulary,
-        start=text.start,
+        examples=data.rows,
+        vocabulary=data.vocabulary,
+        start=data.start,
         encoder=_shape(settings),
-        training=dataclasses.replace(training, steps=None) if timed else parts,
+        training=dataclasses.replace(training, steps=None) if timed else counted,
         timed=timed,
         **_objective(settings),
     )
-    return Pipeline(settings.name, [node, *_rows_of_tasks(text, tasks)])
+    return Pipeline(settings.name, [node, *_rows_of_tasks(data.vocabulary, tasks)]), node.output(StepCost)
 
 
-def comparing(settings: Settings, tasks: Mapping[str, Settings]) -> Pipeline:
+def comparison_pipeline(settings: Settings, tasks: Mapping[str, Settings]) -> tuple[Pipeline, ComparedStart]:
     """From a start to models that are fine-tuned on each of some tasks, and measured: without students or files.
 
     Args:
-        settings: of the start.
-        tasks: name -> settings, of which all that is about the start is left out. What a step is called ends in it.
+        settings: the settings of the start.
+        tasks: task name -> its settings, whose tables of the start are ignored. The names end the names of its nodes.
     """
     start = _start(settings)
-    outputs = [start.model.node]
-    for name, own in tasks.items():
-        begun, rows = _start_and_rows(own, start, name)
-        tuned = (named_after(fine_tuned(own, begun, rows, seed), name) for seed in range(own.seeds))
-        teachers = [of_seed(own, seed, node).model for seed, node in enumerate(tuned)]
-        measured = evaluate(
-            examples=rows, teachers=teachers, students=[], edges=[], thresholds=own.evaluation, baselines=False
+    nodes, outputs = [start.model.node], {}
+    for name, task_settings in tasks.items():
+        task_start, rows = _start_and_rows(task_settings, start, name)
+        models = []
+        for seed in range(task_settings.seeds):
+            node = append_name(wire_fine_tuning(task_settings, task_start, rows, seed), name)
+            models.append(append_seed(task_settings, seed, node).output(Model))
+        node = evaluate(
+            examples=rows, teachers=models, students=[], edges=[], thresholds=task_settings.evaluation, baselines=False
         )
-        outputs.append(named_after(measured, name))
-    return Pipeline(settings.name, outputs)
+        nodes.append(append_name(node, name))
+        outputs[name] = ComparedTask(models, node.output(Evaluation))
+    return Pipeline(settings.name, nodes), ComparedStart(start.model, outputs)
 
 
-def climbing(settings: Settings, rungs: Mapping[str, Sequence[Part]], lengths: Sequence[int]) -> Pipeline:
-    """From a start to the exported files of each rung, measured: all that several rungs share is made once.
+def ladder_pipeline(
+    settings: Settings, rungs: Mapping[str, Sequence[Stage]], lengths: Sequence[int]
+) -> tuple[Pipeline, dict[str, RungOutputs]]:
+    """From a start to the exported files of each rung, measured; rungs share the nodes that are equal.
 
     Args:
-        settings: of the job; all parts of all rungs are in them.
-        rungs: name -> the parts that make it of the teacher.
-        lengths: tokens of the texts that answers are timed with.
+        settings: the job, with the tables of all stages.
+        rungs: name -> the stages that make the rung of the teacher.
+        lengths: tokens of the texts that files are timed with.
     """
-    start, rows = begun(settings)
-    chains = [Chain(settings, start, rows, seed, told=True) for seed in range(settings.seeds)]
-    outputs = []
-    for name, parts in rungs.items():
-        edges = [chain.edge(parts) for chain in chains]
+    start, rows = wire_start(settings)
+    chains = [Chain(settings, start, rows, seed, name_by_stage=True) for seed in range(settings.seeds)]
+    nodes, outputs = [], {}
+    for name, stages in rungs.items():
+        edges = [chain.edge(stages) for chain in chains]
         measured = evaluate(
             examples=rows,
             teachers=[chain.model() for chain in chains],
@@ -152,115 +227,128 @@ def climbing(settings: Settings, rungs: Mapping[str, Sequence[Part]], lengths: S
             thresholds=settings.evaluation,
             baselines=False,
         )
-        outputs.append(named_after(measured, name))
-        outputs.append(named_after(measure_latency(edge=edges[0], lengths=tuple(lengths)), name))
-    return Pipeline(settings.name, outputs)
+        timed = measure_latency(edge=edges[0], lengths=tuple(lengths))
+        nodes += [append_name(measured, name), append_name(timed, name)]
+        evaluation, latency = measured.output(Evaluation), timed.output(Latency)
+        outputs[name] = RungOutputs(chains[0].model(stages), edges[0], evaluation, latency)
+    return Pipeline(settings.name, nodes), outputs
 
 
-def examining(settings: Settings, allowed_loss: float | None) -> Pipeline:
-    """From a start to what rounding does to the float model of the first seed.
+def diagnosis_pipeline(settings: Settings, allowed_loss: float | None) -> tuple[Pipeline, Handle[Diagnosis]]:
+    """From a start to the effect of quantization on the float model of the first seed.
 
     Args:
-        settings: of a job with a quantization.
-        allowed_loss: see `diagnose`.
+        settings: a job with a quantization.
+        allowed_loss: points that quantization may cost, see `diagnose`.
     """
-    start, rows = begun(settings)
-    parts = [name for name in asked_parts(settings) if name != "quantization"]
-    model = Chain(settings.model_copy(update={"seeds": 1}), start, rows, 0).model(parts)
-    quantization = part(settings.quantization, Quantization)
+    start, rows = wire_start(settings)
+    stages = [stage for stage in enabled_stages(settings) if stage != "quantization"]
+    model = Chain(settings.model_copy(update={"seeds": 1}), start, rows, 0).model(stages)
+    quantization = select_fields(settings.quantization, Quantization)
     node = diagnose(model=model, examples=rows, quantization=quantization, allowed_loss=allowed_loss)
-    return Pipeline(settings.name, [node])
+    return Pipeline(settings.name, [node]), node.output(Diagnosis)
 
 
-def begun(settings: Settings) -> tuple[Start, Handle]:
-    """What fine-tuning begins with, and the rows."""
+def pipeline_of(name: str, handles: Sequence[Handle[Artifact]]) -> Pipeline:
+    """The pipeline that makes some outputs."""
+    return Pipeline(name, list({id(handle.node): handle.node for handle in handles}.values()))
+
+
+def wire_start(settings: Settings) -> tuple[Start, Handle[TaskExamples]]:
+    """The initial model of fine-tuning with its vocabulary, and the examples as rows."""
     return _start_and_rows(settings, _start(settings))
 
 
-def rows_in_pieces(settings: Settings, vocabulary: Handle) -> Node:
-    """The step that makes a task's rows, in the pieces of a vocabulary."""
-    node: Node = ingest_examples(
+def ingest_rows(settings: Settings, vocabulary: Handle[Vocabulary]) -> Node:
+    """The step that tokenizes a job's examples with a vocabulary."""
+    return ingest_examples(
         vocabulary=vocabulary,
         source=settings.examples,
         max_length=settings.max_length,
         stride=settings.stride,
         max_query_length=settings.max_query_length,
     )
-    return node
 
 
-def _rows_of_tasks(start: Start | Text, tasks: Mapping[str, Settings]) -> list[Node]:
-    """In the pieces of the start, all of them."""
-    return [named_after(rows_in_pieces(own, start.vocabulary), _whole(own), name) for name, own in tasks.items()]
+def _rows_of_tasks(vocabulary: Handle[Vocabulary], tasks: Mapping[str, Settings]) -> list[Node]:
+    """The rows of each task, tokenized with the whole vocabulary."""
+    return [
+        append_name(ingest_rows(settings, vocabulary), _whole_suffix(settings), name)
+        for name, settings in tasks.items()
+    ]
 
 
-def _whole(settings: Settings) -> str:
-    """What the rows in all pieces are called after, where others in fewer follow."""
+def _whole_suffix(settings: Settings) -> str:
+    """The suffix of the node of rows in the whole vocabulary: needed if rows in a reduced vocabulary follow."""
     return "" if settings.fitted_vocabulary is None else "whole"
 
 
 def _start(settings: Settings) -> Start:
-    """The checkpoint, the corpus, or the one trained on with the other."""
+    """The imported checkpoint, or the model that is pre-trained on the corpus."""
     if settings.corpus is None:
         imported = import_checkpoint(source=settings.checkpoint, max_length=settings.max_length)
-        return Start(imported.model, imported.vocabulary)
-    text = _text(settings)
+        return Start(imported.output(Model), imported.output(Vocabulary))
+    data = _pretraining_data(settings)
     trained = pretrain(
-        examples=text.rows,
-        vocabulary=text.vocabulary,
-        start=text.start,
+        examples=data.rows,
+        vocabulary=data.vocabulary,
+        start=data.start,
         encoder=_shape(settings),
         training=seeded(settings.pretraining, 0),
         short_steps=settings.pretraining_rows.short_steps,
         validations=settings.pretraining.validations,
         **_objective(settings),
     )
-    return Start(trained.model, text.vocabulary, text.corpus)
+    return Start(trained.output(Model), data.vocabulary, data.corpus)
 
 
-def _text(settings: Settings) -> Text:
-    """The corpus as rows of pieces, those of the checkpoint or learnt ones."""
+def _pretraining_data(settings: Settings) -> PretrainingData:
+    """The corpus as masked rows, in the checkpoint's vocabulary or in one that is learnt from the corpus."""
     imported = None
     if settings.checkpoint is not None:
         imported = import_checkpoint(source=settings.checkpoint, max_length=settings.max_length)
-    corpus = ingest_corpus(source=settings.corpus, cleaning=settings.cleaning, beam=settings.beam).corpus
+    corpus = ingest_corpus(source=settings.corpus, cleaning=settings.cleaning, beam=settings.beam).output(Corpus)
     if imported is None:
-        learnt = settings.vocabulary
-        vocabulary = build_vocabulary(
-            corpus=corpus, kind=learnt.kind, size=learnt.size, lowercase=learnt.lowercase, beam=settings.beam
-        ).vocabulary
+        table = settings.vocabulary
+        learnt = build_vocabulary(
+            corpus=corpus, kind=table.kind, size=table.size, lowercase=table.lowercase, beam=settings.beam
+        )
+        vocabulary = learnt.output(Vocabulary)
     else:
-        vocabulary = imported.vocabulary
+        vocabulary = imported.output(Vocabulary)
     masked = mask_examples(
         corpus=corpus,
         vocabulary=vocabulary,
         masking=settings.masking,
-        rows=part(settings.pretraining_rows, PretrainingRows),
+        rows=select_fields(settings.pretraining_rows, PretrainingRows),
         max_length=settings.max_length,
         beam=settings.beam,
     )
-    return Text(masked.examples, vocabulary, imported and imported.model, corpus)
+    model = None if imported is None else imported.output(Model)
+    return PretrainingData(masked.output(PretrainingExamples), vocabulary, model, corpus)
 
 
 def _objective(settings: Settings) -> dict[str, Any]:
-    """What pre-training minimizes, besides what the rows say."""
-    own = settings.pretraining
-    generator = settings.generator if own.objective == "replaced_tokens" else None
-    return {"generator": generator, "span_boundary": own.span_boundary, "mask_decoder": own.mask_decoder}
+    """The arguments of `pretrain` and `measure_step` that say which losses are minimized."""
+    table = settings.pretraining
+    generator = settings.generator if table.objective == "replaced_tokens" else None
+    return {"generator": generator, "span_boundary": table.span_boundary, "mask_decoder": table.mask_decoder}
 
 
 def _shape(settings: Settings) -> EncoderShape | None:
-    """Of an encoder that begins with random weights."""
-    return None if settings.checkpoint is not None else part(settings.encoder, EncoderShape)
+    """The shape of an encoder with random weights; None if there is a checkpoint."""
+    return None if settings.checkpoint is not None else select_fields(settings.encoder, EncoderShape)
 
 
-def _start_and_rows(settings: Settings, start: Start, task: str = "") -> tuple[Start, Handle]:
-    """The start, with fewer pieces and a student where the settings say so, and the rows in its pieces."""
-    rows = named_after(rows_in_pieces(settings, start.vocabulary), _whole(settings), task).examples
-    own = settings.fitted_vocabulary
-    if own is None:
+def _start_and_rows(settings: Settings, start: Start, task: str = "") -> tuple[Start, Handle[TaskExamples]]:
+    """The start and its rows, with a reduced vocabulary and a general student where the settings ask for them."""
+    whole = append_name(ingest_rows(settings, start.vocabulary), _whole_suffix(settings), task)
+    rows = whole.output(TaskExamples)
+    table = settings.fitted_vocabulary
+    if table is None:
         return with_student(settings, start, task), rows
-    node = fit_vocabulary(pretrained=start.model, examples=rows, size=own.size, min_count=own.min_count)
-    fitted = named_after(node, task)
-    fewer = Start(fitted.model, fitted.vocabulary, start.corpus)
-    return with_student(settings, fewer, task), named_after(rows_in_pieces(settings, fewer.vocabulary), task).examples
+    node = fit_vocabulary(pretrained=start.model, examples=rows, size=table.size, min_count=table.min_count)
+    fitted = append_name(node, task)
+    reduced = Start(fitted.output(Model), fitted.output(Vocabulary), start.corpus)
+    again = append_name(ingest_rows(settings, reduced.vocabulary), task)
+    return with_student(settings, reduced, task), again.output(TaskExamples)

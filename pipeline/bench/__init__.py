@@ -1,1 +1,1 @@
-"""Files side by side: how fast they open and answer, and how much memory they take, here or on a phone."""
+"""Measures latency and memory of exported files, on this machine or on a phone."""

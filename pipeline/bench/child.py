@@ -1,21 +1,21 @@
-"""A process that looks at one file and ends: `python -m pipeline.bench.child NAME JSON`, the answer a line of JSON."""
+"""A process that measures one file: `python -m pipeline.bench.child NAME JSON` prints the result as a line of JSON."""
 
 import json
 import sys
 
-from components.scoring.file_bench import Asked, bench_file, look_inside, profile_file
+from components.scoring.file_bench import BenchRequest, bench_file, look_inside, profile_file
 
-ABOUT = {"bench": bench_file, "inside": look_inside, "profile": profile_file}
+MEASUREMENTS = {"bench": bench_file, "inside": look_inside, "profile": profile_file}
 
 
 def main() -> None:
-    """Writes what was found, or {"error": ...} where the file cannot be used."""
-    about, asked = ABOUT[sys.argv[1]], Asked(**json.loads(sys.argv[2]))
+    """Prints the result, or {"error": ...} if the file cannot be used."""
+    measure, request = MEASUREMENTS[sys.argv[1]], BenchRequest(**json.loads(sys.argv[2]))
     try:
-        found = about(asked)
+        result = measure(request)
     except ValueError as error:
-        found = {"error": " ".join(str(error).split())}
-    sys.stdout.write(json.dumps(found) + "\n")
+        result = {"error": " ".join(str(error).split())}
+    sys.stdout.write(json.dumps(result) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What is asked about exported files, checked, and what is found out about them, each time in a process of its own."""
+"""Measures exported files on this machine; every measurement runs in its own process."""
 
 import dataclasses
 import json
@@ -11,27 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError
-from components.scoring.file_bench import Asked
+from components.scoring.file_bench import BenchRequest
 from pipeline.views.description import read_description
 
-# Threads that are tried where so many processors are there.
+# Numbers of threads by default, as far as there are processors.
 USUAL_THREADS = (1, 2, 4)
 LEAST_ANSWERS = 10
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What to measure.
+class BenchOptions:
+    """Options of a benchmark.
 
     Attributes:
-        lengths: tokens of full rows; none for those of the files' signatures.
-        threads: of one answer; none for 1, 2 and 4, as far as there are processors.
-        answers: timed for each figure.
-        operations: whether to tell where the time of `.onnx` files goes.
-        here: whether on this machine, which has so many processors.
+        lengths: numbers of tokens a row; empty for the lengths of the files' signatures.
+        threads: numbers of threads of one answer; empty for 1, 2 and 4, as far as there are processors.
+        answers: number of timed answers a figure.
+        operations: whether to profile the operations of `.onnx` files.
+        here: whether the files run on this machine, which limits the threads to its processors.
 
     Raises:
-        InputError: one of them is out of range.
+        InputError: an option is out of range.
     """
 
     lengths: tuple[int, ...] = ()
@@ -53,85 +53,86 @@ class Wanted:
             raise InputError("--operations must be left out with --adb, as it tells the operations of .onnx files")
 
 
-def bench(files: Sequence[Path], wanted: Wanted) -> dict[str, Any]:
-    """Measures each file with each number of threads, one after the other.
+def bench(files: Sequence[Path], options: BenchOptions) -> dict[str, Any]:
+    """Measures all files with all numbers of threads, one after the other.
 
-    An `.onnx` file takes any length: it is asked about those of the `.tflite` files beside it, as far as it can read.
+    An `.onnx` file takes any length: by default it is measured at the lengths of the `.tflite` files, up to its own.
 
     Args:
-        files: exported here.
-        wanted: what to measure.
+        files: exported files.
+        options: options of the benchmark.
 
     Returns:
-        Plain values: `processors`, `answers`, `operations`, and `files`, in their order.
+        Plain values: `processors`, `answers`, `operations`, and `files` in their order.
 
     Raises:
-        InputError: a file is missing, damaged or not from here, or too short for the lengths.
+        InputError: a file is missing, corrupted or from elsewhere, or its rows are shorter than a length.
     """
-    looked = [look(file) for file in files]
-    threads = wanted.threads or tuple(count for count in USUAL_THREADS if count <= processors())
-    signed = sorted({length for _, found in looked if "delegate" in found for length in found["lengths"]})
+    inspected = [inspect_file(file) for file in files]
+    threads = options.threads or tuple(count for count in USUAL_THREADS if count <= processors())
+    signed = sorted({length for _, facts in inspected if "delegate" in facts for length in facts["lengths"]})
     measured = []
-    for asked, found in looked:
-        own = found["lengths"] if "delegate" in found else [n for n in signed if n <= asked.max_length]
-        lengths = wanted.lengths or tuple(own or found["lengths"])
-        if max(lengths) > asked.max_length:
-            raise InputError(f"--lengths must be at most {asked.max_length} for {asked.file}, got {max(lengths)}")
-        measured.append((asked._replace(lengths=lengths, answers=wanted.answers), found))
+    for request, facts in inspected:
+        usual = facts["lengths"] if "delegate" in facts else [n for n in signed if n <= request.max_length]
+        lengths = options.lengths or tuple(usual or facts["lengths"])
+        if max(lengths) > request.max_length:
+            raise InputError(f"--lengths must be at most {request.max_length} for {request.file}, got {max(lengths)}")
+        measured.append((request._replace(lengths=lengths, answers=options.answers), facts))
     return {
         "processors": processors(),
-        "answers": wanted.answers,
-        "operations": wanted.operations,
-        "files": [_measure(asked, found, threads, wanted.operations) for asked, found in measured],
+        "answers": options.answers,
+        "operations": options.operations,
+        "files": [_measure(request, facts, threads, options.operations) for request, facts in measured],
     }
 
 
-def look(file: Path) -> tuple[Asked, dict[str, Any]]:
-    """What there is to know of a file before it is timed: its runtime, lengths and delegate.
+def inspect_file(file: Path) -> tuple[BenchRequest, dict[str, Any]]:
+    """Reads the runtime, the lengths and the delegate of a file before it is timed.
 
     Raises:
-        InputError: it is missing, damaged or not from here.
+        InputError: the file is missing, corrupted or from elsewhere.
     """
     content = read_description(file)
     longest = content["task"]["max_length"]
     if not isinstance(longest, int) or "pieces" not in content:
         raise InputError(f"{file} must hold its vocabulary and a whole number as max_length, as files exported here do")
-    asked = Asked(str(file), longest, content["pieces"], (longest,), 1, LEAST_ANSWERS)
-    return asked, ask("inside", asked)
+    request = BenchRequest(str(file), longest, content["pieces"], (longest,), 1, LEAST_ANSWERS)
+    return request, run_child("inside", request)
 
 
-def ask(about: str, asked: Asked) -> dict[str, Any]:
-    """What a process of its own finds out.
+def run_child(measurement: str, request: BenchRequest) -> dict[str, Any]:
+    """Runs a measurement in its own process.
 
     Args:
-        about: a key of `pipeline.bench.child.ABOUT`.
-        asked: the file.
+        measurement: a key of `pipeline.bench.child.MEASUREMENTS`.
+        request: the file and how to measure it.
 
     Raises:
-        InputError: the file cannot be used; also where it brings its runtime down.
+        InputError: the file cannot be used, or crashes its runtime.
     """
-    command = [sys.executable, "-m", "pipeline.bench.child", about, json.dumps(asked._asdict())]
+    command = [sys.executable, "-m", "pipeline.bench.child", measurement, json.dumps(request._asdict())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603, it is our own
     if done.returncode < 0:
         name = signal.Signals(-done.returncode).name
-        raise InputError(f"{asked.file} must be a file that its runtime can read: it ended with {name}")
+        raise InputError(f"{request.file} must be a file that its runtime can read: it ended with {name}")
     if done.returncode:
-        told = (done.stderr.strip().splitlines() or ["nothing"])[-1]
-        raise InputError(f"{asked.file} must be a file that its runtime can run: {told}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    if "error" in found:
-        raise InputError(found["error"])
-    return found
+        last_line = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+        raise InputError(f"{request.file} must be a file that its runtime can run: {last_line}")
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if "error" in result:
+        raise InputError(result["error"])
+    return result
 
 
 def processors() -> int:
-    """Those that this process may use."""
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _measure(asked: Asked, found: dict[str, Any], threads: Sequence[int], operations: bool) -> dict[str, Any]:
-    content = {"file": asked.file, "bytes": Path(asked.file).stat().st_size, **found, "lengths": list(asked.lengths)}
-    content["threads"] = [ask("bench", asked._replace(threads=count)) for count in threads]
-    if operations and "delegate" not in found:
-        content["profile"] = ask("profile", asked)
+def _measure(request: BenchRequest, facts: dict[str, Any], threads: Sequence[int], operations: bool) -> dict[str, Any]:
+    size = Path(request.file).stat().st_size
+    content = {"file": request.file, "bytes": size, **facts, "lengths": list(request.lengths)}
+    content["threads"] = [run_child("bench", request._replace(threads=count)) for count in threads]
+    if operations and "delegate" not in facts:
+        content["profile"] = run_child("profile", request)
     return content

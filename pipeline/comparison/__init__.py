@@ -1,1 +1,1 @@
-"""Variants under one budget: how they are read, run, and told apart."""
+"""Comparison of variants under one budget: reading them, running them, and testing their differences."""

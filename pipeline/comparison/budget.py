@@ -1,25 +1,22 @@
-"""What each variant may spend on pre-training, as steps."""
+"""The pre-training budget of each variant, and the steps that it pays for."""
 
-import json
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
-from components.artifacts.step_cost import COST_FILE
-from components.dsl.artifact import Artifact
+from components.artifacts.measurements import PretrainingStepCosts
 from components.dsl.errors import InputError
 from components.training.costs import cost_after, steps_within
 
 Unit = Literal["flops", "seconds"]
 
 
-class Cost(NamedTuple):
-    """What a step of a variant's pre-training costs.
+class PretrainingCost(NamedTuple):
+    """The cost of a variant's pre-training steps.
 
     Attributes:
-        flops: on rows of each length, the shorter first.
-        seconds: likewise; none where nothing was timed.
-        bytes_a_piece: see `StepCost`.
-        short: share of the steps that are on the shorter rows of two lengths.
+        flops: operations of a step on rows of each length, the shorter first.
+        seconds: seconds of a step likewise; empty if steps were not timed.
+        bytes_a_piece: the mean bytes of a predicted token, see `PretrainingStepCosts`.
+        short: the share of the steps that are on the shorter rows of two lengths.
     """
 
     flops: tuple[float, ...]
@@ -28,25 +25,22 @@ class Cost(NamedTuple):
     short: float
 
     @classmethod
-    def read(cls, artifact: Artifact, short: float) -> Self:
-        """What a `StepCost` says."""
-        content: Mapping[str, Any] = json.loads(artifact.file(COST_FILE).read_text())
-        flops, seconds = (
-            tuple(entry[unit] for entry in content["lengths"] if unit in entry) for unit in ("flops", "seconds")
-        )
-        return cls(flops, seconds, content["bytes_a_piece"], short)
+    def of(cls, costs: PretrainingStepCosts, short: float) -> Self:
+        """The cost of a pre-training with a share of steps on short rows."""
+        seconds = tuple(cost.seconds for cost in costs.lengths if cost.seconds is not None)
+        return cls(tuple(cost.flops for cost in costs.lengths), seconds, costs.bytes_a_piece, short)
 
     def flops_after(self, done: int, steps: int) -> float:
-        """Of the first so many of all steps."""
+        """The operations of the first `done` of all steps."""
         return cost_after(self.flops, self.short, done, steps)
 
 
 class Budget(NamedTuple):
-    """What each variant may spend.
+    """The pre-training budget of each variant.
 
     Attributes:
-        unit: of operations, or of time.
-        amount: how many.
+        unit: operations or seconds.
+        amount: the number of units.
     """
 
     unit: Unit
@@ -54,13 +48,13 @@ class Budget(NamedTuple):
 
     @classmethod
     def of(cls, flops: float | None, minutes: float | None) -> Self | None:
-        """What the command line says, None where it says nothing.
+        """The budget of the command line's options; None for neither option.
 
         Raises:
-            InputError: both are given, or one that is not positive.
+            InputError: both are given, or one is not positive and finite.
         """
         if flops is not None and minutes is not None:
-            raise InputError(f"--minutes must be left out where --flops is given, got {minutes:g} and {flops:g}")
+            raise InputError(f"--minutes must be left out if --flops is given, got {minutes:g} and {flops:g}")
         for name, value in (("--flops", flops), ("--minutes", minutes)):
             if value is not None and not 0 < value < float("inf"):
                 raise InputError(f"{name} must be positive and finite, got {value:g}")
@@ -68,11 +62,11 @@ class Budget(NamedTuple):
             return None
         return cls("flops", flops) if flops is not None else cls("seconds", 60 * (minutes or 0.0))
 
-    def steps(self, cost: Cost) -> int:
-        """The most steps within it.
+    def steps(self, cost: PretrainingCost) -> int:
+        """The most steps that the budget pays for.
 
         Raises:
-            InputError: not even one is.
+            InputError: the budget does not pay for one step.
         """
         costs = cost.flops if self.unit == "flops" else cost.seconds
         steps = steps_within(costs, cost.short, self.amount)

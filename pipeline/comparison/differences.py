@@ -1,4 +1,4 @@
-"""Whether a variant differs from the baseline: over seeds, each of which both were trained with."""
+"""Significance of the difference between a variant and the baseline, which are trained with the same seeds."""
 
 import math
 import statistics
@@ -7,17 +7,18 @@ from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
+# The level of significance.
 LEVEL = 0.05
 
 
 class Difference(NamedTuple):
-    """The mean of paired differences, as Student's t sees it; what n of them cannot tell is None.
+    """The mean of paired differences with its confidence interval; all but the mean are None for one pair.
 
     Attributes:
-        mean: of the differences.
-        low: where the interval begins that holds the true mean with a confidence of 1 - `LEVEL`.
-        high: where it ends.
-        p: the probability of a mean as far from 0 where there is no difference, two-sided.
+        mean: the mean difference.
+        low: the lower end of the interval that holds the true mean with a confidence of 1 - `LEVEL`.
+        high: its upper end.
+        p: the two-sided p-value of the t-test against no difference.
     """
 
     mean: float
@@ -27,15 +28,15 @@ class Difference(NamedTuple):
 
 
 def paired_difference(values: Sequence[float], baseline: Sequence[float]) -> Difference:
-    """How far values are from the baseline's of the same seeds: the paired t-test (Student 1908).
+    """The difference of values from the baseline's values for the same seeds: the paired t-test (Student 1908).
 
-    A single pair has no spread. Neither have several that differ all by the same: such is the grain of a score on few
-    rows, and says nothing of the next seed.
+    A single pair has no spread. Pairs with equal differences have none either: scores on few rows take few values, so
+    equal differences do not predict the next seed.
     """
     differences = [value - other for value, other in zip(values, baseline, strict=True)]
     mean = statistics.fmean(differences)
     error = statistics.stdev(differences) / math.sqrt(len(differences)) if len(differences) > 1 else 0.0
-    # What rounding leaves of equal differences is no spread.
+    # Equal differences may differ in the last bits.
     if error <= 1e-12 * max(map(abs, (*values, *baseline))):
         return Difference(mean, None, None, None)
     from scipy.special import stdtr
@@ -46,22 +47,22 @@ def paired_difference(values: Sequence[float], baseline: Sequence[float]) -> Dif
 
 
 def half_width(seeds: int) -> float:
-    """Half of the interval's width, in standard deviations of the differences."""
+    """Half of the width of the confidence interval, in standard deviations of the differences."""
     from scipy.special import stdtrit
 
     return float(stdtrit(seeds - 1, 1 - LEVEL / 2)) / math.sqrt(seeds)
 
 
 def significant(tests: Mapping[T, float | None]) -> set[T]:
-    """Those tests that hold together: of true nulls none is among them but with a probability of `LEVEL` (Holm 1979).
+    """The tests that reject their null hypothesis with a family-wise error rate of `LEVEL` (Holm 1979).
 
     Args:
-        tests: name -> its p, None where there is none.
+        tests: name -> p-value, None if it cannot be computed.
     """
-    known = {name: p for name, p in tests.items() if p is not None}
-    found: set[T] = set()
-    for place, name in enumerate(sorted(known, key=lambda name: known[name])):
-        if known[name] > LEVEL / (len(known) - place):
+    p_values = {name: p for name, p in tests.items() if p is not None}
+    rejected: set[T] = set()
+    for place, name in enumerate(sorted(p_values, key=lambda name: p_values[name])):
+        if p_values[name] > LEVEL / (len(p_values) - place):
             break
-        found.add(name)
-    return found
+        rejected.add(name)
+    return rejected

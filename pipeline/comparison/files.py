@@ -1,4 +1,4 @@
-"""The files of a comparison: its values, its table, and its losses as a picture."""
+"""The files of a comparison: its values, its table, and a plot of its losses."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,5 +10,5 @@ from pipeline.views.reports import write_report
 
 
 def write_comparison(content: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Writes `comparison.json`, `comparison.md` and, where there was pre-training, the plot; gives the files."""
+    """Writes `comparison.json`, `comparison.md` and, if there was a pre-training, the plot; returns the files."""
     return write_report("comparison", content, folder, render_comparison, draw_losses)

@@ -1,4 +1,4 @@
-"""The runs behind a comparison: all that is cheap first, of every variant, then their trainings, one by one."""
+"""The runs of a comparison: the cheap steps of all variants first, then their trainings, one after the other."""
 
 import dataclasses
 import json
@@ -7,89 +7,91 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.training.model_folder import HISTORY_FILE
-from pipeline.comparison.budget import Budget, Cost
-from pipeline.comparison.contenders import Contender, errors_named
+from pipeline.comparison.budget import Budget, PretrainingCost
+from pipeline.comparison.variants import ComparedVariant, name_file_in_errors
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.runner import BrokenError, RunResult, run_pipeline
-from pipeline.pipelines import comparing, measuring
-from pipeline.settings.schema import Settings
+from pipeline.orchestrator.runner import RunFailedError, RunResult, run_pipeline
+from pipeline.pipelines import ComparedStart, ComparedTask, comparison_pipeline, cost_pipeline
 
 Record = dict[str, Any]
 
 
-class Ready(NamedTuple):
-    """A variant that may be trained; of its pre-training, if it has one, the cost of a step."""
+class PreparedVariant(NamedTuple):
+    """A variant that is ready to be trained, and the cost of its pre-training, None if it has none."""
 
-    contender: Contender
-    cost: Cost | None
+    variant: ComparedVariant
+    cost: PretrainingCost | None
 
 
-def prepare(contenders: Sequence[Contender], budget: Budget | None, root: Path, observer: Observer) -> list[Ready]:
-    """Makes all rows, measures a step of each pre-training, and makes steps of the budget.
+def prepare(
+    variants: Sequence[ComparedVariant], budget: Budget | None, root: Path, observer: Observer
+) -> list[PreparedVariant]:
+    """Makes all rows, measures a step of each pre-training, and sets the steps that the budget pays for.
 
     Raises:
-        InputError: some input cannot be used, or the budget is not enough for a step.
-        BrokenError: a step broke.
+        InputError: an input cannot be used, or the budget does not pay for a step.
+        RunFailedError: a step failed.
     """
-    found = []
-    for contender in contenders:
-        with errors_named(f"{contender.name}.toml"):
-            found.append(_prepare(contender, budget, root, observer))
-    return found
+    prepared = []
+    for variant in variants:
+        with name_file_in_errors(f"{variant.name}.toml"):
+            prepared.append(_prepare(variant, budget, root, observer))
+    return prepared
 
 
-def _prepare(contender: Contender, budget: Budget | None, root: Path, observer: Observer) -> Ready:
-    start = contender.start
+def _prepare(variant: ComparedVariant, budget: Budget | None, root: Path, observer: Observer) -> PreparedVariant:
+    start = variant.start
     timed = budget is not None and budget.unit == "seconds"
-    result = _run(measuring(start, contender.tasks, timed=timed), contender, "rows and costs", root, observer)
-    if start.corpus is None:
-        return Ready(contender, None)
-    cost = Cost.read(result.step("measure_step").outputs["cost"], start.pretraining_rows.short_steps)
+    pipeline, step_cost = cost_pipeline(start, variant.tasks, timed=timed)
+    result = _run(pipeline, variant, "rows and costs", root, observer)
+    if step_cost is None:
+        return PreparedVariant(variant, None)
+    cost = PretrainingCost.of(result.artifact(step_cost).read(), start.pretraining_rows.short_steps)
     if budget is not None:
         training = dataclasses.replace(start.pretraining, steps=budget.steps(cost))
-        contender = contender._replace(start=start.model_copy(update={"pretraining": training}))
-    return Ready(contender, cost)
+        variant = variant._replace(start=start.model_copy(update={"pretraining": training}))
+    return PreparedVariant(variant, cost)
 
 
-def train(ready: Sequence[Ready], root: Path, observer: Observer) -> Iterator[tuple[str, Record]]:
-    """Pre-trains, fine-tunes and measures each variant, and tells what became of it as soon as it is known.
+def train(ready: Sequence[PreparedVariant], root: Path, observer: Observer) -> Iterator[tuple[str, Record]]:
+    """Pre-trains, fine-tunes and measures each variant; yields its name and its record as soon as it is done.
 
     Raises:
-        InputError: some input cannot be used.
-        BrokenError: a step broke.
+        InputError: an input cannot be used.
+        RunFailedError: a step failed.
     """
-    for contender, cost in ready:
-        with errors_named(f"{contender.name}.toml"):
-            result = _run(comparing(contender.start, contender.tasks), contender, "training", root, observer)
-        yield contender.name, _record(contender, cost, result)
+    for variant, cost in ready:
+        with name_file_in_errors(f"{variant.name}.toml"):
+            pipeline, outputs = comparison_pipeline(variant.start, variant.tasks)
+            result = _run(pipeline, variant, "training", root, observer)
+        yield variant.name, _record(cost, outputs, result)
 
 
-def _run(pipeline: Pipeline, contender: Contender, what: str, root: Path, observer: Observer) -> RunResult:
-    observer.say(f"{contender.name}: {what}")
-    pipeline.name += f"/{contender.name}"
-    result = run_pipeline(pipeline, root, observer=observer, **contender.start.run_options())
+def _run(pipeline: Pipeline, variant: ComparedVariant, phase: str, root: Path, observer: Observer) -> RunResult:
+    observer.say(f"{variant.name}: {phase}")
+    pipeline.name += f"/{variant.name}"
+    result = run_pipeline(pipeline, root, observer=observer, **variant.start.run_options())
     if result.state != "done":
-        raise BrokenError(f"{contender.name}.toml: {result.message}")
+        raise RunFailedError(f"{variant.name}.toml: {result.message}")
     return result
 
 
-def _record(contender: Contender, cost: Cost | None, result: RunResult) -> Record:
-    start = result.step("import_checkpoint" if cost is None else "pretrain")
-    model = start.outputs["model"]
+def _record(cost: PretrainingCost | None, outputs: ComparedStart, result: RunResult) -> Record:
+    model = result.artifact(outputs.model)
     record: Record = {
         "model": str(model.path),
         "parameters": model.manifest()["counts"]["parameters"],
-        "tasks": {name: _score(name, settings, result) for name, settings in contender.tasks.items()},
+        "tasks": {name: _score(task, result) for name, task in outputs.tasks.items()},
     }
     if cost is not None:
         history = [json.loads(line) for line in model.file(HISTORY_FILE).read_text().splitlines()]
-        record["pretraining"] = _spent(cost, history, start.worked)
+        record["pretraining"] = _pretraining_record(cost, history, result.step(outputs.model.node.name).worked)
     return record
 
 
-def _spent(cost: Cost, history: Sequence[Mapping[str, float]], seconds: float) -> Record:
-    """What pre-training cost, and its held-out loss on the way."""
+def _pretraining_record(cost: PretrainingCost, history: Sequence[Mapping[str, float]], seconds: float) -> Record:
+    """The cost of a pre-training, and its held-out loss at each validation."""
     steps = int(history[-1]["step"])
     whole = cost.flops_after(steps, steps)
     name = _find_loss(history[-1])
@@ -110,21 +112,19 @@ def _spent(cost: Cost, history: Sequence[Mapping[str, float]], seconds: float) -
 
 
 def _find_loss(entry: Mapping[str, float]) -> str:
-    """That of masked tokens, else the first one that was minimized."""
+    """The name of the loss of masked tokens, else of the first loss of a validation."""
     names = [name for name in entry if name.startswith("validation_") and name.endswith("loss")]
     return min(names, key=lambda name: name != "validation_masked_loss")
 
 
-def _score(task: str, settings: Settings, result: RunResult) -> Record:
-    evaluation = result.step(f"evaluate-{task}").outputs["evaluation"]
-    measured = json.loads(evaluation.file("metrics.json").read_text())
-    metric = measured["metric"]
-    names = [f"fine_tune-{task}"] if settings.seeds == 1 else [f"fine_tune-{task}-{n}" for n in range(settings.seeds)]
+def _score(task: ComparedTask, result: RunResult) -> Record:
+    """The scores of a task on test rows, and the models behind them."""
+    metrics = result.artifact(task.evaluation).read()
     return {
-        "metric": metric,
-        "rows": measured["rows"]["test"],
-        **measured["models"][measured["shipped"]]["metrics"][metric],
-        "validation": measured["validation"][metric],
-        "models": [str(result.step(name).outputs["model"].path) for name in names],
-        "kept": measured["kept"],
+        "metric": metrics.metric,
+        "rows": metrics.rows["test"],
+        **metrics.score._asdict(),
+        "validation": metrics.validation[metrics.metric]._asdict(),
+        "models": [str(result.artifact(model).path) for model in task.models],
+        "kept": metrics.kept,
     }

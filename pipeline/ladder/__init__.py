@@ -1,1 +1,1 @@
-"""What each way to make a model smaller costs, alone and on top of the others."""
+"""The ladder: the cost in score of each way to make a model smaller, alone and combined with the others."""

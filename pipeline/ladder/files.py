@@ -1,4 +1,4 @@
-"""The files of a ladder: its values, its table, and a picture of what is worth its size."""
+"""The files of a ladder: its values, its table, and a plot of score over size."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,5 +10,5 @@ from pipeline.views.reports import write_report
 
 
 def write_ladder(content: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Writes `ladder.json`, `ladder.md` and the plot; gives the files."""
+    """Writes `ladder.json`, `ladder.md` and the plot; returns the files."""
     return write_report("ladder", content, folder, render_ladder, draw_front)

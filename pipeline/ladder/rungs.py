@@ -1,109 +1,96 @@
-"""The rungs of a ladder, and what became of each."""
+"""The rungs of a ladder: combinations of stages, trained and measured."""
 
 import itertools
-import json
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from components.artifacts.latency import LATENCY_FILE
 from components.dsl.errors import InputError
 from keras_bert.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
-from pipeline.chains import PARTS, Part, asked_parts
+from pipeline.chains import STAGES, Stage, enabled_stages
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.runner import BrokenError, RunResult, run_pipeline
-from pipeline.pipelines import climbing
+from pipeline.orchestrator.runner import RunFailedError, RunResult, run_pipeline
+from pipeline.pipelines import RungOutputs, ladder_pipeline
 from pipeline.settings.schema import Settings
 
 Record = dict[str, Any]
 
 TEACHER = "teacher"
-# Tokens of the texts that answers are timed with.
+# Tokens of the texts that files are timed with.
 LENGTHS = (32, 128)
 
 
-def find_rungs(settings: Settings) -> dict[str, tuple[Part, ...]]:
-    """Name -> the parts that make it of the teacher: each part alone, and all that can stand on one another.
+def find_rungs(settings: Settings) -> dict[str, tuple[Stage, ...]]:
+    """Rung name -> the stages that make it of the teacher: each stage alone, and all combinations in their order.
 
     Raises:
-        InputError: there is nothing to make smaller, or no file of LiteRT to measure.
+        InputError: the job has no examples or no stage, or exports no LiteRT file to measure.
     """
-    parts = asked_parts(settings)
-    if settings.examples is None or not parts:
-        raise InputError(f"there must be [examples], and one or more of {', '.join(f'[{name}]' for name in PARTS)}")
+    stages = enabled_stages(settings)
+    if settings.examples is None or not stages:
+        raise InputError(f"there must be [examples], and one or more of {', '.join(f'[{name}]' for name in STAGES)}")
     if "tflite" not in settings.export.runtimes:
         raise InputError(f"export.runtimes must hold 'tflite' for a ladder, got {list(settings.export.runtimes)}")
-    chosen = [each for count in range(len(parts) + 1) for each in itertools.combinations(parts, count)]
-    return {"+".join(each) or TEACHER: each for each in chosen}
+    combinations = [rung for count in range(len(stages) + 1) for rung in itertools.combinations(stages, count)]
+    return {"+".join(rung) or TEACHER: rung for rung in combinations}
 
 
-def climb(settings: Settings, rungs: Mapping[str, tuple[Part, ...]], root: Path, observer: Observer) -> dict[str, Any]:
-    """Makes and measures rungs; gives the content of `ladder.json`.
+def run_ladder(
+    settings: Settings, rungs: Mapping[str, tuple[Stage, ...]], root: Path, observer: Observer
+) -> dict[str, Any]:
+    """Trains and measures the rungs; returns the content of `ladder.json`.
 
     Args:
-        settings: of the job.
-        rungs: some of what `find_rungs` finds; the teacher must be among them.
-        root: where artifacts are kept.
-        observer: hears of the steps.
+        settings: the job.
+        rungs: some of the rungs of `find_rungs`; the teacher must be among them.
+        root: the folder of the runs.
+        observer: is called with the progress.
 
     Raises:
-        InputError: some input cannot be used.
-        BrokenError: a step broke.
+        InputError: an input cannot be used.
+        RunFailedError: a step failed.
     """
     lengths = [length for length in LENGTHS if length <= settings.max_length] or [settings.max_length]
-    pipeline = climbing(settings, rungs, lengths)
+    pipeline, outputs = ladder_pipeline(settings, rungs, lengths)
     pipeline.name += "/ladder"
     result = run_pipeline(pipeline, root, observer=observer, **settings.run_options())
     if result.state != "done":
-        raise BrokenError(result.message)
-    records = {name: _read(name, parts, settings, result) for name, parts in rungs.items()}
+        raise RunFailedError(result.message)
+    records = {name: _read(stages, outputs[name], result) for name, stages in rungs.items()}
     content = {"name": settings.name, "seeds": settings.seeds, "lengths": lengths}
     first = records[TEACHER]
     return {**content, "metric": first["metric"], "rows": first["rows"], "rungs": _with_shares(records)}
 
 
-def _read(name: str, parts: Sequence[Part], settings: Settings, result: RunResult) -> Record:
-    measured = json.loads(result.step(f"evaluate-{name}").outputs["evaluation"].file("metrics.json").read_text())
-    timed = json.loads(result.step(f"measure_latency-{name}").outputs["latency"].file(LATENCY_FILE).read_text())
+def _read(stages: Sequence[Stage], outputs: RungOutputs, result: RunResult) -> Record:
+    metrics, timed = result.artifact(outputs.evaluation).read(), result.artifact(outputs.latency).read()
     file = TFLITE_FILE if TFLITE_FILE in timed else TFLITE_FLOAT_FILE
-    shipped = measured["models"][measured["shipped"]]
-    edge = result.step(_step("export_model", parts, settings)).outputs["edge"]
-    model = result.step(_last_step(parts, settings))
     return {
-        "parts": list(parts),
-        "file": str(edge.file(file)),
-        "metric": measured["metric"],
-        "rows": measured["rows"]["test"],
-        "score": shipped["metrics"][measured["metric"]],
-        "parameters": next(iter(model.outputs.values())).manifest()["counts"]["parameters"],
-        "megabytes": timed[file]["bytes"] / 1e6,
-        "milliseconds": timed[file]["milliseconds"],
+        "parts": list(stages),
+        "file": str(result.artifact(outputs.edge).file(file)),
+        "metric": metrics.metric,
+        "rows": metrics.rows["test"],
+        "score": metrics.score._asdict(),
+        "parameters": result.artifact(outputs.model).manifest()["counts"]["parameters"],
+        "megabytes": timed[file].bytes / 1e6,
+        "milliseconds": timed[file].milliseconds,
     }
 
 
-def _step(step: str, below: Sequence[Part], settings: Settings) -> str:
-    """What a node of the first seed is called, see `Chain`."""
-    return "-".join([step, *below, *(["0"] if settings.seeds > 1 else [])])
-
-
-def _last_step(parts: Sequence[Part], settings: Settings) -> str:
-    steps = {"student": "distill", "pruning": "prune", "quantization": "quantize"}
-    return _step(steps[parts[-1]], parts[:-1], settings) if parts else _step("fine_tune", (), settings)
-
-
 def _with_shares(records: Mapping[str, Record]) -> dict[str, Record]:
-    """Each with the share of the teacher's score that it keeps, seed by seed, and whether another beats it in all."""
+    """The records with the mean share of the teacher's score over seeds, and whether they are on the Pareto front."""
     teacher = records[TEACHER]["score"]["seeds"]
-    found = {}
+    completed = {}
     for name, record in records.items():
-        shares = [own / whole if whole else 0.0 for own, whole in zip(record["score"]["seeds"], teacher, strict=True)]
-        found[name] = {**record, "share": statistics.fmean(shares), "on_front": _on_front(record, records.values())}
-    return found
+        pairs = zip(record["score"]["seeds"], teacher, strict=True)
+        share = statistics.fmean(score / reference if reference else 0.0 for score, reference in pairs)
+        completed[name] = {**record, "share": share, "on_front": _on_front(record, records.values())}
+    return completed
 
 
 def _on_front(record: Record, records: Any) -> bool:
-    """Whether no other is both smaller and better."""
+    """Whether no other record is at least as small and as good, and better in one of the two."""
     return not any(
         other["megabytes"] <= record["megabytes"]
         and other["score"]["mean"] >= record["score"]["mean"]

@@ -1,4 +1,4 @@
-"""In which ingredients two keys differ."""
+"""Compares the ingredients of two cache keys."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
@@ -9,7 +9,7 @@ Kind = Literal["component", "setting", "input", "file", "module", "library", "py
 
 
 class Change(NamedTuple):
-    """One ingredient; None stands for one that is or was not there."""
+    """A changed ingredient; None for one that is missing on a side."""
 
     kind: Kind
     name: str
@@ -18,30 +18,30 @@ class Change(NamedTuple):
 
 
 def find_changes(old: Ingredients, new: Ingredients) -> list[Change]:
-    """What is other than it was, what a user does first: settings, the user's files, inputs, code, libraries."""
-    found = [*_settings(old, new)]
-    found += _compare("file", _files(old), _files(new))
-    found += _compare("input", old.inputs, new.inputs)
-    found += _compare("module", old.modules, new.modules)
-    found += _compare("library", old.libraries, new.libraries)
-    found += _compare("component", {"": old.component}, {"": new.component})
-    found += _compare("python", {"": old.python}, {"": new.python})
-    return found
+    """The changes between two keys, the user's own changes first: settings, files, inputs, code, libraries."""
+    changes = [*_settings(old, new)]
+    changes += _compare("file", _files(old), _files(new))
+    changes += _compare("input", old.inputs, new.inputs)
+    changes += _compare("module", old.modules, new.modules)
+    changes += _compare("library", old.libraries, new.libraries)
+    changes += _compare("component", {"": old.component}, {"": new.component})
+    changes += _compare("python", {"": old.python}, {"": new.python})
+    return changes
 
 
 def flatten(value: Any, path: str = "") -> dict[str, Any]:
-    """Dotted names -> plain values and lists."""
+    """Flattens nested mappings to dotted names; lists and plain values stay."""
     if not isinstance(value, Mapping):
         return {path: value}
-    inside = ((f"{path}.{key}" if path else str(key), item) for key, item in value.items())
-    return {name: item for key, each in inside for name, item in flatten(each, key).items()}
+    items = ((f"{path}.{key}" if path else str(key), item) for key, item in value.items())
+    return {name: leaf for key, item in items for name, leaf in flatten(item, key).items()}
 
 
 def _settings(old: Ingredients, new: Ingredients) -> Iterator[Change]:
-    """Those of parameters; the digest of the user's data is told by its files, unless other settings are in it."""
-    told_by_files = {f"{name}.fingerprint" for name in _changed(old.files, new.files)}
+    """Changed settings; fingerprints of the user's data are left out if changed files explain them."""
+    explained_by_files = {f"{name}.fingerprint" for name in _changed(old.files, new.files)}
     for change in _compare("setting", flatten(old.parameters), flatten(new.parameters)):
-        if change.name not in told_by_files:
+        if change.name not in explained_by_files:
             yield change
 
 

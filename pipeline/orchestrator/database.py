@@ -1,5 +1,6 @@
-"""A SQLite file that says in one line what is wrong with it, whenever that is found."""
+"""SQLite connections whose errors name the file and the cause in one line."""
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -12,26 +13,39 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _WAIT_SECONDS = 10
-# Of the log and of the memory that readers share.
+# Free space that SQLite needs for its log and shared memory.
 _LEAST_BYTES = 1 << 16
 _ADVICE = "; use another root, or remove this one"
 
 
+def can_write(path: Path) -> bool:
+    """Whether a database and the log beside it are writable."""
+    return all(os.access(place, os.W_OK) for place in (path, path.parent) if place.exists())
+
+
 def connect(path: Path) -> sqlite3.Connection:
-    """Opens a database, made if it is not there; transactions are the caller's.
+    """Opens a database, or creates it; the caller manages transactions.
+
+    A database that is not writable is opened read-only, with the log of a run in progress if there is one.
 
     Raises:
-        InputError: it is none, or damaged, now or in any later call; it cannot be opened, written to or waited for.
-        sqlite3.OperationalError: the disk is full, now or in any later call.
+        InputError: the file is no database, is corrupted, is locked for too long or cannot be opened. Later calls on
+            the connection raise it, too.
+        sqlite3.OperationalError: the disk is full. Later calls raise it, too.
     """
-    connection = _told(path, _Connection)(path, timeout=_WAIT_SECONDS, isolation_level=None)
+    mode = "rwc"
+    if not can_write(path):
+        # SQLite creates a log even to read, unless the file is declared immutable.
+        mode = "ro" if path.with_name(f"{path.name}-wal").exists() else "ro&immutable=1"
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    connection = _with_path_in_errors(path, _Connection)(address, timeout=_WAIT_SECONDS, isolation_level=None, uri=True)
     connection.path = path
     try:
-        # Pages, their order, and that columns hold what they are declared to: else damage shows in the middle of a run.
-        for (found,) in connection.execute("PRAGMA quick_check").fetchall():
-            # SQLite up to 3.40 says so of any table without row ids whose key is not in the order of its columns.
-            if found != "ok" and not found.startswith("NULL value in events."):
-                raise InputError(_refusal(path, f"{found}{_ADVICE}"))
+        # Checks pages, their order and the types of columns; otherwise corruption would show in the middle of a run.
+        for (problem,) in connection.execute("PRAGMA quick_check").fetchall():
+            # SQLite up to 3.40 wrongly reports tables without row ids whose key is not in the order of its columns.
+            if problem != "ok" and not problem.startswith("NULL value in events."):
+                raise InputError(_refusal(path, f"{problem}{_ADVICE}"))
     except BaseException:
         connection.close()
         raise
@@ -39,22 +53,22 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 class _Cursor(sqlite3.Cursor):
-    """Damage shows in a statement, or in the rows that it gives."""
+    """Corruption can show in a statement or in the rows that it returns."""
 
     def execute(self, *arguments: Any) -> "_Cursor":
-        return _told(self._path, super().execute)(*arguments)
+        return _with_path_in_errors(self._path, super().execute)(*arguments)
 
     def executemany(self, *arguments: Any) -> "_Cursor":
-        return _told(self._path, super().executemany)(*arguments)
+        return _with_path_in_errors(self._path, super().executemany)(*arguments)
 
     def fetchone(self) -> Any:
-        return _told(self._path, super().fetchone)()
+        return _with_path_in_errors(self._path, super().fetchone)()
 
     def fetchall(self) -> list[Any]:
-        return _told(self._path, super().fetchall)()
+        return _with_path_in_errors(self._path, super().fetchall)()
 
     def __next__(self) -> Any:
-        return _told(self._path, super().__next__)()
+        return _with_path_in_errors(self._path, super().__next__)()
 
     @property
     def _path(self) -> Path:
@@ -72,19 +86,19 @@ class _Connection(sqlite3.Connection):
         return self.cursor(_Cursor).executemany(*arguments)
 
 
-def _told(path: Path, call: Callable[P, T]) -> Callable[P, T]:
-    """The call, with errors that say which file it was."""
+def _with_path_in_errors(path: Path, call: Callable[P, T]) -> Callable[P, T]:
+    """Wraps a call so that its errors name the file."""
 
     def checked(*arguments: P.args, **options: P.kwargs) -> T:
         try:
             return call(*arguments, **options)
         except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
-            raise  # the caller's own mistakes
+            raise  # programming errors
         except sqlite3.DatabaseError as error:
             if _is_full(error, path):
                 raise sqlite3.OperationalError("database or disk is full") from error
-            broken = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-            raise InputError(_refusal(path, f"{error}{_ADVICE if broken else ''}")) from error
+            corrupted = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+            raise InputError(_refusal(path, f"{error}{_ADVICE if corrupted else ''}")) from error
         except UnicodeDecodeError as error:
             raise InputError(_refusal(path, str(error))) from error
 
@@ -92,11 +106,11 @@ def _told(path: Path, call: Callable[P, T]) -> Callable[P, T]:
 
 
 def _is_full(error: sqlite3.DatabaseError, path: Path) -> bool:
-    """Whether there is no space left; of the memory that readers share SQLite says so as of any other mishap."""
+    """Whether the disk is full; for its shared memory SQLite reports that as a general I/O error."""
     code = getattr(error, "sqlite_errorcode", 0)
-    mishap = code & 0xFF == sqlite3.SQLITE_IOERR
-    return code == sqlite3.SQLITE_FULL or (mishap and shutil.disk_usage(path.parent).free < _LEAST_BYTES)
+    is_io_error = code & 0xFF == sqlite3.SQLITE_IOERR
+    return code == sqlite3.SQLITE_FULL or (is_io_error and shutil.disk_usage(path.parent).free < _LEAST_BYTES)
 
 
-def _refusal(path: Path, found: str) -> str:
-    return f"root must hold a database that can be used, got {path}: {' '.join(found.split())}"
+def _refusal(path: Path, problem: str) -> str:
+    return f"root must hold a database that can be used, got {path}: {' '.join(problem.split())}"

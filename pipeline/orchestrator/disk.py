@@ -1,4 +1,4 @@
-"""A disk without space left: how it is known, and what is said of it."""
+"""Recognizes and reports a full disk."""
 
 import contextlib
 import errno
@@ -10,18 +10,18 @@ from components.dsl.errors import InputError
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether an error says that there is no space left; libraries wrap the system's error in their own."""
+    """Whether an error means that no space is left; libraries wrap the system's error in theirs."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
     return os.strerror(errno.ENOSPC) in str(error) or "database or disk is full" in str(error)
 
 
 @contextlib.contextmanager
-def full_disk_told(root: str | os.PathLike[str]) -> Iterator[None]:
-    """A disk that is full before a step begins, or after the last, is the user's to mend; steps tell it themselves.
+def disk_full_as_input_error(root: str | os.PathLike[str]) -> Iterator[None]:
+    """Turns a full disk outside of steps into an error that says what to do; the launcher does so for steps.
 
     Raises:
-        InputError: it is full.
+        InputError: the disk is full.
     """
     try:
         yield

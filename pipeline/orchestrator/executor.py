@@ -1,4 +1,4 @@
-"""One step in a child process: started from a fork server, watched, and ended with all that it started."""
+"""Runs a step in a child process of a fork server, and ends it together with all processes that it started."""
 
 import contextlib
 import errno
@@ -32,29 +32,29 @@ from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.records import Cost
 
-Kind = Literal["done", "input_error", "refusal", "disk_full", "passing", "crash"]
+Kind = Literal["done", "input_error", "refusal", "disk_full", "transient", "crash"]
 
 PRELOAD = ("tensorflow", "tensorflow_text", "keras")
 TICK_SECONDS = 0.2
-# A training writes a checkpoint after the step or the validation that it is in.
+# A training writes a checkpoint after the current step or validation.
 GRACE_SECONDS = 30.0
 _LONGEST_MESSAGE = 2000
 
 
-# What kills a process from outside: a full memory, a scheduler, a lost terminal.
-_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
-_PASSING_ERRORS = frozenset(
+# Signals from outside of the process: memory ran out, a scheduler, a closed terminal.
+_EXTERNAL_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
+_TRANSIENT_ERRORS = frozenset(
     (errno.EAGAIN, errno.EBUSY, errno.EIO, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ESTALE)
 )
 
 
 class Outcome(NamedTuple):
-    """How a step ended.
+    """The outcome of a step.
 
     Attributes:
-        kind: `passing` is a crash by what may be over the next time: killed from outside, a lost connection.
-        message: one line, empty when it is done.
-        cost: None where the child could not tell.
+        kind: `transient` is a crash that a retry may avoid: the process was killed from outside, or lost a connection.
+        message: one line; empty if the step is done.
+        cost: the used resources; None if the child did not report them.
     """
 
     kind: Kind
@@ -63,17 +63,17 @@ class Outcome(NamedTuple):
 
 
 class Child:
-    """A component that runs in a process of its own; a context that ends it with all processes that it started.
+    """Runs a component in a separate process; as a context manager it ends the process and all its descendants.
 
-    Nothing writes to the outputs after the context.
+    After the context, no process writes to the outputs any more.
 
     Args:
-        component: what to run.
-        arguments: artifacts and parameters, all of them.
-        log: the file that takes everything the child prints.
-        watcher: is told about progress.
+        component: the component to run.
+        arguments: all artifacts and parameters.
+        log: the file that receives the output of the child.
+        watcher: receives the progress.
         preload: modules that the fork server imports once, before its first child.
-        place: what `workplace` answers in the child.
+        place: the result of `workplace` in the child.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Child:
         preload: Sequence[str] = PRELOAD,
         place: Workplace | None = None,
     ) -> None:
-        watcher.tick()  # starting may take the server seconds, in which nothing else is drawn
+        watcher.tick()  # starting the server may take seconds without any other update
         _start_server(preload, log)
         context = multiprocessing.get_context("forkserver")
         self._watcher, self._has_ended = watcher, False
@@ -107,27 +107,27 @@ class Child:
         self.end()
 
     def end(self) -> None:
-        """Ends it, if it still runs, and all processes that it started."""
+        """Ends the process, if it is running, and all processes that it started."""
         if not self._has_ended:
             self._connection.close()
             _end(self._process)
             self._has_ended = True
 
-    def ask_to_end(self) -> None:
-        """Asks it to leave a checkpoint and end; several may do so at the same time, before their contexts end."""
+    def terminate(self) -> None:
+        """Requests that the child saves a checkpoint and ends, without waiting for it."""
         if self._process.pid is not None and self._process.is_alive():
             self._process.terminate()
             _signal_group(self._process.pid, signal.SIGTERM)
 
-    def signs(self) -> list[Any]:
-        """What becomes ready when there is something to `receive`."""
+    def waitables(self) -> list[Any]:
+        """The objects to wait for; one becomes ready when there is something to `receive`."""
         return [self._connection, self._process.sentinel]
 
     def receive(self, ready: Sequence[Any]) -> Outcome | None:
-        """Takes a message, or the child's end, if there is one; gives the outcome once it is known.
+        """Handles a message or the end of the child; returns the outcome once it is known, else None.
 
         Args:
-            ready: those signs that are.
+            ready: the waitables that are ready.
         """
         self._watcher.tick()
         if self._connection in ready:
@@ -144,39 +144,39 @@ class Child:
 
 
 def wait_for_any(children: Sequence[Child]) -> list[Outcome | None]:
-    """Waits a moment for messages of some children; gives the outcome of each that has ended, None for the others."""
-    ready = wait([sign for child in children for sign in child.signs()], timeout=TICK_SECONDS)
+    """Waits briefly for messages of children; returns the outcome of every child that has ended, None for others."""
+    ready = wait([waitable for child in children for waitable in child.waitables()], timeout=TICK_SECONDS)
     return [child.receive(ready) for child in children]
 
 
 def _start_server(preload: Sequence[str], log: Path) -> None:
-    """Starts the fork server unless it runs; what it prints goes to the log, libraries are noisy when imported."""
+    """Starts the fork server unless it is running; its output goes to the log, because imported libraries print."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     multiprocessing.set_forkserver_preload(list(preload))
-    # A server that inherits a blocked SIGINT outlives a Ctrl-C during its imports, without a traceback of its own.
-    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    ours = [(stream, os.dup(stream)) for stream in (1, 2)]
+    # With SIGINT blocked, the server survives a Ctrl-C during its imports and prints no traceback.
+    previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    streams = [(stream, os.dup(stream)) for stream in (1, 2)]
     try:
         _redirect_output(log)
         multiprocessing.forkserver.ensure_running()
     finally:
-        for stream, original in ours:
+        for stream, original in streams:
             os.dup2(original, stream)
             os.close(original)
-        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
 
 
 def _outcome_of_exit(code: int | None) -> Outcome:
-    """How a child ended that gave no answer."""
+    """The outcome of a child that ended without reporting one."""
     if code is None or code >= 0:
         return Outcome("crash", f"ended with exit code {code} before it was done")
     number = signal.Signals(-code)
     hint = "; the system may have run out of memory" if number is signal.SIGKILL else ""
-    return Outcome("passing" if number in _FROM_OUTSIDE else "crash", f"was killed by {number.name}{hint}")
+    return Outcome("transient" if number in _EXTERNAL_SIGNALS else "crash", f"was killed by {number.name}{hint}")
 
 
 def _end(process: BaseProcess) -> None:
-    """Ends the child and everything in its process group, first with a request, then without."""
+    """Ends the child and its process group: SIGTERM first, SIGKILL after a grace period."""
     if process.pid is None:
         return
     if process.is_alive():
@@ -193,8 +193,8 @@ def _signal_group(pid: int, number: signal.Signals) -> None:
 
 
 def _child(connection: Connection, log: Path) -> None:
-    """The child's whole life: own process group, own log, one answer."""
-    # What the server imported stays: to look through it for garbage again and again takes a tenth of a step's time.
+    """The main function of the child: sets up process group and log, runs the component, sends the outcome."""
+    # Excludes the server's imported modules from garbage collection, which would take a tenth of a step's time.
     gc.freeze()
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -215,7 +215,7 @@ def _child(connection: Connection, log: Path) -> None:
         return
     set_workplace(place)
     if place.scratch:
-        # A child of a fork server does not clean up when it ends, and libraries leave files behind.
+        # Children of a fork server run no exit handlers, and libraries leave temporary files behind.
         place.scratch.mkdir(parents=True, exist_ok=True)
         tempfile.tempdir = os.environ["TMPDIR"] = str(place.scratch)
     set_progress_sink(_Sender(connection).send)
@@ -226,7 +226,7 @@ def _child(connection: Connection, log: Path) -> None:
 
 
 def _log_first_party() -> None:
-    """Our own steps tell the log how they go; of the libraries only warnings are of interest."""
+    """Logs INFO messages of first-party packages, and warnings of libraries."""
     logging.basicConfig(format="%(asctime)s %(name)s %(message)s", stream=sys.stderr, force=True)
     for package in FIRST_PARTY:
         logging.getLogger(package).setLevel(logging.INFO)
@@ -234,7 +234,7 @@ def _log_first_party() -> None:
 
 def _run(component: Component, arguments: Mapping[str, Any]) -> Outcome:
     try:
-        component.run(arguments)
+        component.run(**arguments)
         for name in component.of_role(Role.OUTPUT):
             _sync(arguments[name].path)
     except InputError as error:
@@ -250,16 +250,18 @@ def _run(component: Component, arguments: Mapping[str, Any]) -> Outcome:
 def _kind_of(error: BaseException) -> Kind:
     if is_disk_full(error):
         return "disk_full"
-    is_passing = isinstance(error, ConnectionError | TimeoutError | MemoryError)
-    return "passing" if is_passing or (isinstance(error, OSError) and error.errno in _PASSING_ERRORS) else "crash"
+    is_transient = isinstance(error, ConnectionError | TimeoutError | MemoryError)
+    return "transient" if is_transient or (isinstance(error, OSError) and error.errno in _TRANSIENT_ERRORS) else "crash"
 
 
 def _cost() -> Cost:
-    """Of this process and those that it started and that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    # Kilobytes, but on macOS.
+    """The resources used by this process and its ended children."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    # Kilobytes; bytes on macOS.
     unit = 1 if sys.platform == "darwin" else 1024
-    return Cost(sum(own.ru_utime + own.ru_stime for own in used), unit * max(own.ru_maxrss for own in used))
+    return Cost(
+        sum(usage.ru_utime + usage.ru_stime for usage in usages), unit * max(usage.ru_maxrss for usage in usages)
+    )
 
 
 def _last_line(error: BaseException) -> str:
@@ -291,7 +293,7 @@ def _die_with_parent() -> None:
 
 
 def _redirect_output(log: Path) -> None:
-    """Sends what this process and native code in it print to the log."""
+    """Redirects the output of this process, including native code, to the log."""
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for stream in (1, 2):
         os.dup2(descriptor, stream)
@@ -299,6 +301,6 @@ def _redirect_output(log: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Brings a folder and all that is in it to the disk."""
+    """Flushes a folder and all its content to the disk."""
     for place in (*folder.rglob("*"), folder):
         sync(place)

@@ -1,6 +1,6 @@
-"""Fingerprints of code, and the key under which an execution is found again.
+"""Fingerprints of code, and the cache key of an execution.
 
-All of it is read, nothing is imported: a run in which every step is cached never loads TensorFlow.
+Code is read, never imported, so that a fully cached run does not load TensorFlow.
 """
 
 import functools
@@ -15,36 +15,36 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.dsl.component import Component
+from components.files.stamps import Stamp
 from pipeline.orchestrator.records import Ingredients
-from pipeline.orchestrator.source_code import CodeError, Import, Read, Stamp, read, stamp
+from pipeline.orchestrator.source_code import CodeError, Import, SourceFile, read, stamp
 
 FIRST_PARTY = ("keras_bert", "components")
 
-# A file as it was, and where the packages lie -> the modules that importing it executes.
-_FOLLOWED: dict[tuple[Path, Stamp | None, tuple[Path, ...]], tuple[str, ...]] = {}
+# (file, stamp, package folders) -> the modules that importing the file executes.
+_IMPORTED: dict[tuple[Path, Stamp | None, tuple[Path, ...]], tuple[str, ...]] = {}
 
 
 class Code(NamedTuple):
-    """The code behind a component.
+    """The code of a component.
 
     Attributes:
-        digest: of all of it.
-        modules: the digest of each module, and of each file beside the modules of a package.
+        digest: digest of all modules.
+        modules: digests by module name, and by path for data files in packages.
     """
 
     digest: str
     modules: Mapping[str, str]
 
 
-# What was asked -> the stamps of the files that were read, and the answer.
-_FOUND: dict[tuple[str, ...], tuple[dict[Path, Stamp | None], Code]] = {}
+# (component module, package folders) -> the stamps of the files that were read, and their code.
+_CODES: dict[tuple[str, ...], tuple[dict[Path, Stamp | None], Code]] = {}
 
 
 def execution_key(ingredients: Ingredients) -> str:
-    """The key of one execution: the same key means the same result.
+    """The cache key of an execution: equal keys mean equal results.
 
-    Files do not count by themselves: the parameters hold the digest of what is read of them. Nor do modules: the code's
-    digest is theirs.
+    `files` and `modules` are left out, because digests of them are part of `parameters` and `code`.
     """
     identity = {
         "component": ingredients.component.rsplit(".", 1),
@@ -64,14 +64,14 @@ def find_ingredients(
     code: Code,
     files: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Ingredients:
-    """What the key of an execution is made of.
+    """The ingredients of an execution's cache key.
 
     Args:
-        component: what runs.
-        inputs: the content fingerprint of each input, None for an optional one that is absent.
-        parameters: the canonical form of each parameter (`components.dsl.canonical.canonical`), without `Local` ones.
-        code: the component's `find_code`.
-        files: of each parameter that stands for data of the user's: file -> digest.
+        component: the component to run.
+        inputs: content fingerprints of the inputs; None for an absent optional input.
+        parameters: canonical forms of the parameters (`components.dsl.canonical.canonical`), without `Local` ones.
+        code: the result of `find_code`.
+        files: digests of the user's files, by parameter and file.
     """
     return Ingredients(
         component=f"{component.module}.{component.name}",
@@ -86,95 +86,99 @@ def find_ingredients(
 
 
 def find_code(component: Component, first_party: Sequence[str] = FIRST_PARTY) -> Code:
-    """The code behind a component: its module and all first-party modules that it imports, as digests.
+    """The code of a component: its module and all first-party modules that it imports, directly or indirectly.
 
-    Comments, docstrings and layout do not count. Imports inside functions do, and so do files beside the modules of a
-    package; imports by a computed name (`importlib.import_module(name)`) cannot be seen. Asked again, as before each
-    step, it looks at the times and sizes of the files that it has read.
+    Comments, docstrings, layout and imports under `TYPE_CHECKING` do not count. Imports inside functions and data files
+    in packages do. Imports by a computed name (`importlib.import_module(name)`) cannot be followed. Repeated calls
+    only compare the stamps of the files.
 
     Args:
-        component: its own package counts as first-party, too.
+        component: the component; its package counts as first-party, too.
         first_party: names of the top-level packages to follow.
 
     Raises:
-        CodeError: a module has no source, does not parse, or imports what a first-party package lacks.
+        CodeError: a module has no source or does not parse, or an import from a first-party package does not exist.
     """
     package = component.module.partition(".")[0]
     packages = {name: _package_folder(name) for name in (*first_party, package)}
-    asked = (component.module, *map(str, packages.values()))
-    stamps, known = _FOUND.get(asked, ({}, Code("", {})))
-    if stamps and all(stamp(path) == before for path, before in stamps.items()):
-        return known
-    found = _closure(component.module, packages)
-    modules = {name: read.source.digest for name, read in sorted(found.items())}
+    key = (component.module, *map(str, packages.values()))
+    stamps, cached = _CODES.get(key, ({}, Code("", {})))
+    if stamps and all(stamp(path) == previous for path, previous in stamps.items()):
+        return cached
+    files = _import_closure(component.module, packages)
+    modules = {name: file.source.digest for name, file in sorted(files.items())}
     digest = hashlib.sha256()
-    for name, own in modules.items():
-        digest.update(f"{name}\0{own}\0".encode())
+    for name, module_digest in modules.items():
+        digest.update(f"{name}\0{module_digest}\0".encode())
     code = Code(digest.hexdigest(), modules)
-    _FOUND[asked] = {read.path: read.stamp for read in found.values()}, code
+    if all(file.is_settled for file in files.values()):
+        _CODES[key] = {file.path: file.stamp for file in files.values()}, code
     return code
 
 
-def _closure(start: str, packages: Mapping[str, Path]) -> dict[str, Read]:
+def _import_closure(start: str, packages: Mapping[str, Path]) -> dict[str, SourceFile]:
     """All first-party modules that importing `start` may execute, by name."""
-    found: dict[str, Read] = {}
-    waiting = [start]
-    while waiting:
-        module = waiting.pop()
-        if module in found:
+    closure: dict[str, SourceFile] = {}
+    pending = [start]
+    while pending:
+        module = pending.pop()
+        if module in closure:
             continue
         path = _locate(module, packages)
         if path is None:
             raise CodeError(f"module {module!r} has no Python source to fingerprint")
-        found[module] = read(path, module)
-        found.update({f"{module}/{file.name}": read(file, module) for file in _data_files(path)})
-        waiting.extend(_follow(module, found[module], packages))
-    return found
+        closure[module] = read(path, module)
+        closure.update({f"{module}/{file.name}": read(file, module) for file in _data_files(path)})
+        pending.extend(_imported_modules(module, closure[module], packages))
+    return closure
 
 
 def _data_files(path: Path) -> list[Path]:
-    """What lies in a package, whose `__init__.py` is given, besides code: its modules may read it."""
+    """The data files in the folder of a package's `__init__.py`, which its modules may read."""
     if path.name != "__init__.py":
         return []
     entries = (entry for entry in os.scandir(path.parent) if entry.is_file() and not entry.name.startswith("."))
     return [Path(entry.path) for entry in entries if not entry.name.endswith((".py", ".pyc"))]
 
 
-def _follow(module: str, code: Read, packages: Mapping[str, Path]) -> tuple[str, ...]:
-    """The first-party modules that importing a module executes besides itself; steps import much the same."""
-    known = (code.path, code.stamp, tuple(packages.values()))
-    if known not in _FOLLOWED:
+def _imported_modules(module: str, file: SourceFile, packages: Mapping[str, Path]) -> tuple[str, ...]:
+    """The first-party modules that importing a module executes; cached, because steps share most imports."""
+    key = (file.path, file.stamp, tuple(packages.values()))
+    modules = _IMPORTED.get(key)
+    if modules is None:
         parent = module.rpartition(".")[0]
-        imported = (name for wanted in code.source.imports for name in _resolve(module, wanted, packages))
-        _FOLLOWED[known] = tuple(dict.fromkeys([*([parent] if parent else []), *imported]))
-    return _FOLLOWED[known]
+        imported = (name for statement in file.source.imports for name in _resolve(module, statement, packages))
+        modules = tuple(dict.fromkeys([*([parent] if parent else []), *imported]))
+        if file.is_settled:
+            _IMPORTED[key] = modules
+    return modules
 
 
-def _resolve(importer: str, wanted: Import, packages: Mapping[str, Path]) -> Iterator[str]:
+def _resolve(importer: str, statement: Import, packages: Mapping[str, Path]) -> Iterator[str]:
     """The first-party modules that one import statement executes."""
-    if wanted.module.partition(".")[0] not in packages:
+    if statement.module.partition(".")[0] not in packages:
         return
-    where = f"{importer}, line {wanted.line}"
-    path = _locate(wanted.module, packages)
+    where = f"{importer}, line {statement.line}"
+    path = _locate(statement.module, packages)
     if path is None:
-        raise CodeError(f"{where}: there is no module {wanted.module!r}")
-    yield wanted.module
-    if wanted.name is None:
+        raise CodeError(f"{where}: there is no module {statement.module!r}")
+    yield statement.module
+    if statement.name is None:
         return
-    if wanted.name == "*":
-        raise CodeError(f"{where}: `from {wanted.module} import *` cannot be followed; name what is imported")
-    submodule = f"{wanted.module}.{wanted.name}"
+    if statement.name == "*":
+        raise CodeError(f"{where}: `from {statement.module} import *` cannot be followed; name what is imported")
+    submodule = f"{statement.module}.{statement.name}"
     if _locate(submodule, packages) is not None:
         yield submodule
-    elif wanted.name not in read(path, wanted.module).source.names and not wanted.name.startswith("__"):
-        raise CodeError(f"{where}: {wanted.module!r} has neither a submodule nor a name {wanted.name!r}")
+    elif statement.name not in read(path, statement.module).source.names and not statement.name.startswith("__"):
+        raise CodeError(f"{where}: {statement.module!r} has neither a submodule nor a name {statement.name!r}")
 
 
 def _locate(module: str, packages: Mapping[str, Path]) -> Path | None:
-    """The file of a module; the folder itself for a package without `__init__.py`; None if there is neither."""
+    """The file of a module; the folder of a namespace package; None if neither exists."""
     top, *rest = module.split(".")
     place = os.path.join(packages[top], *rest)
-    # Asked thousands of times before a run begins: paths as strings take a quarter of the time.
+    # Called thousands of times before a run begins; string paths take a quarter of the time.
     for candidate in (os.path.join(place, "__init__.py"), f"{place}.py"):
         if os.path.isfile(candidate):
             return Path(candidate)
@@ -182,7 +186,7 @@ def _locate(module: str, packages: Mapping[str, Path]) -> Path | None:
 
 
 def _package_folder(name: str) -> Path:
-    """Where a top-level package lies; looking for it does not import it."""
+    """The folder of a top-level package, without importing it."""
     try:
         spec = importlib.util.find_spec(name)
     except ValueError:

@@ -1,23 +1,23 @@
-"""A pipeline: the nodes that its outputs need, in the order they run."""
+"""A pipeline: the nodes behind its outputs, in execution order."""
 
 import graphlib
 from collections.abc import Iterator, Sequence
 
-from components.dsl.component import Handle, Latest, Node
+from components.dsl.artifact import Artifact
+from components.dsl.component import Handle, Node
 
 
 class Pipeline:
-    """The nodes behind some terminal nodes, in a fixed order: every node after the nodes it reads from.
+    """The nodes behind output nodes, in topological order.
 
-    Nodes run level by level (those that need nothing first), so that what a user got wrong in any of
-    their data shows before the long steps begin.
+    Nodes run level by level, nodes without inputs first, so that errors in the user's data show before long steps run.
 
     Attributes:
-        name: what runs of this pipeline are recorded under.
-        nodes: all nodes, in the order they run.
+        name: the name under which runs are recorded.
+        nodes: all nodes in execution order.
 
     Raises:
-        ValueError: there are no outputs, two nodes share a name, or nodes depend on each other in a circle.
+        ValueError: there are no outputs, two nodes share a name, or nodes depend on each other in a cycle.
     """
 
     def __init__(self, name: str, outputs: Sequence[Node]) -> None:
@@ -31,27 +31,25 @@ class Pipeline:
         return f"Pipeline({self.name!r}, {len(self.nodes)} nodes)"
 
 
-def sources_of(node: Node) -> Iterator[Handle]:
-    """The outputs that must exist before the node can run, in the order of its inputs."""
-    for given in node.slots().values():
-        if isinstance(given, Latest):
-            yield given.besides
-        elif given is not None:
-            yield given
+def sources_of(node: Node) -> Iterator[Handle[Artifact]]:
+    """The outputs of other nodes that a node reads, in the order of its inputs."""
+    for handle in node.slots().values():
+        if handle is not None:
+            yield handle
 
 
 def _in_order(outputs: Sequence[Node]) -> tuple[Node, ...]:
     sorter: graphlib.TopologicalSorter[Node] = graphlib.TopologicalSorter()
-    seen: set[int] = set()
-    waiting = list(reversed(outputs))
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
+    visited: set[int] = set()
+    pending = list(reversed(outputs))
+    while pending:
+        node = pending.pop()
+        if id(node) in visited:
             continue
-        seen.add(id(node))
-        needed = [handle.node for handle in sources_of(node)]
-        sorter.add(node, *needed)
-        waiting.extend(reversed(needed))
+        visited.add(id(node))
+        sources = [handle.node for handle in sources_of(node)]
+        sorter.add(node, *sources)
+        pending.extend(reversed(sources))
     try:
         return tuple(sorter.static_order())
     except graphlib.CycleError as error:

@@ -1,8 +1,7 @@
-"""Questions about what happened under a root; nothing here writes."""
+"""Read-only queries of a root's metadata."""
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from typing import Any
 
 from components.dsl.errors import InputError
@@ -22,24 +21,24 @@ _ARTIFACT = "a.id, a.type, a.fingerprint, a.path"
 
 
 class History:
-    """What a database tells.
+    """Queries of a root's database.
 
     Args:
-        connection: to a database whose tables are prepared.
+        connection: a connection to a database with prepared tables.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def find(self, key: str) -> dict[str, StoredArtifact] | None:
-        """The outputs, by name, of the newest execution that ran under this key; None if there is none."""
+        """The outputs by name of the newest execution that ran with this key; None if there is none."""
         newest = self._connection.execute(
             "SELECT max(id) FROM executions WHERE key = ? AND state = 'ran'", (key,)
         ).fetchone()[0]
         return None if newest is None else self.artifacts_of(newest, "output")
 
     def artifacts_of(self, execution: int, direction: Direction) -> dict[str, StoredArtifact]:
-        """What an execution read or made, by name."""
+        """The inputs or outputs of an execution by name."""
         rows = self._connection.execute(
             f"SELECT e.name, {_ARTIFACT} FROM events e JOIN artifacts a ON a.id = e.artifact "  # noqa: S608
             "WHERE e.execution = ? AND e.direction = ? ORDER BY e.name",
@@ -51,58 +50,40 @@ class History:
         """The execution that made an artifact.
 
         Raises:
-            KeyError: there is no such artifact.
+            KeyError: the artifact does not exist.
         """
-        found = self._executions(
+        makers = self._executions(
             "JOIN events e ON e.execution = x.id AND e.direction = 'output' WHERE e.artifact = ? AND x.state = 'ran'",
             artifact,
         )
-        for execution in found:
+        for execution in makers:
             return execution
         raise KeyError(artifact)
 
-    def published(self, artifact_type: str, besides: str, pipeline: str) -> Iterator[StoredArtifact]:
-        """Artifacts of a type that runs of a pipeline made, newest first.
-
-        Those whose execution took an input with the fingerprint `besides` are left out.
-        """
-        rows = self._connection.execute(
-            f"SELECT {_ARTIFACT} FROM artifacts a "  # noqa: S608
-            "JOIN events made ON made.artifact = a.id AND made.direction = 'output' "
-            "JOIN executions x ON x.id = made.execution AND x.state = 'ran' "
-            "JOIN runs r ON r.id = x.run "
-            "WHERE r.pipeline = ? AND a.type = ? AND a.path IS NOT NULL AND NOT EXISTS ("
-            "  SELECT 1 FROM events took JOIN artifacts i ON i.id = took.artifact "
-            "  WHERE took.execution = x.id AND took.direction = 'input' AND i.fingerprint = ?) "
-            "ORDER BY x.id DESC, made.name",
-            (pipeline, artifact_type, besides),
-        )
-        return (StoredArtifact(*row) for row in rows.fetchall())
-
     def last_ran(self, component: str) -> Execution | None:
-        """The newest execution of a component that ran; None if it never did."""
-        found = self._executions("WHERE x.component = ? AND x.state = 'ran' ORDER BY x.id DESC LIMIT 1", component)
-        return next((each.execution for each in found), None)
+        """The newest execution of a component that ran; None if it never ran."""
+        newest = self._executions("WHERE x.component = ? AND x.state = 'ran' ORDER BY x.id DESC LIMIT 1", component)
+        return next((past.execution for past in newest), None)
 
     def last_of(self, node: str, pipeline: str, before: int | None = None) -> PastExecution | None:
-        """The newest execution of a node, however it ended; None if there is none.
+        """The newest execution of a node in any state; None if there is none.
 
         Args:
-            node: its name.
-            pipeline: only runs of it.
-            before: only runs before this one.
+            node: the node's name.
+            pipeline: executions of this pipeline take precedence over those of other pipelines.
+            before: id of a run; only earlier runs count.
         """
-        found = self._executions(
-            "JOIN runs r ON r.id = x.run WHERE x.node = ? AND r.pipeline = ? AND (? IS NULL OR x.run < ?) "
-            "ORDER BY x.id DESC LIMIT 1",
-            *(node, pipeline, before, before),
+        newest = self._executions(
+            "JOIN runs r ON r.id = x.run WHERE x.node = ? AND (? IS NULL OR x.run < ?) "
+            "ORDER BY r.pipeline = ? DESC, x.id DESC LIMIT 1",
+            *(node, before, before, pipeline),
         )
-        return next(iter(found), None)
+        return next(iter(newest), None)
 
     def ran_under(self, key: str) -> Execution | None:
-        """The newest execution that ran under a key; None if none did."""
-        found = self._executions("WHERE x.key = ? AND x.state = 'ran' ORDER BY x.id DESC LIMIT 1", key)
-        return next((each.execution for each in found), None)
+        """The newest execution that ran with a key; None if none did."""
+        newest = self._executions("WHERE x.key = ? AND x.state = 'ran' ORDER BY x.id DESC LIMIT 1", key)
+        return next((past.execution for past in newest), None)
 
     def paths(self) -> set[str]:
         """The paths of all published artifacts, relative to the root."""
@@ -110,47 +91,54 @@ class History:
 
     def runs(self) -> list[Run]:
         """All runs, newest first."""
-        rows = self._connection.execute("SELECT id, pipeline, state, started, ended FROM runs ORDER BY id DESC")
+        rows = self._connection.execute(
+            "SELECT id, pipeline, state, started, ended, part_of FROM runs ORDER BY id DESC"
+        )
         return [Run(*row) for row in rows]
 
-    def run_of(self, number: int, asked: str = "RUN") -> Run:
-        """The run with a number.
+    def run_of(self, number: int, argument: str = "RUN") -> Run:
+        """The run with this number.
 
         Args:
-            number: of the run.
-            asked: the argument that says so.
+            number: number of the run.
+            argument: name of the command line argument, for the error.
 
         Raises:
-            InputError: there is no such run.
+            InputError: the run does not exist.
         """
         runs = {run.id: run for run in self.runs()}
         if number not in runs:
-            known = f"{min(runs)} to {max(runs)}" if runs else "none yet"
-            raise InputError(f"{asked} must be a number that status shows, {known}, got {number}")
+            valid = f"{min(runs)} to {max(runs)}" if runs else "none yet"
+            raise InputError(f"{argument} must be a number that status shows, {valid}, got {number}")
         return runs[number]
 
     def settings(self, run: int) -> dict[str, Any] | None:
-        """The settings of a run as JSON values; None where none were recorded."""
+        """The settings of a run as JSON values; None if none were recorded."""
         row = self._connection.execute("SELECT settings FROM runs WHERE id = ?", (run,)).fetchone()
         return None if row is None or row[0] is None else json.loads(row[0])
 
+    def plan(self, run: int) -> dict[str, list[str]]:
+        """The steps that a run was to take, each with the steps whose outputs it reads; empty if none was recorded."""
+        row = self._connection.execute("SELECT plan FROM runs WHERE id = ?", (run,)).fetchone()
+        return {} if row is None or row[0] is None else json.loads(row[0])
+
     def executions(self, run: int) -> list[Execution]:
-        """What a run did, in order."""
+        """The executions of a run, in order."""
         return [past.execution for past in self.past_executions(run)]
 
     def past_executions(self, run: int) -> list[PastExecution]:
-        """The same with their ids."""
+        """The executions of a run with their ids, in order."""
         return self._executions("WHERE x.run = ? ORDER BY x.id", run)
 
     def ingredients(self, key: str) -> Ingredients | None:
-        """What a key was made of; None where it was not recorded, as by the first release."""
+        """The ingredients of a key; None if they were not recorded."""
         row = self._connection.execute(
             "SELECT i.content, c.modules FROM ingredients i JOIN codes c ON c.digest = i.code WHERE i.key = ?", (key,)
         ).fetchone()
         return None if row is None else Ingredients(**json.loads(row[0]), modules=json.loads(row[1]))
 
     def artifacts(self) -> list[Published]:
-        """All artifacts that are still on disk, newest first."""
+        """All artifacts on disk, newest first."""
         rows = self._connection.execute(
             f"SELECT x.node, e.name, x.run, x.ended, {_ARTIFACT} FROM artifacts a "  # noqa: S608
             "JOIN events e ON e.artifact = a.id AND e.direction = 'output' "

@@ -1,4 +1,4 @@
-"""One node's life: driver (inputs -> key -> hit or miss), executor (a child process), publisher (one transaction)."""
+"""Runs a node: plan (inputs -> cache key -> hit or miss), launch (a child process), publish (one transaction)."""
 
 import contextlib
 import json
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.dsl.artifact import Artifact, sync
-from components.dsl.canonical import canonical, outside_data
-from components.dsl.component import Handle, Latest, Node
+from components.dsl.canonical import Lookup, canonical, outside_data
+from components.dsl.component import Node
 from components.dsl.errors import InputError, Refusal
 from components.dsl.signature import Role
 from components.dsl.workplace import Workplace
@@ -26,69 +26,71 @@ from pipeline.orchestrator.store import Store
 
 
 class StepError(Exception):
-    """A step broke; the message says which step, what it read, where its log is and what to do."""
+    """A step failed; the message names the step, its inputs, its log and the way to continue."""
 
 
-class PassingError(StepError):
-    """A step broke by what may be over when it is tried again: it was killed from outside, or a connection was lost."""
+class TransientStepError(StepError):
+    """A step failed in a way that a retry may avoid: it was killed from outside, or lost a connection."""
 
 
-class Checked(NamedTuple):
-    """What is known of a node before its inputs exist.
+class CheckedNode(NamedTuple):
+    """The properties of a node that are known before its inputs exist.
 
     Attributes:
-        parameters: the canonical ones.
-        files: of each that stands for data of the user's: file -> digest.
+        parameters: canonical forms of the parameters.
+        files: digests of the user's files, by parameter and file.
     """
 
     parameters: dict[str, Any]
     files: dict[str, dict[str, str]]
 
 
-class Plan(NamedTuple):
-    """What the driver found out about a node.
+class StepPlan(NamedTuple):
+    """The plan of a step.
 
     Attributes:
-        inputs: the artifact in each slot of the node, None for an optional one that is absent.
-        ingredients: what the key is made of.
-        key: the execution's key.
-        hit: the intact outputs of an earlier execution with this key, or None.
-        note: why an earlier execution could not be reused, for a person; else empty.
+        inputs: the artifacts in the slots of the node; None for an absent optional input.
+        values: the other arguments, with lookups resolved.
+        ingredients: the ingredients of the cache key.
+        key: the cache key.
+        hit: the intact outputs of an earlier execution with this key; None if there are none.
+        note: the reason, in words, why an earlier execution could not be reused; else empty.
     """
 
     node: Node
     inputs: dict[str, StoredArtifact | None]
+    values: dict[str, Any]
     ingredients: Ingredients
     key: str
     hit: dict[str, StoredArtifact] | None
     note: str
 
     def present_inputs(self) -> dict[str, StoredArtifact]:
-        """The inputs that are there."""
+        """The inputs without absent ones."""
         return {name: stored for name, stored in self.inputs.items() if stored is not None}
 
 
-class Launched(NamedTuple):
-    """A miss that runs: its child, the folder that it writes into, and what it is to make there."""
+class LaunchedStep(NamedTuple):
+    """A running step: its child process, its staging folder and the outputs to be written there."""
 
-    plan: Plan
+    plan: StepPlan
     child: Child
     staging: Path
     outputs: dict[str, Artifact]
-    began: float
+    start: float
 
 
-def check_node(node: Node, first_party: Sequence[str] = FIRST_PARTY) -> Checked:
-    """The parameters of a node; everything about it that can be known before its inputs exist is checked.
+def check_node(node: Node, first_party: Sequence[str] = FIRST_PARTY) -> CheckedNode:
+    """Checks all properties of a node that are known before its inputs exist.
 
     Raises:
-        InputError: a parameter stands for data that cannot be used.
-        CodeError: the code of the component cannot be followed.
+        InputError: a parameter refers to data that cannot be used.
+        CodeError: the code of the component cannot be analyzed.
         TypeError: a parameter has no canonical form.
     """
     values = {name: node.values[name] for name in node.component.of_role(Role.PARAMETER)}
     read = {name: outside_data(value) for name, value in values.items()}
-    checked = Checked(
+    checked = CheckedNode(
         parameters={name: canonical(value) for name, value in values.items()},
         files={name: digests for name, digests in read.items() if digests},
     )
@@ -97,15 +99,14 @@ def check_node(node: Node, first_party: Sequence[str] = FIRST_PARTY) -> Checked:
 
 
 class Launcher:
-    """Runs the nodes of one run.
+    """Plans, launches and publishes the steps of a run.
 
     Args:
-        root: the root, absolute.
-        store: its metadata.
-        run: the id of the run.
-        pipeline: its name.
+        root: absolute path of the root.
+        store: the metadata of the root.
+        run: number of the run.
         preload: modules that the fork server imports once.
-        first_party: top-level packages whose code goes into the keys.
+        first_party: top-level packages whose code is part of the cache keys.
     """
 
     def __init__(
@@ -113,7 +114,6 @@ class Launcher:
         root: Path,
         store: Store,
         run: int,
-        pipeline: str,
         *,
         preload: Sequence[str] = PRELOAD,
         first_party: Sequence[str] = FIRST_PARTY,
@@ -121,23 +121,29 @@ class Launcher:
         self._root = root
         self._store = store
         self._run = run
-        self._pipeline = pipeline
         self._preload = preload
         self._first_party = first_party
 
-    def plan(self, node: Node, checked: Checked, made: Mapping[str, Mapping[str, StoredArtifact]]) -> Plan:
-        """The driver: finds the inputs among what earlier nodes made, and looks for an execution to reuse."""
-        inputs = {name: self._resolve(given, made) for name, given in node.slots().items()}
+    def plan(self, node: Node, checked: CheckedNode, made: Mapping[str, Mapping[str, StoredArtifact]]) -> StepPlan:
+        """Resolves the inputs among the outputs of earlier nodes, computes the key, and looks it up."""
+        inputs = {
+            name: None if handle is None else made[handle.node.name][handle.name]
+            for name, handle in node.slots().items()
+        }
         fingerprints = {name: stored and stored.fingerprint for name, stored in inputs.items()}
+        lookups = {name: value for name, value in node.values.items() if isinstance(value, Lookup)}
+        resolved = {name: value.look_up(fingerprints) for name, value in lookups.items()}
+        parameters = checked.parameters | {name: canonical(value) for name, value in resolved.items()}
+        files = checked.files | {name: digests for name, value in resolved.items() if (digests := outside_data(value))}
         code = find_code(node.component, self._first_party)
-        ingredients = find_ingredients(node.component, fingerprints, checked.parameters, code, checked.files)
+        ingredients = find_ingredients(node.component, fingerprints, parameters, code, files)
         key = execution_key(ingredients)
-        found = self._store.find(key)
-        lost = sorted(name for name, stored in (found or {}).items() if not self._is_intact(node, name, stored))
+        hit = self._store.find(key)
+        lost = sorted(name for name, stored in (hit or {}).items() if not self._is_intact(node, name, stored))
         note = f"made before, but {', '.join(lost)} was changed or removed on disk" if lost else ""
-        return Plan(node, inputs, ingredients, key, None if lost else found, note)
+        return StepPlan(node, inputs, {**node.values, **resolved}, ingredients, key, None if lost else hit, note)
 
-    def reuse(self, plan: Plan) -> dict[str, StoredArtifact]:
+    def reuse(self, plan: StepPlan) -> dict[str, StoredArtifact]:
         """Records a hit and returns its outputs."""
         assert plan.hit is not None
         execution = self._execution(plan, "cached", 0.0)
@@ -145,74 +151,61 @@ class Launcher:
         return plan.hit
 
     @contextlib.contextmanager
-    def launch(self, plan: Plan, watcher: Watcher) -> Iterator[Launched]:
-        """Starts a miss in a child process; it is ended, and what it wrote is gone, after the context.
+    def launch(self, plan: StepPlan, watcher: Watcher) -> Iterator[LaunchedStep]:
+        """Starts a step in a child process; after the context, the process has ended and its staging folder is deleted.
 
         Raises:
             StepError: the disk is full.
         """
-        began = time.monotonic()
+        start = time.monotonic()
+        # Outputs are as deep below the root as their final place, so that relative paths in them stay valid.
         staging = self._root / STAGING / uuid.uuid4().hex
         log = self._log(plan.node)
         with contextlib.ExitStack() as stack:
             stack.callback(shutil.rmtree, staging, ignore_errors=True)
-            with self._room_on_disk(plan, began):
+            with self._disk_full_as_failure(plan, start):
                 log.parent.mkdir(parents=True, exist_ok=True)
-                _put_aside(log)
+                _number_earlier_log(log)
                 staging.mkdir(parents=True)
                 outputs = self._outputs(plan.node, staging)
-                place = Workplace(self._unfinished(plan), log.with_suffix(""), staging / ".scratch")
+                place = Workplace(self._checkpoints(plan), log.with_suffix(""), staging / ".scratch")
                 arguments = self._arguments(plan, outputs)
                 child = Child(plan.node.component, arguments, log, watcher, self._preload, place)
-            yield Launched(plan, stack.enter_context(child), staging, outputs, began)
+            yield LaunchedStep(plan, stack.enter_context(child), staging, outputs, start)
 
-    def publish(self, launched: Launched, outcome: Outcome) -> dict[str, StoredArtifact]:
-        """Publishes the outputs of a child that has ended.
+    def publish(self, launched: LaunchedStep, outcome: Outcome) -> dict[str, StoredArtifact]:
+        """Publishes the outputs of a step that has ended.
 
         Raises:
-            InputError: the step cannot use what the user gave.
-            Refusal: the step's answer is no.
-            PassingError: the step broke by what may be over when it is tried again.
-            StepError: the step broke.
+            InputError: the step cannot use the user's input.
+            Refusal: the step refused, e.g. to push a model that was not blessed.
+            TransientStepError: the step failed in a way that a retry may avoid.
+            StepError: the step failed.
         """
         plan, outputs = launched.plan, launched.outputs
         launched.child.end()
-        with self._room_on_disk(plan, launched.began):
+        with self._disk_full_as_failure(plan, launched.start):
             if outcome.kind == "done":
                 outcome = _check_parameters(plan, outputs)._replace(cost=outcome.cost)
-            seconds = time.monotonic() - launched.began
+            seconds = time.monotonic() - launched.start
             if outcome.kind == "done":
                 return self._publish(launched, self._execution(plan, "ran", seconds, cost=outcome.cost))
         raise self._failure(plan, outcome, seconds)
 
     @contextlib.contextmanager
-    def _room_on_disk(self, plan: Plan, began: float) -> Iterator[None]:
-        """Tells of a full disk as of a step that broke, whoever wrote to it."""
+    def _disk_full_as_failure(self, plan: StepPlan, start: float) -> Iterator[None]:
+        """Turns a full disk into a failure of the step."""
         try:
             yield
         except (OSError, sqlite3.Error) as error:
             if not is_disk_full(error):
                 raise
-            raise self._failure(plan, Outcome("disk_full", str(error)), time.monotonic() - began) from error
+            raise self._failure(plan, Outcome("disk_full", str(error)), time.monotonic() - start) from error
 
     def output(self, node: Node, name: str, stored: StoredArtifact) -> Artifact:
-        """A stored artifact as the typed directory that an output of the node is."""
+        """A stored artifact as the artifact type of the node's output."""
         assert stored.path is not None
         return _output_type(node, name)(self._root / stored.path)
-
-    def _resolve(
-        self, given: Handle | Latest | None, made: Mapping[str, Mapping[str, StoredArtifact]]
-    ) -> StoredArtifact | None:
-        if given is None:
-            return None
-        if isinstance(given, Handle):
-            return made[given.node.name][given.name]
-        besides = made[given.besides.node.name][given.besides.name]
-        for stored in self._store.published(given.artifact.__name__, besides.fingerprint, self._pipeline):
-            assert stored.path is not None
-            if _holds(given.artifact(self._root / stored.path), stored):
-                return stored
-        return None
 
     def _is_intact(self, node: Node, name: str, stored: StoredArtifact) -> bool:
         return stored.path is not None and _holds(self.output(node, name, stored), stored)
@@ -220,17 +213,17 @@ class Launcher:
     def _outputs(self, node: Node, folder: Path) -> dict[str, Artifact]:
         return {name: _output_type(node, name)(folder / name) for name in node.component.of_role(Role.OUTPUT)}
 
-    def _arguments(self, plan: Plan, outputs: Mapping[str, Artifact]) -> dict[str, Any]:
-        filled: dict[str, Artifact] = {}
-        for name, given in plan.node.slots().items():
+    def _arguments(self, plan: StepPlan, outputs: Mapping[str, Artifact]) -> dict[str, Any]:
+        artifacts: dict[str, Artifact] = {}
+        for name, handle in plan.node.slots().items():
             stored = plan.inputs[name]
-            if given is not None and stored is not None:
+            if handle is not None and stored is not None:
                 assert stored.path is not None
-                filled[name] = given.artifact(self._root / stored.path)
-        return {**plan.node.values, **plan.node.gather(filled), **outputs}
+                artifacts[name] = handle.artifact(self._root / stored.path)
+        return {**plan.values, **plan.node.gather(artifacts), **outputs}
 
-    def _publish(self, launched: Launched, execution: Execution) -> dict[str, StoredArtifact]:
-        """Moves finished outputs to their place, then records them; a kill in between leaves folders to be swept."""
+    def _publish(self, launched: LaunchedStep, execution: Execution) -> dict[str, StoredArtifact]:
+        """Moves outputs to their final place, then records them; a kill in between leaves folders that are swept."""
         plan = launched.plan
         home = self._root / ARTIFACTS / plan.node.name
         home.mkdir(parents=True, exist_ok=True)
@@ -246,15 +239,15 @@ class Launcher:
         for folder in (home, home.parent, self._root):
             sync(folder)
         published = self._store.publish(execution, plan.present_inputs(), new, plan.ingredients)
-        shutil.rmtree(self._unfinished(plan), ignore_errors=True)
+        shutil.rmtree(self._checkpoints(plan), ignore_errors=True)
         return published
 
-    def _unfinished(self, plan: Plan) -> Path:
-        """What a step leaves for itself should it be interrupted; the key tells that it is the same step."""
+    def _checkpoints(self, plan: StepPlan) -> Path:
+        """The folder of a step's checkpoints; its name holds the key, so that only the same step resumes from them."""
         return self._root / UNFINISHED / f"{plan.node.name}-{plan.key[:12]}"
 
-    def _failure(self, plan: Plan, outcome: Outcome, seconds: float) -> Exception:
-        """Records how a step ended that made nothing, and says it."""
+    def _failure(self, plan: StepPlan, outcome: Outcome, seconds: float) -> Exception:
+        """Records the outcome of a step without outputs and returns it as an exception."""
         refused = outcome.kind == "refusal"
         state: ExecutionState = "refused" if refused else "failed"
         execution = self._execution(plan, state, seconds, outcome.message, outcome.cost)
@@ -268,23 +261,23 @@ class Launcher:
             with contextlib.suppress(OSError):
                 log.parent.rmdir()
             return InputError(outcome.message)
-        kind = PassingError if outcome.kind == "passing" else StepError
-        return kind(self._describe(plan, outcome))
+        error_type = TransientStepError if outcome.kind == "transient" else StepError
+        return error_type(self._describe(plan, outcome))
 
-    def _describe(self, plan: Plan, outcome: Outcome) -> str:
+    def _describe(self, plan: StepPlan, outcome: Outcome) -> str:
         inputs = [f"{name} = {self._root / str(stored.path)}" for name, stored in plan.present_inputs().items()]
         if outcome.kind == "disk_full":
-            what = f"there is no space left under {self._root} ({outcome.message})"
+            cause = f"there is no space left under {self._root} ({outcome.message})"
             advice = "Make room, then run the same command again: it goes on with this step."
         else:
-            what = outcome.message
-            advice = "Mend the cause, then run the same command again: it goes on with this step."
-        lines = [f"Step {plan.node.name} failed: {what}"]
-        lines += [f"  it read: {', '.join(inputs) or 'no artifacts'}", f"  its log: {self._log(plan.node)}", advice]
+            cause = outcome.message
+            advice = "Fix the cause, then run the same command again: it goes on with this step."
+        lines = [f"Step {plan.node.name} failed: {cause}"]
+        lines += [f"  inputs: {', '.join(inputs) or 'no artifacts'}", f"  log: {self._log(plan.node)}", advice]
         return "\n".join(lines)
 
     def _execution(
-        self, plan: Plan, state: ExecutionState, seconds: float, message: str = "", cost: Cost | None = None
+        self, plan: StepPlan, state: ExecutionState, seconds: float, message: str = "", cost: Cost | None = None
     ) -> Execution:
         node = plan.node
         return Execution(self._run, node.name, node.component.name, plan.key, state, seconds, message, cost)
@@ -299,8 +292,8 @@ def _output_type(node: Node, name: str) -> type[Artifact]:
     return kind
 
 
-def _put_aside(log: Path) -> None:
-    """Numbers the log and the record of an earlier try in the same run: the last one's have no number."""
+def _number_earlier_log(log: Path) -> None:
+    """Renames the log and record of an earlier try in the same run with a number; the newest have none."""
     if log.exists():
         number = 1 + len([*log.parent.glob(f"{log.stem}.*.log")])
         for place in (log, log.with_suffix("")):
@@ -308,17 +301,17 @@ def _put_aside(log: Path) -> None:
                 place.rename(place.with_name(f"{log.stem}.{number}{place.suffix}"))
 
 
-def _check_parameters(plan: Plan, outputs: Mapping[str, Artifact]) -> Outcome:
-    """The key was made before the step ran: outside data that changed since must not be published under it."""
-    wanted = json.loads(json.dumps(plan.ingredients.parameters))
+def _check_parameters(plan: StepPlan, outputs: Mapping[str, Artifact]) -> Outcome:
+    """Checks that the user's data did not change after the key was computed, before outputs are published under it."""
+    parameters = json.loads(json.dumps(plan.ingredients.parameters))
     for output in outputs.values():
         recorded = output.manifest()["parameters"]
-        for name, value in wanted.items():
+        for name, value in parameters.items():
             if recorded[name] != value:
                 return Outcome("input_error", f"{plan.node.name}.{name} changed while it was read; run again")
     return Outcome("done", "")
 
 
 def _holds(artifact: Artifact, stored: StoredArtifact) -> bool:
-    """Whether a directory still holds what was published there."""
+    """Whether a folder still holds the artifact that was published there."""
     return artifact.is_intact() and artifact.fingerprint() == stored.fingerprint

@@ -1,13 +1,15 @@
-"""Who is told of a run while it goes on; the orchestrator knows no screen."""
+"""Interfaces that receive the progress of a run; the orchestrator itself draws nothing."""
 
 from collections.abc import Sequence
 from typing import Literal, Self
+
+from pipeline.orchestrator.estimate import Estimate
 
 StepState = Literal["cached", "ran", "failed", "refused", "skipped"]
 
 
 class Watcher:
-    """Is told of a running step, as a context that lasts as long as it does; this one does nothing."""
+    """Receives the progress of a step, as a context manager around it; this one ignores it."""
 
     def __enter__(self) -> Self:
         return self
@@ -16,24 +18,27 @@ class Watcher:
         return None
 
     def progress(self, done: float, total: float, note: str) -> None:
-        """The step has reported how far it is."""
+        """The step reported its progress."""
 
     def tick(self) -> None:
-        """Some time has passed; comes several times a second."""
+        """Called several times a second."""
 
 
 class Observer:
-    """Is told of a run; this one does nothing."""
+    """Receives the progress of a run; this one ignores it."""
 
     def begin(self, names: Sequence[str]) -> None:
-        """A run begins, of the steps with these names, in this order."""
+        """A run of these steps begins, in this order."""
+
+    def estimated(self, estimate: Estimate) -> None:
+        """The first step that is not cached is about to start; the estimate is of it and all steps after it."""
 
     def step(self, name: str, expected: float | None) -> Watcher:
-        """A step is about to run; `expected` are the seconds that it took the last time, None if it never ran."""
+        """A step starts; `expected` is its duration last time in seconds, None if it never ran."""
         return Watcher()
 
     def finished(self, name: str, state: StepState, seconds: float) -> None:
-        """A step has come to its end, or was found done."""
+        """A step finished, or its result was cached."""
 
     def say(self, text: str) -> None:
-        """Something is to be known that belongs to no step."""
+        """A message that belongs to no running step."""

@@ -1,4 +1,4 @@
-"""What a run would do, and why, without doing it."""
+"""Predicts what a run would do, and why, without running it."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -9,67 +9,76 @@ from components.dsl.component import Node
 from pipeline.orchestrator.changes import Change, find_changes
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline, sources_of
-from pipeline.orchestrator.launcher import Launcher, Plan, check_node
+from pipeline.orchestrator.launcher import Launcher, StepPlan, check_node
 from pipeline.orchestrator.records import StoredArtifact
 from pipeline.orchestrator.request import Request
+from pipeline.orchestrator.root import check_root
 from pipeline.orchestrator.store import DATABASE, Store
 
 PreviewState = Literal["done", "runs", "follows"]
 
 
 class Preview(NamedTuple):
-    """What would become of a step.
+    """The prediction for a step.
 
     Attributes:
-        state: it is `done`; it `runs`; or it `follows` one that runs, and what it reads then is not known yet.
-        why: in words.
-        changes: since the last time, where it runs for that.
+        state: `done` if it is cached; `runs`; or `follows` if it depends on a step that runs, so that it may be cached
+            or not.
+        why: the reason in words.
+        changes: the changes since the last execution, if they are the reason.
+        expected: the duration of its component's last execution in this root in seconds; None if there is none, or for
+            a step that is done.
     """
 
     step: str
     state: PreviewState
     why: str = ""
     changes: tuple[Change, ...] = ()
+    expected: float | None = None
 
 
 def preview(
     pipeline: Pipeline, root: Path, request: Request, *, first_party: Sequence[str] = FIRST_PARTY
 ) -> list[Preview]:
-    """What `run_pipeline` would do with each step.
+    """Predicts what `run_pipeline` would do with every step.
 
     Raises:
-        InputError: something the user gave cannot be used.
-        CodeError: the code of a component cannot be followed.
+        InputError: the user's input cannot be used.
+        CodeError: the code of a component cannot be analyzed.
     """
     request.check(pipeline)
     nodes = request.nodes(pipeline)
     checked = {node.name: check_node(node, first_party) for node in nodes}
+    check_root(root)
     if not (root / DATABASE).is_file():
         return [Preview(node.name, "runs", "nothing ran in this root yet") for node in nodes]
     again, made = request.again(pipeline), dict[str, Mapping[str, StoredArtifact]]()
-    found = []
-    with contextlib.closing(Store(root)) as store:
-        launcher = Launcher(root, store, 0, pipeline.name, first_party=first_party)
+    previews = []
+    with contextlib.closing(Store(root, create=False)) as store:
+        launcher = Launcher(root, store, 0, first_party=first_party)
         for node in nodes:
-            missing = [name for name in dict.fromkeys(each.node.name for each in sources_of(node)) if name not in made]
+            last = store.last_ran(node.component.name)
+            expected = None if last is None else last.seconds
+            sources = dict.fromkeys(handle.node.name for handle in sources_of(node))
+            missing = [name for name in sources if name not in made]
             if missing:
-                # What they read may be other: nobody knows whether it is done.
-                found.append(Preview(node.name, "follows", f"after {', '.join(missing)}"))
+                # The inputs are unknown until these steps have run.
+                previews.append(Preview(node.name, "follows", f"after {', '.join(missing)}", expected=expected))
                 continue
             plan = launcher.plan(node, checked[node.name], made)
             if plan.hit is None:
                 request.check_done(pipeline, node.name)
             if plan.hit is None or node.name in again:
-                found.append(_explain(node, plan, store, pipeline.name))
+                previews.append(_explain(node, plan, store, pipeline.name)._replace(expected=expected))
             else:
                 made[node.name] = plan.hit
-                found.append(Preview(node.name, "done"))
-    return found
+                previews.append(Preview(node.name, "done"))
+    return previews
 
 
-def _explain(node: Node, plan: Plan, store: Store, pipeline: str) -> Preview:
+def _explain(node: Node, plan: StepPlan, store: Store, pipeline: str) -> Preview:
     if plan.hit is not None:
-        return Preview(node.name, "runs", "asked for")
+        return Preview(node.name, "runs", "requested by --force or --from")
     if plan.note:
         return Preview(node.name, "runs", plan.note)
     last = store.last_of(node.name, pipeline)
@@ -77,7 +86,7 @@ def _explain(node: Node, plan: Plan, store: Store, pipeline: str) -> Preview:
         return Preview(node.name, "runs", "it never ran here")
     if last.execution.key == plan.key:
         return Preview(node.name, "runs", f"it {last.execution.state} the last time")
-    before = store.ingredients(last.execution.key)
-    if before is None:
-        return Preview(node.name, "runs", "of the last time it was not recorded what it was made of")
-    return Preview(node.name, "runs", "", tuple(find_changes(before, plan.ingredients)))
+    previous = store.ingredients(last.execution.key)
+    if previous is None:
+        return Preview(node.name, "runs", "the ingredients of the last execution were not recorded")
+    return Preview(node.name, "runs", "", tuple(find_changes(previous, plan.ingredients)))

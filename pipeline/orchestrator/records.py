@@ -1,15 +1,15 @@
-"""What the store holds, as plain records."""
+"""The records of the metadata store."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-RunState = Literal["running", "done", "refused", "failed", "interrupted"]
+RunState = Literal["running", "done", "partial", "refused", "failed", "interrupted"]
 ExecutionState = Literal["ran", "cached", "refused", "failed"]
 Direction = Literal["input", "output"]
 
 
 class StoredArtifact(NamedTuple):
-    """A published artifact; `path` is relative to the root, None once another one took its place or it was removed."""
+    """A published artifact; `path` is relative to the root, None after it was replaced or removed."""
 
     id: int
     type: str
@@ -18,7 +18,7 @@ class StoredArtifact(NamedTuple):
 
 
 class NewArtifact(NamedTuple):
-    """An artifact about to be published."""
+    """An artifact that is about to be published; `path` is relative to the root."""
 
     type: str
     fingerprint: str
@@ -26,21 +26,28 @@ class NewArtifact(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One run of a pipeline, times in seconds since the epoch; `ended` is None while it runs."""
+    """A run of a pipeline; times in seconds since the epoch.
+
+    Attributes:
+        state: `partial` is a run without an error that left out steps, or that further runs of a search complete.
+        ended: the end; None while it is running.
+        part_of: the first run of the search that it belongs to; None for other runs and for that first run.
+    """
 
     id: int
     pipeline: str
     state: RunState
     started: float
     ended: float | None
+    part_of: int | None = None
 
 
 class Cost(NamedTuple):
-    """What a step took of the machine.
+    """The resources that a step used.
 
     Attributes:
-        cpu_seconds: of all its processes.
-        peak_bytes: the most memory that one of them held.
+        cpu_seconds: processor time of all its processes.
+        peak_bytes: peak memory of its largest process.
     """
 
     cpu_seconds: float
@@ -48,13 +55,13 @@ class Cost(NamedTuple):
 
 
 class Execution(NamedTuple):
-    """What became of one node in one run.
+    """The execution of a node in a run.
 
     Attributes:
-        state: `ran` made new artifacts; `cached` found those of an earlier execution with the same key.
-        seconds: how long it took.
-        message: why it was refused or failed, else empty.
-        cost: None where it is not known.
+        state: `ran` made new artifacts; `cached` reused those of an earlier execution with the same key.
+        seconds: duration.
+        message: the reason of a refusal or failure, else empty.
+        cost: the used resources; None if unknown.
     """
 
     run: int
@@ -68,14 +75,14 @@ class Execution(NamedTuple):
 
 
 class PastExecution(NamedTuple):
-    """An execution as it is found again, by its id."""
+    """A recorded execution with its id."""
 
     id: int
     execution: Execution
 
 
 class Published(NamedTuple):
-    """An artifact as `status` shows it: which node made it in which run, and when."""
+    """An artifact with the node and the run that made it, and the time."""
 
     node: str
     name: str
@@ -85,17 +92,17 @@ class Published(NamedTuple):
 
 
 class Ingredients(NamedTuple):
-    """All that the key of an execution is made of, and what stands behind it.
+    """The ingredients of an execution's cache key, and the details behind its digests.
 
     Attributes:
-        component: module and name.
-        inputs: the fingerprint of each input, None where it is absent.
-        parameters: their canonical forms.
-        code: the digest of all code behind the component.
-        libraries: the version of each that may change the result.
-        python: its version.
-        modules: the digest of each module behind `code`.
-        files: of each parameter that stands for data of the user's: file -> digest of its content.
+        component: module and name of the component.
+        inputs: fingerprints of the inputs; None for an absent one.
+        parameters: canonical forms of the parameters.
+        code: digest of all code of the component.
+        libraries: versions of the libraries that may change the result.
+        python: version of Python.
+        modules: digests of the modules behind `code`.
+        files: digests of the user's files behind `parameters`, by parameter and file.
     """
 
     component: str

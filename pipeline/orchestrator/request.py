@@ -1,4 +1,4 @@
-"""Which steps of a pipeline are asked for."""
+"""The steps of a pipeline that the user requests."""
 
 import dataclasses
 
@@ -9,12 +9,12 @@ from pipeline.orchestrator.graph import Pipeline, sources_of
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """Some steps by their names; nothing asks for all that has changed.
+    """Requested steps by name; the default requests all steps that have changed.
 
     Attributes:
-        to: only this step and those that it needs.
-        since: it and all that follow run again; those before it must be done.
-        force: these run again; what follows does if their bytes are others.
+        to: run this step and the steps that it depends on only.
+        since: run this step and all following steps again; the steps before it must be cached.
+        force: run these steps again; following steps run again if the outputs differ.
     """
 
     to: str | None = None
@@ -22,49 +22,48 @@ class Request:
     force: tuple[str, ...] = ()
 
     def check(self, pipeline: Pipeline) -> None:
-        """Raises InputError for a name that no asked step of the pipeline has."""
-        self._known("--to", [self.to] if self.to else [], pipeline.nodes)
-        named = [("--from", [self.since] if self.since else []), ("--force", [*self.force])]
-        for flag, names in named:
-            self._known(flag, names, self.nodes(pipeline))
+        """Raises InputError for a name that is not a step of the request."""
+        self._check_names("--to", [self.to] if self.to else [], pipeline.nodes)
+        for flag, names in (("--from", [self.since] if self.since else []), ("--force", [*self.force])):
+            self._check_names(flag, names, self.nodes(pipeline))
 
     def nodes(self, pipeline: Pipeline) -> tuple[Node, ...]:
-        """Those that may run, in the order of the pipeline."""
+        """The nodes that may run, in the order of the pipeline."""
         if self.to is None:
             return pipeline.nodes
         (last,) = (node for node in pipeline.nodes if node.name == self.to)
         return Pipeline(pipeline.name, [last]).nodes
 
     def again(self, pipeline: Pipeline) -> set[str]:
-        """The names of those that run even if they are done."""
+        """The names of the steps that run even if they are cached."""
         forced = set(self.force)
         if self.since is not None:
             forced |= _followers(self.nodes(pipeline), self.since)
         return forced
 
     def done(self, pipeline: Pipeline) -> set[str]:
-        """The names of those that must be done before."""
+        """The names of the steps that must be cached."""
         if self.since is None:
             return set()
         nodes = self.nodes(pipeline)
         return {node.name for node in nodes} - _followers(nodes, self.since) - set(self.force)
 
     def check_done(self, pipeline: Pipeline, name: str) -> None:
-        """Raises InputError if a step that is not done must be."""
+        """Raises InputError if a step must be cached; called for steps that are not."""
         if name in self.done(pipeline):
             raise InputError(f"--from needs the steps before it done, but {name} is not: without --from, it runs first")
 
-    def _known(self, flag: str, names: list[str], nodes: tuple[Node, ...]) -> None:
-        known = [node.name for node in nodes]
+    def _check_names(self, flag: str, names: list[str], nodes: tuple[Node, ...]) -> None:
+        steps = [node.name for node in nodes]
         for name in names:
-            if name not in known:
-                raise InputError(f"{flag} must name a step of the run, got {name!r}{nearest(name, known)}")
+            if name not in steps:
+                raise InputError(f"{flag} must name a step of the run, got {name!r}{nearest(name, steps)}")
 
 
 def _followers(nodes: tuple[Node, ...], first: str) -> set[str]:
-    """A step and all that need it, directly or not; nodes stand after those that they need."""
-    found = {first}
+    """A step and all steps that depend on it; `nodes` are in topological order."""
+    followers = {first}
     for node in nodes:
-        if any(handle.node.name in found for handle in sources_of(node)):
-            found.add(node.name)
-    return found
+        if any(handle.node.name in followers for handle in sources_of(node)):
+            followers.add(node.name)
+    return followers

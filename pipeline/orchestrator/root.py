@@ -1,4 +1,4 @@
-"""The folder that a pipeline keeps everything in: made, locked, swept, and taken away again when nothing came of it."""
+"""The root folder of a pipeline: creates, locks and sweeps it, and removes it if a run made nothing."""
 
 import contextlib
 import fcntl
@@ -21,11 +21,11 @@ CODE = ".code.json"
 
 
 class Root:
-    """An existing root, locked by this process.
+    """An existing root that this process has locked.
 
     Attributes:
-        path: the folder, absolute.
-        made: the folders that had to be made for it, outermost first; empty for a root that was there before.
+        path: absolute path of the folder.
+        made: the folders that were created for it, outermost first; empty for a root that existed.
     """
 
     def __init__(self, path: Path, made: list[Path]) -> None:
@@ -33,21 +33,21 @@ class Root:
         self.made = made
 
     def sweep(self, store: Store) -> None:
-        """Deletes what killed runs left: all in staging, artifacts that were never recorded, old unfinished steps."""
+        """Deletes the remains of killed runs: staging folders, unrecorded artifacts, old checkpoints of steps."""
         shutil.rmtree(self.path / STAGING, ignore_errors=True)
         for folder in (self.path / UNFINISHED).glob("*"):
-            # Of a step that was interrupted and then run with other settings, nobody asks for it again.
+            # Checkpoints of a step that was interrupted and later ran with other settings are never used again.
             if time.time() - _last_written(folder) > UNFINISHED_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
-        known = store.paths()
+        recorded = store.paths()
         for folder in (self.path / ARTIFACTS).glob("*/*"):
-            if folder.relative_to(self.path).as_posix() not in known:
+            if folder.relative_to(self.path).as_posix() not in recorded:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def remove(self) -> None:
-        """Takes away a root that this process made, with the folders made for it.
+        """Removes a root that this process created, with its parent folders that were created for it.
 
-        A root that was there before stays, and so does one in which a step has finished or left a checkpoint.
+        A root that existed before stays, and so does one in which a step has finished or saved a checkpoint.
         """
         if self.path not in self.made or self._holds_work():
             return
@@ -62,41 +62,47 @@ class Root:
 
 
 def _last_written(folder: Path) -> float:
-    """When anything in a folder was last written, in seconds since the epoch."""
-    # A folder's own time changes with its entries, not with those deeper down.
+    """The time of the last change in a folder, in seconds since the epoch."""
+    # A folder's modification time changes with its direct entries only.
     return max(place.lstat().st_mtime for place in (folder, *folder.rglob("*")))
 
 
-def _refuse_foreign(path: Path) -> None:
-    """A root is swept: a folder that no run has made may hold anything, and must not be taken for one."""
-    if (path / DATABASE).is_file():
+def check_root(path: Path) -> None:
+    """Checks that a path can be a root; since a root is swept, it must hold nothing else.
+
+    Raises:
+        InputError: the path is a file, or a folder with content that is not a root.
+        OSError: the path cannot be read.
+    """
+    if not path.exists():
         return
-    for entry in sorted(path.iterdir()):
-        if entry.name != LOCK and not entry.name.startswith(DATABASE):
-            (path / LOCK).unlink(missing_ok=True)
-            raise InputError(
-                f"root must be a new or empty folder, or one of an earlier run, got {path}: it holds {entry.name}"
-            )
+    if not path.is_dir():
+        raise InputError(f"root must be a folder that can be written to, got {path}: it is a file")
+    if not (path / DATABASE).is_file():
+        for entry in sorted(path.iterdir()):
+            if entry.name != LOCK and not entry.name.startswith(DATABASE):
+                rule = "must be a new or empty folder, or one of an earlier run"
+                raise InputError(f"root {rule}, got {path}: it holds {entry.name}")
 
 
 @contextlib.contextmanager
 def locked_root(path: Path) -> Iterator[Root]:
-    """The root at `path`, made if need be, held by this process until the end of the block.
+    """The root at `path`, created if necessary, and locked by this process inside of the block.
 
     Raises:
-        InputError: it cannot be made or written to, holds something else, or another run holds it.
+        InputError: the root cannot be created or written to, holds something else, or is locked by another run.
     """
     path = path.expanduser().absolute()
     root = Root(path, [])
     with contextlib.ExitStack() as stack:
         try:
+            check_root(path)
             root.made = [folder for folder in (*reversed(path.parents), path) if not folder.exists()]
             path.mkdir(parents=True, exist_ok=True)
             lock = stack.enter_context((path / LOCK).open("a+"))
         except OSError as error:
             root.remove()
             raise InputError(f"root must be a folder that can be written to, got {path}: {error.strerror}") from error
-        _refuse_foreign(path)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""Runs a pipeline: every node after those it reads from, cached where nothing changed, resumable wherever it ended."""
+"""Runs a pipeline: steps run after their inputs exist, unchanged steps are cached, and interrupted runs resume."""
 
 import contextlib
 import dataclasses
@@ -10,38 +10,39 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from components.dsl.component import A, Handle
 from components.dsl.errors import InputError
 from pipeline.machine import Machine
-from pipeline.orchestrator.course import Course, StepResult
-from pipeline.orchestrator.disk import full_disk_told
+from pipeline.orchestrator.disk import disk_full_as_input_error
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
-from pipeline.orchestrator.graph import Pipeline
+from pipeline.orchestrator.graph import Pipeline, sources_of
 from pipeline.orchestrator.launcher import Launcher, check_node
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.records import RunState
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import CODE, STAGING, Root, locked_root
-from pipeline.orchestrator.source_code import recall, remember
+from pipeline.orchestrator.scheduler import Scheduler, StepResult
+from pipeline.orchestrator.source_code import load_cache, save_cache
 from pipeline.orchestrator.store import Store
 
 ALL = Request()
 ONE_BY_ONE = Machine()
 
 
-class BrokenError(Exception):
-    """A step broke where a run is a part of something larger; the message says which."""
+class RunFailedError(Exception):
+    """A run that is part of a larger command failed; the message names the step."""
 
 
 @dataclasses.dataclass(frozen=True)
 class RunResult:
-    """What became of a run.
+    """The result of a run.
 
     Attributes:
-        run: its id in the store.
-        root: the root, absolute.
-        state: `done`, or `refused` or `failed` if a step was; no step after such a step has run.
-        steps: one result a node, in the order of the pipeline.
+        run: number of the run in the store.
+        root: absolute path of the root.
+        state: `done`, or `refused` or `failed` if a step was; no step has run after it.
+        steps: the results of the nodes, in the order of the pipeline.
     """
 
     run: int
@@ -51,14 +52,28 @@ class RunResult:
 
     @property
     def message(self) -> str:
-        """Why the run was refused or failed, else empty."""
+        """The reason of a refusal or failure, else empty."""
         return next((step.message for step in self.steps if step.message), "")
 
-    def step(self, name: str) -> StepResult:
-        """The result of one node.
+    def artifact(self, handle: Handle[A]) -> A:
+        """The artifact of an output.
 
         Raises:
-            KeyError: the pipeline has no node of this name.
+            KeyError: the pipeline has no node of this name, or the node has not made the output.
+        """
+        artifact = self.step(handle.node.name).outputs[handle.name]
+        assert isinstance(artifact, handle.artifact)
+        return artifact
+
+    def artifacts(self, kind: type[A]) -> list[A]:
+        """All artifacts of a type that the run made or reused, in the order of the steps."""
+        return [artifact for step in self.steps for artifact in step.outputs.values() if isinstance(artifact, kind)]
+
+    def step(self, name: str) -> StepResult:
+        """The result of a node.
+
+        Raises:
+            KeyError: the pipeline has no node with this name.
         """
         for step in self.steps:
             if step.name == name:
@@ -76,45 +91,56 @@ def run_pipeline(
     observer: Observer | None = None,
     preload: Sequence[str] = PRELOAD,
     first_party: Sequence[str] = FIRST_PARTY,
+    part_of: int | None = None,
+    is_whole: bool = True,
 ) -> RunResult:
     """Runs a pipeline under a root.
 
-    A step that breaks or is refused ends the run, and the result says so. What earlier steps made stays
-    published in any case, so that the same call goes on after the last finished step.
+    A step that fails or is refused ends the run; the result says so. The outputs of finished steps stay published, so
+    that the same call continues after them.
 
     Args:
-        pipeline: what to run.
-        root: the folder for artifacts, metadata and logs; made if need be.
-        request: which steps are asked for.
-        machine: what the run may take.
-        settings: JSON values that are recorded with the run.
-        observer: is told how the run goes.
-        preload: modules that the fork server imports once, before the first step that has to run.
-        first_party: top-level packages whose code goes into the cache keys.
+        pipeline: the pipeline to run.
+        root: the folder for artifacts, metadata and logs; created if necessary.
+        request: the requested steps.
+        machine: the resources that the run may use.
+        settings: JSON values to record with the run.
+        observer: receives the progress.
+        preload: modules that the fork server imports once, before the first step that runs.
+        first_party: top-level packages whose code is part of the cache keys.
+        part_of: the first run of the search that this run belongs to, if any.
+        is_whole: whether the run is complete by itself; a run that leaves out steps is recorded as partial in any case.
 
     Raises:
-        InputError: something the user gave cannot be used. A root made for this run is gone again, unless a step has
-            finished in it or left a checkpoint.
-        KeyboardInterrupt: the run was ended by SIGINT or SIGTERM; the step that ran has ended, too.
-        CodeError: the code of a component cannot be followed.
+        InputError: the user's input cannot be used. A root that was created for this run is removed, unless a step
+            has finished in it or saved a checkpoint.
+        KeyboardInterrupt: SIGINT or SIGTERM ended the run and its steps.
+        CodeError: the code of a component cannot be analyzed.
     """
     code = Path(root).expanduser() / CODE
-    recall(code)
+    load_cache(code)
     request.check(pipeline)
     nodes = request.nodes(pipeline)
     checked = {node.name: check_node(node, first_party) for node in nodes}
     observer = observer or Observer()
     observer.begin([node.name for node in nodes])
-    with full_disk_told(root), _termination_interrupts(), locked_root(Path(root)) as place, _opened(place) as store:
+    with (
+        disk_full_as_input_error(root),
+        _termination_interrupts(),
+        locked_root(Path(root)) as place,
+        _opened(place) as store,
+    ):
         place.sweep(store)
-        remember(code)
-        run = store.start_run(pipeline.name, settings)
-        launcher = Launcher(place.path, store, run, pipeline.name, preload=preload, first_party=first_party)
-        course = Course(pipeline, request, checked, launcher, store, observer, machine=machine)
+        save_cache(code)
+        plan = {node.name: list(dict.fromkeys(handle.node.name for handle in sources_of(node))) for node in nodes}
+        run = store.start_run(pipeline.name, settings, part_of, plan)
+        launcher = Launcher(place.path, store, run, preload=preload, first_party=first_party)
+        course = Scheduler(pipeline, request, checked, launcher, store, observer, machine=machine)
         with _recorded_end(store, run, observer, place):
             steps = course.run()
         state = _state_of(steps)
-        store.finish_run(run, state)
+        is_partial = not is_whole or len(nodes) < len(pipeline.nodes)
+        store.finish_run(run, "partial" if state == "done" and is_partial else state)
     return RunResult(run, place.path, state, tuple(steps))
 
 
@@ -127,7 +153,7 @@ def _state_of(steps: Sequence[StepResult]) -> RunState:
 
 @contextlib.contextmanager
 def _opened(place: Root) -> Iterator[Store]:
-    """The store of a root; a root made for this run goes again if the store cannot be opened."""
+    """Opens the store of a root; if that fails, removes a root that was created for this run."""
     try:
         store = Store(place.path)
     except InputError:
@@ -139,7 +165,7 @@ def _opened(place: Root) -> Iterator[Store]:
 
 @contextlib.contextmanager
 def _recorded_end(store: Store, run: int, observer: Observer, place: Root) -> Iterator[None]:
-    """Records how a run ended that did not come to its end."""
+    """Records the state of a run that ends with an exception."""
     try:
         yield
     except KeyboardInterrupt:
@@ -159,7 +185,7 @@ def _recorded_end(store: Store, run: int, observer: Observer, place: Root) -> It
 
 @contextlib.contextmanager
 def _termination_interrupts() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does; signal handlers belong to the main thread."""
+    """Handles SIGTERM like Ctrl-C, in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -167,8 +193,8 @@ def _termination_interrupts() -> Iterator[None]:
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    previous_handler = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous_handler)

@@ -1,20 +1,23 @@
-"""The tables of the store, and how those of an earlier release become these."""
+"""The tables of the metadata store."""
 
 import sqlite3
 from pathlib import Path
 
 from components.dsl.errors import InputError
 
-# Each brings a database from the version before to its own number; the first makes it. What stands here once was
-# released: it is never edited.
-MIGRATIONS = (
-    """
+SCHEMA_VERSION = 5
+"""Changes with the tables; a root with another version is refused."""
+
+TABLES = """
 CREATE TABLE runs (
-    id INTEGER PRIMARY KEY, pipeline TEXT NOT NULL, state TEXT NOT NULL, started REAL NOT NULL, ended REAL);
+    id INTEGER PRIMARY KEY, pipeline TEXT NOT NULL, state TEXT NOT NULL, started REAL NOT NULL, ended REAL,
+    settings TEXT, part_of INTEGER REFERENCES runs, plan TEXT);
 CREATE TABLE executions (
     id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs, node TEXT NOT NULL, component TEXT NOT NULL,
-    key TEXT NOT NULL, state TEXT NOT NULL, ended REAL NOT NULL, seconds REAL NOT NULL, message TEXT NOT NULL);
+    key TEXT NOT NULL, state TEXT NOT NULL, ended REAL NOT NULL, seconds REAL NOT NULL, message TEXT NOT NULL,
+    cpu_seconds REAL, peak_bytes INTEGER);
 CREATE INDEX executions_by_key ON executions (key, state);
+CREATE INDEX executions_by_node ON executions (node, run);
 CREATE TABLE artifacts (
     id INTEGER PRIMARY KEY, type TEXT NOT NULL, fingerprint TEXT NOT NULL, path TEXT UNIQUE);
 CREATE TABLE events (
@@ -22,55 +25,54 @@ CREATE TABLE events (
     direction TEXT NOT NULL CHECK (direction IN ('input', 'output')), name TEXT NOT NULL,
     PRIMARY KEY (execution, direction, name)) WITHOUT ROWID;
 CREATE INDEX events_by_artifact ON events (artifact, direction);
-""",
-    """
-ALTER TABLE runs ADD COLUMN settings TEXT;
-ALTER TABLE executions ADD COLUMN cpu_seconds REAL;
-ALTER TABLE executions ADD COLUMN peak_bytes INTEGER;
-CREATE INDEX executions_by_node ON executions (node, run);
 CREATE TABLE codes (digest TEXT PRIMARY KEY, modules TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE ingredients (key TEXT PRIMARY KEY, code TEXT NOT NULL REFERENCES codes, content TEXT NOT NULL)
     WITHOUT ROWID;
-""",
-)
-SCHEMA_VERSION = len(MIGRATIONS)
+"""
 
 
-def prepare(connection: sqlite3.Connection, root: Path) -> None:
-    """Makes the tables of a new database, or brings those of an earlier release up to date, all or nothing.
+def prepare(connection: sqlite3.Connection, root: Path, *, can_write: bool = True) -> None:
+    """Creates the tables of a new database in one transaction, or checks the version of an existing one.
 
     Args:
-        connection: in autocommit mode.
-        root: what it belongs to, for errors.
+        connection: a connection in autocommit mode.
+        root: the root of the database, for errors.
+        can_write: whether the database is writable.
 
     Raises:
-        InputError: a later release wrote it.
+        InputError: the database has another schema version, or is empty and not writable.
     """
-    # WAL with full synchronization: `status` reads while a run writes, and what is published outlives a power cut.
+    if not can_write:
+        if _is_empty(connection, root):
+            raise _wrong_version(0, root)
+        return
+    # WAL with full synchronization: `status` can read during a run, and published artifacts survive a power failure.
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}")
-    if _version(connection, root) == SCHEMA_VERSION:
+    if not _is_empty(connection, root):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Asked again: another process may have done it since.
-        for number in range(_version(connection, root), SCHEMA_VERSION):
-            for statement in MIGRATIONS[number].split(";"):
+        # Checked again, because another process may have created the tables meanwhile.
+        if _is_empty(connection, root):
+            for statement in TABLES.split(";"):
                 connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
 
 
-def _version(connection: sqlite3.Connection, root: Path) -> int:
-    """The number of migrations that a database has seen."""
+def _is_empty(connection: sqlite3.Connection, root: Path) -> bool:
+    """Whether a database has no tables yet; raises InputError for tables of another version."""
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     is_empty = connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
-    if is_empty != (version == 0) or version > SCHEMA_VERSION:
-        raise InputError(
-            f"root must hold a database of schema version {SCHEMA_VERSION} or an earlier one, got version {version} in "
-            f"{root}; use another root, or the release that made it"
-        )
-    return version
+    if version != (0 if is_empty else SCHEMA_VERSION):
+        raise _wrong_version(version, root)
+    return is_empty
+
+
+def _wrong_version(version: int, root: Path) -> InputError:
+    rule = f"root must hold a database of schema version {SCHEMA_VERSION}"
+    return InputError(f"{rule}, got version {version} in {root}; use another root, or the release that made it")

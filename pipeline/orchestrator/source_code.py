@@ -1,4 +1,4 @@
-"""What files of Python source say, read without importing them, and remembered from one process to the next."""
+"""Parses Python source files without importing them, and caches the result between processes."""
 
 import ast
 import contextlib
@@ -11,16 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from components.files.stamps import Stamp
+
 
 class CodeError(Exception):
-    """Code cannot be followed: it does not parse, an import leads nowhere, a library is missing."""
-
-
-class Stamp(NamedTuple):
-    """What changes when a file does: the time of its last change, in nanoseconds, and its bytes."""
-
-    changed: int
-    size: int
+    """The code of a step cannot be analyzed: it does not parse, or an import or a library is missing."""
 
 
 class Import(NamedTuple):
@@ -31,80 +26,91 @@ class Import(NamedTuple):
     line: int
 
 
-class Source(NamedTuple):
-    """What a module's file says: the digest of its code, what it imports and which names it binds."""
+class ModuleSource(NamedTuple):
+    """The analysis of a module: the digest of its code, its imports and the names that it binds."""
 
     digest: str
     imports: tuple[Import, ...]
     names: frozenset[str]
 
 
-class Read(NamedTuple):
-    """A file, what it was before it was read, and what it says."""
+class SourceFile(NamedTuple):
+    """An analyzed file.
+
+    Attributes:
+        path: path of the file.
+        stamp: stamp of the file before it was read.
+        source: the analysis.
+        is_settled: whether any later change would change the stamp.
+    """
 
     path: Path
     stamp: Stamp | None
-    source: Source
+    source: ModuleSource
+    is_settled: bool = True
 
 
-# A file, the module that it is, and its stamp -> what it said.
-_SOURCES: dict[tuple[str, str, Stamp], Source] = {}
+# (file, module name, stamp) -> analysis.
+_SOURCES: dict[tuple[str, str, Stamp], ModuleSource] = {}
 
-# A folder of modules without `__init__.py` has no code itself.
-_FOLDER = Stamp(0, 0)
-_NOTHING = Source("", (), frozenset())
+# A namespace package (a folder without `__init__.py`) has no code.
+_FOLDER = Stamp(0, 0, 0, 0)
+_EMPTY = ModuleSource("", (), frozenset())
 
 
 def stamp(path: Path) -> Stamp | None:
-    """The stamp of a file, one and the same for all folders; None where there is neither."""
+    """The stamp of a file; a constant for all folders; None if the path does not exist."""
     try:
         status = os.stat(path)
     except FileNotFoundError:
         return None
-    return _FOLDER if stat.S_ISDIR(status.st_mode) else Stamp(status.st_mtime_ns, status.st_size)
+    return _FOLDER if stat.S_ISDIR(status.st_mode) else Stamp.of(status)
 
 
-def read(path: Path, module: str) -> Read:
-    """Reads a file; it is parsed again only when it has changed. One that is no code says its bytes.
+def read(path: Path, module: str) -> SourceFile:
+    """Analyzes a file; parses it again only if it may have changed. Files other than `.py` count by their bytes.
 
     Raises:
-        CodeError: it does not parse.
+        CodeError: the file does not parse.
     """
-    found = stamp(path)
-    if found is None or found == _FOLDER:
-        return Read(path, found, _NOTHING)
-    known = (str(path), module, found)
-    if known not in _SOURCES:
+    current = stamp(path)
+    if current is None or current == _FOLDER:
+        return SourceFile(path, current, _EMPTY)
+    key, is_settled = (str(path), module, current), current.is_settled()
+    source = _SOURCES.get(key)
+    if source is None:
         is_code = path.suffix == ".py"
-        _SOURCES[known] = _parse(path, module) if is_code else _NOTHING._replace(digest=_digest(path.read_bytes()))
-    return Read(path, found, _SOURCES[known])
+        source = _parse(path, module) if is_code else _EMPTY._replace(digest=_digest(path.read_bytes()))
+        if is_settled:
+            _SOURCES[key] = source
+    return SourceFile(path, current, source, is_settled)
 
 
-def recall(file: Path) -> None:
-    """Takes over what `remember` wrote; nothing if this is another Python or other code, or if nothing was written."""
+def load_cache(file: Path) -> None:
+    """Loads the cache that `save_cache` wrote; ignores one of another Python or analyzer, and a missing one."""
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         content = json.loads(file.read_bytes())
-        if content["reader"] == _reader():
-            for path, module, found, digest, imports, names in content["sources"]:
-                source = Source(digest, tuple(Import(*each) for each in imports), frozenset(names))
-                _SOURCES[path, module, Stamp(*found)] = source
+        if content["analyzer"] == _analyzer():
+            for path, module, file_stamp, digest, imports, names in content["sources"]:
+                source = ModuleSource(digest, tuple(Import(*fields) for fields in imports), frozenset(names))
+                _SOURCES[path, module, Stamp(*file_stamp)] = source
 
 
-def remember(file: Path) -> None:
-    """Writes what is known of files that are as they were, for `recall` in another process; nothing on a full disk."""
+def save_cache(file: Path) -> None:
+    """Saves the analysis of all unchanged files for `load_cache` in another process; does nothing on a full disk."""
     sources = [
-        (path, module, found, source.digest, source.imports, sorted(source.names))
-        for (path, module, found), source in _SOURCES.items()
-        if stamp(Path(path)) == found
+        (path, module, file_stamp, source.digest, source.imports, sorted(source.names))
+        for (path, module, file_stamp), source in _SOURCES.items()
+        if stamp(Path(path)) == file_stamp
     ]
     staging = file.with_name(f"{file.name}.new")
     with contextlib.suppress(OSError):
-        staging.write_text(json.dumps({"reader": _reader(), "sources": sources}))
+        staging.write_text(json.dumps({"analyzer": _analyzer(), "sources": sources}))
         staging.replace(file)
 
 
-def _reader() -> str:
-    """What a digest depends on besides the code that it is of: this module, and how this Python parses."""
+def _analyzer() -> str:
+    """Identifies this module and the Python version, because digests depend on both."""
     return _digest(Path(__file__).read_bytes() + sys.version.encode())
 
 
@@ -112,7 +118,7 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _parse(path: Path, module: str) -> Source:
+def _parse(path: Path, module: str) -> ModuleSource:
     try:
         tree = ast.parse(path.read_bytes(), filename=str(path))
     except (SyntaxError, ValueError) as error:
@@ -120,42 +126,45 @@ def _parse(path: Path, module: str) -> Source:
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     imports: list[Import] = []
     names: set[str] = set()
-    # A kind of node has so many fields, a list tells how many parts it has, and for a part with parts of its own, which
-    # comes later, there is an empty text: nothing else is described alike. `ast.dump` says the same, but takes longer,
-    # and this is most of a run that finds all of its steps done.
-    described: list[str] = []
-    waiting: list[Any] = [tree]
-    while waiting:
-        part = waiting.pop()
+    # An unambiguous serialization of the syntax tree: node types have a fixed number of fields, lists start with their
+    # length, and nested nodes leave an empty text and follow later. `ast.dump` is equivalent but slower, and parsing is
+    # most of the time of a fully cached run.
+    serialized: list[str] = []
+    pending: list[Any] = [tree]
+    while pending:
+        part = pending.pop()
         kind = part.__class__
         if kind is list:
-            described.append(f"[{len(part)}")
-            waiting += part
+            serialized.append(f"[{len(part)}")
+            pending += part
             continue
-        if kind in _NOTED:
+        if kind is ast.If and _is_type_checking(part.test):
+            # Never runs, so that a change of types alone runs no step again.
+            part.body = []
+        if kind in _ANALYZED:
             imports.extend(_imports(part, package))
             names.update(_bound_names(part))
             _strip_docstring(part)
         fields = _FIELDS.get(kind)
-        described.append(repr(part) if fields is None else kind.__name__)
+        serialized.append(repr(part) if fields is None else kind.__name__)
         for field in fields or ():
             value = getattr(part, field, None)
             nested = value.__class__ is list or value.__class__ in _FIELDS
-            described.append("" if nested else repr(value))
+            serialized.append("" if nested else repr(value))
             if nested:
-                waiting.append(value)
-    return Source(_digest("\0".join(described).encode()), tuple(imports), frozenset(names))
+                pending.append(value)
+    return ModuleSource(_digest("\0".join(serialized).encode()), tuple(imports), frozenset(names))
 
 
-# Whether a name is read or written follows from where it stands.
+# `ctx` (load or store) follows from the position of a name.
 _FIELDS = {
     kind: tuple(field for field in kind._fields if field != "ctx")
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
 
-# Kinds of nodes that import or bind something, or begin with a docstring.
-_NOTED = frozenset(
+# Types of nodes that import or bind names, or have a docstring.
+_ANALYZED = frozenset(
     (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Import, ast.ImportFrom, ast.Name, ast.alias)
 )
 
@@ -165,6 +174,11 @@ def _strip_docstring(node: ast.AST) -> None:
         first = node.body[0]
         if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
             del node.body[0]
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else None
+    return name == "TYPE_CHECKING"
 
 
 def _imports(node: ast.AST, package: str) -> Iterator[Import]:
@@ -179,7 +193,7 @@ def _imports(node: ast.AST, package: str) -> Iterator[Import]:
 
 
 def _bound_names(node: ast.AST) -> Iterator[str]:
-    """Names that a statement may bind; names local to a function are let through, they do no harm."""
+    """Names that a node may bind; local names of functions are included, which does no harm."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         yield node.name
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

@@ -1,18 +1,18 @@
-"""What happened under a root: runs, executions, artifacts and which execution read or made which, in SQLite.
+"""The metadata store of a root in SQLite: runs, executions, artifacts, and their relations.
 
-Every operation is one transaction. Paths are kept relative to the root, so that a root can be moved.
+Every operation is one transaction. Paths are relative to the root, so that a root can be moved.
 """
 
 import contextlib
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError
-from pipeline.orchestrator.database import connect
-from pipeline.orchestrator.disk import full_disk_told
+from pipeline.orchestrator.database import can_write, connect
+from pipeline.orchestrator.disk import disk_full_as_input_error
 from pipeline.orchestrator.history import History
 from pipeline.orchestrator.records import Execution, Ingredients, NewArtifact, RunState, StoredArtifact
 from pipeline.orchestrator.schema import prepare
@@ -21,46 +21,59 @@ DATABASE = "metadata.sqlite"
 
 
 class Store(History):
-    """The metadata of one root, to read and to write.
+    """The metadata of a root, to read and write; read-only if the root is not writable.
 
     Args:
         root: the folder; it must exist.
-        create: whether to begin a new database where there is none.
+        create: whether to create a missing database.
 
     Raises:
-        InputError: the root holds none (and `create` is false), one of a later release, or a file that is none; or the
-            disk is full, where SQLite keeps notes even to read.
+        InputError: the database is missing and `create` is false, has another schema version or is corrupted, or the
+            disk is full (SQLite writes even to read).
     """
 
     def __init__(self, root: Path, *, create: bool = True) -> None:
         path = root / DATABASE
         if not create and not path.is_file():
             raise InputError(f"root must be a folder that a run has written to, got {root}: it has no {DATABASE}")
-        with full_disk_told(root), contextlib.ExitStack() as stack:
+        with disk_full_as_input_error(root), contextlib.ExitStack() as stack:
             connection = connect(path)
             stack.callback(connection.close)
-            prepare(connection, root)
+            prepare(connection, root, can_write=can_write(path))
             stack.pop_all()
         super().__init__(connection)
 
     def close(self) -> None:
-        """Closes the database; the store is of no use afterwards."""
+        """Closes the database."""
         self._connection.close()
 
-    def start_run(self, pipeline: str, settings: Mapping[str, Any] | None = None) -> int:
-        """Begins a run and returns its id; runs that never ended (killed) become `interrupted`.
+    def start_run(
+        self,
+        pipeline: str,
+        settings: Mapping[str, Any] | None = None,
+        part_of: int | None = None,
+        plan: Mapping[str, Sequence[str]] | None = None,
+    ) -> int:
+        """Starts a run and returns its number; killed runs, which never ended, become `interrupted`.
 
-        Only for the holder of the root's lock: to anyone else, an unended run may be alive.
+        The caller must hold the root's lock; otherwise a run without an end may be alive.
 
         Args:
-            pipeline: its name.
-            settings: JSON values to be found again with the run.
+            pipeline: name of the pipeline.
+            settings: JSON values to record with the run.
+            part_of: the first run of the search that the run belongs to, if any.
+            plan: the steps of the run, each with the steps whose outputs it reads.
         """
         with self._transaction():
             self._connection.execute("UPDATE runs SET state = 'interrupted' WHERE state = 'running'")
             cursor = self._connection.execute(
-                "INSERT INTO runs (pipeline, state, started, settings) VALUES (?, 'running', ?, ?)",
-                (pipeline, time.time(), None if settings is None else json.dumps(settings)),
+                "INSERT INTO runs (pipeline, state, started, settings, part_of, plan) "
+                "VALUES (?, 'running', ?, ?, ?, ?)",
+                (
+                    pipeline,
+                    time.time(),
+                    *(None if value is None else json.dumps(value) for value in (settings, part_of, plan)),
+                ),
             )
         assert cursor.lastrowid is not None
         return cursor.lastrowid
@@ -77,9 +90,9 @@ class Store(History):
         outputs: Mapping[str, NewArtifact],
         ingredients: Ingredients | None = None,
     ) -> dict[str, StoredArtifact]:
-        """Records an execution that ran, with its new artifacts and what its key is made of, all or nothing.
+        """Records an execution that ran, with its new artifacts and the ingredients of its key, in one transaction.
 
-        An older artifact at the same path has been replaced on disk: its row stays, for the lineage, without a path.
+        The row of an older artifact at the same path, which was replaced on disk, stays for the lineage without a path.
         """
         with self._transaction():
             stored = {}
@@ -100,12 +113,12 @@ class Store(History):
         outputs: Mapping[str, StoredArtifact] | None = None,
         ingredients: Ingredients | None = None,
     ) -> None:
-        """Records an execution that made nothing new: cached (with the outputs it found), refused or failed."""
+        """Records an execution without new artifacts: cached (with the reused outputs), refused or failed."""
         with self._transaction():
             self._insert(execution, inputs, outputs or {}, ingredients)
 
     def forget(self, paths: Iterable[str]) -> None:
-        """Records that artifacts are no longer there: their rows stay, for the lineage, without a path."""
+        """Records that artifacts were removed; their rows stay for the lineage, without a path."""
         with self._transaction():
             self._connection.executemany("UPDATE artifacts SET path = NULL WHERE path = ?", [(path,) for path in paths])
 
@@ -116,15 +129,15 @@ class Store(History):
         outputs: Mapping[str, StoredArtifact],
         ingredients: Ingredients | None,
     ) -> None:
-        *own, cost = execution
+        *columns, cost = execution
         cursor = self._connection.execute(
             "INSERT INTO executions "
             "(run, node, component, key, state, seconds, message, cpu_seconds, peak_bytes, ended) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*own, *(cost or (None, None)), time.time()),
+            (*columns, *(cost or (None, None)), time.time()),
         )
         if ingredients is not None:
-            self._keep(execution.key, ingredients)
+            self._insert_ingredients(execution.key, ingredients)
         events = [("input", name, artifact.id) for name, artifact in inputs.items()]
         events += [("output", name, artifact.id) for name, artifact in outputs.items()]
         self._connection.executemany(
@@ -132,7 +145,7 @@ class Store(History):
             [(cursor.lastrowid, *event) for event in events],
         )
 
-    def _keep(self, key: str, ingredients: Ingredients) -> None:
+    def _insert_ingredients(self, key: str, ingredients: Ingredients) -> None:
         content = ingredients._asdict()
         modules = json.dumps(content.pop("modules"))
         self._connection.execute("INSERT OR IGNORE INTO codes VALUES (?, ?)", (ingredients.code, modules))

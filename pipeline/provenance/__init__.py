@@ -1,1 +1,1 @@
-"""What is behind a run, a step and a file."""
+"""Provenance: the lineage of files, the differences of runs, and garbage collection."""

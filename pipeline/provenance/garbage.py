@@ -1,22 +1,26 @@
-"""What no run needs any more: found, weighed, and removed."""
+"""Garbage collection: finds, measures and removes artifacts and logs that no kept run or pushed version needs."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.orchestrator.history import History
-from pipeline.orchestrator.records import StoredArtifact
+from pipeline.orchestrator.records import Run, StoredArtifact
 from pipeline.orchestrator.root import LOGS
 from pipeline.orchestrator.store import Store
-from pipeline.provenance.lineage import behind, pushed_folders
+from pipeline.provenance.lineage import lineage_of, pushed_folders
+
+# A refused run is finished, too: its models were trained and measured.
+_FINISHED = ("done", "refused")
 
 
 class Garbage(NamedTuple):
-    """What may go.
+    """Folders that can be removed.
 
     Attributes:
-        artifacts: their paths, relative to the root -> bytes.
-        logs: of runs, likewise.
+        artifacts: sizes in bytes of artifacts, by path relative to the root.
+        logs: sizes in bytes of the logs of runs, by path relative to the root.
     """
 
     artifacts: dict[str, int]
@@ -24,65 +28,86 @@ class Garbage(NamedTuple):
 
     @property
     def size(self) -> int:
-        """All bytes."""
+        """Total size in bytes."""
         return sum(self.artifacts.values()) + sum(self.logs.values())
 
 
 def find_garbage(history: History, root: Path, keep: int) -> Garbage:
-    """What neither the newest runs nor a version that is still pushed need.
+    """Finds artifacts and logs that neither the newest runs nor an existing pushed version need.
 
     Args:
-        history: of the root.
-        root: the folder.
-        keep: of each pipeline so many of the newest runs, at least 1.
+        history: the history of the root.
+        root: the root.
+        keep: number of newest finished runs to keep of every pipeline, at least 1; all runs of a search count as one.
     """
-    kept_runs: set[int] = set()
-    counts: dict[str, int] = {}
-    for run in history.runs():
-        counts[run.pipeline] = counts.get(run.pipeline, 0) + 1
-        if counts[run.pipeline] <= keep:
-            kept_runs.add(run.id)
+    kept_runs = _kept_runs(history.runs(), keep)
     stored = [published.artifact for published in history.artifacts()]
     needed = _of_runs(history, kept_runs) | _of_versions(history, root, stored)
-    artifacts = {str(each.path): _size(root / str(each.path)) for each in stored if each.id not in needed}
-    # The history of a training lies in the logs of the run that made the model.
-    speaking = kept_runs | {history.maker_of(each.id).execution.run for each in stored if each.id in needed}
-    logs = {f"{LOGS}/{run.id}": root / LOGS / str(run.id) for run in history.runs() if run.id not in speaking}
+    unneeded = [str(artifact.path) for artifact in stored if artifact.id not in needed]
+    artifacts = {path: _size(root / path) for path in unneeded}
+    # The logs of the run that made a model contain the history of its training.
+    maker_runs = {history.maker_of(artifact.id).execution.run for artifact in stored if artifact.id in needed}
+    logged_runs = kept_runs | maker_runs
+    logs = {f"{LOGS}/{run.id}": root / LOGS / str(run.id) for run in history.runs() if run.id not in logged_runs}
     return Garbage(artifacts, {name: _size(folder) for name, folder in logs.items() if folder.is_dir()})
 
 
 def remove_garbage(store: Store, root: Path, garbage: Garbage) -> None:
-    """Removes it; should this be interrupted, the next run sweeps what is left.
+    """Removes garbage; after an interruption, the next run sweeps the rest.
 
     Args:
-        store: of the root, which the caller has locked.
-        root: the folder.
-        garbage: as it was found.
+        store: the store of the root, which the caller has locked.
+        root: the root.
+        garbage: the result of `find_garbage`.
     """
     store.forget(garbage.artifacts)
     for path in (*garbage.artifacts, *garbage.logs):
         shutil.rmtree(root / path, ignore_errors=True)
 
 
+def _kept_runs(runs: Sequence[Run], keep: int) -> set[int]:
+    """The newest finished runs of every pipeline, and all runs after them, because unfinished runs can be resumed.
+
+    Args:
+        runs: all runs, newest first.
+        keep: number of finished runs to keep.
+    """
+    kept: set[int] = set()
+    finished = {_search_of(run) for run in runs if run.state in _FINISHED}
+    counted: dict[str, set[int]] = {}
+    for run in runs:
+        search, newest = _search_of(run), counted.setdefault(run.pipeline, set())
+        if search in finished and (search in newest or len(newest) < keep):
+            newest.add(search)
+            kept.add(run.id)
+        elif search not in finished and not newest:
+            kept.add(run.id)
+    return kept
+
+
+def _search_of(run: Run) -> int:
+    return run.id if run.part_of is None else run.part_of
+
+
 def _of_runs(history: History, runs: set[int]) -> set[int]:
     """The artifacts that runs read or made."""
-    found: set[int] = set()
+    needed: set[int] = set()
     for run in runs:
         for past in history.past_executions(run):
             for artifacts in (history.artifacts_of(past.id, "input"), history.artifacts_of(past.id, "output")):
-                found |= {artifact.id for artifact in artifacts.values()}
-    return found
+                needed |= {artifact.id for artifact in artifacts.values()}
+    return needed
 
 
 def _of_versions(history: History, root: Path, stored: list[StoredArtifact]) -> set[int]:
-    """All that is behind versions that are still where they were pushed to."""
+    """The artifacts behind pushed versions that still exist."""
     needed: set[int] = set()
     for artifact, folder, _ in pushed_folders(root, stored):
         if folder.is_dir():
-            lineage = behind(history, artifact)
+            lineage = lineage_of(history, artifact)
             needed.add(artifact.id)
             for step in lineage.steps.values():
-                needed |= {each.id for each in step.inputs.values()}
+                needed |= {source.id for source in step.inputs.values()}
     return needed
 
 

@@ -1,6 +1,5 @@
-"""All that is behind a file: artifacts and steps, down to the user's own files."""
+"""The lineage of a file: the artifacts and steps that it was made from, down to the user's files."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -12,13 +11,13 @@ from pipeline.orchestrator.history import History
 from pipeline.orchestrator.records import Execution, Ingredients, StoredArtifact
 
 
-class Step(NamedTuple):
-    """What made an artifact.
+class LineageStep(NamedTuple):
+    """The step that made an artifact.
 
     Attributes:
-        execution: which step, in which run.
-        ingredients: None where they were not recorded.
-        inputs: name -> artifact.
+        execution: the execution of the step.
+        ingredients: the ingredients of its key; None if they were not recorded.
+        inputs: the artifacts that it read, by name.
     """
 
     execution: Execution
@@ -27,51 +26,50 @@ class Step(NamedTuple):
 
 
 class Lineage(NamedTuple):
-    """What is behind an artifact.
+    """The lineage of an artifact.
 
     Attributes:
-        artifact: where it begins.
-        steps: the step behind each artifact, by its id. Of models that were pushed before, with which this one was
-            compared, there is none.
+        artifact: the artifact.
+        steps: the steps that made it and the artifacts behind it, by artifact id.
     """
 
     artifact: StoredArtifact
-    steps: dict[int, Step]
+    steps: dict[int, LineageStep]
 
     def files(self) -> dict[str, str]:
-        """The user's files -> digests, of all steps."""
-        made_of = (step.ingredients for step in self.steps.values() if step.ingredients is not None)
-        return {file: digest for each in made_of for read in each.files.values() for file, digest in read.items()}
+        """Digests of the user's files that the steps read, by file."""
+        ingredients = (step.ingredients for step in self.steps.values() if step.ingredients is not None)
+        digests = (files for step in ingredients for files in step.files.values())
+        return {file: digest for files in digests for file, digest in files.items()}
 
 
 def find_lineage(history: History, root: Path, file: Path) -> Lineage:
-    """All that is behind a file.
+    """Finds the lineage of a file.
 
     Args:
-        history: of the root.
-        root: where the file was made.
-        file: a pushed file, wherever it was copied to; a pushed folder; or an artifact, or a file in one.
+        history: the history of the root.
+        root: the root that the file was made in.
+        file: a pushed file or a copy of it; a pushed folder; an artifact, or a file in it.
 
     Raises:
-        InputError: the file is not there, or was not made in this root.
+        InputError: the file does not exist, or was not made in this root.
     """
     if not file.exists():
         raise InputError(f"FILE must be a file or a folder that exists, got {file}")
-    return behind(history, _find_artifact(history, root, file))
+    return lineage_of(history, _find_artifact(history, root, file))
 
 
-def behind(history: History, artifact: StoredArtifact) -> Lineage:
-    """All that is behind an artifact."""
-    steps: dict[int, Step] = {}
-    waiting = [artifact]
-    while waiting:
-        each = waiting.pop()
-        # A model was only compared with one that was pushed before: it does not come from it.
-        if each.id not in steps and (each is artifact or each.type != Pushed.__name__):
-            maker = history.maker_of(each.id)
+def lineage_of(history: History, artifact: StoredArtifact) -> Lineage:
+    """The lineage of an artifact."""
+    steps: dict[int, LineageStep] = {}
+    pending = [artifact]
+    while pending:
+        current = pending.pop()
+        if current.id not in steps:
+            maker = history.maker_of(current.id)
             inputs = history.artifacts_of(maker.id, "input")
-            steps[each.id] = Step(maker.execution, history.ingredients(maker.execution.key), inputs)
-            waiting.extend(inputs.values())
+            steps[current.id] = LineageStep(maker.execution, history.ingredients(maker.execution.key), inputs)
+            pending.extend(inputs.values())
     return Lineage(artifact, steps)
 
 
@@ -81,20 +79,24 @@ def _find_artifact(history: History, root: Path, file: Path) -> StoredArtifact:
     for artifact in stored:
         if place.is_relative_to((root / str(artifact.path)).resolve()):
             return artifact
+    pushed = list(pushed_folders(root, stored))
+    for artifact, location, _ in pushed:
+        if place.is_relative_to(location.resolve()):
+            return artifact
+    # Versions may share files, such as a vocabulary; the content of a copy identifies only one of these versions.
     digest = content_digest(file) if file.is_file() else None
-    for artifact, location, digests in pushed_folders(root, stored):
-        if place == location.resolve() or (digest is not None and digest in digests):
+    for artifact, _, digests in pushed:
+        if digest in digests:
             return artifact
     raise InputError(f"FILE must be made in the root {root}, got {file}: no pushed version or artifact there holds it")
 
 
 def pushed_folders(root: Path, stored: list[StoredArtifact]) -> Iterator[tuple[StoredArtifact, Path, set[str]]]:
-    """Of what was pushed: the artifact that says so, the folder, and the digests of the files in it."""
+    """Yields the artifact of every push, its folder, and the digests of the files in it."""
     for artifact in stored:
         if artifact.type == Pushed.__name__:
             pushed = Pushed(root / str(artifact.path))
             try:
-                content = json.loads(pushed.file("pushed.json").read_text())
-                yield artifact, Path(content["path"]), set(content["files"].values())
+                yield artifact, pushed.location(), set(pushed.content()["files"].values())
             except (OSError, ValueError, KeyError):
-                continue  # removed or damaged: the next run makes it again
+                continue  # removed or corrupted; the next run makes it again

@@ -1,4 +1,4 @@
-"""Why a step ran: which ingredient of its key is other than in the run before."""
+"""Explains why a step ran: the changed ingredients of its cache key since the previous run."""
 
 import dataclasses
 
@@ -10,14 +10,14 @@ from pipeline.orchestrator.records import Execution, PastExecution, StoredArtifa
 
 @dataclasses.dataclass(frozen=True)
 class Reason:
-    """Why one step was as it was.
+    """The reason why a step ran or was cached.
 
     Attributes:
-        execution: the step in its run.
-        before: the same step in an earlier run, None if there is none.
-        changes: in which ingredients they differ.
-        is_known: whether both have their ingredients recorded.
-        causes: of each input that differs, why the step behind it ran.
+        execution: the execution of the step.
+        before: its previous execution, None if there is none.
+        changes: the changed ingredients.
+        is_known: whether the ingredients of both executions were recorded.
+        causes: the reasons of the steps that made changed inputs, by input.
     """
 
     execution: Execution
@@ -28,23 +28,23 @@ class Reason:
 
 
 def find_reason(history: History, step: str, run: int | None = None) -> Reason:
-    """Why a step ran, or did not, in a run.
+    """Explains why a step ran, or did not, in a run.
 
     Args:
-        history: of a root.
-        step: its name.
-        run: its number; the newest that has the step without it.
+        history: the history of a root.
+        step: name of the step.
+        run: number of the run; None for the newest run with this step.
 
     Raises:
-        InputError: there is no such run, or it has no such step.
+        InputError: the run does not exist, or has no such step.
     """
     runs = history.runs() if run is None else [history.run_of(run, "--run")]
-    for each in runs:
-        for past in history.past_executions(each.id):
+    for candidate in runs:
+        for past in history.past_executions(candidate.id):
             if past.execution.node == step:
-                return _explain(history, past, each.pipeline)
-    known = {past.node for each in runs[:1] for past in history.executions(each.id)}
-    raise InputError(f"STEP must be a step of a run, got {step!r}{nearest(step, sorted(known))}")
+                return _explain(history, past, candidate.pipeline)
+    steps = {execution.node for newest in runs[:1] for execution in history.executions(newest.id)}
+    raise InputError(f"STEP must be a step of a run, got {step!r}{nearest(step, sorted(steps))}")
 
 
 def _explain(history: History, past: PastExecution, pipeline: str) -> Reason:
@@ -52,20 +52,20 @@ def _explain(history: History, past: PastExecution, pipeline: str) -> Reason:
     before = history.last_of(execution.node, pipeline, before=execution.run)
     if before is None:
         return Reason(execution, None, (), True, {})
-    old, new = (history.ingredients(each.execution.key) for each in (before, past))
+    old, new = history.ingredients(before.execution.key), history.ingredients(past.execution.key)
     same = before.execution.key == execution.key
     if same or old is None or new is None:
         return Reason(execution, before.execution, (), same, {})
     changes = tuple(find_changes(old, new))
-    read = history.artifacts_of(past.id, "input")
-    changed = {change.name: read[change.name] for change in changes if change.kind == "input" and change.name in read}
-    giving = {name: _giver(history, artifact, execution.run) for name, artifact in changed.items()}
-    causes = {name: _explain(history, giver, pipeline) for name, giver in giving.items() if giver is not None}
+    inputs = history.artifacts_of(past.id, "input")
+    names = [change.name for change in changes if change.kind == "input" and change.name in inputs]
+    makers = {name: _maker_in_run(history, inputs[name], execution.run) for name in names}
+    causes = {name: _explain(history, maker, pipeline) for name, maker in makers.items() if maker is not None}
     return Reason(execution, before.execution, changes, True, causes)
 
 
-def _giver(history: History, artifact: StoredArtifact, run: int) -> PastExecution | None:
-    """The step that made an artifact, or found it done, in a run; None for one of an earlier run, as a predecessor."""
+def _maker_in_run(history: History, artifact: StoredArtifact, run: int) -> PastExecution | None:
+    """The step of a run that made or reused an artifact; None if no step of this run did."""
     for past in history.past_executions(run):
         if artifact in history.artifacts_of(past.id, "output").values():
             return past

@@ -1,37 +1,44 @@
-"""What a run learnt from: documents, rows that were made of them, and labelled rows."""
+"""Reads the data of a run for its page: documents, rows of pre-training, and labelled rows."""
 
 import gzip
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.artifacts.corpus import Corpus
-from components.artifacts.pretraining_examples import PretrainingExamples
-from components.artifacts.task_examples import TaskExamples
-from components.artifacts.text_examples import TextExamples
+from components.artifacts.data import Corpus, PretrainingExamples, TaskExamples, TextExamples
+from components.rows.histogram import bars
 from components.scoring.mistakes import cut
-from pipeline.report.record import Record, read_json
+from pipeline.report.record import RunRecord, read_json
 from pipeline.views.statistics import STATISTICS_FILE, format_value
 
-# Rows and documents that are shown, and rows whose words are counted.
+# How many rows and documents the page shows, and of how many rows it counts the words.
 _SHOWN, _COUNTED = 5, 2000
 _MOST_LABELS = 20
-# Of the kinds of vocabularies that there are.
+# The special tokens of all kinds of vocabularies, without padding and masks.
 _SPECIAL = ("[CLS]", "[SEP]", "<s>", "</s>")
 _SPLITS = ("train", "validation", "test")
+_SPLIT_NAME = re.compile(rf"\b({'|'.join(_SPLITS)})\b")
 
 
 class Bars(NamedTuple):
-    """A histogram: each bar's label, count and share of the longest."""
+    """A histogram: label and count of every bar, and its share of the longest one."""
 
     title: str
     bars: list[tuple[str, str, float]]
 
 
-class Piece(NamedTuple):
-    """A piece of a row, what stood there if it is hidden, and whether it is no part of the text."""
+class RowToken(NamedTuple):
+    """A token of a row for pre-training.
+
+    Attributes:
+        text: the token that the model reads.
+        was: the token of the text that it must predict here; None where nothing is predicted.
+        is_special: whether it is a special token.
+    """
 
     text: str
     was: str | None
@@ -39,105 +46,122 @@ class Piece(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """An example for a person: named texts; or pieces; or words with tags."""
+    """An example: named texts, or tokens, or words with tags; the others are empty."""
 
     texts: list[tuple[str, str]]
-    pieces: list[Piece]
+    tokens: list[RowToken]
     words: list[tuple[str, str]]
 
 
-class Block(NamedTuple):
-    """One artifact of data.
+class DataSection(NamedTuple):
+    """The section of the page about one artifact with data.
 
     Attributes:
-        step: that made it.
-        title: what it is.
+        step: the step that made the artifact.
+        title: the kind of the artifact.
         tables: title -> {label: value}.
-        bars: histograms.
-        samples_title: of the examples.
-        samples: a few of them.
+        histograms: groups of histograms; a group shows the same figure of several splits.
+        samples_title: the title of the examples.
+        samples: some examples.
     """
 
     step: str
     title: str
     tables: dict[str, dict[str, str]]
-    bars: list[Bars]
+    histograms: list[list[Bars]]
     samples_title: str
     samples: list[Sample]
 
 
-def read_data(record: Record) -> list[Block]:
-    """All data of a run, in the order of its steps."""
-    readers = {Corpus: _corpus, PretrainingExamples: _masked, TextExamples: _texts, TaskExamples: _labelled}
-    found = {
+def read_data(record: RunRecord) -> list[DataSection]:
+    """The data of all steps of a run, in their order."""
+    readers = {
+        Corpus: _read_corpus,
+        PretrainingExamples: _read_masked_rows,
+        TextExamples: _read_text_rows,
+        TaskExamples: _read_labelled_rows,
+    }
+    sections = {
         step.name: reader(step.name, folder)
         for kind, reader in readers.items()
         for step, folder in record.outputs(kind.__name__)
     }
-    return _merged([found[step.name] for step in record.steps if step.name in found])
+    return _merge_equal_rows([sections[step.name] for step in record.steps if step.name in sections])
 
 
-def _merged(blocks: Sequence[Block]) -> list[Block]:
-    """The same rows in the pieces of two vocabularies as one block, with the tables of both where they differ."""
-    kept: list[Block] = []
-    for block in blocks:
-        alike = next((own for own in kept if own[3:] == block[3:] and own.title == block.title), None)
-        if alike is None or not block.samples:
-            kept.append(block)
+def _merge_equal_rows(sections: Sequence[DataSection]) -> list[DataSection]:
+    """Merges sections whose rows differ in the vocabulary alone, with the tables of both where they differ."""
+    kept: list[DataSection] = []
+    for section in sections:
+        equal = next((other for other in kept if (other.title, other[3:]) == (section.title, section[3:])), None)
+        if equal is None or not section.samples:
+            kept.append(section)
             continue
-        more = {f"{title}, {block.step}": own for title, own in block.tables.items() if own != alike.tables.get(title)}
-        kept[kept.index(alike)] = alike._replace(step=f"{alike.step}, {block.step}", tables={**alike.tables, **more})
+        tables = {
+            f"{title}, {section.step}": table
+            for title, table in section.tables.items()
+            if table != equal.tables.get(title)
+        }
+        step = f"{equal.step}, {section.step}"
+        kept[kept.index(equal)] = equal._replace(step=step, tables={**equal.tables, **tables})
     return kept
 
 
-def _corpus(step: str, folder: Path) -> Block:
+def _read_corpus(step: str, folder: Path) -> DataSection:
     statistics = read_json(folder / STATISTICS_FILE) or {}
-    tables, bars = _parted(statistics)
+    tables, histograms = _split_statistics(statistics)
     dropped = [line for file in sorted(folder.glob("dropped-*.jsonl.gz")) for line in _head(file, _SHOWN)][:_SHOWN]
     samples = [
         Sample([(" ".join(filter(None, (line["reason"], line.get("detail")))), cut(line["text"]))], [], [])
         for line in dropped
     ]
-    return Block(step, "Documents", tables, bars, "Dropped documents", samples)
+    return DataSection(step, "Documents", tables, _group(histograms), "Dropped documents", samples)
 
 
-def _masked(step: str, folder: Path) -> Block:
-    tables, bars = _parted(read_json(folder / STATISTICS_FILE) or {})
+def _read_masked_rows(step: str, folder: Path) -> DataSection:
+    tables, histograms = _split_statistics(read_json(folder / STATISTICS_FILE) or {})
     samples = [_masked_sample(row) for row in (read_json(folder / "samples.json") or [])[:_SHOWN]]
-    return Block(step, "Rows for pre-training", tables, bars, "Rows as the model sees them", samples)
+    return DataSection(
+        step, "Rows for pre-training", tables, _group(histograms), "Rows as the model sees them", samples
+    )
 
 
 def _masked_sample(row: Mapping[str, Any]) -> Sample:
     hidden = dict(map(tuple, row["hidden"]))
-    pieces = enumerate(row["pieces"])
-    return Sample([], [Piece(piece, hidden.get(place), piece in _SPECIAL) for place, piece in pieces], [])
+    tokens = enumerate(row["pieces"])
+    return Sample([], [RowToken(token, hidden.get(place), token in _SPECIAL) for place, token in tokens], [])
 
 
-def _texts(step: str, folder: Path) -> Block:
+def _read_text_rows(step: str, folder: Path) -> DataSection:
     counts = (read_json(folder / "features.json") or {}).get("counts", {})
-    return Block(step, "Rows of text", {"rows": _formatted(counts)}, [], "", [])
+    return DataSection(step, "Rows of text", {"rows": _formatted(counts)}, [], "", [])
 
 
-def _labelled(step: str, folder: Path) -> Block:
+def _read_labelled_rows(step: str, folder: Path) -> DataSection:
     content = read_json(folder / "features.json") or {}
     rows = list(_head(folder / "train.jsonl.gz", _COUNTED))
     tables = {"rows": _formatted(_ordered(content["rows"]))}
     cut_shares = {split: f"{100 * share:.2f} %" for split, share in _ordered(content["truncated_share"]).items()}
     tables[f"cut at {content['max_length']} tokens"] = cut_shares
-    bars = [_label_bars(split, counts) for split, counts in _ordered(content["labels"]).items()]
+    shared = content.get("overlap", {}).items()
+    overlap = {
+        f"{split} in {other}": format_value(count) for split, counts in shared for other, count in counts.items()
+    }
+    tables |= {"rows with the same texts": overlap} if any(map(int, overlap.values())) else {}
+    histograms = [_label_bars(split, counts) for split, counts in _ordered(content["labels"]).items()]
     few = f", the first {_COUNTED:,} rows" if content["rows"]["train"] > _COUNTED else ""
-    bars.append(_bars(f"words a row, train{few}", _histogram([_count_words(row) for row in rows])))
+    histograms.append(_bars(f"words a row, train{few}", _histogram([_count_words(row) for row in rows])))
     samples = [_labelled_sample(row) for row in rows[:_SHOWN]]
     title = f"Labelled rows, {content['task'].replace('_', ' ')}"
-    return Block(step, title, tables, bars, "Rows of training", samples)
+    return DataSection(step, title, tables, _group(histograms), "Rows of training", samples)
 
 
 def _labelled_sample(row: Mapping[str, Any]) -> Sample:
     if "words" in row:
         return Sample([], [], list(zip(map(cut, row["words"][:60]), row["tags"][:60], strict=True)))
-    told = {name: value for name, value in row.items() if value is not None and name != "id"}
-    answers = told.pop("answers", None)
-    texts = [(name.replace("_", " "), cut(str(value))) for name, value in told.items()]
+    fields = {name: value for name, value in row.items() if value is not None and name != "id"}
+    answers = fields.pop("answers", None)
+    texts = [(name.replace("_", " "), cut(str(value))) for name, value in fields.items()]
     if answers is not None:
         texts.append(("answer", " / ".join(dict.fromkeys(answers["text"])) or "(none)"))
     return Sample(texts, [], [])
@@ -150,8 +174,8 @@ def _count_words(row: Mapping[str, Any]) -> int:
     return sum(len(text.split()) for text in texts if text)
 
 
-def _parted(statistics: Mapping[str, Any]) -> tuple[dict[str, dict[str, str]], list[Bars]]:
-    """The tables and the histograms of `statistics.json`, see `pipeline.views.statistics`."""
+def _split_statistics(statistics: Mapping[str, Any]) -> tuple[dict[str, dict[str, str]], list[Bars]]:
+    """Splits `statistics.json` into tables and histograms, see `pipeline.views.statistics`."""
     tables = {title: _formatted(block) for title, block in statistics.items() if isinstance(block, Mapping)}
     return tables, [_bars(title, block) for title, block in statistics.items() if not isinstance(block, Mapping)]
 
@@ -170,24 +194,29 @@ def _bars(title: str, counts: Any) -> Bars:
     return Bars(title, [(label, format_value(count), count / most) for label, count in pairs])
 
 
+def _group(histograms: Sequence[Bars]) -> list[list[Bars]]:
+    """Groups histograms whose titles differ in the split alone."""
+    groups: dict[str, list[Bars]] = {}
+    for histogram in histograms:
+        groups.setdefault(_SPLIT_NAME.sub("", histogram.title), []).append(histogram)
+    return list(groups.values())
+
+
 def _label_bars(split: str, counts: Mapping[str, int]) -> Bars:
-    """All labels, or of many the commonest."""
+    """The counts of all labels, or of the most frequent ones if there are many."""
     common = sorted(counts, key=lambda label: -counts[label])[:_MOST_LABELS]
     few = "" if len(common) == len(counts) else f", the commonest {len(common)} of {len(counts)}"
     return _bars(f"labels, {split}{few}", [(label, counts[label]) for label in counts if label in set(common)])
 
 
 def _histogram(values: Sequence[int]) -> list[list[Any]]:
-    """How many values are in each of some bars of equal width."""
-    import numpy as np
-
-    from components.rows.statistics import bars
-
-    return bars(np.bincount(values).tolist()) if values else []
+    """Counts values in bars of equal width."""
+    counts = Counter(values)
+    return bars([counts[value] for value in range(max(values, default=-1) + 1)])
 
 
 def _head(file: Path, most: int) -> Iterator[dict[str, Any]]:
-    """The first records of a compressed file of JSON lines."""
+    """Reads the first records of a compressed file of JSON lines; none if it is missing."""
     if file.is_file():
         with gzip.open(file, "rt", encoding="utf-8") as lines:
             yield from map(json.loads, islice(lines, most))

@@ -1,59 +1,60 @@
-"""Where pages go, and the page of a run that has just ended."""
+"""Writes the page of a run, also when the run ends."""
 
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from components.dsl.errors import InputError
-from pipeline.report.drawn import Drawn
+from pipeline.report.figure_cache import FigureCache
 from pipeline.report.page import make_page
-from pipeline.report.record import newest_run, read_record
+from pipeline.report.record import find_newest_run, read_record
+from pipeline.views.reports import check_output
 
 REPORTS = "reports"
 _DRAWN = ".drawn.json"
 
 
 def write_page(root: Path, number: int | None = None, file: Path | None = None) -> Path:
-    """Writes the page of a run; gives its file.
+    """Writes the page of a run and returns its file.
 
     Args:
-        root: of the run.
-        number: of the run; the newest if None.
-        file: where to; `ROOT/reports/RUN.html` if None.
+        root: the root of the run.
+        number: the number of the run; None for the newest one.
+        file: the file to write; None for `ROOT/reports/RUN.html`.
 
     Raises:
-        InputError: the root is none, has no such run, or the file cannot be written.
+        InputError: the folder is no root, has no such run, or the file cannot be written.
     """
-    if file is not None and not file.parent.is_dir():
-        raise InputError(f"--out must be in a folder that exists, got {file}")
+    if file is not None:
+        check_output("--out", file)
     record = read_record(root, number)
-    drawn = Drawn(root / REPORTS / _DRAWN)
-    page = make_page(record, drawn)
+    figures = FigureCache(root / REPORTS / _DRAWN)
+    page = make_page(record, figures)
     file = file or root / REPORTS / f"{record.run.id}.html"
     try:
         file.parent.mkdir(exist_ok=True)
         file.write_text(page, encoding="utf-8")
     except OSError as error:
         raise InputError(f"--out must be a file that can be written, got {file}: {error.strerror}") from error
-    drawn.keep()
+    figures.keep()
     return file
 
 
 @contextlib.contextmanager
-def reported(root: Path, say: Callable[[str], None], complain: Callable[[str], None]) -> Iterator[None]:
-    """Writes the page of the run that goes on inside, however it ends, if it came to a step.
+def report_written_after(root: Path, say: Callable[[str], None], complain: Callable[[str], None]) -> Iterator[None]:
+    """Runs its body, then writes the page of the run that started in it, if that reached a step.
 
     Args:
-        root: of the run.
-        say: is told where the page is.
-        complain: is told why there is none; how the run ended is not changed by that.
+        root: the root of the run.
+        say: receives the path of the page.
+        complain: receives the reason if it could not be written; the result of the body stays.
     """
-    before = newest_run(root)
+    before = find_newest_run(root)
     try:
         yield
     finally:
         try:
-            number = newest_run(root)
+            number = find_newest_run(root)
             if number is not None and number != before and read_record(root, number).steps:
                 say(f"report: {write_page(root, number)}")
         except Exception as error:

@@ -1,61 +1,65 @@
-"""Content and pictures of a run -> one HTML page, without a script and without an address to anything else."""
+"""Renders the content and the figures of a run as one HTML page without scripts and without addresses."""
 
 from pathlib import Path
 from typing import Any
 
 from pipeline.report.calibration_figure import draw_reliability
 from pipeline.report.data import read_data
-from pipeline.report.drawn import Drawn
+from pipeline.report.figure_cache import FigureCache
 from pipeline.report.figures import IN_THE_DARK
-from pipeline.report.head import read_head
+from pipeline.report.header import read_header
 from pipeline.report.origins import read_origins
-from pipeline.report.record import Record
+from pipeline.report.record import RunRecord
 from pipeline.report.scores import Scores, read_scores
 from pipeline.report.size_figure import draw_sizes
-from pipeline.report.sizes import points_of
-from pipeline.report.step_graph import draw_steps
+from pipeline.report.sizes import read_model_sizes
+from pipeline.report.step_graph import LEAST_SCALE, draw_steps
 from pipeline.report.training_figure import draw_training
-from pipeline.report.trainings import Training, read_trainings
+from pipeline.report.trainings import TrainingCurves, read_trainings
 from pipeline.views.loss_plot import COLORS
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def make_page(record: Record, drawn: Drawn) -> str:
-    """The page of a run; what users wrote stands in it as text.
+def make_page(record: RunRecord, figures: FigureCache) -> str:
+    """Renders the page of a run; all texts of users are escaped.
 
     Args:
-        record: of the run.
-        drawn: pictures of pages before.
+        record: the run.
+        figures: the figures of earlier pages.
     """
     trainings, scores = read_trainings(record), read_scores(record)
     return _render(
         "page.html",
-        head=read_head(record, scores, trainings),
+        head=read_header(record, scores, trainings),
         drawing=draw_steps(record),
-        model=record.model if record.missed else None,
+        least_scale=LEAST_SCALE,
         origins=read_origins(record),
-        **_shared(record, trainings, scores, drawn),
+        **_shared(record, trainings, scores, figures),
     )
 
 
-def make_artifact_page(record: Record, facts: Any, drawn: Drawn) -> str:
-    """The page of a single artifact.
+def make_artifact_page(record: RunRecord, facts: Any, figures: FigureCache) -> str:
+    """Renders the page of one artifact.
 
     Args:
-        record: of a run, its only step the one that made the artifact.
-        facts: its title, and tables.
-        drawn: pictures of pages before.
+        record: the run that made it, with that step alone.
+        facts: its title and tables.
+        figures: the figures of earlier pages.
     """
-    return _render("artifact.html", facts=facts, **_shared(record, read_trainings(record), read_scores(record), drawn))
+    return _render(
+        "artifact.html", facts=facts, **_shared(record, read_trainings(record), read_scores(record), figures)
+    )
 
 
-def _shared(record: Record, trainings: list[Training], scores: list[Scores], drawn: Drawn) -> dict[str, Any]:
-    """What pages of runs and of artifacts tell alike."""
+def _shared(
+    record: RunRecord, trainings: list[TrainingCurves], scores: list[Scores], figures: FigureCache
+) -> dict[str, Any]:
+    """The content that pages of runs and of artifacts share."""
     return {
         "data": read_data(record),
-        "trainings": [(training, drawn.draw(draw_training, training)) for training in trainings],
-        "scores": [(own, _draw(own, drawn)) for own in scores],
+        "trainings": [(training, figures.draw(draw_training, training)) for training in trainings],
+        "scores": [(result, _draw_scores(result, figures)) for result in scores],
     }
 
 
@@ -73,10 +77,9 @@ def _render(template: str, **content: Any) -> str:
     return environment.get_template(template).render(colors=colors, **content)
 
 
-def _draw(scores: Scores, drawn: Drawn) -> dict[str, list[Any]]:
-    """The pictures of an evaluation."""
-    points = points_of(scores.measured)
+def _draw_scores(scores: Scores, figures: FigureCache) -> dict[str, list[Any]]:
+    points = read_model_sizes(scores.measured)
     return {
-        "reliability": drawn.draw(draw_reliability, scores.reliability) if scores.reliability else [],
-        "sizes": drawn.draw(draw_sizes, points, scores.measured["metric"]) if len(points) > 1 else [],
+        "reliability": figures.draw(draw_reliability, scores.reliability) if scores.reliability else [],
+        "sizes": figures.draw(draw_sizes, points, scores.measured.metric) if len(points) > 1 else [],
     }

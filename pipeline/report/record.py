@@ -1,4 +1,4 @@
-"""What the store and the disk know of one run."""
+"""Reads a run from the store and from the folders of its root."""
 
 import contextlib
 import json
@@ -12,19 +12,19 @@ from pipeline.orchestrator.records import Execution, Run, StoredArtifact
 from pipeline.orchestrator.root import LOGS
 from pipeline.orchestrator.store import Store
 
-# Of a log that tells why a step failed.
+# The lines at the end of a log that explain why a step failed.
 _LINES = 30
 
 
-class Step(NamedTuple):
+class RunStep(NamedTuple):
     """One step of a run.
 
     Attributes:
-        done: what became of it.
-        made: the execution that made its outputs, of this run or an earlier one; None where there are none.
-        inputs: what it read, by name.
-        outputs: what it made or found, by name.
-        files: what it read of the user's: parameter -> file -> digest; empty where that was not recorded.
+        done: the execution of this run.
+        made: the execution that made the outputs, in this run or an earlier one; None if there are no outputs.
+        inputs: the artifacts that it read, by name.
+        outputs: its new or cached artifacts, by name.
+        files: the user's files that it read: parameter -> file -> digest; empty if they were not recorded.
     """
 
     done: Execution
@@ -35,47 +35,44 @@ class Step(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the run calls it."""
+        """The name of its node."""
         return self.done.node
 
 
-class Record(NamedTuple):
+class RunRecord(NamedTuple):
     """A run.
 
     Attributes:
-        root: the root, absolute.
-        run: when it was, and how it ended.
-        steps: those that it came to, in their order.
-        model: where this run did not come to its end, the number of the newest earlier run of the same pipeline that
-            did, and that had all steps which this one came to; None where there is none.
-        missed: the steps of that one that this one did not reach, each with the steps that it read from.
+        root: the absolute path of the root.
+        run: its times and its state.
+        steps: the steps that it reached, in their order.
+        missed: the steps that it did not reach, and the steps whose outputs they read.
     """
 
     root: Path
     run: Run
-    steps: tuple[Step, ...]
-    model: int | None = None
+    steps: tuple[RunStep, ...]
     missed: Mapping[str, list[str]] = MappingProxyType({})
 
-    def outputs(self, kind: str) -> Iterator[tuple[Step, Path]]:
-        """The artifacts of a type that are still on disk, each with the step that it is an output of."""
+    def outputs(self, kind: str) -> Iterator[tuple[RunStep, Path]]:
+        """The outputs of a type that are still on disk: step and folder."""
         for step in self.steps:
             for stored in step.outputs.values():
                 if stored.type == kind and stored.path is not None and (self.root / stored.path).is_dir():
                     yield step, self.root / stored.path
 
-    def log(self, step: Step) -> Path:
+    def log(self, step: RunStep) -> Path:
         """The log of the execution that made the outputs, or failed."""
-        told = step.made or step.done
-        return self.root / LOGS / str(told.run) / f"{told.node}.log"
+        execution = step.made or step.done
+        return self.root / LOGS / str(execution.run) / f"{execution.node}.log"
 
-    def trained(self, step: Step) -> Path:
-        """The folder beside that log that holds the record of a training."""
+    def trained(self, step: RunStep) -> Path:
+        """The folder beside the log with the history of a training."""
         return self.log(step).with_suffix("")
 
 
-def newest_run(root: Path) -> int | None:
-    """The number of the newest run, None where there is none or no store.
+def find_newest_run(root: Path) -> int | None:
+    """The number of the newest run; None if there is no run or no store.
 
     Raises:
         InputError: the store cannot be used.
@@ -88,11 +85,11 @@ def newest_run(root: Path) -> int | None:
         return next((run.id for run in store.runs()), None)
 
 
-def read_record(root: Path, number: int | None = None) -> Record:
-    """The run of a number, or the newest one.
+def read_record(root: Path, number: int | None = None) -> RunRecord:
+    """Reads the run with a number, or the newest one.
 
     Raises:
-        InputError: the root is none, or has no such run.
+        InputError: the folder is no root, or has no such run.
     """
     if not root.is_dir():
         raise InputError(f"--root must be a folder that exists, got {root}")
@@ -101,55 +98,48 @@ def read_record(root: Path, number: int | None = None) -> Record:
         if not runs:
             raise InputError(f"--root must be a folder that a run has written to, got {root}: it knows no run")
         chosen = max(runs) if number is None else store.run_of(number).id
-        record = Record(root.absolute(), runs[chosen], _read_steps(store, chosen))
-        if record.run.state == "done":
-            return record
-        reached = {step.name for step in record.steps}
-        for model in range(chosen - 1, 0, -1):
-            if model in runs and (runs[model].pipeline, runs[model].state) == (record.run.pipeline, "done"):
-                steps = _read_steps(store, model)
-                # Else it was of other settings, and tells nothing of what was to come here.
-                if reached <= {step.name for step in steps}:
-                    missed = {name: own for name, own in reads_of(steps).items() if name not in reached}
-                    return record._replace(model=model, missed=missed)
-        return record
+        steps, plan = _read_steps(store, chosen), store.plan(chosen)
+        reached = {step.name for step in steps}
+        missed = {name: sources for name, sources in plan.items() if name not in reached}
+        return RunRecord(root.absolute(), runs[chosen], steps, missed)
 
 
-def _read_steps(store: Store, run: int) -> tuple[Step, ...]:
+def _read_steps(store: Store, run: int) -> tuple[RunStep, ...]:
     return tuple(
-        Step(
+        RunStep(
             past.execution,
             store.ran_under(past.execution.key) if past.execution.state in ("ran", "cached") else None,
             store.artifacts_of(past.id, "input"),
             store.artifacts_of(past.id, "output"),
-            _files(store, past.execution.key),
+            _read_files(store, past.execution.key),
         )
         for past in store.past_executions(run)
     )
 
 
-def _files(store: Store, key: str) -> Mapping[str, Mapping[str, str]]:
-    made_of = store.ingredients(key)
-    return {} if made_of is None else made_of.files
+def _read_files(store: Store, key: str) -> Mapping[str, Mapping[str, str]]:
+    ingredients = store.ingredients(key)
+    return {} if ingredients is None else ingredients.files
 
 
-def reads_of(steps: Sequence[Step]) -> dict[str, list[str]]:
-    """Step -> those before it that made what it read."""
+def find_reads(steps: Sequence[RunStep]) -> dict[str, list[str]]:
+    """Step -> the earlier steps whose outputs it read."""
     reads: dict[str, list[str]] = {}
     makers: dict[int, str] = {}
     for step in steps:
-        reads[step.name] = list(dict.fromkeys(makers[own.id] for own in step.inputs.values() if own.id in makers))
-        makers |= {own.id: step.name for own in step.outputs.values()}
+        sources = (makers[artifact.id] for artifact in step.inputs.values() if artifact.id in makers)
+        reads[step.name] = list(dict.fromkeys(sources))
+        makers |= {artifact.id: step.name for artifact in step.outputs.values()}
     return reads
 
 
 def read_json(file: Path) -> Any:
-    """What a file says; None where there is none, as in an artifact of an older release."""
+    """The content of a file; None if it is missing."""
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
 
 
 def read_end(file: Path) -> str:
-    """The last lines of a log; empty where there is none."""
+    """The last lines of a log; empty if it is missing."""
     if not file.is_file():
         return ""
     return "\n".join(file.read_text(encoding="utf-8", errors="replace").splitlines()[-_LINES:])

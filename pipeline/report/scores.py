@@ -1,26 +1,25 @@
-"""How good the models of a run are: a row a model, each label, how far to believe them, and their worst answers."""
+"""Reads the scores of a run for its page: models, labels, calibration and the worst answers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from components.artifacts.blessing import Blessing
-from components.artifacts.evaluation import ANSWERS_FILE, METRICS_FILE, Evaluation
+from components.artifacts.evaluation import ANSWERS_FILE, Blessing, Decision, Evaluation, Metrics
 from components.scoring.model_card import calibration_lines
-from pipeline.report.record import Record, read_json
+from pipeline.report.record import RunRecord, read_json
 from pipeline.views.models import Report, notes_of, table_of, worst_classes
 
-# Labels of a matrix that can still be read; of more, the commonest confusions are told.
+# A matrix of more labels cannot be read; the page lists the most frequent confusions instead.
 _MOST_LABELS = 16
 _MOST_CONFUSIONS = 20
 
 
 class Confusion(NamedTuple):
-    """Of true labels how many got which label.
+    """A confusion matrix, or the most frequent confusions of many labels.
 
     Attributes:
-        labels: in the order of the rows; empty where there are too many, and pairs in their place.
-        rows: of each true label [(count, share of the row), ...].
-        pairs: (true, predicted, count, share of the true label), the commonest first.
+        labels: the labels of rows and columns; empty if there are too many.
+        rows: (count, share of the row) for every true and predicted label.
+        pairs: (true, predicted, count, share of the true label), most frequent first; empty if there is a matrix.
     """
 
     labels: list[str]
@@ -29,23 +28,23 @@ class Confusion(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What one evaluation found.
+    """The results of one evaluation.
 
     Attributes:
-        name: of the step.
-        shipped: the model that is shipped.
-        headings: of the table of models.
-        table: a row a model.
-        notes: what it takes to read it.
-        blessed: whether it may be pushed; None where nothing decides.
-        reasons: why.
-        classes: label -> what the shipped model reaches on it; of many the worst.
-        few: says so.
-        confusion: None where there is none.
-        calibration: what it is worth, a line each.
-        reliability: see `components.scoring.single_answers`; None where nothing is calibrated.
-        mistakes: see there; None of an older release.
-        measured: all of `metrics.json`.
+        name: the name of the step.
+        shipped: the name of the shipped model.
+        headings: the headings of the table of models.
+        table: its rows, one a model.
+        notes: explanations of the table.
+        blessed: whether the model may be pushed; None without a decision.
+        reasons: the reasons of the decision, and whether each holds; None for a remark.
+        classes: label -> scores of the shipped model; the worst labels if there are many.
+        few: a remark if labels are left out.
+        confusion: the confusion matrix; None for a task without labels.
+        calibration: lines about the calibration.
+        reliability: see `components.scoring.single_answers`; None without calibration.
+        mistakes: the worst answers, see `components.scoring.single_answers`.
+        measured: all metrics.
     """
 
     name: str
@@ -61,40 +60,34 @@ class Scores(NamedTuple):
     calibration: list[str]
     reliability: Mapping[str, Sequence[Mapping[str, float] | None]] | None
     mistakes: Mapping[str, Any] | None
-    measured: Mapping[str, Any]
+    measured: Metrics
 
 
-def read_scores(record: Record) -> list[Scores]:
-    """What each evaluation of a run found."""
-    decisions = {step.name: read_json(folder / "blessing.json") for step, folder in record.outputs(Blessing.__name__)}
-    found = []
+def read_scores(record: RunRecord) -> list[Scores]:
+    """Reads the results of all evaluations of a run."""
+    decisions = {step.name: Blessing(folder).read() for step, folder in record.outputs(Blessing.__name__)}
+    results = []
     for step, folder in record.outputs(Evaluation.__name__):
-        measured = read_json(folder / METRICS_FILE)
-        if measured is not None:
-            answers = read_json(folder / ANSWERS_FILE) or {}
-            found.append(_describe(step.name, measured, answers, decisions.get(step.name)))
-    return found
+        answers = read_json(folder / ANSWERS_FILE) or {}
+        results.append(_describe(step.name, Evaluation(folder).read(), answers, decisions.get(step.name)))
+    return results
 
 
-def _describe(
-    name: str, measured: Mapping[str, Any], answers: Mapping[str, Any], decision: Mapping[str, Any] | None
-) -> Scores:
+def _describe(name: str, measured: Metrics, answers: Mapping[str, Any], decision: Decision | None) -> Scores:
     headings, table = table_of(measured)
-    few, classes = worst_classes(measured.get("report") or {})
-    calibration = measured.get("calibration")
-    confusion = measured.get("confusion")
+    few, classes = worst_classes(measured.report or {})
     return Scores(
         name=name,
-        shipped=measured["shipped"],
+        shipped=measured.shipped,
         headings=headings,
         table=table,
         notes=list(notes_of(measured)),
-        blessed=None if decision is None else bool(decision["blessed"]),
-        reasons=list(_split(decision["reasons"])) if decision else [],
+        blessed=None if decision is None else decision.blessed,
+        reasons=list(_split(decision.reasons)) if decision else [],
         classes=classes,
         few=few,
-        confusion=describe_confusion(measured["labels"], confusion) if confusion else None,
-        calibration=calibration_lines(calibration) if calibration else [],
+        confusion=describe_confusion(measured.labels, measured.confusion) if measured.confusion else None,
+        calibration=calibration_lines(measured.calibration) if measured.calibration else [],
         reliability=answers.get("reliability"),
         mistakes=answers.get("mistakes"),
         measured=measured,
@@ -102,18 +95,18 @@ def _describe(
 
 
 def _split(reasons: Sequence[str]) -> Iterator[tuple[bool | None, str]]:
-    """Each reason without the `yes: ` or `NO: ` before it, which say whether it holds; some are only told."""
+    """Splits reasons into whether they hold (`yes: ` or `NO: ` before them; None for a remark) and their text."""
     for reason in reasons:
         before, _, rest = reason.partition(": ")
         yield {"yes": (True, rest), "NO": (False, rest)}.get(before, (None, reason))
 
 
 def describe_confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> Confusion:
-    """A matrix, or of many labels the commonest confusions.
+    """Describes a confusion matrix.
 
     Args:
-        labels: in the order of rows and columns.
-        counts: rows are the true labels, columns the predicted ones.
+        labels: the labels in the order of rows and columns.
+        counts: the matrix; rows are true labels, columns predicted ones.
     """
     shares = [[count / max(1, sum(row)) for count in row] for row in counts]
     if len(labels) <= _MOST_LABELS:

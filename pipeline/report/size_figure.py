@@ -1,22 +1,22 @@
-"""The score of each model over its megabytes and over its milliseconds."""
+"""Draws the scores of models over their size and over their latency."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pipeline.report.figures import INK, PAGE_STYLE, as_svg
-from pipeline.report.sizes import Point
+from pipeline.report.figures import CARD, INK, PAGE_STYLE, as_svg
+from pipeline.report.sizes import ModelPoint
 from pipeline.views.loss_plot import COLORS, LOGARITHMIC_FROM, MARKERS, set_ticks
-from pipeline.views.pareto_plot import front_of
+from pipeline.views.pareto_plot import front_of, plot_score
 
-# Inches; of the height, what a line of the legend takes.
-_WIDTH, _HEIGHT, _A_LINE = 4.3, 2.9, 0.2
+# In inches; the last is the height of a line of the legend.
+_WIDTH, _HEIGHT, _LEGEND_LINE = 4.3, 2.9, 0.2
 _COLUMNS = 2
-# Of an axis that ends at 100, what is left above it for the marks.
+# The share of an axis above a score of 100, for the marks there.
 _ABOVE = 0.06
 
 
-def draw_sizes(points: Sequence[Point], metric: str) -> list[str]:
-    """Two pictures as SVG; what no other model beats in both lies on a line."""
+def draw_sizes(points: Sequence[ModelPoint], metric: str) -> list[str]:
+    """Draws both figures as SVG; a line connects the models that no other model beats in both."""
     import matplotlib as mpl
 
     with mpl.rc_context(PAGE_STYLE):
@@ -26,11 +26,11 @@ def draw_sizes(points: Sequence[Point], metric: str) -> list[str]:
         ]
 
 
-def _draw(points: Sequence[Point], metric: str, across: str, place: Callable[[Point], float]) -> str:
+def _draw(points: Sequence[ModelPoint], metric: str, across: str, place: Callable[[ModelPoint], float]) -> str:
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    legend = _A_LINE * -(-len(points) // _COLUMNS) + 0.1
+    legend = _LEGEND_LINE * -(-len(points) // _COLUMNS) + 0.1
     height = _HEIGHT + legend
     figure = Figure(figsize=(_WIDTH, height))
     axes = figure.add_axes((0.15, (0.5 + legend) / height, 0.83, (_HEIGHT - 0.6) / height))
@@ -39,23 +39,14 @@ def _draw(points: Sequence[Point], metric: str, across: str, place: Callable[[Po
     axes.plot(*zip(*steps, strict=True), color=INK, linewidth=1, alpha=0.5, zorder=2)
     for number, point in enumerate(points):
         style: dict[str, Any] = {"color": COLORS[number % len(COLORS)], "marker": MARKERS[number % len(MARKERS)]}
-        axes.errorbar(
-            place(point),
-            point.score,
-            yerr=point.sd,
-            markersize=9 if point.is_shipped else 7,
-            capsize=3,
-            linestyle="none",
-            elinewidth=1,
-            zorder=3,
-            label=f"{point.name}, shipped" if point.is_shipped else point.name,
-            **style,
-        )
+        style |= {"markersize": 10 if point.is_shipped else 7.5, "markeredgecolor": CARD}
+        label = f"{point.name}, shipped" if point.is_shipped else point.name
+        plot_score(axes, place(point), point.score, point.sd, label=label, **style)
     set_ticks(axes, is_logarithmic=max(map(place, points)) >= LOGARITHMIC_FROM * min(map(place, points)))
     axes.margins(x=0.08, y=0.12)
     axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
     low, high = axes.get_ylim()
-    # Nothing is above 100.
+    # No score is above 100.
     axes.set_ylim(low, min(high, 100 + _ABOVE * (100 - low)))
     axes.set_xlabel(across, labelpad=2)
     axes.set_ylabel(f"{metric.replace('_', ' ')} x 100", labelpad=2)

@@ -1,11 +1,12 @@
-"""What each model of an evaluation takes, and what it gives for that."""
+"""Reads size, latency and score of the models of an evaluation."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from components.artifacts.evaluation import Metrics
 
 
-class Point(NamedTuple):
-    """A model: megabytes, milliseconds for one row, and its score with the standard deviation over seeds, 0 to 100."""
+class ModelPoint(NamedTuple):
+    """A model: `score` and its standard deviation `sd` over seeds are times 100, milliseconds are for one row."""
 
     name: str
     megabytes: float
@@ -15,18 +16,13 @@ class Point(NamedTuple):
     is_shipped: bool
 
 
-def points_of(measured: Mapping[str, Any]) -> list[Point]:
-    """A point a model that has a size, in the order of the table."""
-    metric, shipped = measured["metric"], measured["shipped"]
-    return [
-        Point(
-            name,
-            row["megabytes"],
-            row["milliseconds"],
-            100 * row["metrics"][metric]["mean"],
-            None if row["metrics"][metric]["sd"] is None else 100 * row["metrics"][metric]["sd"],
-            name == shipped,
-        )
-        for name, row in measured["models"].items()
-        if "megabytes" in row
-    ]
+def read_model_sizes(metrics: Metrics) -> list[ModelPoint]:
+    """The models with a known size, in the order of the table."""
+    points = []
+    for name, model in metrics.models.items():
+        if model.megabytes is not None and model.milliseconds is not None:
+            score = model.metrics[metrics.metric]
+            sd = None if score.sd is None else 100 * score.sd
+            point = ModelPoint(name, model.megabytes, model.milliseconds, 100 * score.mean, sd, name == metrics.shipped)
+            points.append(point)
+    return points

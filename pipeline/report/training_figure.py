@@ -1,23 +1,25 @@
-"""The panels of a training: loss, learning rate and speed over steps."""
+"""Draws the panels of a training: loss, learning rate and speed over steps."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from pipeline.report.figures import PAGE_STYLE, as_svg
-from pipeline.report.trainings import Line, Training
+from pipeline.report.trainings import Curve, TrainingCurves
 from pipeline.views.loss_plot import COLORS, MARKERS
 
-# Names that have room beside a title.
+# So many names fit beside a title.
 _FEW = 3
-# Where all numbers of an axis are less they have powers of ten.
+# If all numbers of an axis are smaller, they are written as powers of ten.
 _SMALL = 0.01
 # Inches; a page shows 96 pixels of each.
 _SIZE = (3.5, 2.35)
+# Lines of at most so many points have a mark at each.
+_MOST_MARKS = 40
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
 
 
-def draw_training(training: Training) -> list[str]:
-    """A picture a panel, as SVG; the first tells what the lines of all are."""
+def draw_training(training: TrainingCurves) -> list[str]:
+    """Draws a figure for every panel as SVG; the first one has the legend for all."""
     import matplotlib as mpl
 
     with mpl.rc_context(PAGE_STYLE):
@@ -27,7 +29,7 @@ def draw_training(training: Training) -> list[str]:
         ]
 
 
-def _draw(told: str, title: str, lines: Sequence[Line], *, named: bool) -> str:
+def _draw(description: str, title: str, lines: Sequence[Curve], *, named: bool) -> str:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -35,37 +37,37 @@ def _draw(told: str, title: str, lines: Sequence[Line], *, named: bool) -> str:
     axes = figure.add_axes((0.155, 0.15, 0.815, 0.72))
     names = list(dict.fromkeys(line.name for line in lines))
     for line in lines:
-        _add(axes, line, names.index(line.name), several=len(names) > 1)
+        _draw_curve(axes, line, names.index(line.name), several=len(names) > 1)
     is_small = max(abs(y) for line in lines for _, y in line.points) < _SMALL
     axes.set_title(title, loc="left")
     axes.margins(x=0.03, y=0.08)
+    axes.set_xlim(left=0)
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: short(y, is_small=is_small)))
     axes.set_xlabel("step", labelpad=1)
     if named and len(lines) > 1:
-        _name(axes)
-    return as_svg(figure, told)
+        _add_legend(axes)
+    return as_svg(figure, description)
 
 
-def _add(axes: Any, line: Line, number: int, *, several: bool) -> None:
-    """A line, or the marks of a validation, in the colour and the dashes of its name."""
+def _draw_curve(axes: Any, line: Curve, number: int, *, several: bool) -> None:
+    """Draws a line, or the marks of validations, in the colour and the dashes of its name."""
     color = COLORS[(number + 1) % len(COLORS)]
     across, up = zip(*line.points, strict=True)
     if line.is_held_out:
-        told = None if several else "validation"
+        label = None if several else "validation"
         marks = {"marker": MARKERS[number % len(MARKERS)], "markersize": 5.5, "markeredgewidth": 1.3}
-        axes.plot(across, up, color=color, linestyle="none", markerfacecolor="none", label=told, zorder=3, **marks)
+        axes.plot(across, up, color=color, linestyle="none", markerfacecolor="none", label=label, zorder=3, **marks)
         return
-    told = line.name if several else "training"
-    # One point is no line.
-    single = {"marker": "o", "markersize": 3} if len(line.points) == 1 else {}
-    axes.plot(across, up, color=color, linestyle=_DASHES[number % len(_DASHES)], linewidth=1.6, label=told, **single)
+    label = line.name if several else "training"
+    marks = {"marker": ".", "markersize": 5} if len(line.points) <= _MOST_MARKS else {}
+    axes.plot(across, up, color=color, linestyle=_DASHES[number % len(_DASHES)], linewidth=1.4, label=label, **marks)
 
 
-def _name(axes: Any) -> None:
-    """Tells what the lines are: of few beside the title, of many where there is room."""
+def _add_legend(axes: Any) -> None:
+    """Adds the legend: beside the title if it is short, else where there is room."""
     count = len(axes.get_legend_handles_labels()[1])
     beside = {"loc": "lower right", "bbox_to_anchor": (1.0, 0.99), "ncols": count, "columnspacing": 0.9}
     small = {"fontsize": 8, "handlelength": 1.7, "handletextpad": 0.4, "labelspacing": 0.25, "borderpad": 0.1}

@@ -1,4 +1,4 @@
-"""How each training went: the entries of its history, as lines over steps."""
+"""Reads the histories of trainings as curves over steps."""
 
 import json
 import re
@@ -6,57 +6,57 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.report.record import Record, Step
+from pipeline.report.record import RunRecord, RunStep
 
 HISTORY = "history.jsonl"
-# What a training of two stages does first lies in a folder of this name.
+# The folder of the first stage, if a training has two.
 _FIRST_STAGE = "intermediate"
 _VALIDATION = "validation_"
-# Of one panel; a pre-training has one for each of its heads.
+# The curves of a panel; a pre-training has a loss for every head.
 _MOST_LOSSES = 3
 
 
-class Line(NamedTuple):
-    """Points of a figure over steps; `is_held_out` tells those of validation rows from those of training rows."""
+class Curve(NamedTuple):
+    """The points of a figure over steps, on validation rows if `is_held_out`, else on training rows."""
 
     name: str
     points: list[tuple[float, float]]
     is_held_out: bool = False
 
 
-class Training(NamedTuple):
-    """One step, or that step of each seed.
+class TrainingCurves(NamedTuple):
+    """The curves of a training, or of the trainings of all seeds.
 
     Attributes:
-        name: of the step.
-        notes: what is to be known of it, a line each.
-        panels: title -> its lines.
-        figures: name -> the last value of the figure in validation, a value a seed.
+        name: the name of the step.
+        notes: remarks.
+        panels: title -> curves.
+        figures: name -> values of the figure at the last validation, one a seed.
     """
 
     name: str
     notes: list[str]
-    panels: dict[str, list[Line]]
+    panels: dict[str, list[Curve]]
     figures: dict[str, list[float]]
 
 
 class _History(NamedTuple):
-    step: Step
+    step: RunStep
     entries: list[dict[str, float]]
     is_timed: bool
 
 
-def read_trainings(record: Record) -> list[Training]:
-    """All trainings of a run, a step a training; the seeds of one step are one."""
-    found = [own for own in (_read(record, step) for step in record.steps) if own is not None]
+def read_trainings(record: RunRecord) -> list[TrainingCurves]:
+    """Reads the trainings of a run; the seeds of a step are one training."""
+    histories = [history for history in (_read_history(record, step) for step in record.steps) if history is not None]
     groups: dict[str, list[_History]] = {}
-    for own in found:
-        groups.setdefault(re.sub(r"-\d+$", "", own.step.name), []).append(own)
+    for history in histories:
+        groups.setdefault(re.sub(r"-\d+$", "", history.step.name), []).append(history)
     return [_describe(name if len(group) > 1 else group[0].step.name, group) for name, group in groups.items()]
 
 
-def _read(record: Record, step: Step) -> _History | None:
-    """The record of a training beside its log, with times; else the history in its model, without."""
+def _read_history(record: RunRecord, step: RunStep) -> _History | None:
+    """The history beside the log of a step, which has times; else the one in its model, without times."""
     entries = list(_join(sorted(folder for folder in record.trained(step).glob("*") if folder.is_dir())))
     if entries:
         return _History(step, entries, is_timed=True)
@@ -69,7 +69,7 @@ def _read(record: Record, step: Step) -> _History | None:
 
 
 def _join(folders: Iterable[Path]) -> Iterator[dict[str, float]]:
-    """The entries of a training, the steps of both stages counted on where there are two."""
+    """Joins the entries of the stages of a training; the second stage continues the steps of the first."""
     for folder in folders:
         done = 0.0
         for file in (folder / _FIRST_STAGE / HISTORY, folder / HISTORY):
@@ -79,32 +79,33 @@ def _join(folders: Iterable[Path]) -> Iterator[dict[str, float]]:
 
 
 def _parse(file: Path) -> list[dict[str, float]]:
-    """The entries of a file; a last line that is cut off, of a step that was killed, is left out."""
+    """Reads the entries of a history without an incomplete last line, which a killed step leaves."""
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
     return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
-def _describe(name: str, group: Sequence[_History]) -> Training:
-    panels: dict[str, list[Line]] = {"loss": [], "learning rate": [], "tokens a second": []}
+def _describe(name: str, group: Sequence[_History]) -> TrainingCurves:
+    panels: dict[str, list[Curve]] = {"loss": [], "learning rate": [], "tokens a second": []}
     figures: dict[str, list[float]] = {}
-    for own in group:
-        seed = "" if len(group) == 1 else f"seed {own.step.name.rpartition('-')[2]}"
-        losses = _losses(own.entries[-1])
+    for history in group:
+        entries = history.entries
+        seed = "" if len(group) == 1 else f"seed {history.step.name.rpartition('-')[2]}"
+        losses = _losses({name: value for entry in entries for name, value in entry.items()})
         for loss in losses:
             title = " ".join(filter(None, (loss.replace("_", " ") if len(losses) > 1 else "", seed)))
-            panels["loss"].append(Line(title, _points(own.entries, loss)))
-            panels["loss"].append(Line(title, _points(own.entries, _VALIDATION + loss), is_held_out=True))
-        panels["learning rate"].append(Line(seed, _points(own.entries, "learning_rate")))
-        panels["tokens a second"].append(Line(seed, _points(own.entries, "tokens_per_second")))
-        for key, value in _last_held_out(own.entries).items():
+            panels["loss"].append(Curve(title, _points(entries, loss)))
+            panels["loss"].append(Curve(title, _points(entries, _VALIDATION + loss), is_held_out=True))
+        panels["learning rate"].append(Curve(seed, _points(entries, "learning_rate")))
+        panels["tokens a second"].append(Curve(seed, _points(entries, "tokens_per_second")))
+        for key, value in _last_held_out(entries).items():
             figures.setdefault(key, []).append(value)
-    shown = {title: [line for line in lines if line.points] for title, lines in panels.items()}
-    panels = {title: lines for title, lines in shown.items() if lines}
-    return Training(name, list(_notes(group)), panels, figures)
+    panels = {title: [curve for curve in curves if curve.points] for title, curves in panels.items()}
+    panels = {title: curves for title, curves in panels.items() if curves}
+    return TrainingCurves(name, list(_notes(group)), panels, figures)
 
 
 def _losses(entry: Mapping[str, Any]) -> list[str]:
-    """The names of what is minimized: `loss`, or of a training with several heads the loss of each."""
+    """The names of the losses: `loss`, or the losses of several heads."""
     names = [name for name in entry if name.endswith("_loss") and not name.startswith(_VALIDATION)]
     return ["loss"] if "loss" in entry else names[:_MOST_LOSSES]
 
@@ -114,8 +115,8 @@ def _points(entries: Iterable[Mapping[str, float]], key: str) -> list[tuple[floa
 
 
 def _last_held_out(entries: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    found = [entry for entry in entries if any(key.startswith(_VALIDATION) for key in entry)]
-    last = found[-1] if found else {}
+    validations = [entry for entry in entries if any(key.startswith(_VALIDATION) for key in entry)]
+    last = validations[-1] if validations else {}
     return {
         key.removeprefix(_VALIDATION).replace("_", " "): value
         for key, value in last.items()
@@ -124,13 +125,17 @@ def _last_held_out(entries: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _notes(group: Sequence[_History]) -> Iterator[str]:
-    steps = sorted({int(own.entries[-1]["step"]) for own in group})
+    steps = sorted({int(history.entries[-1]["step"]) for history in group})
     yield f"{' to '.join(f'{step:,}' for step in dict.fromkeys((steps[0], steps[-1])))} steps"
-    for own in group:
-        step = own.step
+    for history in group:
+        step = history.step
         if step.done.state == "cached" and step.made is not None:
             yield f"{step.name}: cached, trained in run {step.made.run}"
         elif step.done.state in ("failed", "refused"):
-            yield f"{step.name}: {step.done.state}; up to there"
-        if not own.is_timed:
-            yield f"{step.name}: its log is gone, and with it how fast it went"
+            yield f"{step.name} {'was refused' if step.done.state == 'refused' else 'failed'} after these steps"
+        skipped = int(history.entries[-1].get("skipped_steps", 0))
+        if skipped:
+            count = "1 step" if skipped == 1 else f"{skipped:,} steps"
+            yield f"{step.name}: {count} skipped, as gradients overflowed in float16"
+        if not history.is_timed:
+            yield f"{step.name}: its log was deleted, so its speed is unknown"

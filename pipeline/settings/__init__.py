@@ -1,1 +1,1 @@
-"""The settings of a user: their schema, and the files that they come from."""
+"""The settings of a job: their schema, and the files that they are read from."""

@@ -2,20 +2,20 @@
 
 import copy
 import dataclasses
+import difflib
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import pydantic
 
 from components.dsl.errors import InputError, nearest
+from components.files.paths import join_pattern
 from components.files.text_files import is_remote
 from components.sources.checkpoint import PACKAGE
-from keras_bert.variants.base import Variant
-from keras_bert.variants.registry import VARIANTS
-from pipeline.settings.kinds import OF_A_KIND
+from keras_bert.validation import field_error, field_place
 from pipeline.settings.rules import check_tables
 from pipeline.settings.schema import TASKS, Settings
 
@@ -25,13 +25,17 @@ DEFAULT_JOB = Path(__file__).with_name("default_job.toml")
 # Values of a settings file that are paths, relative to the folder of the file.
 _SPLITS = (("examples", "train"), ("examples", "validation"), ("examples", "test"))
 _TEXTS = (("corpus", "path"), ("general_distillation", "path"), ("unlabelled", "path"))
-PATHS = (("checkpoint", "path"), *_TEXTS, *_SPLITS, ("push", "folder"))
+_PATTERNS = (*_TEXTS, *_SPLITS)
+PATHS = (("checkpoint", "path"), *_PATTERNS, ("push", "folder"))
 
 
-# Tables that are one of several kinds, as their keys tell: another one is laid over the whole.
+# Tables that are one of several kinds, which their keys choose: one of another file replaces the whole table.
 _OF_KINDS = ("corpus", "examples", "student")
 
 Tables = dict[str, Any]
+
+# From this similarity on a key is taken for a misspelt one of its own table, not for one of another table.
+_SIMILAR = 0.8
 
 
 def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
@@ -39,7 +43,8 @@ def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
 
     Args:
         path: the file.
-        overrides: the newest word on single keys, such as `pretraining.steps=7`.
+        overrides: the newest word on single keys, such as `pretraining.steps=7`; their paths are relative to the
+            working directory, those of a file to its folder.
 
     Raises:
         InputError: the file is missing or not TOML, a key is unknown, a value breaks a rule, or tables do not go
@@ -53,10 +58,13 @@ def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = ()) -> S
     raw = copy.deepcopy(dict(tables))
     for override in overrides:
         _set(raw, override)
+    # Those of files are absolute by now. One that was left relative would mean another place in another directory, with
+    # the same cache key.
+    _resolve_paths(raw, Path.cwd())
     try:
         settings = Settings.model_validate_json(json.dumps(raw, default=str))
     except pydantic.ValidationError as error:
-        raise InputError("; ".join(dict.fromkeys(map(_explain, _problems(error))))) from None
+        raise InputError("; ".join(dict.fromkeys(_explain(problem, raw) for problem in error.errors()))) from None
     check_tables(settings)
     return settings
 
@@ -77,12 +85,7 @@ def read_tables(path: Path, inside: Sequence[Path] = ()) -> Tables:
         raise InputError(f"the settings file {path} does not exist") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"the settings file {path} cannot be read: {error}") from None
-    for *sections, key in PATHS:
-        table: Any = raw
-        for section in sections:
-            table = table.get(section)
-        if isinstance(table, dict) and isinstance(table.get(key), str) and table[key]:
-            table[key] = _resolve(path.parent, table[key])
+    _resolve_paths(raw, path.parent)
     extended = raw.pop("extends", None)
     if extended is None:
         return raw
@@ -92,10 +95,10 @@ def read_tables(path: Path, inside: Sequence[Path] = ()) -> Tables:
     here = [*inside, path.resolve()]
     if below.resolve() in here:
         raise InputError(f"extends must not lead back to the file itself, got {extended} in {path}")
-    return lay_over(read_tables(below, here), raw)
+    return merge_tables(read_tables(below, here), raw)
 
 
-def lay_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> Tables:
+def merge_tables(below: Mapping[str, Any], above: Mapping[str, Any]) -> Tables:
     """Tables over others: key by key, but of those that are one of several kinds as a whole."""
     laid = dict(below)
     for name, value in above.items():
@@ -104,14 +107,29 @@ def lay_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> Tables:
             laid[name] = value
             continue
         # Steps would overrule the epochs above them.
-        kept = {key: own for key, own in under.items() if not (key == "steps" and "epochs" in value)}
+        kept = {key: item for key, item in under.items() if not (key == "steps" and "epochs" in value)}
         laid[name] = {**kept, **value}
     return laid
 
 
-def _resolve(folder: Path, value: str) -> str:
+def _resolve_paths(raw: Tables, folder: Path) -> None:
+    """Makes relative paths absolute, in place; those that are empty stay so.
+
+    Args:
+        raw: the content of a settings file.
+        folder: that relative paths start from.
+    """
+    for section, key in PATHS:
+        table = raw.get(section)
+        if isinstance(table, dict) and isinstance(table.get(key), str) and table[key]:
+            table[key] = _resolve(folder, table[key], is_pattern=(section, key) in _PATTERNS)
+
+
+def _resolve(folder: Path, value: str, *, is_pattern: bool) -> str:
     """A path as the settings file means it; one with a scheme, or inside a package, stays as it is."""
-    return value if is_remote(value) or value.startswith(PACKAGE) else str(folder / Path(value).expanduser())
+    if is_remote(value) or value.startswith(PACKAGE):
+        return value
+    return join_pattern(folder, value) if is_pattern else str(folder / Path(value).expanduser())
 
 
 def _set(raw: dict[str, Any], override: str) -> None:
@@ -132,50 +150,41 @@ def _set(raw: dict[str, Any], override: str) -> None:
         raw.pop("steps", None)  # the newest word counts: steps would overrule epochs
 
 
-def _problems(error: pydantic.ValidationError) -> Iterator[Mapping[str, Any]]:
-    """The errors that pydantic found, those of a variant's own fields one by one."""
-    for problem in error.errors():
-        if problem["type"] == OF_A_KIND:
-            yield from ({**inner, "loc": (*problem["loc"], *inner["loc"])} for inner in problem["ctx"]["problems"])
-        else:
-            yield {**problem}
-
-
-def _explain(problem: Mapping[str, Any]) -> str:
-    """One pydantic error as `section.key must ..., got ...`."""
-    place = [str(part) for part in problem["loc"] if not str(part).startswith("<")]
-    key = ".".join(place)
+def _explain(problem: Mapping[str, Any], tables: Tables) -> str:
+    """One of pydantic's errors as `table.key must ..., got ...`."""
+    place = field_place(problem, tables)
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        known = _known_keys(place[:-1])
-        if place[-1] in known:
-            # Of another kind of this table: the table is read as one kind, which its other keys choose.
+        key, valid_keys = ".".join(place), _valid_keys(place[:-1])
+        if place[-1] in valid_keys:
+            # A key of another kind of this table, which its other keys choose.
             return f"{key} must be left out, as it does not go with the other keys of [{'.'.join(place[:-1])}]"
-        return f"there is no setting {key!r}{nearest(place[-1], known)}"
-    if problem["type"] == "value_error":
-        # The dataclass says `Training.steps must ...`; the user knows it as `fine_tuning.steps`.
-        owner, _, rest = str(problem["ctx"]["error"]).partition(".")
-        return f"{key}.{rest}" if rest and " " not in owner else f"{key}: {problem['ctx']['error']}"
-    if problem["type"] == "union_tag_invalid":
-        return f"{key}.task must be one of {list(TASKS)}, got {problem['ctx']['tag']!r}"
-    if problem["type"] == "missing":
-        return f"{key} must be set"
-    rule = problem["msg"].removeprefix("Input should ").removeprefix("String should ").removeprefix("Value error, ")
-    return f"{key} must {rule}, got {problem['input']!r}{problem.get('hint', '')}"
+        return f"there is no setting {key!r}{_suggest(place, valid_keys)}"
+    if problem["type"] == "union_tag_invalid" and place == ["examples"]:
+        # The kinds of examples have no key in common: pydantic would name the function that chooses among them.
+        return f"examples.task must be one of {list(TASKS)}, got {problem['ctx']['tag']!r}"
+    return str(field_error(problem, place))
 
 
-def _known_keys(sections: list[str]) -> list[str]:
+def _suggest(place: Sequence[str], valid_keys: Sequence[str]) -> str:
+    """The end of the error about an unknown key: similar keys of its table, else tables that have the key."""
+    key, similar = place[-1], difflib.get_close_matches(place[-1], valid_keys, n=1, cutoff=_SIMILAR)
+    paths = [f"{table}.{key}" for table in Settings.model_fields if key in _valid_keys([table])]
+    if similar or not paths or len(place) > 1:
+        return nearest(key, valid_keys)
+    return f"; did you mean {' or '.join(map(repr, paths))}?"
+
+
+def _valid_keys(sections: list[str]) -> list[str]:
     """The keys that a table of the settings may have."""
-    known: dict[str, Any] = {name: field.annotation for name, field in Settings.model_fields.items()}
+    types: dict[str, Any] = {name: field.annotation for name, field in Settings.model_fields.items()}
     for section in sections:
         # Pydantic's discriminators are dataclasses, too, but objects.
-        kinds = [kind for kind in _kinds(known[section]) if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
-        known = {field.name: field.type for kind in kinds for field in dataclasses.fields(kind)}
-    return list(known)
+        kinds = [kind for kind in _kinds(types[section]) if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
+        types = {field.name: field.type for kind in kinds for field in dataclasses.fields(kind)}
+    return list(types)
 
 
 def _kinds(annotation: Any) -> list[Any]:
-    """A type, or all types of a union; of a variant all its kinds."""
-    if annotation is Variant:
-        return list(VARIANTS.values())
+    """A type, or all types of a union."""
     inner = [argument for argument in get_args(annotation) if not isinstance(argument, pydantic.Tag)]
     return [annotation] if not inner else [kind for argument in inner for kind in _kinds(argument)]

@@ -1,23 +1,25 @@
-"""The table of a student's distillation before its task."""
+"""The table of the general distillation, before a task."""
 
-import dataclasses
+from typing import Self
+
+import pydantic
 
 from components.sources.text import TextSource
 from keras_bert.options.imitation import StateImitation
 from keras_bert.options.training import Precision, Training
+from keras_bert.validation import validated_dataclass
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class GeneralDistillationSettings(Training, StateImitation, TextSource):
-    """Which texts a student reads before it has a task, what of the start it imitates, and how it trains meanwhile."""
+    """Settings of the distillation of the initial model's states into a student, on texts without labels."""
 
-    epochs: float = 1.0
+    epochs: pydantic.PositiveFloat = 1.0
     # As MiniLM's (Wang et al. 2020, section 4.1).
-    learning_rate: float = 5e-4
+    learning_rate: pydantic.PositiveFloat = 5e-4
     precision: Precision = "auto"
 
-    def __post_init__(self) -> None:
-        Training.__post_init__(self)
-        StateImitation.__post_init__(self)
-        TextSource.__post_init__(self)
+    @pydantic.model_validator(mode="after")
+    def _check_losses(self) -> Self:
         self.check_on()
+        return self

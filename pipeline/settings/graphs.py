@@ -28,13 +28,18 @@ class Graph(NamedTuple):
 
 def graph_of(settings: Settings) -> Graph:
     """The graph of what fine-tuning begins with."""
-    source, own = settings.checkpoint, settings.encoder
+    source, encoder = settings.checkpoint, settings.encoder
     if source is not None:
         width = source.size("hidden_size") if source.has_berts_graph() else None
         return Graph(source.num_layers(), source.size("num_heads"), width, source.has_berts_graph())
-    assert own is not None
-    is_berts = own.variant is None and not own.shared_layers
-    return Graph(own.num_layers, own.num_heads, (own.attention_size or own.hidden_size) if is_berts else None, is_berts)
+    assert encoder is not None
+    is_berts = encoder.variant is None and not encoder.shared_layers
+    return Graph(
+        encoder.num_layers,
+        encoder.num_heads,
+        (encoder.attention_size or encoder.hidden_size) if is_berts else None,
+        is_berts,
+    )
 
 
 def check_float_layers(settings: Settings) -> None:
@@ -50,12 +55,12 @@ def check_float_layers(settings: Settings) -> None:
     if student is not None:
         layers = len(student.layers or ()) or student.num_layers or layers
     for name in settings.quantization.float_layers:
-        found = _IN_A_BLOCK.fullmatch(name)
-        if found is None:
+        match = _IN_A_BLOCK.fullmatch(name)
+        if match is None:
             continue
-        if layers is not None and int(found[1]) >= layers:
+        if layers is not None and int(match[1]) >= layers:
             rule = f"name blocks of the model that is rounded, 0 to {layers - 1}"
             raise InputError(f"quantization.float_layers must {rule}, got {name!r}")
-        if graph.is_berts and found[2] not in BLOCK_PRODUCTS:
-            hint = nearest(found[2], BLOCK_PRODUCTS)
+        if graph.is_berts and match[2] not in BLOCK_PRODUCTS:
+            hint = nearest(match[2], BLOCK_PRODUCTS)
             raise InputError(f"quantization.float_layers must name products with weights, got {name!r}{hint}")

@@ -1,20 +1,25 @@
 """What tables of the settings need of one another, and of the data: checked before anything starts."""
 
+import contextlib
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from components.dsl.errors import InputError
-from components.examples.registry import TASK_ROWS
+from components.examples.overlap import check_overlap, count_overlap, count_rows, describe_overlap
+from components.examples.registry import TASK_ROWS, check_unlabelled
+from components.examples.splits import describe_few_rows
 from components.scoring.base import choose_metric
 from components.scoring.calibration import check_precision
 from components.scoring.registry import TASK_SCORING
+from components.sources.docstring_task import DocstringTask
 from components.sources.text import TextSource
+from components.training.tuning import check_class_weights
+from keras_bert.checks import FieldError
+from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.options.generator import AT_MOST
 from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
-from keras_bert.options.transfer import OF_SINGLE_TEXTS
-from keras_bert.variants.disentangled import Disentangled
 from pipeline.settings.graphs import check_float_layers, graph_of
 from pipeline.settings.runtimes import check_models_of_runtimes, check_runtimes
 from pipeline.settings.schema import AnswersSettings, QuantizationSettings, Settings
@@ -38,7 +43,7 @@ _NEEDS = {
     "student": "examples",
     "general_distillation": "student",
     "distillation": "student",
-    "transfer": "student",
+    "teacher_labels": "student",
     "unlabelled": "student",
     "pruning": "examples",
     "quantization": "examples",
@@ -70,7 +75,7 @@ def check_tables(settings: Settings) -> None:
         raise InputError(f"pretraining_rows.objective must {rule}, got 'none'")
     if settings.corpus is None and settings.examples is None:
         raise InputError("there must be something to train on: a [corpus], [examples], or both")
-    task = settings.examples and settings.examples.task
+    task = None if settings.examples is None else settings.examples.task
     for name in _OF_QUESTIONS:
         if name in given and task != "question_answering":
             raise InputError(f"{name} must be left out but for question_answering, got it for {task}")
@@ -83,20 +88,24 @@ def check_tables(settings: Settings) -> None:
     _check_short_length(settings)
     _check_student_shape(settings)
     _check_last_seed(settings)
-    if settings.unlabelled is not None and task not in OF_SINGLE_TEXTS:
-        raise InputError(f"unlabelled must be left out but for {' and '.join(OF_SINGLE_TEXTS)}, got it for {task}")
+    if settings.unlabelled is not None and task is not None:
+        check_unlabelled(task)
     for name in OF_EMBEDDINGS:
         weight = getattr(settings.distillation, name)
         if weight and task != "embedding":
             raise InputError(f"distillation.{name} must be 0 but for the task 'embedding', got {weight}")
 
 
-def check_data(settings: Settings) -> None:
-    """Looks at all of the user's data.
+def check_data(settings: Settings) -> list[str]:
+    """Reads all of the user's data.
+
+    Returns:
+        What the user should know of the labelled rows before anything trains on them, a line each.
 
     Raises:
         InputError: some is missing or cannot be used, the student wants layers that the teacher does not have, the
-            task has no such metric, or what is pushed has no place to go.
+            task has no such metric, splits share rows that may share none, a class weight is of no label, or what is
+            pushed has no place to go.
     """
     if settings.checkpoint is not None:
         settings.checkpoint.check()
@@ -106,13 +115,13 @@ def check_data(settings: Settings) -> None:
     check_float_layers(settings)
     check_models_of_runtimes(settings)
     _check_generator_size(settings)
-    for source in (settings.corpus, settings.examples):
-        if source is not None:
-            source.check()
+    if settings.corpus is not None:
+        settings.corpus.check()
     for name in ("general_distillation", "unlabelled"):
         _check_texts(name, getattr(settings, name))
-    _check_metric(settings)
-    _check_push_folder(settings.push.folder)
+    warnings = _check_examples(settings)
+    _check_push_folder(settings.push.path())
+    return warnings
 
 
 def _check_texts(name: str, source: TextSource | None) -> None:
@@ -135,9 +144,9 @@ def _check_layers(settings: Settings) -> None:
     layers = settings.checkpoint.num_layers() if settings.checkpoint else getattr(settings.encoder, "num_layers", None)
     if student is None or layers is None:
         return
-    wanted: Sequence[int] = student.layers or ()
-    if any(layer >= layers for layer in wanted):
-        raise InputError(f"student.layers must be from 0 to {layers - 1}, the teacher's, got {list(wanted)}")
+    chosen: Sequence[int] = student.layers or ()
+    if any(layer >= layers for layer in chosen):
+        raise InputError(f"student.layers must be from 0 to {layers - 1}, the teacher's, got {list(chosen)}")
     if student.num_layers is not None and student.num_layers > layers and student.hidden_size is None:
         raise InputError(f"student.num_layers must be at most {layers}, the teacher's, got {student.num_layers}")
 
@@ -149,52 +158,75 @@ def _check_imitation(settings: Settings) -> None:
         return
     layers, heads, width, _ = graph_of(settings)
     for name in ("general_distillation", "distillation"):
-        own: StateImitation | None = getattr(settings, name)
+        imitation: StateImitation | None = getattr(settings, name)
         try:
-            if own is not None and layers is not None:
-                own.check_layers(len(student.layers or ()) or student.num_layers or layers, layers)
-            if own is not None and heads is not None:
-                own.check_heads(student.num_heads or heads, heads)
-            if own is not None and heads is not None and width is not None and student.hidden_size is not None:
-                own.check_widths(student.hidden_size, width, heads)
-        except ValueError as error:
-            raise InputError(f"{name}.{str(error).partition('.')[2]}") from None
+            if imitation is not None and layers is not None:
+                imitation.check_layers(len(student.layers or ()) or student.num_layers or layers, layers)
+            if imitation is not None and heads is not None:
+                imitation.check_heads(student.num_heads or heads, heads)
+            if imitation is not None and heads is not None and width is not None and student.hidden_size is not None:
+                imitation.check_widths(student.hidden_size, width, heads)
+        except FieldError as error:
+            raise InputError(error.describe(name)) from None
 
 
 def _check_post_training(settings: Settings) -> None:
     """A key with its usual value cannot be told from one that is left out."""
-    own, usual = settings.quantization, QuantizationSettings()
-    for field in dataclasses.fields(AnswersSettings) if own is not None and own.post_training else ():
-        value = getattr(own, field.name)
+    quantization, usual = settings.quantization, QuantizationSettings()
+    for field in dataclasses.fields(AnswersSettings) if quantization is not None and quantization.post_training else ():
+        value = getattr(quantization, field.name)
         if value != getattr(usual, field.name):
             rule = "be left out where post_training is true, as nothing trains"
             raise InputError(f"quantization.{field.name} must {rule}, got {value!r}")
 
 
-def _check_metric(settings: Settings) -> None:
-    """Before any training: models are measured when all of them are trained."""
-    source, wanted = settings.examples, settings.evaluation.metric
+def _check_examples(settings: Settings) -> list[str]:
+    """Checks the labelled rows, and what the settings say of their labels; gives warnings, see `check_data`.
+
+    The steps that need them come after pre-training.
+    """
+    source = settings.examples
     if source is None:
-        return
-    try:
-        check_precision(settings.evaluation.min_precision, source.task)
-    except InputError as error:
-        raise InputError(f"evaluation.{error}") from None
-    if not wanted:
-        return
-    # Which metrics there are may depend on the labels.
-    labels = TASK_ROWS[source.task].labels(source, source.splits()["train"])
-    try:
-        choose_metric(wanted, TASK_SCORING[source.task], labels)
-    except InputError as error:
-        raise InputError(f"evaluation.{error}") from None
+        return []
+    if isinstance(source, DocstringTask):
+        source.check()
+        _check_labels(settings, source.task, source.labels())
+        return []
+    splits, task = source.splits(), TASK_ROWS[source.task]
+    _check_labels(settings, source.task, task.labels(source, splits["train"]))
+    if source.overlap == "error":
+        check_overlap(splits, task)
+    overlap = count_overlap(splits, task.key) if source.overlap == "keep" else {}
+    return [*describe_overlap(overlap, count_rows(splits), task.several), *describe_few_rows(splits)]
 
 
-def _check_push_folder(folder: str) -> None:
+def _check_labels(settings: Settings, task: str, labels: Sequence[str]) -> None:
+    """Raises InputError where a metric, a precision or a class weight does not suit the labels of training rows."""
+    with _errors_in("evaluation"):
+        check_precision(settings.evaluation.min_precision, task)
+        choose_metric(settings.evaluation.metric, TASK_SCORING[task], labels)
+    with _errors_in("fine_tuning"):
+        check_class_weights(task, labels, settings.fine_tuning.class_weights)
+
+
+@contextlib.contextmanager
+def _errors_in(table: str) -> Iterator[None]:
+    """Puts the name of a table before the field that an error names."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{table}.{error}") from None
+
+
+def _check_push_folder(folder: Path | None) -> None:
     """Before any training: it is the last step that writes to it."""
-    place = Path(folder).absolute()
-    found = next(each for each in (place, *place.parents) if each.exists())
-    if folder and not (found.is_dir() and os.access(found, os.W_OK)):
+    if folder is None:
+        return
+    try:
+        existing = next(place for place in (folder, *folder.parents) if place.exists())
+    except OSError as error:
+        raise InputError(f"push.folder must be a path that can be used, got {folder}: {error.strerror}") from None
+    if not (existing.is_dir() and os.access(existing, os.W_OK)):
         raise InputError(f"push.folder must be a folder that can be written to or made, got {folder}")
 
 
@@ -211,22 +243,22 @@ def _check_student_shape(settings: Settings) -> None:
 
 def _check_objective(settings: Settings) -> None:
     """What is hidden in the rows, and whether they are pairs, must suit what is learnt from them."""
-    own, rows = settings.pretraining, settings.pretraining_rows
-    if own.objective == "replaced_tokens":
-        for name, value, wanted in (
+    pretraining, rows = settings.pretraining, settings.pretraining_rows
+    if pretraining.objective == "replaced_tokens":
+        for name, value, default in (
             ("pretraining_rows.objective", rows.objective, "none"),
-            ("pretraining.span_boundary", own.span_boundary, False),
+            ("pretraining.span_boundary", pretraining.span_boundary, False),
         ):
-            if value != wanted:
-                rule = f"be {wanted!r} where pretraining.objective is 'replaced_tokens', which learns nothing from it"
+            if value != default:
+                rule = f"be {default!r} where pretraining.objective is 'replaced_tokens', which learns nothing from it"
                 raise InputError(f"{name} must {rule}, got {value!r}")
         _check_generator(settings)
     elif "generator" in settings.model_fields_set:
         raise InputError("generator must be left out where pretraining.objective is not 'replaced_tokens'")
     variant = settings.encoder and settings.encoder.variant
-    if own.mask_decoder and settings.encoder is not None and not isinstance(variant, Disentangled):
-        raise InputError("pretraining.mask_decoder must be false where encoder.variant.kind is not 'disentangled'")
-    if own.span_boundary and settings.masking.strategy != "spans":
+    if pretraining.mask_decoder and settings.encoder is not None and not isinstance(variant, DeBERTa):
+        raise InputError("pretraining.mask_decoder must be false where encoder.variant.kind is not 'deberta'")
+    if pretraining.span_boundary and settings.masking.strategy != "spans":
         rule = "be 'spans' where pretraining.span_boundary is true"
         raise InputError(f"masking.strategy must {rule}, got {settings.masking.strategy!r}")
 
@@ -236,8 +268,8 @@ def _check_generator(settings: Settings) -> None:
     if settings.encoder is not None:
         try:
             settings.generator.config(settings.encoder.encoder_config(settings.vocabulary.size, settings.max_length))
-        except ValueError as error:
-            raise InputError(f"generator.{str(error).partition('.')[2]}") from None
+        except FieldError as error:
+            raise InputError(error.describe("generator")) from None
 
 
 def _check_generator_size(settings: Settings) -> None:
@@ -245,9 +277,9 @@ def _check_generator_size(settings: Settings) -> None:
     if settings.checkpoint is None or settings.pretraining.objective != "replaced_tokens":
         return
     for field in AT_MOST:
-        wanted, most = getattr(settings.generator, field), settings.checkpoint.size(field)
-        if wanted is not None and most is not None and wanted > most:
-            raise InputError(f"generator.{field} must be at most {most}, the checkpoint's, got {wanted}")
+        size, most = getattr(settings.generator, field), settings.checkpoint.size(field)
+        if size is not None and most is not None and size > most:
+            raise InputError(f"generator.{field} must be at most {most}, the checkpoint's, got {size}")
 
 
 def _check_short_length(settings: Settings) -> None:

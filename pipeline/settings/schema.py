@@ -1,13 +1,16 @@
 """What a user may set: strict models, checked before anything starts. A table that is present switches its steps on."""
 
 import dataclasses
-from typing import Annotated, Any, Literal, TypeVar
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import pydantic
 import pydantic_core
 
 from components.beam.engine import BeamOptions
 from components.corpus.cleaning import Cleaning
+from components.examples.registry import TASK_ROWS
 from components.scoring.blessing import Thresholds
 from components.sources.checkpoint import Checkpoint
 from components.sources.docstring_task import DocstringTask
@@ -19,7 +22,8 @@ from components.sources.text import TextSource
 from components.training.on_rows import VALIDATIONS
 from keras_bert.checks import check
 from keras_bert.config import EncoderShape
-from keras_bert.options.adaptation import ADAPTATIONS, Adaptation
+from keras_bert.families.registry import AnyVariant
+from keras_bert.options.adaptation import Adaptation
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.export import Export
 from keras_bert.options.generator import Generator
@@ -31,120 +35,120 @@ from keras_bert.options.pruning import Pruning
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.selection import Selection
 from keras_bert.options.student import Student
+from keras_bert.options.teacher_labels import TeacherLabels
 from keras_bert.options.training import Precision, Training
-from keras_bert.options.transfer import Transfer
 from keras_bert.options.vocabulary import VocabularyKind
-from keras_bert.variants.base import Variant
-from keras_bert.variants.registry import VARIANTS
+from keras_bert.validation import STRICT, OpenShare, validated_dataclass
 from pipeline.machine import Machine
 from pipeline.settings.general_distillation import GeneralDistillationSettings
-from pipeline.settings.kinds import by_kind
 
 T = TypeVar("T")
 
-# The kinds of data. Pydantic puts these marks into the place of an error, where a user has no use for them.
+# The kinds of data. Pydantic puts these tags into the place of an error; no key of a table is equal to one.
 OWN, BUILT_IN = "<own>", "<built in>"
 _NAMED, _TABLE = "<named>", "<table>"
-# The most tokens of an input: those of the released models that take the most.
+# The maximum number of tokens of an input: that of the released models with the longest inputs.
 LONGEST = 8192
-TASKS = {
-    task: f"<{task}>"
-    for task in ("classification", "regression", "token_classification", "question_answering", "embedding")
-}
+# The maximum number of characters of a folder's name.
+LONGEST_NAME = 255
+TASKS = {task: f"<{task}>" for task in TASK_ROWS}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class VocabularySettings:
     """The vocabulary that is learnt where there is no checkpoint.
 
     Attributes:
-        kind: of its pieces: BERT's `wordpiece`, byte-level `bpe` as in RoBERTa, or `unigram` as in ALBERT.
-        size: pieces, special tokens included.
+        kind: the algorithm: BERT's `wordpiece`, byte-level `bpe` as in RoBERTa, or `unigram` as in ALBERT.
+        size: number of entries, special tokens included; at least 100, and 261 for `bpe`.
         lowercase: whether text is lowercased and stripped of accents.
     """
 
     kind: VocabularyKind = "wordpiece"
-    size: int = 8000
+    size: Annotated[int, pydantic.Field(ge=100)] = 8000
     lowercase: bool = True
 
-    def __post_init__(self) -> None:
-        # Of bytes, one piece each, and the special tokens.
-        least = 261 if self.kind == "bpe" else 100
-        check("VocabularySettings", "size", self.size >= least, f"be at least {least}", self.size)
+    @pydantic.model_validator(mode="after")
+    def _check_size(self) -> Self:
+        # A byte-level vocabulary holds all bytes and the special tokens.
+        check("VocabularySettings", "size", self.kind != "bpe" or self.size >= 261, "be at least 261", self.size)
+        return self
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class FittedVocabulary:
-    """Which pieces of a vocabulary stay where the examples' texts decide.
+    """Reduction of the vocabulary to the entries that the texts of the examples need.
 
     Attributes:
-        size: the most pieces; None for all that stand in training rows.
-        min_count: how often a piece must stand there, without a size.
+        size: maximum number of entries, at least 100; None for all that occur in training rows.
+        min_count: minimum number of occurrences of an entry in training rows, where `size` is not set.
     """
 
-    size: int | None = None
-    min_count: int = 1
+    size: Annotated[int, pydantic.Field(ge=100)] | None = None
+    min_count: pydantic.PositiveInt = 1
 
-    def __post_init__(self) -> None:
-        check("FittedVocabulary", "size", self.size is None or self.size >= 100, "be at least 100", self.size)
-        check("FittedVocabulary", "min_count", self.min_count >= 1, "be at least 1", self.min_count)
+    @pydantic.model_validator(mode="after")
+    def _check_min_count(self) -> Self:
         once = self.size is None or self.min_count == 1
         check("FittedVocabulary", "min_count", once, "be left out beside size", self.min_count)
+        return self
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class PretrainingRowsSettings(PretrainingRows):
-    """The rows for pre-training, and how long to train on the short ones.
+    """Settings of the rows for pre-training, and of the time to train on the short ones.
 
     Attributes:
-        short_steps: share of the steps that are on rows of `short_length`, where that is set.
+        short_steps: share of the steps, above 0 and below 1, on rows of `short_length`, where that is set.
     """
 
-    short_steps: float = 0.9
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check("PretrainingRowsSettings", "short_steps", 0 < self.short_steps < 1, "be in (0, 1)", self.short_steps)
+    short_steps: OpenShare = 0.9
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class EncoderSettings(EncoderShape):
-    """The shape of an encoder; its variant is read as the kind that its table names."""
-
-    variant: Annotated[Variant | None, pydantic.PlainValidator(by_kind(VARIANTS))] = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class PretrainingSettings(Training):
-    """What an encoder is pre-trained to do, and how.
+    """The shape of an encoder.
 
     Attributes:
-        objective: `masked_tokens`, or to find `replaced_tokens` among the text's own (Clark et al. 2020).
+        variant: settings of a graph that is not BERT's; the key `kind` names the graph.
+    """
+
+    variant: AnyVariant | None = None
+
+
+@validated_dataclass
+class PretrainingSettings(Training):
+    """Settings of the pre-training of an encoder.
+
+    Attributes:
+        objective: prediction of `masked_tokens`, or detection of `replaced_tokens` (Clark et al. 2020).
         span_boundary: whether masked tokens are also predicted from the borders of their spans (Joshi et al. 2020).
-        mask_decoder: whether DeBERTa's decoder, told absolute positions, predicts them (He et al. 2021, section 3.2).
-        validations: on held-out rows, evenly spread over the training.
+        mask_decoder: whether DeBERTa's decoder, which reads absolute positions, predicts masked tokens (He et al. 2021,
+            section 3.2).
+        validations: number of validations on held-out rows, evenly spread over the training.
     """
 
     objective: Literal["masked_tokens", "replaced_tokens"] = "masked_tokens"
     span_boundary: bool = False
     mask_decoder: bool = False
-    epochs: float = 1.0
-    learning_rate: float = 1e-4
+    epochs: pydantic.PositiveFloat = 1.0
+    learning_rate: pydantic.PositiveFloat = 1e-4
     precision: Precision = "auto"
-    validations: int = VALIDATIONS
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check("PretrainingSettings", "validations", self.validations >= 1, "be at least 1", self.validations)
+    validations: pydantic.PositiveInt = VALIDATIONS
 
 
 def _choose_weights(value: Any) -> str:
     return _TABLE if isinstance(value, dict) else _NAMED
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class FineTuningSettings(Training, Selection):
-    """How a teacher is fine-tuned, which of its weights are kept, and how much each label weighs."""
+    """Settings of the fine-tuning of a teacher, of its validations and of the weights of labels.
+
+    Attributes:
+        class_weights: weights of labels in the loss: `none`, `balanced` by their counts, or a table of weights by
+            label, where labels that are not in it weigh 1.
+    """
 
     precision: Precision = "auto"
     class_weights: Annotated[
@@ -153,84 +157,68 @@ class FineTuningSettings(Training, Selection):
         pydantic.Discriminator(_choose_weights),
     ] = "none"
 
-    def __post_init__(self) -> None:
-        Training.__post_init__(self)
-        Selection.__post_init__(self)
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class AnswersSettings(Training, Distillation):
-    """How a model learns what its teacher answers."""
+    """Settings of a training on the answers of a teacher."""
 
-    learning_rate: float = 1e-4
+    learning_rate: pydantic.PositiveFloat = 1e-4
     precision: Precision = "auto"
 
-    def __post_init__(self) -> None:
-        Training.__post_init__(self)
-        Distillation.__post_init__(self)
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class DistillationSettings(AnswersSettings, Imitation):
-    """What a student listens to, what else of its teacher it imitates, and how it trains meanwhile."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        Imitation.__post_init__(self)
+    """Settings of the distillation of a teacher into a student."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class PruningSettings(AnswersSettings, Pruning):
-    """Which weights become zero, and how the others learn to do without them."""
+    """Settings of pruning, and of the training of the weights that stay."""
 
-    epochs: float = 1.0
-    learning_rate: float = 5e-5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        Pruning.__post_init__(self)
+    epochs: pydantic.PositiveFloat = 1.0
+    learning_rate: pydantic.PositiveFloat = 5e-5
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class QuantizationSettings(AnswersSettings, Quantization):
-    """How a model is rounded, and trains on meanwhile; its teacher is its float self.
+    """Settings of quantization, and of its training, in which the float model is the teacher.
 
     Attributes:
-        post_training: whether it is rounded as it is, without a training, whose keys say nothing then.
+        post_training: whether the model is quantized without a training; the keys of the training must be left out.
     """
 
-    epochs: float = 1.0
-    learning_rate: float = 2e-5
+    epochs: pydantic.PositiveFloat = 1.0
+    learning_rate: pydantic.PositiveFloat = 2e-5
     post_training: bool = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        Quantization.__post_init__(self)
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@validated_dataclass
 class PushSettings:
-    """Where blessed models go.
+    """The destination of blessed models.
 
     Attributes:
-        folder: gets a numbered folder a version; `pushed` under the root if empty.
+        folder: the folder that holds a numbered folder for each version; empty for `pushed` under the root.
     """
 
     folder: str = ""
 
+    def path(self) -> Path | None:
+        """The absolute path of the folder; None for the folder under the root."""
+        return Path(os.path.abspath(Path(self.folder).expanduser())) if self.folder else None
+
 
 def _own_if_not(built_in: type) -> pydantic.Discriminator:
-    """Reads a table with the docstrings' keys only as those, any other as the user's own: one error, not two."""
-    known = {field.name for field in dataclasses.fields(built_in)}
+    """Reads a table as the built-in kind if it has only keys of that kind, so that an error is reported once."""
+    built_in_keys = {field.name for field in dataclasses.fields(built_in)}
 
     def choose(value: Any) -> str:
-        return OWN if isinstance(value, dict) and value.keys() - known else BUILT_IN
+        return OWN if isinstance(value, dict) and value.keys() - built_in_keys else BUILT_IN
 
     return pydantic.Discriminator(choose)
 
 
 def _choose_examples(value: Any) -> str:
-    """The built-in task where a table has its keys only, else the user's own rows by the task that they name."""
+    """The built-in task for a table that has only its keys; otherwise the kind of the task that the table names."""
     if isinstance(value, dict) and not value.keys() - {field.name for field in dataclasses.fields(DocstringTask)}:
         return BUILT_IN
     task = value.get("task", "classification") if isinstance(value, dict) else "classification"
@@ -238,15 +226,28 @@ def _choose_examples(value: Any) -> str:
 
 
 class Settings(pydantic.BaseModel):
-    """All settings.
+    """All settings of a job.
 
-    There is a start, a corpus or a checkpoint or both; examples of a task, without which there is but pre-training; and
-    a student, a quantization, or neither.
+    A job starts from a corpus, a checkpoint or both. Without examples of a task it only pre-trains. A student, pruning
+    and quantization are optional.
+
+    Attributes:
+        name: name of the job; models are pushed to ROOT/pushed/NAME/1, 2, 3 and so on.
+        max_length: maximum number of tokens of an input, 8 to 8192; longer texts are truncated, and contexts of
+            questions are read in windows.
+        stride: number of tokens from one window of a context to the next; a third of `max_length` if it is not set.
+        max_query_length: maximum number of tokens of a question; a sixth of `max_length` if it is not set.
+        pooling: the vector of a text: the `mean` of the states of its tokens, or the state of `[CLS]` (`cls`).
+        seeds: number of models that are trained with different seeds, 1 to 100; tables show mean and standard
+            deviation.
+        adaptation: parameter-efficient adaptation, which trains few weights beside the frozen encoder (LoRA, adapters,
+            prompt or biases).
     """
 
-    model_config = pydantic.ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    # Building takes a third of a second, which commands that read no settings need not wait for.
+    model_config = pydantic.ConfigDict(**STRICT, frozen=True, defer_build=True)
 
-    name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "model"
+    name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=LONGEST_NAME)] = "model"
     max_length: Annotated[int, pydantic.Field(ge=8, le=LONGEST)] = 128
     stride: Annotated[int, pydantic.Field(ge=1)] | None = None
     max_query_length: Annotated[int, pydantic.Field(ge=1)] | None = None
@@ -281,10 +282,10 @@ class Settings(pydantic.BaseModel):
         | None
     ) = None
     fine_tuning: FineTuningSettings = FineTuningSettings()
-    adaptation: Annotated[Adaptation | None, pydantic.PlainValidator(by_kind(ADAPTATIONS))] = None
+    adaptation: Adaptation | None = None
     student: Student | None = None
     general_distillation: GeneralDistillationSettings | None = None
-    transfer: Transfer | None = None
+    teacher_labels: TeacherLabels | None = None
     unlabelled: TextSource | None = None
     distillation: DistillationSettings = DistillationSettings()
     pruning: PruningSettings | None = None
@@ -296,11 +297,16 @@ class Settings(pydantic.BaseModel):
     machine: Machine = Machine()
 
     def run_options(self) -> dict[str, Any]:
-        """What the settings say of a run as a whole, as arguments of `run_pipeline`."""
+        """The settings of a run as a whole, as arguments of `run_pipeline`."""
         return {"machine": self.machine, "settings": pydantic_core.to_jsonable_python(dict(self))}
 
 
-def part(settings: Any, kind: type[T]) -> T:
-    """Of a table that is made of several records the fields of one: a step that reads more would run again for it."""
+def select_fields(settings: Any, kind: type[T]) -> T:
+    """The fields of a table that belong to one of its records: a step that read more would run again for the others.
+
+    Args:
+        settings: the table.
+        kind: the record.
+    """
     fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     return kind(**fields)

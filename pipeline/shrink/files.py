@@ -1,4 +1,4 @@
-"""The files of a search: its values, its table, and a picture of what is worth its size."""
+"""Writes the files of a search: values, table and a plot of the Pareto front."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,5 +10,5 @@ from pipeline.views.shrink import render_search
 
 
 def write_search(content: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Writes `shrink.json`, `shrink.md` and the plot; gives the files."""
+    """Writes `shrink.json`, `shrink.md` and the plot; returns the files."""
     return write_report("shrink", content, folder, render_search, draw_front)

@@ -1,65 +1,68 @@
-"""Which of the candidates that fit are worth a training."""
+"""Chooses the candidates that are worth training among those that fit the limits."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from keras_bert.options.quantization import RECIPES
 from pipeline.shrink.candidates import Candidate, Grid
 from pipeline.shrink.limits import Limits
-from pipeline.shrink.sizes import Weight
+from pipeline.shrink.sizes import Footprint
 
-# What a doubling of each field is worth beside one of layers, which doubles heads and units. Of pieces those that stay
-# are the frequent ones, so that the others are worth least.
+# The value of doubling a field relative to doubling the layers, which doubles heads and units, too. Vocabulary counts
+# least, because the frequent tokens stay.
 _SHARES = (1.0, 0.5, 0.5, 0.5, 0.25, 0.5)
 _SCALE_BITS = 16
 
 
-def widest(grid: Grid, weights: Mapping[Candidate, Weight], limits: Limits) -> list[Candidate]:
-    """Those that fit and of which nothing can be larger without breaking a limit, the largest as a whole first.
+def widest(grid: Grid, footprints: Mapping[Candidate, Footprint], limits: Limits) -> list[Candidate]:
+    """The candidates within the limits of which no field can be larger, by descending capacity.
 
-    A student that contains another one learns no worse from the same teacher, so the others need no training.
+    A student that contains another one learns no worse from the same teacher, so the contained one needs no training.
     """
-    fit = {each for each, weight in weights.items() if limits.allow(weight._asdict())}
-    found = [each for each in fit if not any(larger in fit for larger in grid.larger(each))]
-    return sorted(found, key=lambda each: (capacity(each), each.values()), reverse=True)
+    fitting = {candidate for candidate, footprint in footprints.items() if limits.allow(footprint._asdict())}
+    maximal = [candidate for candidate in fitting if not any(larger in fitting for larger in grid.larger(candidate))]
+    return _by_capacity(maximal)
 
 
 def containers(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates without those that others of them contain, the largest as a whole first."""
+    """The candidates that no other one contains, by descending capacity."""
 
     def contains(one: Candidate, other: Candidate) -> bool:
         return one != other and all(a >= b for a, b in zip(one.values(), other.values(), strict=True))
 
-    found = [each for each in candidates if not any(contains(other, each) for other in candidates)]
-    return sorted(found, key=lambda each: (capacity(each), each.values()), reverse=True)
+    return _by_capacity(one for one in candidates if not any(contains(other, one) for other in candidates))
 
 
 def spread(candidates: Sequence[Candidate], count: int, chosen: Sequence[Candidate] = ()) -> list[Candidate]:
-    """So many of the candidates, each as far as can be from those before it; the first one where none is before.
+    """Selects `count` candidates, each as far as possible from all selected before; starts with the first one.
 
     Args:
-        candidates: the better come first.
-        count: how many.
-        chosen: those that are there already.
+        candidates: the candidates, the best first.
+        count: number of candidates to select.
+        chosen: candidates that are selected already.
     """
-    taken, left = list(chosen), [each for each in candidates if each not in chosen]
-    found: list[Candidate] = []
-    while left and len(found) < count:
-        best = max(left, key=lambda each: min((distance(each, other) for other in taken), default=0.0))
-        found.append(best)
-        taken.append(best)
-        left.remove(best)
-    return found
+    taken, remaining = list(chosen), [candidate for candidate in candidates if candidate not in chosen]
+    selection: list[Candidate] = []
+    while remaining and len(selection) < count:
+        farthest = max(remaining, key=lambda one: min((distance(one, other) for other in taken), default=0.0))
+        selection.append(farthest)
+        taken.append(farthest)
+        remaining.remove(farthest)
+    return selection
 
 
 def capacity(candidate: Candidate) -> float:
-    """How much there is of all, as doublings."""
+    """The weighted sum of the logarithms (base 2) of a candidate's fields."""
     return sum(_doublings(candidate))
 
 
 def distance(one: Candidate, other: Candidate) -> float:
-    """How many doublings lie between two candidates, field by field."""
+    """The sum of the absolute differences of two candidates' fields in doublings."""
     return sum(abs(a - b) for a, b in zip(_doublings(one), _doublings(other), strict=True))
+
+
+def _by_capacity(candidates: Iterable[Candidate]) -> list[Candidate]:
+    return sorted(candidates, key=lambda candidate: (capacity(candidate), candidate.values()), reverse=True)
 
 
 def _doublings(candidate: Candidate) -> list[float]:

@@ -1,4 +1,4 @@
-"""What a user allows a model to weigh and to take, and what it must keep."""
+"""The user's limits on size, latency, score and time."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
@@ -8,13 +8,13 @@ from pipeline.settings.schema import Settings
 
 
 class Limits(NamedTuple):
-    """All that a search must keep to.
+    """The limits of a search.
 
     Attributes:
-        megabytes: of the file, at most; None for any.
-        milliseconds: for a full text on one thread, at most; None for any.
-        min_share: of the teacher's validation score, at least.
-        seconds: for the search.
+        megabytes: maximum size of the file; None for no limit.
+        milliseconds: maximum latency of a text of maximum length on one thread; None for no limit.
+        min_share: minimum share of the teacher's validation score, from 0 to 1.
+        seconds: maximum time of the search.
     """
 
     megabytes: float | None
@@ -24,10 +24,10 @@ class Limits(NamedTuple):
 
     @classmethod
     def of(cls, megabytes: float | None, milliseconds: float | None, min_share: float, minutes: float) -> Self:
-        """What the command line says.
+        """The limits from command line options.
 
         Raises:
-            InputError: there is no limit, or a number cannot be one.
+            InputError: there is no limit, or a value is out of range.
         """
         if megabytes is None and milliseconds is None:
             raise InputError("--max-megabytes or --max-milliseconds must be given, got neither")
@@ -43,23 +43,23 @@ class Limits(NamedTuple):
         return cls(megabytes, milliseconds, min_share, 60 * minutes)
 
     def bounds(self) -> dict[str, float]:
-        """Measure -> the most of it, of those that are limited."""
-        given = {"megabytes": self.megabytes, "milliseconds": self.milliseconds}
-        return {name: most for name, most in given.items() if most is not None}
+        """The upper bounds by measure, without unlimited measures."""
+        bounds = {"megabytes": self.megabytes, "milliseconds": self.milliseconds}
+        return {name: most for name, most in bounds.items() if most is not None}
 
-    def allow(self, weighed: Mapping[str, Any]) -> bool:
+    def allow(self, footprint: Mapping[str, Any]) -> bool:
         """Whether a record of `megabytes` and `milliseconds` is within the limits."""
-        return all(weighed[name] <= most for name, most in self.bounds().items())
+        return all(footprint[name] <= most for name, most in self.bounds().items())
 
 
 def check_job(settings: Settings) -> None:
-    """Raises InputError where a job has nothing that a search could train or measure."""
+    """Raises InputError if a job cannot be searched."""
     if settings.examples is None:
         raise InputError("there must be [examples] to shrink a model for")
     if "tflite" not in settings.export.runtimes:
         raise InputError(f"export.runtimes must hold 'tflite' to shrink a model, got {list(settings.export.runtimes)}")
     if settings.student is not None and settings.student.hidden_size is not None:
-        given = settings.student.hidden_size
-        raise InputError(f"student.hidden_size must be left out: candidates keep the teacher's width, got {given}")
+        size = settings.student.hidden_size
+        raise InputError(f"student.hidden_size must be left out: candidates keep the teacher's width, got {size}")
     if settings.general_distillation is not None:
-        raise InputError("general_distillation must be left out: each candidate would need one of its own")
+        raise InputError("general_distillation must be left out: every candidate would need a separate one")

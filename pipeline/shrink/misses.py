@@ -1,4 +1,4 @@
-"""Which limit cannot be met, and by how much."""
+"""Limits that cannot be met, and by how much."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from pipeline.shrink.limits import Limits
 Record = dict[str, Any]
 
 _FLAGS = {"megabytes": "--max-megabytes", "milliseconds": "--max-milliseconds", "share": "--min-share"}
-_TOLD = {
+_MESSAGES = {
     "megabytes": "the smallest file, {name}, has {value:.3g} MB, {over:.2g} too many",
     "milliseconds": "the fastest file, {name}, takes {value:.3g} ms, {over:.2g} too many",
     "both": "{name}, the nearest, has {value:.3g} of them, {over:.2g} too many",
@@ -16,47 +16,54 @@ _TOLD = {
 }
 
 
-def unmet(weights: Mapping[str, Mapping[str, float]], limits: Limits) -> list[Record]:
-    """What no candidate keeps to: for each such limit the candidate that comes nearest; empty where one keeps to all.
+def unmet_limits(footprints: Mapping[str, Mapping[str, float]], limits: Limits) -> list[Record]:
+    """The limits that no candidate meets, each with the nearest candidate; empty if a candidate meets all limits.
 
     Args:
-        weights: name -> its measures.
-        limits: to keep to.
+        footprints: the measures of every candidate, by name.
+        limits: the limits.
     """
-    if any(limits.allow(weight) for weight in weights.values()):
+    if any(limits.allow(footprint) for footprint in footprints.values()):
         return []
-    found = []
+    misses = []
     for measure, most in limits.bounds().items():
-        name = min(weights, key=lambda each: weights[each][measure])
-        if weights[name][measure] > most:
-            found.append(_miss(measure, name, weights[name][measure], most))
-    # Each limit is kept by some, both by none.
-    return found or _of_nearest(weights, limits)
+        name = min(footprints, key=lambda candidate: footprints[candidate][measure])
+        if footprints[name][measure] > most:
+            misses.append(_miss(measure, name, footprints[name][measure], most))
+    # Every limit may be met by some candidate, but both by none.
+    return misses or _misses_of_nearest(footprints, limits)
 
 
-def unkept(name: str, record: Mapping[str, float], limits: Limits) -> list[Record]:
-    """The limits that one trained model breaks."""
-    found = [
+def violated_limits(name: str, record: Mapping[str, float], limits: Limits) -> list[Record]:
+    """The limits that a trained model violates."""
+    misses = [
         _miss(measure, name, record[measure], most)
         for measure, most in limits.bounds().items()
         if record[measure] > most
     ]
     if record["share"] < limits.min_share:
-        found.append(_miss("share", name, record["share"], limits.min_share))
-    return found
+        misses.append(_miss("share", name, record["share"], limits.min_share))
+    return misses
 
 
-def tell(miss: Record) -> str:
+def describe_miss(miss: Record) -> str:
     """A miss as a sentence."""
-    told = _TOLD[miss["kind"]].format(**miss)
-    return f"{_FLAGS[miss['measure']]} {miss['limit']:g} cannot be met: {told}"
+    return f"{_FLAGS[miss['measure']]} {miss['limit']:g} cannot be met: {_MESSAGES[miss['kind']].format(**miss)}"
 
 
-def _of_nearest(weights: Mapping[str, Mapping[str, float]], limits: Limits) -> list[Record]:
+def _misses_of_nearest(footprints: Mapping[str, Mapping[str, float]], limits: Limits) -> list[Record]:
     bounds = limits.bounds()
-    name = min(weights, key=lambda each: max(weights[each][measure] / most for measure, most in bounds.items()))
-    own = weights[name]
-    return [_miss(each, name, own[each], most, kind="both") for each, most in bounds.items() if own[each] > most]
+
+    def excess(candidate: str) -> float:
+        return max(footprints[candidate][measure] / most for measure, most in bounds.items())
+
+    name = min(footprints, key=excess)
+    values = footprints[name]
+    return [
+        _miss(measure, name, values[measure], most, kind="both")
+        for measure, most in bounds.items()
+        if values[measure] > most
+    ]
 
 
 def _miss(measure: str, name: str, value: float, limit: float, kind: str = "") -> Record:

@@ -1,6 +1,6 @@
-"""Successive halving within a time: many candidates train a little, the best third of them three times as long.
+"""Plans successive halving within a time limit: many candidates train briefly, the best third three times as long.
 
-After Jamieson and Talwalkar 2016 (algorithm 1), with a third in the place of a half, as Li et al. 2018 (section 3.6).
+Jamieson and Talwalkar 2016 (algorithm 1), with a third instead of a half as in Li et al. 2018 (section 3.6).
 """
 
 import math
@@ -10,105 +10,120 @@ from typing import NamedTuple, Self
 from components.dsl.errors import InputError
 from pipeline.shrink.candidates import Candidate
 
-# How many times fewer candidates each round has, and how many times longer each of them trains.
+# Every round has this many times fewer candidates, which train this many times longer.
 FACTOR = 3
-# More are not worth their first round, which trains each for a ninth or less.
+# More candidates are not worth their first round, in which each trains for a ninth or less.
 MOST = 27
 
 
 class Costs(NamedTuple):
-    """What the parts of a search take, in seconds.
+    """Durations of the parts of a search in seconds.
 
     Attributes:
-        weighing: to weigh a candidate.
-        begin: of a training, before its steady steps.
-        training: the steps of the job's whole distillation, validations too.
-        finishing: to round, write or score a model.
-        last: all that the winner takes beside its distillation.
+        measuring: measuring the footprint of a candidate.
+        begin: the start of a training, before steps have a steady speed.
+        training: all steps of the job's distillation, with validations.
+        finishing: quantizing, writing and scoring a model.
+        last: everything besides the distillation that the winner needs.
     """
 
-    weighing: float
+    measuring: float
     begin: float
     training: float
     finishing: float
     last: float
 
     def trial(self, share: float) -> float:
-        """A candidate's training for a share of the job's, rounded and scored."""
+        """Training a candidate for a share of the job's distillation, quantizing and scoring it."""
         return self.begin + share * self.training + self.finishing
 
     def times(self, factor: float) -> Self:
-        """As they are where all takes so many times as long."""
-        return type(self)(*(factor * each for each in self))
+        """The durations multiplied by a factor."""
+        return type(self)(*(factor * duration for duration in self))
 
     def winner(self) -> float:
-        """The job's own training, files and measures."""
+        """Training, exporting and measuring the winner as in a run of the job."""
         return self.begin + self.training + self.last
 
 
 class Round(NamedTuple):
-    """How many candidates train for which share of the job's distillation."""
+    """A round: the number of candidates, and the share of the job's distillation that they train for."""
 
     candidates: int
     share: float
 
 
 def rounds_of(count: int) -> tuple[Round, ...]:
-    """The rounds that leave one of so many; none where there is but one."""
+    """The rounds that reduce `count` candidates to one; none for a single candidate."""
     counts = []
     while count > 1:
         counts.append(count)
         count = math.ceil(count / FACTOR)
-    return tuple(Round(each, float(FACTOR) ** (place - len(counts))) for place, each in enumerate(counts))
+    shares = (float(FACTOR) ** (number - len(counts)) for number in range(len(counts)))
+    return tuple(map(Round, counts, shares))
 
 
 def seconds_of(count: int, costs: Costs) -> float:
-    """What rounds from so many candidates on take, with the winner's own training."""
-    return sum(each.candidates * costs.trial(each.share) for each in rounds_of(count)) + costs.winner()
+    """The duration of all rounds with `count` candidates, and of the winner's training."""
+    return sum(planned.candidates * costs.trial(planned.share) for planned in rounds_of(count)) + costs.winner()
 
 
 def plan_count(costs: Costs, spent: float, limit: float, most: int = MOST) -> int:
-    """From how many candidates on a search is done in time.
+    """The number of candidates that a search can start with to finish in time.
 
     Args:
-        costs: what its parts take.
-        spent: seconds so far.
-        limit: seconds in all.
-        most: how many there are.
+        costs: durations of the parts of the search.
+        spent: time spent so far in seconds.
+        limit: time limit in seconds.
+        most: number of available candidates.
 
     Raises:
-        InputError: not even one can be trained in time.
+        InputError: not even one candidate can be trained in time.
     """
-    for count in range(min(most, MOST), 0, -1):
-        if spent + count * costs.weighing + seconds_of(count, costs) <= limit:
+    check_time(costs, spent, limit, measurements=1)
+    for count in range(min(most, MOST), 1, -1):
+        if spent + count * costs.measuring + seconds_of(count, costs) <= limit:
             return count
-    least = math.ceil((spent + costs.weighing + costs.winner()) / 6) / 10
-    raise InputError(
-        f"--minutes must be at least {least:g} for this job, which trains one candidate for about "
-        f"{costs.winner() / 60:.1f}, got {limit / 60:g}"
-    )
+    return 1
+
+
+def check_time(costs: Costs, spent: float, limit: float, measurements: int) -> None:
+    """Raises InputError if the time does not suffice for one candidate.
+
+    Args:
+        costs: durations of the parts of the search.
+        spent: time spent so far in seconds.
+        limit: time limit in seconds.
+        measurements: number of candidates to measure before one is trained.
+    """
+    seconds = spent + measurements * costs.measuring + costs.winner()
+    if seconds > limit:
+        raise InputError(
+            f"--minutes must be at least {math.ceil(seconds / 6) / 10:g} for this job, which trains one candidate for "
+            f"about {costs.winner() / 60:.1f}, got {limit / 60:g}"
+        )
 
 
 def keep_best(scores: Mapping[Candidate, float], count: int) -> list[Candidate]:
-    """The best so many, the best first; of equal ones those that came first."""
-    return sorted(scores, key=lambda each: -scores[each])[:count]
+    """The `count` best candidates, the best first; ties keep their order."""
+    return sorted(scores, key=lambda candidate: -scores[candidate])[:count]
 
 
 def affordable(count: int, done: int, planned: tuple[Round, ...], costs: Costs, left: float) -> int:
-    """How many of the planned candidates the next round can have in the time that is left, at least one.
+    """The number of candidates that the next round can train in the remaining time, at least one.
 
     Args:
-        count: as planned.
-        done: rounds.
-        planned: all rounds.
-        costs: as they turned out so far.
-        left: seconds.
+        count: the planned number.
+        done: number of finished rounds.
+        planned: all planned rounds.
+        costs: durations as measured so far.
+        left: remaining time in seconds.
     """
     for fewer in range(count, 1, -1):
-        rest, now = costs.winner(), fewer
-        for each in planned[done:]:
-            rest += min(now, each.candidates) * costs.trial(each.share)
-            now = math.ceil(now / FACTOR)
-        if rest <= left:
+        seconds, remaining = costs.winner(), fewer
+        for following in planned[done:]:
+            seconds += min(remaining, following.candidates) * costs.trial(following.share)
+            remaining = math.ceil(remaining / FACTOR)
+        if seconds <= left:
             return fewer
     return 1

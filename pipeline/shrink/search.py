@@ -1,46 +1,53 @@
-"""The search: weigh, drop what cannot fit, train what can a little, the best of it longer, and push the last."""
+"""The search for the best model within limits: measure candidates, train the fitting ones by successive halving."""
 
-import json
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from components.artifacts.latency import LATENCY_FILE
-from components.artifacts.survey import SURVEY_FILE
-from components.artifacts.training_cost import TRAINING_COST_FILE
-from components.artifacts.validation import VALIDATION_FILE
+from components.artifacts.measurements import FileFootprint
 from components.dsl.artifact import Artifact
-from components.dsl.component import Node
+from components.dsl.component import Handle
 from components.training.on_rows import VALIDATIONS
 from components.training.progress import training_work
 from keras_bert.options.training import Training
 from pipeline.chains import seeded
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.runner import BrokenError, RunResult, run_pipeline
+from pipeline.orchestrator.runner import RunFailedError, RunResult, run_pipeline
+from pipeline.pipelines import pipeline_of
 from pipeline.settings.schema import QuantizationSettings, Settings
 from pipeline.shrink.candidates import Candidate, Grid
 from pipeline.shrink.front import containers, spread, widest
 from pipeline.shrink.limits import Limits
-from pipeline.shrink.misses import Record, tell, unkept, unmet
-from pipeline.shrink.plan import FACTOR, Costs, Round, affordable, keep_best, plan_count, rounds_of, seconds_of
-from pipeline.shrink.sizes import Weight, count_operations, predict_all, with_pieces
+from pipeline.shrink.misses import Record, describe_miss, unmet_limits, violated_limits
+from pipeline.shrink.plan import (
+    FACTOR,
+    Costs,
+    Round,
+    affordable,
+    check_time,
+    keep_best,
+    plan_count,
+    rounds_of,
+    seconds_of,
+)
+from pipeline.shrink.sizes import Footprint, count_operations, predict_all, reduce_footprint
 from pipeline.shrink.steps import TEACHER, Wiring
 
-# How often what was measured corrects what is likely to fit.
+# Number of times that new measurements correct the prediction of fitting candidates.
 _PASSES = 4
 
 
 class Search:
-    """One search; asked again after an interruption it goes the same way, as all that it decides by are artifacts.
+    """A search. After an interruption a new one takes the same decisions, because they depend on artifacts alone.
 
     Args:
-        settings: of the job.
-        limits: to keep to.
-        root: of artifacts.
-        observer: is told.
+        settings: the settings of the job.
+        limits: the limits.
+        root: the root.
+        observer: receives the progress.
     """
 
     def __init__(self, settings: Settings, limits: Limits, root: Path, observer: Observer) -> None:
@@ -48,8 +55,9 @@ class Search:
         self._wiring, self._length = Wiring(settings), settings.max_length
         self._shared: set[str] = set()
         self._spent: dict[Path, float] = {}
-        self._weighed: dict[Candidate, Weight] = {}
-        self._weighings: list[float] = []
+        self._first_run: int | None = None
+        self._measured: dict[Candidate, Footprint] = {}
+        self._measuring_seconds: list[float] = []
         self.content: dict[str, Any] = {
             "name": settings.name,
             "seeds": settings.seeds,
@@ -64,32 +72,32 @@ class Search:
 
     @property
     def spent(self) -> float:
-        """Seconds of the search so far, of earlier runs, too."""
+        """Seconds of the search so far, including earlier runs."""
         return sum(self._spent.values())
 
     @property
     def left(self) -> float:
-        """Seconds that the search may still take."""
+        """Remaining seconds of the search."""
         return self._limits.seconds - self.spent
 
     def run(self) -> dict[str, Any]:
-        """All of it; gives the content of `shrink.json`.
+        """Runs the search and returns the content of `shrink.json`.
 
         Raises:
-            InputError: some input cannot be used, or the time is too short for one candidate.
-            BrokenError: a step broke.
+            InputError: the user's input cannot be used, or the time is too short for one candidate.
+            RunFailedError: a step failed.
         """
-        self._shared = {step.name for step in self._run(self._wiring.preparing()).steps}
+        self._shared = {step.name for step in self._run(self._wiring.wire_teachers()).steps}
         self._spent = {}
-        grid = self._survey()
-        self._weigh([grid.ends(recipe)[0] for recipe in grid.recipes()], grid)
-        least = grid.levels[4][-1]
-        smallest = {each._replace(pieces=least): each for each in self._weighed}
-        weights = {grid.name(each): self._weight(each, grid)._asdict() for each in smallest}
-        self.content["missed"] = unmet(weights, self._limits)
+        grid = self._measure_teacher()
+        self._check_time(grid)
+        self._measure([grid.ends(recipe)[0] for recipe in grid.recipes()], grid)
+        smallest = {candidate._replace(vocabulary_size=grid.levels[4][-1]) for candidate in self._measured}
+        footprints = {grid.name(candidate): self._footprint(candidate, grid)._asdict() for candidate in smallest}
+        self.content["missed"] = unmet_limits(footprints, self._limits)
         if not self.content["missed"]:
-            self._weigh([grid.ends(recipe)[-1] for recipe in grid.recipes()], grid)
-            costs = self._find_costs(grid)
+            self._measure([grid.ends(recipe)[-1] for recipe in grid.recipes()], grid)
+            costs = self._find_costs(self._largest(grid), grid)
             count = plan_count(costs, self.spent, self._limits.seconds)
             self._finish(self._halve(self._shortlist(count, grid), costs, grid), grid)
         self.content["seconds"] = self.spent
@@ -97,139 +105,155 @@ class Search:
             record["on_front"] = _on_front(record, self.content["rungs"].values())
         return self.content
 
-    def _survey(self) -> Grid:
-        result = self._run(self._wiring.surveying())
-        survey = _read(result.step("survey").outputs["survey"], SURVEY_FILE)
-        scored = _read(result.step(f"validate-{TEACHER}").outputs["validation"], VALIDATION_FILE)
-        weight = _weight_of(result.step(f"weigh-{TEACHER}").outputs["latency"], self._length)
-        self._scoring = result.step(f"validate-{TEACHER}").worked
-        self._whole_score = scored["score"]
-        self.content |= {"metric": scored["metric"], "rows": scored["rows"]}
-        self._record(TEACHER, weight, [scored["score"]], 1.0)
-        return Grid.of(self._settings, survey)
+    def _measure_teacher(self) -> Grid:
+        outputs = self._wiring.measure_teacher()
+        result = self._run(outputs)
+        scored = result.artifact(outputs.validation).read()
+        footprint = _footprint_of(result.artifact(outputs.latency).read(), self._length)
+        self._scoring = result.step(outputs.validation.node.name).worked
+        self._whole_score = scored.score
+        self.content |= {"metric": scored.metric, "rows": scored.rows}
+        self._record(TEACHER, footprint, [scored.score], 1.0)
+        return Grid.of(self._settings, result.artifact(outputs.search_space).read())
 
-    def _weigh(self, candidates: Sequence[Candidate], grid: Grid) -> None:
+    def _measure(self, candidates: Sequence[Candidate], grid: Grid) -> None:
         """Measures candidates with the whole vocabulary, each once."""
-        whole = {each._replace(pieces=grid.levels[4][0]): None for each in candidates}
-        new = [each for each in whole if each not in self._weighed]
+        whole = dict.fromkeys(self._with_whole_vocabulary(candidate, grid) for candidate in candidates)
+        new = [candidate for candidate in whole if candidate not in self._measured]
         if not new:
             return
-        result = self._run([self._wiring.weighing(each, grid) for each in new])
-        for each in new:
-            step = result.step(f"weigh-{grid.name(each)}")
-            self._weighed[each] = _weight_of(step.outputs["latency"], self._length)
-            self._weighings.append(step.worked)
+        outputs = {candidate: self._wiring.measure_candidate(candidate, grid) for candidate in new}
+        result = self._run(list(outputs.values()))
+        for candidate, latency in outputs.items():
+            self._measured[candidate] = _footprint_of(result.artifact(latency).read(), self._length)
+            self._measuring_seconds.append(result.step(latency.node.name).worked)
 
-    def _weight(self, candidate: Candidate, grid: Grid) -> Weight:
-        """What was measured, with the candidate's pieces."""
-        whole = grid.levels[4][0]
-        return with_pieces(self._weighed[candidate._replace(pieces=whole)], candidate, whole)
+    @staticmethod
+    def _with_whole_vocabulary(candidate: Candidate, grid: Grid) -> Candidate:
+        return candidate._replace(vocabulary_size=grid.levels[4][0])
 
-    def _find_costs(self, grid: Grid) -> Costs:
-        """Those of the candidate that takes longest; the others take less."""
-        likely = widest(grid, predict_all(grid, self._weighed, self._length), self._limits)
-        largest = max(likely, key=lambda each: count_operations(grid.config(each), self._length))
-        step = self._run([self._wiring.timing(largest, grid)]).step("measure_distillation")
-        cost = _read(step.outputs["cost"], TRAINING_COST_FILE)
-        weighing, seconds, own = statistics.fmean(self._weighings), cost["step"], self._settings
-        begin = max(0.0, step.worked - seconds * cost["steps"])
+    def _footprint(self, candidate: Candidate, grid: Grid) -> Footprint:
+        """The measured footprint, reduced to the candidate's vocabulary."""
+        measured = self._measured[self._with_whole_vocabulary(candidate, grid)]
+        return reduce_footprint(measured, candidate, grid.levels[4][0])
+
+    def _check_time(self, grid: Grid) -> None:
+        """Raises InputError if the time is too short for the smallest candidate, before others are measured."""
+        recipes = grid.recipes()
+        smallest = grid.ends(recipes[0])[0]
+        self._measure([smallest], grid)
+        # Two candidates of every recipe are measured, of which this is the first, and the one that is trained.
+        check_time(self._find_costs(smallest, grid), self.spent, self._limits.seconds, 2 * len(recipes))
+
+    def _largest(self, grid: Grid) -> Candidate:
+        """The slowest of the candidates that probably fit."""
+        likely = widest(grid, predict_all(grid, self._measured, self._length), self._limits)
+        return max(likely, key=lambda candidate: count_operations(grid.config(candidate), self._length))
+
+    def _find_costs(self, candidate: Candidate, grid: Grid) -> Costs:
+        """The durations of the parts of the search with a candidate; smaller ones take less."""
+        handle = self._wiring.time_training(candidate, grid)
+        result = self._run([handle])
+        times, settings = result.artifact(handle).read(), self._settings
+        measuring, seconds = statistics.fmean(self._measuring_seconds), times.step
+        begin = max(0.0, result.step(handle.node.name).worked - seconds * times.steps)
 
         def steps(training: Training) -> float:
-            return training_work(cost["rows"], training, VALIDATIONS)
+            return training_work(times.rows, training, VALIDATIONS)
 
-        training = seconds * steps(seeded(own.distillation, 0))
-        rounding = own.quantization or QuantizationSettings()
-        finishing = weighing + self._scoring
-        trained = finishing if rounding.post_training else begin + seconds * steps(seeded(rounding, 0))
-        # Files of two or three kinds, each compared with the model, timed, and asked about test rows.
-        files = 4 * weighing + 6 * self._scoring
-        last = own.seeds * (trained + files) + (own.seeds - 1) * (begin + training)
-        return Costs(weighing, begin, training, finishing, last)
+        training = seconds * steps(seeded(settings.distillation, 0))
+        quantization = settings.quantization or QuantizationSettings()
+        finishing = measuring + self._scoring
+        trained = finishing if quantization.post_training else begin + seconds * steps(seeded(quantization, 0))
+        # Two or three kinds of files, each compared with the model, timed, and scored on test rows.
+        files = 4 * measuring + 6 * self._scoring
+        last = settings.seeds * (trained + files) + (settings.seeds - 1) * (begin + training)
+        return Costs(measuring, begin, training, finishing, last)
 
     def _shortlist(self, count: int, grid: Grid) -> list[Candidate]:
-        """So many measured candidates that fit, none of which is contained in another one."""
+        """Selects `count` measured candidates that fit, of which none contains another one."""
         for _ in range(_PASSES):
-            likely = widest(grid, predict_all(grid, self._weighed, self._length), self._limits)
-            good = [each for each in likely if self._is_weighed(each, grid)]
-            new = spread([each for each in likely if each not in good], count - len(good), good)
+            likely = widest(grid, predict_all(grid, self._measured, self._length), self._limits)
+            measured = [candidate for candidate in likely if self._is_measured(candidate, grid)]
+            unmeasured = [candidate for candidate in likely if candidate not in measured]
+            new = spread(unmeasured, count - len(measured), measured)
             if not new:
                 break
-            self._weigh(new, grid)
-        fit = [each for each in grid.members if self._is_weighed(each, grid)]
-        fit = [each for each in fit if self._limits.allow(self._weight(each, grid)._asdict())]
-        return spread(containers(fit), count)
+            self._measure(new, grid)
+        measured = [candidate for candidate in grid.members if self._is_measured(candidate, grid)]
+        fitting = [one for one in measured if self._limits.allow(self._footprint(one, grid)._asdict())]
+        return spread(containers(fitting), count)
 
-    def _is_weighed(self, candidate: Candidate, grid: Grid) -> bool:
-        return candidate._replace(pieces=grid.levels[4][0]) in self._weighed
+    def _is_measured(self, candidate: Candidate, grid: Grid) -> bool:
+        return self._with_whole_vocabulary(candidate, grid) in self._measured
 
     def _halve(self, candidates: list[Candidate], costs: Costs, grid: Grid) -> Candidate:
-        """The rounds; gives the last candidate."""
+        """Runs the rounds of successive halving and returns the last candidate."""
         planned = rounds_of(len(candidates))
-        self._tell_plan(planned, costs)
-        for number, each in enumerate(planned, start=1):
-            count = affordable(min(each.candidates, len(candidates)), number - 1, planned, costs, self.left)
+        self._announce_plan(planned, costs)
+        for number, current in enumerate(planned, start=1):
+            count = affordable(min(current.candidates, len(candidates)), number - 1, planned, costs, self.left)
             if count == 1:
                 break
-            scores, costs = self._play(candidates[:count], each.share, number, costs, grid)
+            scores, costs = self._run_round(candidates[:count], current.share, number, costs, grid)
             candidates = keep_best(scores, math.ceil(count / FACTOR))
         return candidates[0]
 
-    def _play(
+    def _run_round(
         self, candidates: Sequence[Candidate], share: float, number: int, costs: Costs, grid: Grid
     ) -> tuple[dict[Candidate, float], Costs]:
-        """One round, which ends early if time runs out: the scores, and the costs as they turned out."""
+        """Runs a round, which ends early if time runs out; returns the scores and the corrected costs."""
         scores: dict[Candidate, float] = {}
-        before, turned_out = self.spent, costs
-        for each in candidates:
-            if scores and turned_out.trial(share) + turned_out.winner() > self.left:
+        spent_before, corrected = self.spent, costs
+        for candidate in candidates:
+            if scores and corrected.trial(share) + corrected.winner() > self.left:
                 self._observer.say(f"round {number} ends after {len(scores)} of {len(candidates)}: time is short")
                 break
-            scores[each] = self._try(each, share, number, grid)
-            # What was cheaper than planned may have been found done; what was dearer stays so.
-            ratio = (self.spent - before) / (len(scores) * costs.trial(share))
-            turned_out = costs.times(max(1.0, ratio))
-        told = {grid.name(each): score for each, score in scores.items()}
-        self.content["rounds"].append({"share": share, "scores": told})
-        return scores, turned_out
+            scores[candidate] = self._try(candidate, share, number, grid)
+            # Trials cheaper than planned may have been cached, so that costs are only corrected upwards.
+            ratio = (self.spent - spent_before) / (len(scores) * costs.trial(share))
+            corrected = costs.times(max(1.0, ratio))
+        by_name = {grid.name(candidate): score for candidate, score in scores.items()}
+        self.content["rounds"].append({"share": share, "scores": by_name})
+        return scores, corrected
 
     def _try(self, candidate: Candidate, share: float, number: int, grid: Grid) -> float:
         name = grid.name(candidate)
-        result = self._run([self._wiring.trying(candidate, grid, share, str(number))])
-        found = _read(result.step(f"validate-{name}-{number}").outputs["validation"], VALIDATION_FILE)
-        score: float = found["score"]
-        self._record(name, self._weight(candidate, grid), [score], share)
+        validation = self._wiring.try_candidate(candidate, grid, share, str(number))
+        score = self._run([validation]).artifact(validation).read().score
+        self._record(name, self._footprint(candidate, grid), [score], share)
         return score
 
     def _finish(self, winner: Candidate, grid: Grid) -> None:
-        """The winner's own training; what keeps to the limits is pushed."""
-        name, seeds = grid.name(winner), self._settings.seeds
-        result = self._run(self._wiring.winning(winner, grid))
-        ends = [""] if seeds == 1 else [f"-{seed}" for seed in range(seeds)]
-        found = [_read(result.step(f"validate{end}").outputs["validation"], VALIDATION_FILE) for end in ends]
-        timed = _weight_of(result.step(f"measure_latency{ends[0]}").outputs["latency"], self._length)
-        # Of two times of one graph the lower one: whatever disturbs a clock only adds to it.
-        before = self._weight(winner, grid).milliseconds
-        weight = timed._replace(milliseconds=min(timed.milliseconds, before))
-        self._record(name, weight, [each["score"] for each in found], 1.0)
-        record = {**weight._asdict(), "share": self.content["rungs"][name]["share"]}
-        self.content |= {"winner": name, "missed": unkept(name, record, self._limits)}
+        """Trains the winner as the job does, and pushes it if it meets the limits."""
+        name, outputs = grid.name(winner), self._wiring.train_winner(winner, grid)
+        result = self._run([handle for seed in outputs for handle in seed], is_whole=True)
+        scores = [result.artifact(seed.validation).read().score for seed in outputs]
+        timed = _footprint_of(result.artifact(outputs[0].latency).read(), self._length)
+        # The lower of two measurements of the same graph, because disturbances only add time.
+        earlier = self._footprint(winner, grid).milliseconds
+        footprint = timed._replace(milliseconds=min(timed.milliseconds, earlier))
+        self._record(name, footprint, scores, 1.0)
+        record = {**footprint._asdict(), "share": self.content["rungs"][name]["share"]}
+        self.content |= {"winner": name, "missed": violated_limits(name, record, self._limits)}
         self.content["tables"] = self._wiring.tables(winner, grid)
         if self.content["missed"]:
             return
-        result = self._run_pipeline(self._wiring.pushing(winner, grid, self._root))
-        self._note(result)
+        push = self._wiring.push_winner(winner, grid, self._root)
+        result = self._run_pipeline(pipeline_of(self._settings.name, [push.pushed]))
+        self._add_spent(result)
         if result.state == "failed":
-            raise BrokenError(result.message)
+            raise RunFailedError(result.message)
         self.content["refused"] = result.message
-        self.content["test"] = _read(result.step("evaluate").outputs["evaluation"], "metrics.json")
+        self.content["test"] = result.artifact(push.evaluation).read().as_json()
         if result.state == "done":
-            self.content["pushed"] = _read(result.step("push").outputs["pushed"], "pushed.json")["path"]
+            self.content["pushed"] = str(result.artifact(push.pushed).location())
 
-    def _record(self, name: str, weight: Weight, scores: Sequence[float], trained: float) -> None:
+    def _record(self, name: str, footprint: Footprint, scores: Sequence[float], trained: float) -> None:
         mean = statistics.fmean(scores)
         self.content["rungs"][name] = {
-            "megabytes": weight.megabytes,
-            "milliseconds": {str(self._length): weight.milliseconds},
+            "megabytes": footprint.megabytes,
+            "milliseconds": {str(self._length): footprint.milliseconds},
             "score": {
                 "mean": mean,
                 "sd": statistics.stdev(scores) if len(scores) > 1 else None,
@@ -239,63 +263,58 @@ class Search:
             "trained": trained,
         }
 
-    def _tell_plan(self, planned: Sequence[Round], costs: Costs) -> None:
+    def _announce_plan(self, planned: Sequence[Round], costs: Costs) -> None:
         count = planned[0].candidates if planned else 1
         expected = self.spent + seconds_of(count, costs)
-        self.content |= {"planned": [each._asdict() for each in planned], "expected": expected}
-        rounds = ", ".join(f"{each.candidates} for {100 * each.share:.0f} % of the training" for each in planned)
+        self.content |= {"planned": [one._asdict() for one in planned], "expected": expected}
+        rounds = ", ".join(f"{one.candidates} for {100 * one.share:.0f} % of the training" for one in planned)
         minutes = f"about {expected / 60:.1f} of {self._limits.seconds / 60:g} minutes"
         self._observer.say(f"plan: {rounds + ', then ' if rounds else ''}one for all of it; {minutes}")
 
-    def _run_pipeline(self, pipeline: Pipeline) -> RunResult:
-        return run_pipeline(pipeline, self._root, observer=self._observer, **self._settings.run_options())
+    def _run_pipeline(self, pipeline: Pipeline, **options: Any) -> RunResult:
+        return run_pipeline(pipeline, self._root, observer=self._observer, **self._settings.run_options(), **options)
 
-    def _run(self, nodes: Sequence[Node]) -> RunResult:
-        result = self._run_pipeline(self._wiring.pipeline(nodes))
+    def _run(self, handles: Sequence[Handle[Artifact]], *, is_whole: bool = False) -> RunResult:
+        result = self._run_pipeline(self._wiring.pipeline(handles), part_of=self._first_run, is_whole=is_whole)
+        self._first_run = self._first_run or result.run
         if result.state != "done":
-            raise BrokenError(result.message)
-        self._note(result)
+            raise RunFailedError(result.message)
+        self._add_spent(result)
         return result
 
-    def _note(self, result: RunResult) -> None:
-        """Adds what steps took, each once, however often it is found done."""
+    def _add_spent(self, result: RunResult) -> None:
+        """Adds the durations of steps, each once even if it is reused later."""
         for step in result.steps:
             if step.name not in self._shared and step.outputs:
                 self._spent[next(iter(step.outputs.values())).path] = step.worked
 
 
 def shrink(settings: Settings, limits: Limits, root: Path, observer: Observer) -> dict[str, Any]:
-    """See `Search.run`."""
+    """Searches for the best model within limits, see `Search.run`."""
     return Search(settings, limits, root, observer).run()
 
 
 def reasons_of(content: Mapping[str, Any]) -> list[str]:
-    """Why nothing was pushed, a line each; empty where something was."""
+    """The reasons why nothing was pushed, one a line; empty if a model was pushed."""
     missed: list[Record] = content["missed"]
-    return [*map(tell, missed), *([content["refused"]] if content["refused"] else [])]
+    return [*map(describe_miss, missed), *([content["refused"]] if content["refused"] else [])]
 
 
 def _on_front(record: Record, records: Iterable[Record]) -> bool:
-    """Whether no other is at least as small, fast and good, and better in one of these."""
-    own = _measures(record)
+    """Whether no other record is at least as small, fast and good, and better in one of these (Pareto front)."""
+    measures = _measures(record)
     return not any(
-        other != own and all(theirs <= ours for theirs, ours in zip(other, own, strict=True))
+        other != measures and all(theirs <= ours for theirs, ours in zip(other, measures, strict=True))
         for other in map(_measures, records)
     )
 
 
 def _measures(record: Record) -> tuple[float, ...]:
-    """All that is better when it is less."""
+    """The measures of which less is better."""
     return (record["megabytes"], *record["milliseconds"].values(), -record["score"]["mean"])
 
 
-def _weight_of(artifact: Artifact, length: int) -> Weight:
-    """Of the rounded file, if there is one."""
-    found = _read(artifact, LATENCY_FILE)
-    own = next(iter(found.values()))
-    return Weight(own["bytes"] / 1e6, own["milliseconds"][str(length)])
-
-
-def _read(artifact: Artifact, name: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(artifact.file(name).read_text())
-    return content
+def _footprint_of(files: Mapping[str, FileFootprint], length: int) -> Footprint:
+    """The footprint of the first file: the quantized one, if there is one."""
+    figures = next(iter(files.values()))
+    return Footprint(figures.bytes / 1e6, figures.milliseconds[str(length)])

@@ -1,4 +1,4 @@
-"""What candidates weigh and take: by arithmetic where nobody has measured, corrected by what was measured."""
+"""Predicts size and latency of candidates from their configuration, calibrated with measured candidates."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -8,25 +8,25 @@ from keras_bert.config import EncoderConfig
 from keras_bert.options.quantization import RECIPES, RecipeName
 from pipeline.shrink.candidates import Candidate, Grid
 
-# Bytes beside a weight: a scale for each unit, or half of one where 32 weights share it.
+# Bytes of a scale: a float32 an output unit, or a float16 a block of 32 weights.
 _SCALE_BYTES, _BLOCK_SCALE_BYTES = 4, 2
 _FLOAT_BYTES = 4
 
 
-class Weight(NamedTuple):
-    """What a candidate's file weighs, and what a full text takes."""
+class Footprint(NamedTuple):
+    """Size of a candidate's file, and latency of a text of maximum length on one thread."""
 
     megabytes: float
     milliseconds: float
 
 
 def table_bytes(candidate: Candidate) -> int:
-    """Of a piece's row in the file."""
+    """Bytes of a token's embedding in the file."""
     return candidate.rank * (1 if RECIPES[candidate.recipe].integers else 2)
 
 
 def weights_bytes(config: EncoderConfig, candidate: Candidate) -> float:
-    """Of all that grows with the shape: the table, the kernels with their scales, biases and norms."""
+    """Bytes of everything that grows with the shape: embedding, kernels with scales, biases and normalizations."""
     recipe, hidden, units = RECIPES[candidate.recipe], config.hidden_size, config.intermediate_size
     width = config.attention_size or hidden
     kernels, outputs = 4 * hidden * width + 2 * hidden * units, 3 * width + 2 * hidden + units
@@ -34,25 +34,25 @@ def weights_bytes(config: EncoderConfig, candidate: Candidate) -> float:
     block = kernels * recipe.weight_bits / 8 + scales + (outputs + 4 * hidden) * _FLOAT_BYTES
     blocks = 1 if config.shared_layers else config.num_layers
     factor = 0 if config.embedding_rank is None else candidate.rank * (config.embedding_size or hidden) * _FLOAT_BYTES
-    return blocks * block + candidate.pieces * table_bytes(candidate) + factor
+    return blocks * block + candidate.vocabulary_size * table_bytes(candidate) + factor
 
 
 def count_operations(config: EncoderConfig, length: int) -> float:
-    """Products of numbers for one text of so many tokens."""
+    """Multiplications for a text of `length` tokens."""
     hidden, width = config.hidden_size, config.attention_size or config.hidden_size
     block = length * (4 * hidden * width + 2 * hidden * config.intermediate_size) + 2 * length**2 * width
     factor = 0 if config.embedding_rank is None else config.embedding_rank * (config.embedding_size or hidden)
     return config.num_layers * block + length * factor
 
 
-class Scales(NamedTuple):
-    """What files of one recipe weigh beside their weights, and what an operation takes.
+class FootprintModel(NamedTuple):
+    """Predicts footprints for one recipe.
 
     Attributes:
-        bytes_fixed: of any file.
-        bytes_a_layer: beside its weights: what its graph takes.
-        fixed: milliseconds of any text.
-        an_operation: milliseconds.
+        bytes_fixed: bytes of every file.
+        bytes_a_layer: bytes of a layer's graph, besides its weights.
+        fixed: milliseconds of every text.
+        an_operation: milliseconds of a multiplication.
     """
 
     bytes_fixed: float
@@ -61,50 +61,55 @@ class Scales(NamedTuple):
     an_operation: float
 
     @classmethod
-    def of(cls, weighed: Mapping[Candidate, Weight], grid: Grid, length: int) -> Self:
-        """The lines through what was measured of one recipe, with the least squared errors."""
-        configs = {each: grid.config(each) for each in weighed}
-        layers = [each.layers for each in weighed]
-        beside = [1e6 * w.megabytes - weights_bytes(configs[each], each) for each, w in weighed.items()]
-        operations = [count_operations(configs[each], length) for each in weighed]
-        fixed_bytes, layer_bytes = _line(layers, beside)
-        fixed, rate = _line(operations, [w.milliseconds for w in weighed.values()])
+    def fit(cls, measured: Mapping[Candidate, Footprint], grid: Grid, length: int) -> Self:
+        """Fits lines by least squares to the measured candidates of one recipe."""
+        configs = {candidate: grid.config(candidate) for candidate in measured}
+        layers = [candidate.layers for candidate in measured]
+        overheads = [
+            1e6 * footprint.megabytes - weights_bytes(configs[candidate], candidate)
+            for candidate, footprint in measured.items()
+        ]
+        operations = [count_operations(config, length) for config in configs.values()]
+        fixed_bytes, layer_bytes = _fit_line(layers, overheads)
+        fixed, rate = _fit_line(operations, [footprint.milliseconds for footprint in measured.values()])
         return cls(fixed_bytes, layer_bytes, fixed, rate)
 
-    def predict(self, candidate: Candidate, grid: Grid, length: int) -> Weight:
-        """What a candidate that was not measured may weigh and take."""
+    def predict(self, candidate: Candidate, grid: Grid, length: int) -> Footprint:
+        """The predicted footprint of a candidate that was not measured."""
         config = grid.config(candidate)
         size = weights_bytes(config, candidate) + self.bytes_fixed + self.bytes_a_layer * candidate.layers
-        return Weight(size / 1e6, self.fixed + self.an_operation * count_operations(config, length))
+        return Footprint(size / 1e6, self.fixed + self.an_operation * count_operations(config, length))
 
 
-def predict_all(grid: Grid, weighed: Mapping[Candidate, Weight], length: int) -> dict[Candidate, Weight]:
-    """Each member of a grid with what was measured of it, with another vocabulary if need be, or else is likely.
+def predict_all(grid: Grid, measured: Mapping[Candidate, Footprint], length: int) -> dict[Candidate, Footprint]:
+    """The footprints of all members of a grid, measured or predicted.
 
-    Vocabularies only change how many rows the table has, and a row takes what it takes.
+    A candidate counts as measured if it was measured with the whole vocabulary: a smaller one only removes rows.
     """
     whole = grid.levels[4][0]
-    scales: dict[RecipeName, Scales] = {}
-    for recipe in {each.recipe for each in weighed}:
-        scales[recipe] = Scales.of({own: w for own, w in weighed.items() if own.recipe == recipe}, grid, length)
-    found = {}
+    models: dict[RecipeName, FootprintModel] = {}
+    for recipe in {candidate.recipe for candidate in measured}:
+        of_recipe = {candidate: value for candidate, value in measured.items() if candidate.recipe == recipe}
+        models[recipe] = FootprintModel.fit(of_recipe, grid, length)
+    footprints = {}
     for member in grid.members:
-        measured = weighed.get(member._replace(pieces=whole))
-        if measured is not None:
-            found[member] = with_pieces(measured, member, whole)
-        elif member.recipe in scales:
-            found[member] = scales[member.recipe].predict(member, grid, length)
-    return found
+        footprint = measured.get(member._replace(vocabulary_size=whole))
+        if footprint is not None:
+            footprints[member] = reduce_footprint(footprint, member, whole)
+        elif member.recipe in models:
+            footprints[member] = models[member.recipe].predict(member, grid, length)
+    return footprints
 
 
-def with_pieces(weight: Weight, candidate: Candidate, whole: int) -> Weight:
-    """What a candidate weighs, of which the file with the whole vocabulary was measured."""
-    return weight._replace(megabytes=weight.megabytes - (whole - candidate.pieces) * table_bytes(candidate) / 1e6)
+def reduce_footprint(footprint: Footprint, candidate: Candidate, whole: int) -> Footprint:
+    """The footprint of a candidate, from the one measured with the whole vocabulary of `whole` tokens."""
+    saved = (whole - candidate.vocabulary_size) * table_bytes(candidate) / 1e6
+    return footprint._replace(megabytes=footprint.megabytes - saved)
 
 
-def _line(places: Sequence[float], values: list[float]) -> tuple[float, float]:
-    """Where a line begins and how it rises; through one place, or where it would fall, it is flat."""
-    if len({*places}) < 2:
-        return statistics.fmean(values), 0.0
-    line = statistics.linear_regression(places, values)
-    return (line.intercept, line.slope) if line.slope > 0 else (max(values), 0.0)
+def _fit_line(x: Sequence[float], y: list[float]) -> tuple[float, float]:
+    """Intercept and slope of a least-squares line; flat for a single point or a negative slope."""
+    if len({*x}) < 2:
+        return statistics.fmean(y), 0.0
+    line = statistics.linear_regression(x, y)
+    return (line.intercept, line.slope) if line.slope > 0 else (max(y), 0.0)

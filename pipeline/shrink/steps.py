@@ -1,151 +1,187 @@
-"""The wiring of a search: which steps each of its parts asks for, and what they are called."""
+"""The wiring of a search: the steps of its parts, and their names."""
 
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.dsl.component import Handle, Node
+from components.artifacts.data import TaskExamples, Vocabulary
+from components.artifacts.measurements import Latency, SearchSpace, TrainingCost, Validation
+from components.artifacts.models import Model
+from components.dsl.artifact import Artifact
+from components.dsl.component import Handle
 from components.fit_vocabulary import fit_vocabulary
 from components.measure_distillation import measure_distillation
+from components.measure_footprint import measure_footprint
 from components.measure_latency import measure_latency
-from components.survey import survey
+from components.measure_search_space import measure_search_space
 from components.validate import validate
-from components.weigh import weigh
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.imitation import Imitation
 from keras_bert.options.quantization import Quantization
-from pipeline.chains import Chain, Start, asked_parts, named_after, of_seed, seeded
+from pipeline.chains import Chain, Start, append_name, append_seed, enabled_stages, seeded
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.pipelines import begun, pushing, rows_in_pieces
-from pipeline.settings.schema import Settings, part
+from pipeline.pipelines import PushOutputs, add_evaluation_and_push, ingest_rows, pipeline_of, wire_start
+from pipeline.settings.schema import Settings, select_fields
 from pipeline.shrink.candidates import Candidate, Grid, settings_of
 
 TEACHER = "teacher"
+# The largest difference of scores in points: no regression is too large.
+_ANY_REGRESSION = 100.0
 
 
-class _Cut(NamedTuple):
-    """A teacher that knows so many pieces, its start, and the rows in them."""
+class TeacherOutputs(NamedTuple):
+    """The measurements of the teacher: its search space, its validation score, and the footprint of its float file."""
+
+    search_space: Handle[SearchSpace]
+    validation: Handle[Validation]
+    latency: Handle[Latency]
+
+
+class WinnerOutputs(NamedTuple):
+    """The measurements of the winner for one seed: its validation score, and the footprint of its file."""
+
+    validation: Handle[Validation]
+    latency: Handle[Latency]
+
+
+class _ReducedTeacher(NamedTuple):
+    """A teacher with a reduced vocabulary, its initial model, and the rows in this vocabulary."""
 
     start: Start
-    rows: Handle
-    teacher: Handle
+    rows: Handle[TaskExamples]
+    teacher: Handle[Model]
 
 
 class Wiring:
-    """Makes the nodes of a search; steps that are wired again are found done.
+    """Makes the nodes of a search; steps that are wired again are cached.
 
     Args:
-        settings: of the job.
+        settings: the settings of the job.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        start, rows = begun(settings)
+        start, rows = wire_start(settings)
         self._chains = [Chain(settings, start, rows, seed) for seed in range(settings.seeds)]
-        self._whole = [_Cut(start, rows, chain.model()) for chain in self._chains]
-        self._cut_down: dict[tuple[int, int], _Cut] = {}
+        self._whole = [_ReducedTeacher(start, rows, chain.model()) for chain in self._chains]
+        self._reduced_teachers: dict[tuple[int, int], _ReducedTeacher] = {}
         self._lengths = tuple(settings.export.choose_lengths(settings.max_length))
 
-    def preparing(self) -> list[Node]:
-        """The teachers, and the answers of the first one where its students learn from them: no part of the search."""
-        return [*(cut.teacher.node for cut in self._whole), self._chains[0].answered().node]
+    def wire_teachers(self) -> list[Handle[Artifact]]:
+        """The teachers of all seeds, and the rows that students learn from; they do not count as part of the search."""
+        return [*(whole.teacher for whole in self._whole), self._chains[0].student_rows()]
 
-    def surveying(self) -> list[Node]:
-        """What the teacher is, how good on validation rows, and what its float file weighs and takes."""
+    def measure_teacher(self) -> TeacherOutputs:
+        """The measurements of the first teacher."""
         teacher, rows, metric = self._whole[0].teacher, self._whole[0].rows, self._settings.evaluation.metric
-        node = weigh(teacher=teacher, examples=rows, lengths=self._lengths, timed=(self._settings.max_length,))
+        footprint = measure_footprint(
+            teacher=teacher, examples=rows, lengths=self._lengths, timed=(self._settings.max_length,)
+        )
         scored = validate(examples=rows, model=teacher, metric=metric)
-        looked = survey(teacher=teacher, examples=rows)
-        return [looked, named_after(scored, TEACHER), named_after(node, TEACHER)]
+        return TeacherOutputs(
+            measure_search_space(teacher=teacher, examples=rows).output(SearchSpace),
+            append_name(scored, TEACHER).output(Validation),
+            append_name(footprint, TEACHER).output(Latency),
+        )
 
-    def weighing(self, candidate: Candidate, grid: Grid) -> Node:
-        """What a candidate weighs with all pieces, and takes."""
-        own = settings_of(candidate, grid, self._settings, None)
-        node = weigh(
+    def measure_candidate(self, candidate: Candidate, grid: Grid) -> Handle[Latency]:
+        """The footprint of a candidate's file, with the whole vocabulary."""
+        settings = settings_of(candidate, grid, self._settings, None)
+        node = measure_footprint(
             teacher=self._whole[0].teacher,
             examples=self._whole[0].rows,
             lengths=self._lengths,
             timed=(self._settings.max_length,),
-            shape=own.student,
-            quantization=part(own.quantization, Quantization),
+            shape=settings.student,
+            quantization=select_fields(settings.quantization, Quantization),
         )
-        return named_after(node, grid.name(candidate))
+        return append_name(node, grid.name(candidate)).output(Latency)
 
-    def timing(self, candidate: Candidate, grid: Grid) -> Node:
-        """What a step of a candidate's distillation takes."""
-        own = self._settings.distillation
-        node: Node = measure_distillation(
+    def time_training(self, candidate: Candidate, grid: Grid) -> Handle[TrainingCost]:
+        """The time of a step of a candidate's distillation."""
+        distillation = self._settings.distillation
+        node = measure_distillation(
             teacher=self._whole[0].teacher,
-            examples=self._chains[0].answered(),
+            examples=self._chains[0].student_rows(),
             shape=grid.shape(candidate, self._settings),
-            distillation=part(own, Distillation),
-            imitation=part(own, Imitation),
-            # How long does not matter, and shall not tell one command's cost from another's.
-            training=dataclasses.replace(seeded(own, 0), steps=None, epochs=1.0),
+            distillation=select_fields(distillation, Distillation),
+            imitation=select_fields(distillation, Imitation),
+            # The length does not matter for the time of a step, and a constant one lets searches share the result.
+            training=dataclasses.replace(seeded(distillation, 0), steps=None, epochs=1.0),
         )
-        return node
+        return node.output(TrainingCost)
 
-    def trying(self, candidate: Candidate, grid: Grid, share: float, label: str) -> Node:
-        """A candidate's training for a share of the job's, rounded as it is, on validation rows."""
-        own = settings_of(candidate, grid, self._settings, share)
+    def try_candidate(self, candidate: Candidate, grid: Grid, share: float, label: str) -> Handle[Validation]:
+        """The validation score of a candidate that trains for a share of the job's training, quantized without any."""
+        settings = settings_of(candidate, grid, self._settings, share)
         label = f"{grid.name(candidate)}-{label}"
-        cut = self._cut(0, candidate, grid)
-        chain = Chain(own, cut.start, cut.rows, 0, told=True, label=label, teacher=cut.teacher)
+        reduced = self._reduced(0, candidate, grid)
+        chain = Chain(
+            settings, reduced.start, reduced.rows, 0, name_by_stage=True, label=label, teacher=reduced.teacher
+        )
         model = chain.model(("student", "quantization"))
-        node = validate(examples=cut.rows, model=model, metric=self._settings.evaluation.metric)
-        return named_after(node, label)
+        node = validate(examples=reduced.rows, model=model, metric=self._settings.evaluation.metric)
+        return append_name(node, label).output(Validation)
 
-    def winning(self, candidate: Candidate, grid: Grid) -> list[Node]:
-        """The winner's own training and its files, on validation rows and timed, a pair of nodes a seed."""
-        own = settings_of(candidate, grid, self._settings, None)
-        nodes = []
-        for seed, chain in enumerate(self._winners(candidate, grid)):
-            edge, rows = chain.edge(asked_parts(own)), self._cut(seed, candidate, grid).rows
-            scored = validate(examples=rows, edge=edge, metric=own.evaluation.metric)
-            timed = measure_latency(edge=edge, lengths=(own.max_length,))
-            nodes += [of_seed(own, seed, node) for node in (scored, timed)]
-        return nodes
+    def train_winner(self, candidate: Candidate, grid: Grid) -> list[WinnerOutputs]:
+        """The measurements of the winner after the job's whole training, for each seed."""
+        settings = settings_of(candidate, grid, self._settings, None)
+        outputs = []
+        for seed, chain in enumerate(self._winner_chains(candidate, grid)):
+            edge, rows = chain.edge(enabled_stages(settings)), self._reduced(seed, candidate, grid).rows
+            scored = validate(examples=rows, edge=edge, metric=settings.evaluation.metric)
+            timed = measure_latency(edge=edge, lengths=(settings.max_length,))
+            validation = append_seed(settings, seed, scored).output(Validation)
+            outputs.append(WinnerOutputs(validation, append_seed(settings, seed, timed).output(Latency)))
+        return outputs
 
     def tables(self, candidate: Candidate, grid: Grid) -> dict[str, dict[str, Any]]:
-        """What the winner's tables say that those of the job do not."""
-        own = settings_of(candidate, grid, self._settings, None)
-        student = {name: value for name, value in vars(own.student).items() if value is not None}
-        found = {"student": student, "quantization": {"recipe": candidate.recipe}}
-        if candidate.pieces != grid.levels[4][0]:
-            found["fitted_vocabulary"] = {"size": candidate.pieces}
-        return found
+        """The settings tables of the winner that differ from the job's."""
+        settings = settings_of(candidate, grid, self._settings, None)
+        student = {name: value for name, value in vars(settings.student).items() if value is not None}
+        tables = {"student": student, "quantization": {"recipe": candidate.recipe}}
+        if candidate.vocabulary_size != grid.levels[4][0]:
+            tables["fitted_vocabulary"] = {"size": candidate.vocabulary_size}
+        return tables
 
-    def pushing(self, candidate: Candidate, grid: Grid, root: Path) -> Pipeline:
-        """Test rows, the blessing, and the push, as a run of the job has them."""
-        own = settings_of(candidate, grid, self._settings, None)
-        teachers = [cut.teacher for cut in self._whole]
-        return pushing(own, root, self._cut(0, candidate, grid).rows, teachers, self._winners(candidate, grid))
+    def push_winner(self, candidate: Candidate, grid: Grid, root: Path) -> PushOutputs:
+        """The evaluation and the push of the winner, as in a run of the job, but without the regression gate.
 
-    def pipeline(self, nodes: Sequence[Node]) -> Pipeline:
-        """Some of these nodes, with all behind them."""
-        return Pipeline(f"{self._settings.name}/shrink", nodes)
+        A smaller model may well be worse than the version pushed before: `--min-share` says how much worse.
+        """
+        settings = settings_of(candidate, grid, self._settings, None)
+        evaluation = dataclasses.replace(settings.evaluation, max_regression=_ANY_REGRESSION)
+        settings = settings.model_copy(update={"evaluation": evaluation})
+        teachers = [whole.teacher for whole in self._whole]
+        rows = self._reduced(0, candidate, grid).rows
+        return add_evaluation_and_push(settings, root, rows, teachers, self._winner_chains(candidate, grid))
 
-    def _winners(self, candidate: Candidate, grid: Grid) -> list[Chain]:
-        own, cuts = settings_of(candidate, grid, self._settings, None), self._cuts(candidate, grid)
-        return [Chain(own, cut.start, cut.rows, seed, teacher=cut.teacher) for seed, cut in enumerate(cuts)]
+    def pipeline(self, handles: Sequence[Handle[Artifact]]) -> Pipeline:
+        """The pipeline that makes these outputs."""
+        return pipeline_of(f"{self._settings.name}/shrink", handles)
 
-    def _cuts(self, candidate: Candidate, grid: Grid) -> list[_Cut]:
-        return [self._cut(seed, candidate, grid) for seed in range(self._settings.seeds)]
+    def _winner_chains(self, candidate: Candidate, grid: Grid) -> list[Chain]:
+        settings = settings_of(candidate, grid, self._settings, None)
+        reduced = [self._reduced(seed, candidate, grid) for seed in range(self._settings.seeds)]
+        return [
+            Chain(settings, teacher.start, teacher.rows, seed, teacher=teacher.teacher)
+            for seed, teacher in enumerate(reduced)
+        ]
 
-    def _cut(self, seed: int, candidate: Candidate, grid: Grid) -> _Cut:
-        """The trained teacher with a candidate's pieces: to train another one for each vocabulary takes too long."""
-        whole, key = self._whole[seed], (seed, candidate.pieces)
-        if candidate.pieces == grid.levels[4][0]:
-            return whole
-        if key not in self._cut_down:
-            self._cut_down[key] = self._cut_to(seed, candidate.pieces)
-        return self._cut_down[key]
+    def _reduced(self, seed: int, candidate: Candidate, grid: Grid) -> _ReducedTeacher:
+        """The trained teacher with a candidate's vocabulary; training one for every vocabulary would take too long."""
+        size = candidate.vocabulary_size
+        if size == grid.levels[4][0]:
+            return self._whole[seed]
+        if (seed, size) not in self._reduced_teachers:
+            self._reduced_teachers[seed, size] = self._reduce_teacher(seed, size)
+        return self._reduced_teachers[seed, size]
 
-    def _cut_to(self, seed: int, pieces: int) -> _Cut:
-        whole, label = self._whole[seed], f"v{pieces}"
-        fitted = fit_vocabulary(pretrained=whole.teacher, examples=whole.rows, size=pieces)
-        fitted = of_seed(self._settings, seed, named_after(fitted, label))
-        rows = of_seed(self._settings, seed, named_after(rows_in_pieces(self._settings, fitted.vocabulary), label))
-        start = Start(fitted.model, fitted.vocabulary, whole.start.corpus)
-        return _Cut(start, rows.examples, fitted.model)
+    def _reduce_teacher(self, seed: int, size: int) -> _ReducedTeacher:
+        whole, label = self._whole[seed], f"v{size}"
+        fitted = fit_vocabulary(pretrained=whole.teacher, examples=whole.rows, size=size)
+        append_seed(self._settings, seed, append_name(fitted, label))
+        model, vocabulary = fitted.output(Model), fitted.output(Vocabulary)
+        rows = append_seed(self._settings, seed, append_name(ingest_rows(self._settings, vocabulary), label))
+        return _ReducedTeacher(Start(model, vocabulary, whole.start.corpus), rows.output(TaskExamples), model)

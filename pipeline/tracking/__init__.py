@@ -1,1 +1,1 @@
-"""Runs in the stores of others."""
+"""Sends runs to tracking stores such as MLflow."""

@@ -1,105 +1,73 @@
-"""What a pushed model answers, a line each, parted by tabs."""
+"""The answers of a pushed model, as lines for a terminal."""
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from components.dsl.errors import InputError
+from components.escaping import escape_field
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
-    from keras_bert.tasks.classification import Prediction
-    from keras_bert.tasks.entities import Entity
 
 
 def answer_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None) -> Iterator[str]:
-    """The answers of a task of any kind.
+    """The answers of a task, a line for each tuple of its `answer_fields`, separated by tabs.
 
-    Classification: label, probability, text. Regression: number, text. Token classification: an entity a line with
-    label, probability, place and text, or where tags mark none the words with their tags. Question answering: answer,
-    probability and place. Embedding: the cosine of each pair, or a vector as JSON. Of a task that is calibrated with a
-    threshold, a label whose probability is below it is `not sure (LABEL)`.
+    Control characters, tabs and line ends in labels and texts are escaped, so that they add no field or line.
 
     Args:
         task: a pushed model.
-        texts: what to ask about; questions, for question answering.
+        texts: single texts or the first of each pair; questions, for question answering.
         seconds: the second text of each pair; contexts, for question answering.
 
     Raises:
-        InputError: the task takes no second texts, or cannot do without.
+        InputError: see `check_seconds`.
     """
-    from keras_bert.tasks.classification import Classification
-    from keras_bert.tasks.embedding import Embedding
-    from keras_bert.tasks.question_answering import QuestionAnswering
-    from keras_bert.tasks.regression import Regression
-    from keras_bert.tasks.token_classification import TokenClassification
+    check_seconds(task, texts, seconds)
+    for fields in task.answer_fields(texts, seconds):
+        yield "\t".join(map(escape_field, fields))
 
-    if isinstance(task, QuestionAnswering):
-        if seconds is None:
-            raise InputError("--second must give the context of each question, got none")
-        for answer in task.predict(texts, seconds):
-            yield f"{answer.text or '(no answer)'}\t{answer.probability:.4f}\t{answer.start}:{answer.end}"
-    elif isinstance(task, Classification):
-        for text, prediction in zip(texts, task.predict(texts, seconds), strict=True):
-            yield f"{_label(task, prediction)}\t{prediction.probability:.4f}\t{text}"
-    elif isinstance(task, Regression):
-        for text, number in zip(texts, task.predict(texts, seconds), strict=True):
-            yield f"{number:.4f}\t{text}"
-    elif isinstance(task, Embedding):
-        yield from _vectors(task, texts, seconds)
-    elif isinstance(task, TokenClassification):
-        if seconds is not None:
-            raise InputError("--second must be left out: the model tags single texts")
-        yield from _tags(task, texts)
+
+def takes_pairs(task: "Task") -> bool | None:
+    """Whether a task takes pairs of texts or single ones; None where it takes both, or where nothing says it."""
+    return {"required": True, "unused": False, "compared": None, "optional": task.pairs}[task.second_text]
+
+
+def check_seconds(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None) -> None:
+    """Checks that there is a second text for each text of a pair.
+
+    Raises:
+        InputError: the task takes no second texts, or cannot do without, or there are not as many as texts.
+    """
+    pairs = takes_pairs(task)
+    if seconds is None:
+        if pairs:
+            second = "context of each question" if task.second_text == "required" else "second text of each pair"
+            raise InputError(f"--second must give the {second}, got none")
+    elif pairs is False:
+        raise InputError("--second must be left out: the model takes single texts")
+    elif len(seconds) != len(texts):
+        raise InputError(f"--second must be given once for each TEXT ({len(texts)}), got {len(seconds)}")
+
+
+def empty_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None) -> Iterator[str]:
+    """A line for each text of which the tokenizer leaves nothing."""
+    for name, side in (("text", texts), ("second text", seconds or ())):
+        counts = task.count_tokens(side) if side else []
+        for number, count in enumerate(counts, start=1):
+            if count == task.tokenizer.special_count(1):
+                yield f"{name} {number} is empty for the model: the answer does not depend on it"
 
 
 def cut_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None) -> Iterator[str]:
     """A line for each text or pair that is longer than the model can read."""
-    if not task.cuts:
+    if not task.truncates:
         return
-    # The vector of each side is made by itself.
-    apart = task.name == "embedding"
-    longest = task.count_tokens(texts, None if apart else seconds)
-    if apart and seconds is not None:
-        longest = [max(pair) for pair in zip(longest, task.count_tokens(seconds), strict=True)]
-    for number, length in enumerate(longest, start=1):
+    if task.second_text == "compared" and seconds is not None:
+        lengths = [max(pair) for pair in zip(task.count_tokens(texts), task.count_tokens(seconds), strict=True)]
+    else:
+        lengths = task.count_tokens(texts, seconds)
+    for number, length in enumerate(lengths, start=1):
         if length > task.max_length:
             cut = length - task.max_length
             yield f"text {number}: {cut} of {length} tokens were cut, the model reads {task.max_length}"
-
-
-def _vectors(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None) -> Iterator[str]:
-    from keras_bert.tasks.checks import check_same_length
-    from keras_bert.tasks.embedding import Embedding, cosine_similarity
-
-    assert isinstance(task, Embedding)
-    firsts = task.predict(texts)
-    if seconds is None:
-        for vector in firsts:
-            yield json.dumps([round(float(value), 6) for value in vector])
-        return
-    check_same_length("texts", texts, "--second", seconds)
-    cosines = cosine_similarity(firsts, task.predict(seconds)).diagonal()
-    for text, cosine in zip(texts, cosines, strict=True):
-        yield f"{cosine:.4f}\t{text}"
-
-
-def _label(task: "Task", answer: "Prediction | Entity") -> str:
-    return answer.label if task.calibration.is_sure(answer.probability) else f"not sure ({answer.label})"
-
-
-def _tags(task: "Task", texts: Sequence[str]) -> Iterator[str]:
-    from keras_bert.tasks.entities import are_entity_tags
-    from keras_bert.tasks.token_classification import TokenClassification
-
-    assert isinstance(task, TokenClassification)
-    if not are_entity_tags(task.labels):
-        words = [text.split() for text in texts]
-        for own, tags in zip(words, task.predict_tags(words), strict=True):
-            yield " ".join(f"{word}/{tag}" for word, tag in zip(own, tags, strict=True))
-        return
-    for text, entities in zip(texts, task.predict(texts), strict=True):
-        for entity in entities:
-            yield f"{_label(task, entity)}\t{entity.probability:.4f}\t{entity.start}:{entity.end}\t{entity.text}"
-        if not entities:
-            yield f"(no entity)\t\t\t{text}"

@@ -1,4 +1,4 @@
-"""What a person sees of files side by side: a row a file and number of threads, and the operations of a profile."""
+"""The table of a benchmark: a row for every file and number of threads, and the operations of a profile."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ _SHOWN = 12
 
 
 def show_bench(content: Content, console: Console) -> None:
-    """Prints the table, what it takes to read it, and the operations where they were asked for."""
+    """Prints the table with its notes, and the operations if they were profiled."""
     show_table(*table_of(content), notes_of(content), console)
     for name, file in zip(names_of(content["files"]), content["files"], strict=True):
         if "profile" in file:
@@ -44,16 +44,17 @@ def table_of(content: Content) -> tuple[list[str], list[list[str]]]:
 
 
 def notes_of(content: Content) -> Iterator[str]:
-    """What it takes to read the table, a line each."""
+    """The notes below the table, one a line."""
     yield f"ms; tokens: {' / '.join(PERCENTILES)} of {content['answers']} answers to full rows; first: the longest row"
     yield "memory: the most beyond what the process held before it opened the file; a process for each row of the table"
     for name, file in zip(names_of(content["files"]), content["files"], strict=True):
         if "delegate" in file:
-            own = file["delegate"]
-            parts = "1 part" if own["parts"] == 1 else f"{own['parts']} parts"
+            delegate = file["delegate"]
+            parts = "1 part" if delegate["parts"] == 1 else f"{delegate['parts']} parts"
             untimed = "; LiteRT's Python package does not time them" if content["operations"] else ""
-            yield f"{name}: {own['name']} runs {own['taken']} of {own['nodes']} nodes, in {parts}{untimed}"
-            yield from (f"  left: {count} {reason}" for reason, count in own["left"].items())
+            share = f"{delegate['taken']} of {delegate['nodes']} nodes"
+            yield f"{name}: {delegate['name']} runs {share}, in {parts}{untimed}"
+            yield from (f"  left: {count} {reason}" for reason, count in delegate["left"].items())
 
 
 def profile_of(name: str, profile: Content) -> tuple[list[str], list[list[str]]]:
@@ -61,9 +62,9 @@ def profile_of(name: str, profile: Content) -> tuple[list[str], list[list[str]]]
     operations = profile["operations"]
     whole = sum(operation["milliseconds"] for operation in operations)
     shown, rest = operations[:_SHOWN], operations[_SHOWN:]
-    lines = [(each["name"], each["nodes"], each["milliseconds"]) for each in shown]
+    lines = [(operation["name"], operation["nodes"], operation["milliseconds"]) for operation in shown]
     if rest:
-        others = [sum(each[key] for each in rest) for key in ("nodes", "milliseconds")]
+        others = [sum(operation[key] for operation in rest) for key in ("nodes", "milliseconds")]
         lines.append((f"{len(rest)} others", others[0], others[1]))
     rows = [[kind, str(nodes), f"{spent:.3f}", f"{100 * spent / whole:.1f}"] for kind, nodes, spent in lines]
     return [f"{name}, {profile['length']} tokens", "nodes", "ms", "%"], rows

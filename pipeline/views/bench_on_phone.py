@@ -38,5 +38,5 @@ def rows_of(content: Content) -> list[list[str]]:
 
 
 def notes_of(content: Content) -> Iterator[str]:
-    """What it takes to read the table, a line each."""
+    """The notes below the table, one a line."""
     yield f"ms on {content['phone']}, as its benchmark_model tells; it asks about numbers by chance"

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
+from components.artifacts.evaluation import SeedScores
 from components.scoring.model_card import format_score
 from pipeline.views.tables import render_table, show_table
 
@@ -57,16 +58,18 @@ def _pretraining_cells(spent: Mapping[str, Any] | None, bytes_too: bool) -> list
 
 
 def _score_cell(score: Mapping[str, Any]) -> Cell:
-    found = score.get("difference")
-    if found is None:
-        return [format_score(score)]
-    mark = " **" if found["holm"] else " *" if found["significant"] else ""
-    between = "" if found["low"] is None else f" [{100 * found['low']:+.2f}, {100 * found['high']:+.2f}]"
-    return [format_score(score), f"{100 * found['mean']:+.2f}{between}{mark}"]
+    text = format_score(SeedScores(score["mean"], score["sd"], score["seeds"]))
+    difference = score.get("difference")
+    if difference is None:
+        return [text]
+    mark = " **" if difference["holm"] else " *" if difference["significant"] else ""
+    low, high = difference["low"], difference["high"]
+    interval = "" if low is None else f" [{100 * low:+.2f}, {100 * high:+.2f}]"
+    return [text, f"{100 * difference['mean']:+.2f}{interval}{mark}"]
 
 
 def notes_of(content: Content) -> Iterator[str]:
-    """What it takes to read the table, a line each."""
+    """The notes below the table, one a line."""
     variants, baseline = content["variants"], content["baseline"]
     budget = content["budget"]
     if budget is not None:
@@ -89,14 +92,14 @@ def _over(seeds: int) -> str:
 
 
 def _notes_on_losses(spent: Mapping[str, Mapping[str, Any]], baseline: str, bytes_too: bool) -> Iterator[str]:
-    names = sorted({each["loss"].replace("_", " ") for each in spent.values()})
+    names = sorted({record["loss"].replace("_", " ") for record in spent.values()})
     yield f"held-out loss: {', '.join(names)}, in nats a prediction, after the last step"
     if bytes_too:
         yield "bits a byte: that loss spread over the bytes of the predicted pieces, as vocabularies differ"
-    unlike = {name: each["unlike"] for name, each in spent.items() if each["unlike"]}
+    unlike = {name: record["unlike"] for name, record in spent.items() if record["unlike"]}
     if unlike:
-        told = ", ".join(f"{name} ({', '.join(keys)})" for name, keys in unlike.items())
-        yield f"in brackets: losses of other predictions than {baseline}'s, not to be compared with it: {told}"
+        reasons = ", ".join(f"{name} ({', '.join(keys)})" for name, keys in unlike.items())
+        yield f"in brackets: losses of other predictions than {baseline}'s, not to be compared with it: {reasons}"
 
 
 def _notes_on_differences(content: Content) -> Iterator[str]:

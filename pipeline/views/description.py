@@ -7,20 +7,21 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from components.artifacts.evaluation import Metrics
 from components.dsl.errors import InputError
 from components.scoring.model_card import calibration_lines, format_score
-from keras_bert.export.attachments import attached
+from keras_bert.export.attachments import read_attachments
 from keras_bert.folders import TASK_FILE, VOCABULARY_FILE
+from pipeline.views.terminal import cells
 
-_READ = ("task", "recipe", "metrics", "origin")
+_READ = ("task", "export", "metrics", "origin")
 _ATTACHED = ", ".join(f"{name}.json" for name in _READ)
 _MOST_LABELS = 12
 
 
 def read_description(file: Path) -> dict[str, Any]:
-    """The settings, labels, recipe, figures and origin that travel in a pushed file.
+    """The settings, labels, export, figures and origin that travel in a pushed file.
 
     Raises:
         InputError: there is no such file, nothing of the kind in it, or what cannot be shown.
@@ -28,11 +29,11 @@ def read_description(file: Path) -> dict[str, Any]:
     if not file.is_file():
         raise InputError(f"{file} must be a .tflite or .onnx file, found none")
     try:
-        held = attached(file)
+        held = read_attachments(file)
     except ValueError as error:
         raise InputError(str(error)) from None
     try:
-        found = {name: json.loads(held[f"{name}.json"]) for name in _READ if f"{name}.json" in held}
+        attached = {name: json.loads(held[f"{name}.json"]) for name in _READ if f"{name}.json" in held}
     except ValueError as error:
         raise InputError(f"{file} cannot be read: {error}") from None
     if TASK_FILE not in held:
@@ -40,10 +41,10 @@ def read_description(file: Path) -> dict[str, Any]:
     content: dict[str, Any] = {"file": file.name, "bytes": file.stat().st_size}
     if VOCABULARY_FILE in held:
         content["pieces"] = held[VOCABULARY_FILE].count(b"\n")
-    content |= found
-    # Formats that carry no digest of what is attached may hold other JSON; to be shown is all that is asked of it.
+    content |= attached
+    # Formats without a digest of the attachments may hold other JSON; it only has to be printable.
     try:
-        content["recipe"] = found.get("recipe", {}).get(file.name, {})
+        content["export"] = attached.get("export", {}).get(file.name, {})
         list(_lines(content))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{file} must hold {_ATTACHED} as they are written here, got {error!r}") from None
@@ -51,17 +52,17 @@ def read_description(file: Path) -> dict[str, Any]:
 
 
 def show_description(content: Mapping[str, Any], console: Console) -> None:
-    """Prints one line a thing that is known."""
+    """Prints a line for every known fact."""
     table = Table(show_header=False)
     table.add_column()
     table.add_column(overflow="fold")
     for name, value in _lines(content):
-        table.add_row(Text(name), Text(value))
+        table.add_row(*cells(name, value))
     console.print(table)
 
 
 def _lines(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    task, recipe, metrics = content["task"], content["recipe"], content.get("metrics")
+    task, export, metrics = content["task"], content["export"], content.get("metrics")
     yield "file", f"{content['file']}, {content['bytes'] / 1e6:.2f} MB"
     yield "task", f"{task['task']}, up to {task['max_length']} tokens"
     labels = task.get("labels", [])
@@ -71,28 +72,29 @@ def _lines(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if "pieces" in content:
         yield "pieces", f"{content['pieces']:,}"
     for key in ("recipe", "weights", "activations"):
-        if key in recipe:
-            yield key, str(recipe[key])
-    if "lengths" in recipe:
-        yield "lengths", ", ".join(map(str, recipe["lengths"]))
+        if key in export:
+            yield key, str(export[key])
+    if "lengths" in export:
+        yield "lengths", ", ".join(map(str, export["lengths"]))
     if metrics:
-        yield from _figures(metrics)
-    for name, version in recipe.get("libraries", {}).items():
+        yield from _figures(Metrics.from_json(metrics))
+    for name, version in export.get("libraries", {}).items():
         yield name, version
     for name, fingerprint in content.get("origin", {}).items():
         yield f"fingerprint of {name.replace('_', ' ')}", fingerprint
 
 
-def _figures(metrics: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _figures(metrics: Metrics) -> Iterator[tuple[str, str]]:
     """What was measured of the file that the folder is for, and of the teacher beside it."""
-    for name in dict.fromkeys((metrics["shipped"], "teacher")):
-        scores = metrics["models"].get(name, {}).get("metrics", {})
-        if scores:
-            yield name, ", ".join(f"{key.replace('_', ' ')} {format_score(value)}" for key, value in scores.items())
-    if metrics.get("calibration") is not None:
-        told = metrics["calibration"]["temperature"]
-        yield "temperature", "none: the likelihood has no peak" if told is None else f"{told:.4f}"
-        yield "calibration", "; ".join(calibration_lines(metrics["calibration"]))
-    seeds = len(metrics["models"][metrics["shipped"]]["metrics"][metrics["metric"]]["seeds"])
-    rows = ", ".join(f"{count} {name}" for name, count in metrics["rows"].items())
-    yield "rows", f"{rows}; seed {metrics['kept']} of {seeds}"
+    for name in dict.fromkeys((metrics.shipped, "teacher")):
+        if name in metrics.models:
+            scores = metrics.models[name].metrics.items()
+            figures = (f"{key.replace('_', ' ')} {format_score(value, key)}" for key, value in scores)
+            yield name, ", ".join(figures)
+    if metrics.calibration is not None:
+        temperature = metrics.calibration["temperature"]
+        yield "temperature", "none: the likelihood has no peak" if temperature is None else f"{temperature:.4f}"
+        yield "calibration", "; ".join(calibration_lines(metrics.calibration))
+    seeds = len(metrics.score.seeds)
+    rows = ", ".join(f"{count} {name}" for name, count in metrics.rows.items())
+    yield "rows", f"{rows}; seed {metrics.kept} of {seeds}"

@@ -25,7 +25,7 @@ def render_diagnosis(content: Content) -> str:
 
 
 def rows_of(content: Content) -> list[list[str]]:
-    """The cells of each layer."""
+    """The rows of the table, one a layer."""
     return [
         [
             layer["layer"],
@@ -42,7 +42,7 @@ def rows_of(content: Content) -> list[list[str]]:
 
 
 def notes_of(content: Content) -> Iterator[str]:
-    """What it takes to read the table, a line each."""
+    """The notes below the table, one a line."""
     times, metric = content["milliseconds"], content["metric"].replace("_", " ")
     rounded, plain = (100 * content["score"][kind] for kind in ("rounded", "float"))
     yield (
@@ -58,14 +58,14 @@ def notes_of(content: Content) -> Iterator[str]:
     if fix is None:
         return
     named = ", ".join(f'"{layer}"' for layer in fix["float_layers"])
-    told = f"{metric} {100 * fix['score']:.2f}, at least {100 * fix['wanted']:.2f} wanted"
+    result = f"{metric} {100 * fix['score']:.2f}, at least {100 * fix['wanted']:.2f} wanted"
     if fix["reached"] and not fix["float_layers"]:
-        yield f"nothing need stay float: {told}"
+        yield f"nothing need stay float: {result}"
     elif fix["reached"]:
-        yield f"to reach it: float_layers = [{named}] in [quantization]; {told}"
+        yield f"to reach it: float_layers = [{named}] in [quantization]; {result}"
     else:
         count = len(fix["float_layers"])
-        yield f"not reached with all {count} layers float: {told}; what lies between them is rounded, too"
+        yield f"not reached with all {count} layers float: {result}; what lies between them is rounded, too"
 
 
 def _number(value: float | None, form: str) -> str:

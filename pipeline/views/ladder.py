@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
+from components.artifacts.evaluation import SeedScores
 from components.scoring.model_card import format_score
 from pipeline.views.tables import render_table, show_table
 
@@ -28,7 +29,7 @@ def table_of(content: Content) -> tuple[list[str], list[list[str]]]:
     rows = [
         [
             name + (" •" if record["on_front"] else ""),
-            format_score(record["score"]),
+            format_score(SeedScores(**record["score"])),
             f"{100 * record['share']:.1f}",
             f"{record['parameters'] / 1e6:.2f} M",
             f"{record['megabytes']:.2f}",
@@ -40,7 +41,7 @@ def table_of(content: Content) -> tuple[list[str], list[list[str]]]:
 
 
 def notes_of(content: Content) -> Iterator[str]:
-    """What it takes to read the table, a line each."""
+    """The notes below the table, one a line."""
     over = f"; mean ± standard deviation over {content['seeds']} seeds" if content["seeds"] > 1 else ""
     yield f"scores: x 100, of the exported file, on {content['rows']} test rows{over}"
     yield "kept: share of the teacher's score, of the same seed"

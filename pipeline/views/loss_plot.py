@@ -36,7 +36,7 @@ LOGARITHMIC_FROM = 10.0
 _LINE_HEIGHT = 11.5
 
 
-class End(NamedTuple):
+class LineEnd(NamedTuple):
     """Where a line ends, and how its name is written there."""
 
     x: float
@@ -51,7 +51,7 @@ def draw_losses(content: Mapping[str, Any], folder: Path) -> list[Path]:
 
     Where vocabularies differ losses are in bits a byte. Dashed lines are of other predictions than the baseline's.
     """
-    lines = {name: each["pretraining"] for name, each in content["variants"].items() if "pretraining" in each}
+    lines = {name: variant["pretraining"] for name, variant in content["variants"].items() if "pretraining" in variant}
     if not lines:
         return []
     import matplotlib as mpl
@@ -61,13 +61,12 @@ def draw_losses(content: Mapping[str, Any], folder: Path) -> list[Path]:
         figure = Figure(figsize=(11.0, 4.4), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
         unit = "bits_a_byte" if content["pieces_differ"] else "loss"
-        told = "held-out loss, bits a byte" if content["pieces_differ"] else "held-out loss, nats a prediction"
-        left.set_ylabel(told)
+        left.set_ylabel(f"held-out loss, {'bits a byte' if content['pieces_differ'] else 'nats a prediction'}")
         left.set_xlabel("training FLOPs")
         right.set_xlabel("minutes")
         for axes, across, scale in ((left, "flops", 1.0), (right, "seconds", 60.0)):
             _draw(axes, lines, content["baseline"], across, scale, unit)
-        if any(each["unlike"] for each in lines.values()):
+        if any(line["unlike"] for line in lines.values()):
             text = f"dashed: other predictions than {content['baseline']}'s; heights do not compare"
             left.set_title(text, loc="left", fontsize=8.5, color="#555555")
         return save_figure(figure, folder, FILES)
@@ -76,17 +75,17 @@ def draw_losses(content: Mapping[str, Any], folder: Path) -> list[Path]:
 def _draw(
     axes: "Axes", lines: Mapping[str, Mapping[str, Any]], baseline: str, across: str, scale: float, unit: str
 ) -> None:
-    places = [entry[across] / scale for each in lines.values() for entry in each["curve"]]
+    places = [entry[across] / scale for line in lines.values() for entry in line["curve"]]
     set_ticks(axes, is_logarithmic=max(places) >= LOGARITHMIC_FROM * min(places))
     ends = []
-    for number, (name, each) in enumerate(lines.items()):
-        curve = [(entry[across] / scale, entry[unit]) for entry in each["curve"]]
+    for number, (name, line) in enumerate(lines.items()):
+        curve = [(entry[across] / scale, entry[unit]) for entry in line["curve"]]
         color = "black" if name == baseline else COLORS[(number - 1) % len(COLORS)]
         axes.plot(
             *zip(*curve, strict=True),
             color=color,
             linewidth=2.2 if name == baseline else 1.5,
-            linestyle=(0, (4, 2)) if each["unlike"] else "-",
+            linestyle=(0, (4, 2)) if line["unlike"] else "-",
             marker=MARKERS[number % len(MARKERS)],
             markersize=4.5,
             markeredgecolor="white",
@@ -94,7 +93,7 @@ def _draw(
             zorder=4 if name == baseline else 3,
             clip_on=False,
         )
-        ends.append(End(*curve[-1], name, color, "bold" if name == baseline else "normal"))
+        ends.append(LineEnd(*curve[-1], name, color, "bold" if name == baseline else "normal"))
     axes.margins(x=0.02, y=0.08)
     _label(axes, sorted(ends, key=lambda end: end.y))
 
@@ -110,8 +109,8 @@ def set_ticks(axes: "Axes", *, is_logarithmic: bool) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.3g}".replace("e+0", "e").replace("e+", "e")))
 
 
-def _label(axes: "Axes", ends: Sequence[End]) -> None:
-    """Names each line beside its end, the names moved apart where they would lie upon each other."""
+def _label(axes: "Axes", ends: Sequence[LineEnd]) -> None:
+    """Writes the name of every line beside its end; overlapping names move apart."""
     low, high = axes.get_ylim()
     a_point = (high - low) / (axes.get_window_extent().height * 72 / axes.figure.dpi)
     for end, place in zip(ends, spread([end.y for end in ends], _LINE_HEIGHT * a_point), strict=True):
@@ -129,10 +128,10 @@ def _label(axes: "Axes", ends: Sequence[End]) -> None:
         )
 
 
-def spread(wanted: Sequence[float], least: float) -> list[float]:
-    """Places at least so far apart, near to those that are wanted, ascending: blocks that touch become one."""
+def spread(targets: Sequence[float], least: float) -> list[float]:
+    """Ascending places at least `least` apart, near to ascending targets: blocks of places that touch become one."""
     blocks: list[tuple[float, int]] = []
-    for place in wanted:
+    for place in targets:
         middle, count = place, 1
         while blocks and middle - least * (count - 1) / 2 < blocks[-1][0] + least * (blocks[-1][1] + 1) / 2:
             other, size = blocks.pop()

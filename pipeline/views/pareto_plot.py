@@ -25,40 +25,34 @@ def draw_front(content: Mapping[str, Any], folder: Path) -> list[Path]:
     }
     with mpl.rc_context({**STYLE, "svg.hashsalt": "score over size"}):
         figure = Figure(figsize=(11.0, 4.4), layout="constrained")
-        for axes, (told, place) in zip(figure.subplots(1, 2, sharey=True), across.items(), strict=True):
-            _draw(axes, content, told, place)
+        for axes, (label, place) in zip(figure.subplots(1, 2, sharey=True), across.items(), strict=True):
+            _draw(axes, content, label, place)
         figure.legend(*axes.get_legend_handles_labels(), loc="outside right center", frameon=False)
         return save_figure(figure, folder, FILES)
 
 
-def _draw(axes: Any, content: Mapping[str, Any], told: str, place: Callable[[Mapping[str, Any]], float]) -> None:
+def _draw(axes: Any, content: Mapping[str, Any], label: str, place: Callable[[Mapping[str, Any]], float]) -> None:
     points = {name: (place(record), 100 * record["score"]["mean"]) for name, record in content["rungs"].items()}
     steps = sorted(points[name] for name in front_of(points))
     axes.plot(*zip(*steps, strict=True), color="#AAAAAA", linewidth=1.2, zorder=2)
     for number, (name, (x, y)) in enumerate(points.items()):
         color = "black" if number == 0 else COLORS[(number - 1) % len(COLORS)]
         sd = content["rungs"][name]["score"]["sd"]
-        axes.errorbar(
-            x,
-            y,
-            yerr=None if sd is None else 100 * sd,
-            color=color,
-            marker=MARKERS[number % len(MARKERS)],
-            markersize=7,
-            markeredgecolor="white",
-            markeredgewidth=0.6,
-            capsize=3,
-            linestyle="none",
-            elinewidth=1,
-            zorder=3,
-            label=name,
-        )
+        style = {"marker": MARKERS[number % len(MARKERS)], "markersize": 7, "markeredgecolor": "white"}
+        plot_score(axes, x, y, None if sd is None else 100 * sd, color=color, label=name, **style)
     places = [x for x, _ in points.values()]
     set_ticks(axes, is_logarithmic=max(places) >= LOGARITHMIC_FROM * min(places))
     axes.margins(x=0.08, y=0.1)
-    axes.set_xlabel(told)
+    axes.set_xlabel(label)
     axes.set_ylabel(f"{content['metric'].replace('_', ' ')} x 100")
     axes.label_outer()
+
+
+def plot_score(axes: Any, x: float, y: float, sd: float | None, *, color: str, label: str, **style: Any) -> None:
+    """A marker over its error bar, and over the error bars of all other points."""
+    if sd is not None:
+        axes.errorbar(x, y, yerr=sd, fmt="none", color=color, elinewidth=1, capsize=3, zorder=3)
+    axes.plot([x], [y], color=color, linestyle="none", markeredgewidth=0.8, zorder=4, label=label, **style)
 
 
 def front_of(points: Mapping[str, tuple[float, float]]) -> set[str]:

@@ -1,45 +1,46 @@
-"""What a person sees of what is behind a run, a step and a file."""
+"""Prints the provenance of runs, steps and files."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 from rich.tree import Tree
 
 from pipeline.orchestrator.changes import Change
+from pipeline.orchestrator.estimate import add_durations
 from pipeline.orchestrator.preview import Preview
 from pipeline.orchestrator.records import StoredArtifact
-from pipeline.provenance.difference import Difference, Pair
+from pipeline.provenance.difference import Pair, RunDifference
 from pipeline.provenance.garbage import Garbage
 from pipeline.provenance.lineage import Lineage
 from pipeline.provenance.why import Reason
-from pipeline.views.terminal import cells, write
+from pipeline.views.tables import show_grid
+from pipeline.views.terminal import describe_estimate, write
+from pipeline.views.wrapping import Wrapped
 
 # Of a digest, and of a value that is long.
 _DIGEST, _LONGEST = 12, 60
 
 
 def show_reason(reason: Reason, console: Console) -> None:
-    """Prints why a step ran, and below that why what it reads did."""
+    """Prints why a step ran, and below that why the steps ran whose outputs it reads."""
     console.print(_tree_of(reason, ""))
 
 
 def _tree_of(reason: Reason, as_input: str) -> Tree:
-    own = reason.execution
-    head = f"{as_input}{own.node}, run {own.run}: {own.state}"
-    tree = Tree(Text(f"{head}; {_told(reason)}"))
+    execution = reason.execution
+    head = f"{as_input}{execution.node}, run {execution.run}: {execution.state}"
+    tree = Tree(Wrapped(f"{head}; {_describe_reason(reason)}"))
     for change in reason.changes:
         cause = reason.causes.get(change.name) if change.kind == "input" else None
         if cause is None:
-            tree.add(Text(describe_change(change)))
+            tree.add(Wrapped(describe_change(change)))
         else:
             tree.add(_tree_of(cause, f"input {change.name}: other content, of "))
     return tree
 
 
-def _told(reason: Reason) -> str:
+def _describe_reason(reason: Reason) -> str:
     if reason.before is None:
         return "it never ran before"
     against = f"run {reason.before.run}"
@@ -51,7 +52,7 @@ def _told(reason: Reason) -> str:
 
 
 def describe_change(change: Change) -> str:
-    """One ingredient, as it was and as it is."""
+    """Describes the old and the new value of an ingredient."""
     if change.kind in ("module", "file", "input"):
         if change.old is None:
             return f"{change.kind} {change.name}: new"
@@ -67,22 +68,24 @@ def _value(value: Any) -> str:
 
 
 def show_preview(previews: Sequence[Preview], console: Console) -> None:
-    """Prints what would become of each step."""
-    table = Table("step", "would", title_justify="left")
-    table.add_column("why", overflow="fold")
-    for each in previews:
-        would = {"done": "be found done", "runs": "run", "follows": "follow"}[each.state]
-        why = "\n".join(describe_change(change) for change in each.changes) or each.why
-        table.add_row(*cells(each.step, would, why))
-    console.print(table)
+    """Prints the prediction for every step, and how long the run would take."""
+    rows = []
+    for preview in previews:
+        would = {"done": "be found done", "runs": "run", "follows": "follow"}[preview.state]
+        why = "\n".join(describe_change(change) for change in preview.changes) or preview.why
+        rows.append([preview.step, would, why])
+    show_grid(["step", "would", "why"], rows, console, justify="left")
+    durations = {preview.step: preview.expected for preview in previews if preview.state != "done"}
+    if durations:
+        write(console, describe_estimate(add_durations(durations)))
 
 
 def show_lineage(lineage: Lineage, console: Console) -> None:
-    """Prints a tree: under each artifact the step that made it, and under that all it read."""
+    """Prints a tree: below every artifact the step that made it, and below that the inputs of the step."""
     shown: set[int] = set()
-    tree = Tree(_name(lineage.artifact))
+    tree = Tree(Wrapped(_name(lineage.artifact)))
     _grow(tree, lineage, lineage.artifact, shown)
-    console.print(tree, soft_wrap=True)
+    console.print(tree)
 
 
 def _grow(tree: Tree, lineage: Lineage, artifact: StoredArtifact, shown: set[int]) -> None:
@@ -90,71 +93,66 @@ def _grow(tree: Tree, lineage: Lineage, artifact: StoredArtifact, shown: set[int
     if step is None or artifact.id in shown:
         return
     shown.add(artifact.id)
-    branch = tree.add(Text(f"made by {step.execution.node} in run {step.execution.run}"))
+    branch = tree.add(Wrapped(f"made by {step.execution.node} in run {step.execution.run}"))
     for name, read in step.inputs.items():
-        again = " (above)" if read.id in shown else ""
-        _grow(branch.add(Text(f"{name}: {_name(read)}{again}")), lineage, read, shown)
+        label = f"{_title(read)} (above)" if read.id in shown else _name(read)
+        _grow(branch.add(Wrapped(f"{name}: {label}")), lineage, read, shown)
     if step.ingredients is None:
-        branch.add(Text("files of its settings: not recorded"))
+        branch.add(Wrapped("files of its settings: not recorded"))
     else:
         for name, files in step.ingredients.files.items():
-            data = branch.add(Text(f"{name}:"))
+            data = branch.add(Wrapped(f"{name}:"))
             for file, digest in files.items():
-                data.add(Text(f"{file} {digest[:_DIGEST]}"))
+                data.add(Wrapped(f"{file} {digest[:_DIGEST]}"))
 
 
 def _name(artifact: StoredArtifact) -> str:
-    where = artifact.path or "no longer there"
-    return f"{artifact.type} {artifact.fingerprint[:_DIGEST]} ({where})"
+    return f"{_title(artifact)} ({artifact.path or 'no longer there'})"
 
 
-def show_difference(difference: Difference, one: int, other: int, console: Console) -> None:
+def _title(artifact: StoredArtifact) -> str:
+    return f"{artifact.type} {artifact.fingerprint[:_DIGEST]}"
+
+
+def show_difference(difference: RunDifference, one: int, other: int, console: Console) -> None:
     """Prints settings, states and scores of two runs that differ."""
     headings = (f"run {one}", f"run {other}")
     if difference.settings is None:
         write(console, "settings: not recorded of both runs")
     else:
         _show_pairs("settings", difference.settings, headings, console, _value)
-    _show_pairs("steps", difference.steps, headings, console)
+    _show_pairs("steps", difference.steps, headings, console, lambda state: state or "none")
     if not difference.scores:
         write(console, "scores: neither run measured any that are still there")
         return
-    table = Table("model", "figure", *headings, "difference", title="scores", title_justify="left")
-    for row in _score_rows(difference.scores):
-        table.add_row(*cells(*row))
-    console.print(table)
+    rows = list(_score_rows(difference.scores))
+    show_grid(["model", "figure", *headings, "difference"], rows, console, title="scores", justify="left")
 
 
 def _show_pairs(
-    title: str, pairs: Mapping[str, Pair], headings: Sequence[str], console: Console, told: Callable[[Any], str] = str
+    title: str, pairs: Mapping[str, Pair], headings: Sequence[str], console: Console, describe: Callable[[Any], str]
 ) -> None:
     if not pairs:
         write(console, f"{title}: the same")
         return
-    table = Table(title.removesuffix("s"), *headings, title=title, title_justify="left")
-    for name, pair in pairs.items():
-        table.add_row(*cells(name, *(told(value) for value in pair)))
-    console.print(table)
+    rows = [[name, *(describe(value) for value in pair)] for name, pair in pairs.items()]
+    show_grid([title.removesuffix("s"), *headings], rows, console, title=title, justify="left")
 
 
 def _score_rows(scores: Mapping[str, Mapping[str, Pair]]) -> Iterator[tuple[str, ...]]:
     for model, figures in scores.items():
         for figure, pair in figures.items():
             factor = 1 if figure in ("megabytes", "milliseconds") else 100
-            told = [f"{factor * value:.2f}" if isinstance(value, float) else "" for value in pair]
+            texts = [f"{factor * value:.2f}" if isinstance(value, float) else "" for value in pair]
             both = isinstance(pair.one, float) and isinstance(pair.other, float)
             change = f"{factor * (pair.other - pair.one):+.2f}" if both else ""
-            yield model, figure.replace("_", " "), *told, change
+            yield model, figure.replace("_", " "), *texts, change
 
 
 def show_garbage(garbage: Garbage, console: Console, *, is_removed: bool) -> None:
-    """Prints what is or would be removed, the largest first."""
-    table = Table()
-    table.add_column("path", overflow="fold")
-    table.add_column("MB", justify="right")
-    for path, size in sorted({**garbage.artifacts, **garbage.logs}.items(), key=lambda item: -item[1]):
-        table.add_row(*cells(path, f"{size / 1e6:.2f}"))
-    if table.rows:
-        console.print(table)
+    """Prints the artifacts and logs that are or would be removed, the largest first."""
+    sizes = sorted({**garbage.artifacts, **garbage.logs}.items(), key=lambda item: -item[1])
+    if sizes:
+        show_grid(["path", "MB"], [[path, f"{size / 1e6:.2f}"] for path, size in sizes], console)
     did = "removed" if is_removed else "would be removed"
     write(console, f"{did}: {len(garbage.artifacts)} artifacts, {len(garbage.logs)} logs, {garbage.size / 1e6:.2f} MB")

@@ -1,12 +1,29 @@
 """The files about something that was measured: its values, its table, and its pictures."""
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from components.dsl.errors import InputError
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+def check_output(flag: str, file: Path) -> None:
+    """Checks that a file can be written, before the work for its content.
+
+    Raises:
+        InputError: it cannot; the message names the flag.
+    """
+    if not file.parent.is_dir():
+        raise InputError(f"{flag} must be in a folder that exists, got {file}")
+    if file.is_dir():
+        raise InputError(f"{flag} must be a file, got the folder {file}")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise InputError(f"{flag} must be a file that can be written, got {file}")
 
 
 def write_report(

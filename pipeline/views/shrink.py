@@ -43,7 +43,7 @@ def table_of(content: Content) -> tuple[list[str], list[list[str]]]:
 
 
 def notes_of(content: Content) -> Iterator[str]:
-    """What it takes to read the table, and the times, a line each."""
+    """The notes below the table, one a line, and the duration."""
     yield f"scores: x 100, on {content['rows']} validation rows, rounded; kept: share of the teacher's, which is float"
     yield "trained: share of the job's distillation; • no other candidate is smaller, faster and better"
     yield "l layers, h heads, f units, r rank of the table, v pieces; what is not named is the teacher's"

@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from components.dsl.errors import InputError
+from pipeline.views.terminal import cells
 
 STATISTICS_FILE = "statistics.json"
 _WIDEST_BAR = 40
@@ -23,11 +23,9 @@ def read_statistics(folder: Path) -> dict[str, Any]:
         InputError: the folder has no such file, or it cannot be read.
     """
     file = folder / STATISTICS_FILE
-    if not file.is_file():
-        raise InputError(f"{folder} must be the folder of an artifact with {STATISTICS_FILE}, found none")
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{file} cannot be read: {error}") from None
     if not isinstance(content, dict) or not all(map(_is_block, content.values())):
         raise InputError(f"{file} must hold an object of tables and histograms")
@@ -59,16 +57,16 @@ def show_statistics(statistics: Mapping[str, Any], console: Console) -> None:
 
 
 def _draw_table(title: str, block: Mapping[str, Any]) -> Table:
-    table = Table(title=Text(title), title_justify="left", show_header=False)
+    table = Table(title=cells(title)[0], title_justify="left", show_header=False)
     table.add_column()
     table.add_column(justify="right")
     for label, value in block.items():
-        table.add_row(Text(str(label)), Text(format_value(value)))
+        table.add_row(*cells(str(label), format_value(value)))
     return table
 
 
 def _draw_histogram(title: str, block: Sequence[Sequence[Any]]) -> Table:
-    table = Table(title=Text(title), title_justify="left", show_header=False, box=None)
+    table = Table(title=cells(title)[0], title_justify="left", show_header=False, box=None)
     table.add_column(justify="right")
     table.add_column(justify="right")
     table.add_column()
@@ -76,7 +74,7 @@ def _draw_histogram(title: str, block: Sequence[Sequence[Any]]) -> Table:
     for label, count in block:
         # What is there at all is seen.
         width = max(1, round(_WIDEST_BAR * count / most)) if count else 0
-        table.add_row(Text(str(label)), Text(format_value(count)), Text("█" * width))
+        table.add_row(*cells(str(label), format_value(count), "█" * width))
     return table
 
 

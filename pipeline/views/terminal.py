@@ -1,14 +1,16 @@
-"""What a person sees of a run: one line a step, and a live line with the time left while a step is long."""
+"""Prints the progress of a run: a line for every step, and a live line with the time left while it runs."""
 
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from components.escaping import escape_terminal
+from pipeline.orchestrator.estimate import Estimate
 from pipeline.orchestrator.observer import Observer, StepState, Watcher
 
 PLAIN_AFTER_SECONDS = 5.0
@@ -19,10 +21,10 @@ _WIDE = 200
 
 
 class LiveLines:
-    """The lines of the steps that run, one below the other, drawn anew again and again on a terminal.
+    """The live lines of the running steps, one below the other.
 
     Args:
-        console: where to draw.
+        console: a terminal.
     """
 
     def __init__(self, console: Console) -> None:
@@ -51,17 +53,19 @@ class LiveLines:
             self._live = None
 
     def _texts(self, now: float) -> Group:
-        return Group(*(Text(each.text(now), no_wrap=True, overflow="ellipsis") for each in self._lines))
+        return Group(
+            *(Text(escape_terminal(line.text(now)), no_wrap=True, overflow="ellipsis") for line in self._lines)
+        )
 
 
 class StepLine(Watcher):
-    """The line of one step; a context that clears its live line in the end.
+    """The line of one step; a context manager that clears the live line at its end.
 
     Args:
-        console: where to draw; without a terminal, plain lines are written now and then.
-        title: what the line begins with.
-        expected: how long the step took the last time, in seconds, None if that is not known.
-        beside: the lines of all steps that run; of this one alone if there are no others.
+        console: the output; if it is no terminal, plain lines are written from time to time.
+        title: the start of the line.
+        expected: the duration of the step last time in seconds; None if unknown.
+        beside: the live lines of all running steps; None if the step runs alone.
     """
 
     def __init__(self, console: Console, title: str, expected: float | None, beside: LiveLines | None = None) -> None:
@@ -82,7 +86,7 @@ class StepLine(Watcher):
         self._beside.remove(self)
 
     def progress(self, done: float, total: float, note: str) -> None:
-        """Takes a report of the step; after a share that falls, or a total of 0, the estimate begins anew."""
+        """Receives the progress of the step; a smaller share than before, or a total of 0, restarts the estimate."""
         self._note = note
         if total <= 0:
             self._baseline = None
@@ -121,7 +125,7 @@ class StepLine(Watcher):
             seconds, share = (self._reached[i] - self._baseline[i] for i in (0, 1))
             if share > 0 and seconds > 0:
                 left = (1 - self._reached[1]) * seconds / share - (now - self._reached[0])
-                # What takes longer than was thought may take any time.
+                # A step that takes longer than expected gives no estimate.
                 return left if left > 0 else None
         if self._expected is not None and self._expected > now - self._began:
             return self._expected - (now - self._began)
@@ -144,6 +148,10 @@ class Terminal(Observer):
         self._numbers = {name: number for number, name in enumerate(names, start=1)}
         self._width = max(map(len, names))
 
+    def estimated(self, estimate: Estimate) -> None:
+        """Prints how long the run may take."""
+        self.say(describe_estimate(estimate))
+
     def step(self, name: str, expected: float | None) -> StepLine:
         """The line of a step that is about to run."""
         return StepLine(self._console, self._title(name), expected, self._running)
@@ -164,7 +172,7 @@ class Terminal(Observer):
 
 
 def open_console() -> Console:
-    """The console of this process; where it is no terminal, wide enough for all tables: a file has no edge."""
+    """The console of this process; if it is no terminal, it is wide enough for all tables."""
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDE
@@ -172,18 +180,34 @@ def open_console() -> Console:
 
 
 def write(console: Console, text: str) -> None:
-    """Writes a line as it is: no markup, no emoji codes, no wrapping."""
-    console.print(Text(text), soft_wrap=True)
+    """Writes a line as it is: no markup, no emoji codes, no wrapping, control characters written out."""
+    console.print(Text(escape_terminal(text)), soft_wrap=True)
+
+
+def write_warnings(console: Console, warnings: Iterable[str]) -> None:
+    """Writes warnings, a line each."""
+    for text in warnings:
+        write(console, f"warning: {text}")
 
 
 def cells(*texts: str) -> list[Text]:
     """Cells of a table as they are: rich reads `[neg]` or `:cat:` in a plain string as its own language."""
-    return [Text(text) for text in texts]
+    return [Text(escape_terminal(text)) for text in texts]
 
 
 def format_time(seconds: float) -> str:
     """A time since the epoch, as clocks here show it: `2026-11-23 05:09:37`."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
+def describe_estimate(estimate: Estimate) -> str:
+    """How long the steps take that are not cached, and where that number comes from."""
+    if not estimate.measured:
+        return "time: no estimate, as none of these steps ran in this root before; each step shows its time left"
+    text = f"time: about {format_seconds(estimate.seconds)}, the sum of what each step took last time in this root"
+    if estimate.unmeasured:
+        text += f"; without {', '.join(estimate.unmeasured)}, which never ran here"
+    return text
 
 
 def format_seconds(seconds: float) -> str:

@@ -7,7 +7,8 @@ import numpy as np
 
 from keras_bert.export.runtimes import Output
 from keras_bert.tasks.base import Task
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 WORDS = ("cow", "hen", "oak", "the", "?")
 
@@ -46,5 +47,5 @@ def make_task(
 ) -> Any:
     """A task of this kind whose outputs are looked up in `numbers`."""
     named = "embedding" if kind.name == "embedding" else ""
-    runtime = TableRuntime(numbers, pooled=kind.pools, name=named, max_length=max_length)
+    runtime = TableRuntime(numbers, pooled=kind.needs_pooling, name=named, max_length=max_length)
     return kind(runtime, Tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True), max_length=max_length, **settings)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from components.sources.text import TextSource
 from keras_bert.options.imitation import StateImitation
-from pipeline.pipelines import climbing, comparing, whole
+from pipeline.pipelines import build_pipeline, comparison_pipeline, ladder_pipeline
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 from tests.pipeline.test_pipelines import FITTED, STUDENT, reads, values
 
@@ -12,41 +12,46 @@ GENERAL = "[general_distillation]\npath = 'more'\nrelations = 2.0\nseed = 5\n"
 
 
 def test_one_student_is_made_of_text_for_all_seeds(tmp_path: Path) -> None:
-    pipeline = whole(load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + GENERAL, "seeds=2"), Path("root"))
+    pipeline = build_pipeline(load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + GENERAL, "seeds=2"), Path("root"))
     found, own = reads(pipeline), values(pipeline)
     assert found["ingest_texts"] == {"import_checkpoint"}
-    assert found["distill_start"] == {"import_checkpoint", "ingest_texts"}
+    assert found["distill_general"] == {"import_checkpoint", "ingest_texts"}
     for seed in (0, 1):
-        assert found[f"distill-{seed}"] == {f"fine_tune-{seed}", "ingest_examples", "distill_start"}
+        assert found[f"distill-{seed}"] == {f"fine_tune-{seed}", "ingest_examples", "distill_general"}
     assert own["ingest_texts"] == {"source": TextSource(str(tmp_path / "more")), "max_length": 128}
-    given = own["distill_start"]
+    given = own["distill_general"]
     assert (given["imitation"], given["training"].seed) == (StateImitation(relations=2.0), 5)
     assert given["shape"] == own["distill-0"]["shape"]
 
 
 def test_it_reads_the_pieces_that_the_teacher_reads(tmp_path: Path) -> None:
-    fitted = reads(whole(load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + GENERAL + FITTED), Path("root")))
+    fitted = reads(build_pipeline(load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + GENERAL + FITTED), Path("root")))
     assert fitted["ingest_texts"] == {"fit_vocabulary"}
-    assert fitted["distill_start"] == {"fit_vocabulary", "ingest_texts"}
-    trained = reads(whole(load(tmp_path, CORPUS + EXAMPLES + STUDENT + GENERAL), Path("root")))
+    assert fitted["distill_general"] == {"fit_vocabulary", "ingest_texts"}
+    trained = reads(build_pipeline(load(tmp_path, CORPUS + EXAMPLES + STUDENT + GENERAL), Path("root")))
     assert trained["ingest_texts"] == {"build_vocabulary"}
-    assert trained["distill_start"] == {"pretrain", "ingest_texts"}
+    assert trained["distill_general"] == {"pretrain", "ingest_texts"}
 
 
 def test_another_task_finds_the_steps_that_know_nothing_of_it(tmp_path: Path) -> None:
     text = CHECKPOINT + EXAMPLES + STUDENT + GENERAL
     one, other = (
-        values(whole(load(tmp_path, text, *more), Path("root")))
+        values(build_pipeline(load(tmp_path, text, *more), Path("root")))
         for more in ((), ("examples.train=other.tsv", "pooling=cls", "distillation.cosine=1"))
     )
-    assert one["distill_start"] == other["distill_start"]
+    assert one["distill_general"] == other["distill_general"]
     assert one["ingest_texts"] == other["ingest_texts"]
     assert one["distill"] != other["distill"]
 
 
 def test_what_has_no_student_makes_none(tmp_path: Path) -> None:
     settings = load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + GENERAL + "[quantization]\n")
-    assert "distill_start" not in reads(comparing(settings, {"a": settings}))
-    assert "distill_start" not in reads(climbing(settings, {"quantization": ("quantization",)}, (8,)))
+    assert "distill_general" not in reads(comparison_pipeline(settings, {"a": settings})[0])
+    assert "distill_general" not in reads(ladder_pipeline(settings, {"quantization": ("quantization",)}, (8,))[0])
     rungs = {"student": ("student",), "both": ("student", "quantization")}
-    assert reads(climbing(settings, rungs, (8,)))["distill"] == {"fine_tune", "ingest_examples", "distill_start"}
+    both = reads(ladder_pipeline(settings, rungs, (8,))[0])
+    assert both["distill"] == {
+        "fine_tune",
+        "ingest_examples",
+        "distill_general",
+    }

@@ -10,12 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert.tasks.classification import Classification
-from keras_bert.tasks.question_answering import QuestionAnswering
 from pipeline.cli import main
 from pipeline.orchestrator.store import Store
 from tests.pipeline.report.made_up import Root, job
-from tests.pipeline.table_tasks import make_task
 from tests.tiny_job import write_job
 
 
@@ -97,6 +94,23 @@ def test_a_root_that_cannot_be_written_is_refused(tmp_path: Path, capfd: pytest.
     assert (tmp_path / "file").read_text() == ""
 
 
+@pytest.mark.parametrize("place", ["--root={long}", "--set=push.folder={long}"])
+def test_a_path_that_is_too_long_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str], place: str) -> None:
+    settings, long = write_job(tmp_path / "job"), tmp_path / ("x" * 256)
+    line = refused(capfd, "run", str(settings), f"--root={tmp_path / 'root'}", place.format(long=long))
+    assert str(long) in line
+    assert not (tmp_path / "root").exists()
+
+
+@pytest.mark.parametrize("name", ["report", "bench"])
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    flag = {"report": "--out", "bench": "--json"}[name]
+    line = refused(capfd, name, *(["x.tflite"] if name == "bench" else []), flag, str(tmp_path))
+    assert line == f"{flag} must be a file, got the folder {tmp_path}"
+
+
 def test_a_disk_that_is_full_where_no_step_is(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,13 +120,13 @@ def test_a_disk_that_is_full_where_no_step_is(
 
         return write
 
-    monkeypatch.setattr("pipeline.cli.read_statistics", fail(errno.ENOSPC))
+    monkeypatch.setattr("pipeline.commands.inspect.read_artifact", fail(errno.ENOSPC))
     line = refused(capfd, "inspect", str(tmp_path))
     assert (
         line
         == "the disk must have space left, got [Errno 28] No space left on device: 'ladder.md'; make room, then go on"
     )
-    monkeypatch.setattr("pipeline.cli.read_statistics", fail(errno.EIO))
+    monkeypatch.setattr("pipeline.commands.inspect.read_artifact", fail(errno.EIO))
     with pytest.raises(OSError, match="Input/output error"):
         main(["inspect", str(tmp_path)])
 
@@ -169,34 +183,22 @@ def test_a_report_that_cannot_be(
     assert not (tmp_path / "reports").exists()
 
 
-def test_predict_tells_of_long_texts(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    task = make_task(Classification, {"cow": [2, 0], "oak": [0, 2]}, labels=["animal", "plant"], max_length=8)
-    monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda folder: task)
-    texts = ["cow " * 18, "oak " * 6, "oak " * 7]
-    capfd.readouterr()  # the libraries' notes on making the task
-    assert main(["predict", "folder", *texts]) == 0
-    printed = capfd.readouterr()
-    assert printed.err.splitlines() == [
-        "text 1: 12 of 20 tokens were cut, the model reads 8",
-        "text 3: 1 of 9 tokens were cut, the model reads 8",
-    ]
-    assert [line.split("\t")[::2] for line in printed.out.splitlines()] == [
-        [label, text] for label, text in zip(("animal", "plant", "plant"), texts, strict=True)
-    ]
+HEAVY = "tensorflow keras numpy apache_beam sklearn matplotlib".split()
 
 
-def test_predict_needs_what_the_task_needs(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    task = make_task(QuestionAnswering, {"cow": [9, 9]}, max_length=32, stride=8, max_query_length=8)
-    monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda folder: task)
-    line = refused(capfd, "predict", "folder", "the ?")
-    assert line == "--second must give the context of each question, got none"
-    assert "texts" in refused(capfd, "predict", "folder", "the ?", "cow ?", "--second", "the cow")
-    assert main(["predict", "folder", "the ?", "--second", "the cow the"]) == 0
-    assert capfd.readouterr().out.startswith("cow\t")
+def _check_nothing_heavy_is_imported(code: str) -> None:
+    check = f"; import sys; heavy = set({HEAVY}) & set(sys.modules); sys.exit(str(heavy) if heavy else 0)"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    subprocess.run([sys.executable, "-c", code + check], check=True, env=environment)
 
 
 def test_the_command_line_loads_nothing_heavy() -> None:
-    heavy = "{'tensorflow', 'keras', 'numpy', 'apache_beam', 'sklearn'}"
-    code = f"import pipeline.cli, sys; sys.exit(str({heavy} & set(sys.modules)) if {heavy} & set(sys.modules) else 0)"
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    _check_nothing_heavy_is_imported("import pipeline.cli")
+
+
+def test_the_page_of_a_cached_run_loads_nothing_heavy(tmp_path: Path) -> None:
+    job(Root(tmp_path))
+    assert main(["report", "--root", str(tmp_path)]) == 0, "draws the figures, which later pages reuse"
+    _check_nothing_heavy_is_imported(
+        f"from pipeline.cli import main; assert main(['report', '--root', {str(tmp_path)!r}]) == 0"
+    )

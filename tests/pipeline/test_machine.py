@@ -44,8 +44,11 @@ def test_without_a_limit_memory_is_what_there_is() -> None:
     [
         ({"cores": 0.0}, "Machine.cores must be positive, got 0.0"),
         ({"cores": 1.0, "memory_gigabytes": -1.0}, "Machine.memory_gigabytes must be positive, got -1.0"),
-        ({"memory_gigabytes": 4.0}, "Machine.memory_gigabytes must go with cores, got 4.0"),
-        ({"retries": 101}, "Machine.retries must be between 0 and 100, got 101"),
+        (
+            {"memory_gigabytes": 4.0},
+            "Machine.memory_gigabytes must be left out without cores, as steps run one after the other, got 4.0",
+        ),
+        ({"retries": 101}, "Machine.retries must be at most 100, got 101"),
     ],
 )
 def test_limits_that_make_no_sense(settings: dict[str, Any], message: str) -> None:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from components.artifacts.task_examples import TaskExamples
+from components.artifacts.data import TaskExamples
 from components.dsl.errors import InputError
 from pipeline.notebook import Job, show
-from pipeline.orchestrator.course import StepResult
-from pipeline.orchestrator.runner import BrokenError, RunResult
+from pipeline.orchestrator.runner import RunFailedError, RunResult
+from pipeline.orchestrator.scheduler import StepResult
 from tests.tiny_job import write_job
 
 
@@ -49,5 +49,5 @@ def test_bad_data_and_a_step_that_breaks(settings: Path, monkeypatch: pytest.Mon
         job.run("ingest_corpus")
     broken = RunResult(1, settings.parent, "failed", (StepResult("ingest_corpus", "failed", 1.0, {}, "it was killed"),))
     monkeypatch.setattr("pipeline.notebook.run_pipeline", lambda *_, **__: broken)
-    with pytest.raises(BrokenError, match="it was killed"):
+    with pytest.raises(RunFailedError, match="it was killed"):
         job.run("ingest_corpus")

@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from components.artifacts.pushed import Pushed
-from components.dsl.component import Latest
+from components.sources.pushed_version import PreviousVersion
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.imitation import Imitation
 from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.options.selection import Selection
 from keras_bert.options.training import Training
 from pipeline.orchestrator.graph import Pipeline, sources_of
-from pipeline.pipelines import comparing, measuring, whole
+from pipeline.pipelines import build_pipeline, comparison_pipeline, cost_pipeline
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
 STUDENT = "[student]\nnum_layers = 1\n"
@@ -36,7 +35,7 @@ FROM_BOTH = {
 
 
 def wire(folder: Path, text: str, *overrides: str) -> Pipeline:
-    return whole(load(folder, text, *overrides), Path("root"))
+    return build_pipeline(load(folder, text, *overrides), Path("root"))
 
 
 def reads(pipeline: Pipeline) -> dict[str, set[str]]:
@@ -136,7 +135,7 @@ def test_more_seeds_leave_the_steps_of_the_first_ones_as_they_are(tmp_path: Path
 def test_tasks_are_compared_without_a_student_or_files(tmp_path: Path) -> None:
     start = load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + QUANTIZATION, "name=mine")
     two = load(tmp_path, CHECKPOINT + EXAMPLES, "seeds=2", "max_length=64")
-    pipeline = comparing(start, {"a": start, "b": two})
+    pipeline = comparison_pipeline(start, {"a": start, "b": two})[0]
     assert pipeline.name == "mine"
     assert reads(pipeline) == {
         "import_checkpoint": set(),
@@ -154,12 +153,15 @@ def test_tasks_are_compared_without_a_student_or_files(tmp_path: Path) -> None:
 
 
 def test_a_comparison_without_tasks_ends_with_pre_training(tmp_path: Path) -> None:
-    assert reads(comparing(load(tmp_path, CORPUS), {})) == FROM_CORPUS
+    assert reads(comparison_pipeline(load(tmp_path, CORPUS), {})[0]) == FROM_CORPUS
 
 
 def test_a_comparison_shares_its_steps_with_the_whole(tmp_path: Path) -> None:
     settings = load(tmp_path, CHECKPOINT_AND_CORPUS + EXAMPLES + STUDENT, "seeds=2")
-    compared, all_steps = values(comparing(settings, {"mine": settings})), values(whole(settings, Path("root")))
+    compared, all_steps = (
+        values(comparison_pipeline(settings, {"mine": settings})[0]),
+        values(build_pipeline(settings, Path("root"))),
+    )
     for name in FROM_BOTH:
         assert compared[name] == all_steps[name]
     for name in ("ingest_examples", "fine_tune-0", "fine_tune-1"):
@@ -170,21 +172,21 @@ def test_a_comparison_shares_its_steps_with_the_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("start", "steps"), [(CORPUS, FROM_CORPUS), (CHECKPOINT_AND_CORPUS, FROM_BOTH)])
 def test_a_step_is_measured_in_the_place_of_pre_training(tmp_path: Path, start: str, steps: dict) -> None:
     settings = load(tmp_path, start + EXAMPLES, "pretraining.steps=7", "pretraining.batch_size=8")
-    pipeline = measuring(settings, {"mine": settings}, timed=False)
+    pipeline = cost_pipeline(settings, {"mine": settings}, timed=False)[0]
     vocabulary = "build_vocabulary" if start == CORPUS else "import_checkpoint"
     expected = {name: own for name, own in steps.items() if name != "pretrain"}
     assert reads(pipeline) == expected | {"measure_step": steps["pretrain"], "ingest_examples-mine": {vocabulary}}
-    own, trained = values(pipeline), values(comparing(settings, {}))["pretrain"]
+    own, trained = values(pipeline), values(comparison_pipeline(settings, {})[0])["pretrain"]
     assert own["measure_step"]["encoder"] == trained["encoder"]
     assert own["measure_step"]["training"] == Training(batch_size=8), "of the training no more than counts"
-    timed = values(measuring(settings, {}, timed=True))["measure_step"]
+    timed = values(cost_pipeline(settings, {}, timed=True)[0])["measure_step"]
     assert timed["training"] == dataclasses.replace(trained["training"], steps=None), "whatever the budget was"
     assert timed["timed"]
 
 
 def test_without_a_corpus_there_is_no_step_to_measure(tmp_path: Path) -> None:
     settings = load(tmp_path, CHECKPOINT + EXAMPLES)
-    pipeline = measuring(settings, {"mine": settings}, timed=True)
+    pipeline = cost_pipeline(settings, {"mine": settings}, timed=True)[0]
     assert reads(pipeline) == FROM_CHECKPOINT | {"ingest_examples-mine": {"import_checkpoint"}}
 
 
@@ -193,13 +195,14 @@ def test_cheap_steps_come_before_long_ones(tmp_path: Path) -> None:
     assert names.index("ingest_examples") < names.index("pretrain")
 
 
-@pytest.mark.parametrize(("seeds", "edge"), [(1, "export_model"), (2, "export_model-0")])
-def test_the_candidate_meets_the_version_pushed_before_it(tmp_path: Path, seeds: int, edge: str) -> None:
-    nodes = {node.name: node for node in wire(tmp_path, CHECKPOINT + EXAMPLES, f"seeds={seeds}").nodes}
-    previous = nodes["evaluate"].inputs["previous"]
-    assert isinstance(previous, Latest)
-    assert previous.artifact is Pushed
-    assert previous.besides.node is nodes[edge]
+def test_the_candidate_meets_the_newest_version_where_it_is_pushed_to(tmp_path: Path) -> None:
+    for override, folder in (
+        ("name=mine", Path("root").absolute() / "pushed" / "mine"),
+        ("push.folder=/m", Path("/m")),
+    ):
+        steps = values(wire(tmp_path, CHECKPOINT + EXAMPLES, override))
+        assert steps["evaluate"]["previous"] == PreviousVersion(str(folder))
+        assert Path(steps["push"]["root"], steps["push"]["folder"]) == folder
 
 
 def test_steps_get_the_part_of_a_table_that_they_read(tmp_path: Path) -> None:
@@ -216,8 +219,8 @@ def test_steps_get_the_part_of_a_table_that_they_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "steps"),
     [
-        ("name=mine", "push"),
-        ("push.folder=models", "push"),
+        ("name=mine", "evaluate push"),
+        ("push.folder=models", "evaluate push"),
         ("evaluation.min_score=50", "evaluate"),
         ("export.opset=17", "export_model"),
         ("quantization.temperature=4", "quantize"),
@@ -266,12 +269,23 @@ def test_the_checkpoint_and_the_longest_input_reach_the_import(tmp_path: Path) -
     assert after["import_checkpoint"]["source"].path == str(tmp_path / "bert")
 
 
-def test_models_go_to_the_folder_of_their_name_under_the_root(tmp_path: Path) -> None:
-    pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES, "name=mine")
-    assert pipeline.name == "mine"
-    assert values(pipeline)["push"] == {"folder": str(Path("root") / "pushed" / "mine"), "name": "mine"}
-    elsewhere = values(wire(tmp_path, CHECKPOINT + EXAMPLES, "push.folder=/models"))
-    assert elsewhere["push"]["folder"] == "/models"
+def test_models_go_to_a_folder_under_the_root_or_to_an_absolute_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pushed(*overrides: str) -> dict[str, str]:
+        return {
+            name: values(wire(tmp_path, CHECKPOINT + EXAMPLES, *overrides))["push"][name] for name in ("folder", "root")
+        }
+
+    root = str(Path("root").absolute())
+    assert pushed("name=mine") == {"folder": "pushed/mine", "root": root}, "a moved root has the same key"
+    assert pushed("push.folder=/models")["folder"] == "/models"
+    assert pushed("push.folder=root/models") == {"folder": "models", "root": root}
+    assert pushed("push.folder=root/../models")["folder"] == str(Path("models").absolute()), "beside the root"
+    before = pushed("push.folder=models")["folder"]
+    assert before == str(Path("models").absolute())
+    monkeypatch.chdir(tmp_path)
+    assert pushed("push.folder=models")["folder"] == str(tmp_path / "models") != before
 
 
 def test_what_a_student_imitates_is_no_matter_of_rounding(tmp_path: Path) -> None:
@@ -303,22 +317,22 @@ def test_a_fitted_vocabulary_stands_between_the_start_and_all_else(tmp_path: Pat
 def test_each_task_that_is_compared_has_a_fitted_vocabulary_of_its_own(tmp_path: Path) -> None:
     plain = load(tmp_path, CHECKPOINT + EXAMPLES)
     fitted = load(tmp_path, CHECKPOINT + EXAMPLES + FITTED)
-    found = reads(comparing(plain, {"a": plain, "b": fitted}))
+    found = reads(comparison_pipeline(plain, {"a": plain, "b": fitted})[0])
     assert found["fine_tune-a"] == {"import_checkpoint", "ingest_examples-a"}
     assert found["fine_tune-b"] == {"fit_vocabulary-b", "ingest_examples-b"}
     assert found["fit_vocabulary-b"] == {"import_checkpoint", "ingest_examples-whole-b"}
-    assert reads(measuring(plain, {"b": fitted}, timed=False)).keys() == {
+    assert reads(cost_pipeline(plain, {"b": fitted}, timed=False)[0]).keys() == {
         "import_checkpoint",
         "ingest_examples-whole-b",
     }
 
 
-@pytest.mark.parametrize("table", ["[transfer]\ncopies = 2\n", "[unlabelled]\npath = 'more.txt'\n"])
+@pytest.mark.parametrize("table", ["[teacher_labels]\ncopies = 2\n", "[unlabelled]\npath = 'more.txt'\n"])
 def test_a_student_learns_from_answered_rows_alone(tmp_path: Path, table: str) -> None:
     (tmp_path / "more.txt").write_text("A text.\n")
     pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + QUANTIZATION + table)
     found = reads(pipeline)
-    assert found["answer_rows"] == {"import_checkpoint", "ingest_examples", "fine_tune"}
-    assert found["distill"] == {"fine_tune", "answer_rows"}
+    assert found["label_with_teacher"] == {"import_checkpoint", "ingest_examples", "fine_tune"}
+    assert found["distill"] == {"fine_tune", "label_with_teacher"}
     assert found["quantize"] == {"distill", "ingest_examples"}
-    assert values(pipeline)["answer_rows"]["transfer"].copies == (2 if "copies" in table else 0)
+    assert values(pipeline)["label_with_teacher"]["teacher_labels"].copies == (2 if "copies" in table else 0)

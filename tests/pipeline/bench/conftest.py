@@ -7,7 +7,8 @@ from keras_bert.export.bundle import attach_companions
 from keras_bert.export.onnx import export_onnx
 from keras_bert.export.tflite import export_tflite
 from keras_bert.tasks.classification import Classification
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from pipeline.bench import files as bench_files
-from pipeline.bench.files import Wanted, ask, bench, look
+from pipeline.bench.files import BenchOptions, bench, inspect_file, run_child
 from pipeline.cli import main
 
 
@@ -76,7 +76,7 @@ def test_what_is_no_file_from_here_is_one_line(
     files: Path, tmp_path: Path, spoil: Callable[[Path, Path], Path], message: str
 ) -> None:
     with pytest.raises(InputError) as refused:
-        look(spoil(files, tmp_path))
+        inspect_file(spoil(files, tmp_path))
     assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -94,24 +94,24 @@ def test_what_is_no_file_from_here_is_one_line(
 def test_what_cannot_be_measured(wanted: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_files, "processors", lambda: 4)
     with pytest.raises(InputError) as refused:
-        Wanted(**wanted)
+        BenchOptions(**wanted)
     assert str(refused.value).startswith(message)
 
 
 def test_rows_longer_than_a_file_reads_are_refused(files: Path) -> None:
     with pytest.raises(InputError, match=r"--lengths must be at most 16 for .*model\.onnx, got 17"):
-        bench([files / "model.onnx"], Wanted(lengths=(17,)))
+        bench([files / "model.onnx"], BenchOptions(lengths=(17,)))
 
 
 def test_a_process_that_falls_is_one_line(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, _ = look(files / "model.onnx")
+    asked, _ = inspect_file(files / "model.onnx")
 
     def told_by(script: str) -> str:
         (files / "child.sh").write_text(f"#!/bin/sh\n{script}\n")
         (files / "child.sh").chmod(0o755)
         monkeypatch.setattr(bench_files.sys, "executable", str(files / "child.sh"))
         with pytest.raises(InputError) as refused:
-            ask("inside", asked)
+            run_child("inside", asked)
         return str(refused.value).partition(".onnx ")[2]
 
     assert told_by("kill -SEGV $$") == "must be a file that its runtime can read: it ended with SIGSEGV"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from pipeline.bench.files import Wanted
+from pipeline.bench.files import BenchOptions
 from pipeline.bench.phone import bench_on_phone, find_phone, read_run
 from pipeline.cli import main
 from pipeline.views.bench_on_phone import rows_of
@@ -43,7 +43,7 @@ esac
 
 
 def test_each_signature_is_asked_with_each_number_of_threads(adb: Path, files: Path) -> None:
-    content = bench_on_phone([files / "model.tflite"], Wanted(threads=(1, 8), answers=50, here=False))
+    content = bench_on_phone([files / "model.tflite"], BenchOptions(threads=(1, 8), answers=50, here=False))
     assert content["phone"] == "abc123"
     asked = [line for line in (adb / "asked").read_text().splitlines() if "--graph" in line]
     told = [(line.partition("serve_")[2].split()[0], line.partition("num_threads=")[2].split()[0]) for line in asked]
@@ -62,7 +62,7 @@ def test_the_tools_figures() -> None:
     assert found["delegate"] == {"name": "TfLiteXNNPackDelegate", "nodes": 95, "taken": 86}
     without = read_run("\n".join(PRINTED.splitlines()[1:4]))
     assert (without["delegate"], without["own_megabytes"]) == (None, None)
-    with pytest.raises(InputError, match="must tell its times with median and p95, got 'not a model'"):
+    with pytest.raises(InputError, match="must print its times with median and p95, got 'not a model'"):
         read_run("some line\nnot a model\n")
 
 
@@ -98,9 +98,9 @@ def test_of_several_phones_one_is_named(adb: Path, monkeypatch: pytest.MonkeyPat
 
 def test_files_that_are_none_for_a_phone(adb: Path, files: Path) -> None:
     with pytest.raises(InputError, match=r"must be given \.tflite files"):
-        bench_on_phone([files / "model.onnx"], Wanted(here=False))
+        bench_on_phone([files / "model.onnx"], BenchOptions(here=False))
     with pytest.raises(InputError, match=r"--lengths must be of the signatures \[8, 16\] of .*, got 9"):
-        bench_on_phone([files / "model.tflite"], Wanted(lengths=(9,), here=False))
+        bench_on_phone([files / "model.tflite"], BenchOptions(lengths=(9,), here=False))
 
 
 def test_a_failed_adb_is_told(adb: Path, capfd: pytest.CaptureFixture[str]) -> None:

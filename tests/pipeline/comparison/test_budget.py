@@ -1,23 +1,22 @@
 """Budgets become steps."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from components.artifacts.step_cost import COST_FILE, StepCost
+from components.artifacts.measurements import LengthCost, PretrainingStepCosts, StepCost
 from components.dsl.errors import InputError
-from pipeline.comparison.budget import Budget, Cost
+from pipeline.comparison.budget import Budget, PretrainingCost
 
 
-def cost(folder: Path, *entries: dict[str, float]) -> Cost:
-    (folder / COST_FILE).write_text(json.dumps({"lengths": entries, "bytes_a_piece": 4.5}))
-    return Cost.read(StepCost(folder), short=0.9)
+def cost(folder: Path, *entries: dict[str, float]) -> PretrainingCost:
+    StepCost(folder).write(PretrainingStepCosts([LengthCost(**entry) for entry in entries], 4.5))
+    return PretrainingCost.of(StepCost(folder).read(), short=0.9)
 
 
 def test_the_most_steps_that_the_budget_pays(tmp_path: Path) -> None:
     found = cost(tmp_path, {"length": 16, "flops": 100, "seconds": 0.5}, {"length": 64, "flops": 500, "seconds": 2.0})
-    assert found == Cost((100, 500), (0.5, 2.0), 4.5, 0.9)
+    assert found == PretrainingCost((100, 500), (0.5, 2.0), 4.5, 0.9)
     assert Budget("flops", 1400).steps(found) == 10, "nine short ones and a long one"
     assert Budget("flops", 1399).steps(found) == 9
     assert Budget("seconds", 6.5).steps(found) == 10

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from pipeline.comparison.budget import Budget
-from pipeline.comparison.contenders import Contender
 from pipeline.comparison.content import AVERAGE, make_content
+from pipeline.comparison.variants import ComparedVariant
 from tests.pipeline.settings.texts import CORPUS, load
 
 
-def contender(folder: Path, name: str, *overrides: str) -> Contender:
-    return Contender(name, load(folder, CORPUS, *overrides), {})
+def variant(folder: Path, name: str, *overrides: str) -> ComparedVariant:
+    return ComparedVariant(name, load(folder, CORPUS, *overrides), {})
 
 
 def score(*seeds: float) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def record(loss: str = "masked_loss", **tasks: dict[str, Any]) -> dict[str, Any]
 
 
 def test_differences_are_from_the_first_and_those_that_hold_are_marked(tmp_path: Path) -> None:
-    variants = [contender(tmp_path, name) for name in ("base", "far", "near")]
+    variants = [variant(tmp_path, name) for name in ("base", "far", "near")]
     base = (0.70, 0.72, 0.71)
     found = make_content(
         "mine",
@@ -55,7 +55,7 @@ def test_differences_are_from_the_first_and_those_that_hold_are_marked(tmp_path:
 
 
 def test_of_one_task_there_is_no_average(tmp_path: Path) -> None:
-    found = make_content("mine", [contender(tmp_path, "base")], None, {"base": record(a=score(0.5))})
+    found = make_content("mine", [variant(tmp_path, "base")], None, {"base": record(a=score(0.5))})
     assert list(found["variants"]["base"]["tasks"]) == ["a"]
     assert (found["seeds"], found["half_width"], found["budget"]) == (1, None, None)
 
@@ -73,7 +73,7 @@ def test_of_one_task_there_is_no_average(tmp_path: Path) -> None:
 def test_losses_of_other_predictions_do_not_compare(
     tmp_path: Path, override: str, unlike: list[str], pieces_differ: bool
 ) -> None:
-    variants = [contender(tmp_path, "base"), contender(tmp_path, "other", override)]
+    variants = [variant(tmp_path, "base"), variant(tmp_path, "other", override)]
     found = make_content("mine", variants, None, {"base": record(), "other": record()})
     assert found["variants"]["base"]["pretraining"]["unlike"] == []
     assert found["variants"]["other"]["pretraining"]["unlike"] == unlike
@@ -81,18 +81,18 @@ def test_losses_of_other_predictions_do_not_compare(
 
 
 def test_losses_of_other_objectives_do_not_compare(tmp_path: Path) -> None:
-    variants = [contender(tmp_path, "base"), contender(tmp_path, "other")]
+    variants = [variant(tmp_path, "base"), variant(tmp_path, "other")]
     found = make_content("mine", variants, None, {"base": record(), "other": record("replaced_loss")})
     assert found["variants"]["other"]["pretraining"]["unlike"] == ["replaced_loss"]
 
 
 def test_losses_are_told_in_bits_a_byte(tmp_path: Path) -> None:
-    found = make_content("mine", [contender(tmp_path, "base")], None, {"base": record()})
+    found = make_content("mine", [variant(tmp_path, "base")], None, {"base": record()})
     # Four bits a piece of four bytes.
     assert found["variants"]["base"]["pretraining"]["curve"][0]["bits_a_byte"] == pytest.approx(1.0)
 
 
 def test_variants_that_are_not_done_are_left_out(tmp_path: Path) -> None:
-    variants = [contender(tmp_path, name) for name in ("base", "next", "last")]
+    variants = [variant(tmp_path, name) for name in ("base", "next", "last")]
     found = make_content("mine", variants, None, {"base": record(), "next": record()})
     assert list(found["variants"]) == ["base", "next"]

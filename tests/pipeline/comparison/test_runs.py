@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from components.artifacts.evaluation import Evaluation
-from components.artifacts.model import Model
-from components.artifacts.step_cost import COST_FILE, StepCost
+from components.artifacts.measurements import StepCost
+from components.artifacts.models import Model
 from components.dsl.artifact import Artifact
 from components.dsl.errors import InputError
 from pipeline.comparison.budget import Budget
-from pipeline.comparison.contenders import Contender
 from pipeline.comparison.runs import prepare, train
+from pipeline.comparison.variants import ComparedVariant
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.runner import BrokenError, RunResult, StepResult
+from pipeline.orchestrator.runner import RunFailedError, RunResult, StepResult
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
 HISTORY = [
@@ -41,7 +41,7 @@ class Runs:
     def _step(self, name: str) -> StepResult:
         kind = name.partition("-")[0]
         content: dict[str, tuple[str, type[Artifact], str, str]] = {
-            "measure_step": ("cost", StepCost, COST_FILE, json.dumps(COST)),
+            "measure_step": ("cost", StepCost, "cost.json", json.dumps(COST)),
             "pretrain": ("model", Model, "history.jsonl", "".join(json.dumps(entry) + "\n" for entry in self.history)),
             "import_checkpoint": ("model", Model, "x", ""),
             "fine_tune": ("model", Model, "x", ""),
@@ -63,6 +63,7 @@ class Runs:
 COST = {"lengths": [{"length": 64, "flops": 1000, "seconds": 0.3}], "bytes_a_piece": 4.0}
 SPREAD = {"mean": 0.8, "sd": 0.1, "seeds": [0.7, 0.9]}
 METRICS = {
+    "task": "classification",
     "metric": "accuracy",
     "shipped": "teacher",
     "models": {"teacher": {"metrics": {"accuracy": SPREAD}}},
@@ -79,17 +80,17 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
     return found
 
 
-def contenders(folder: Path, *names: str) -> list[Contender]:
+def variants(folder: Path, *names: str) -> list[ComparedVariant]:
     settings = load(folder, CORPUS + EXAMPLES, "seeds=2", "name=mine")
-    return [Contender(name, settings, {"sst2": settings}) for name in names]
+    return [ComparedVariant(name, settings, {"sst2": settings}) for name in names]
 
 
-def compare(folder: Path, given: Sequence[Contender], budget: Budget | None) -> list[tuple[str, dict[str, Any]]]:
+def compare(folder: Path, given: Sequence[ComparedVariant], budget: Budget | None) -> list[tuple[str, dict[str, Any]]]:
     return list(train(prepare(given, budget, folder, Observer()), folder, Observer()))
 
 
 def test_all_that_is_cheap_comes_first_and_the_budget_becomes_steps(tmp_path: Path, runs: Runs) -> None:
-    compare(tmp_path, contenders(tmp_path, "base", "other"), Budget("flops", 200_999))
+    compare(tmp_path, variants(tmp_path, "base", "other"), Budget("flops", 200_999))
     assert [pipeline.name for pipeline in runs.seen] == ["mine/base", "mine/other"] * 2
     last = [{node.name: node for node in pipeline.nodes} for pipeline in runs.seen]
     assert ["measure_step" in nodes for nodes in last] == [True, True, False, False]
@@ -98,14 +99,14 @@ def test_all_that_is_cheap_comes_first_and_the_budget_becomes_steps(tmp_path: Pa
 
 
 def test_minutes_are_timed_before(tmp_path: Path, runs: Runs) -> None:
-    compare(tmp_path, contenders(tmp_path, "base"), Budget("seconds", 31.0))
+    compare(tmp_path, variants(tmp_path, "base"), Budget("seconds", 31.0))
     first, second = ({node.name: node for node in pipeline.nodes} for pipeline in runs.seen)
     assert first["measure_step"].values["timed"]
     assert second["pretrain"].values["training"].steps == 103
 
 
 def test_what_is_told_of_a_variant(tmp_path: Path, runs: Runs) -> None:
-    ((name, record),) = compare(tmp_path, contenders(tmp_path, "base"), None)
+    ((name, record),) = compare(tmp_path, variants(tmp_path, "base"), None)
     assert (name, record["parameters"]) == ("base", 1234)
     assert record["pretraining"] == {
         "steps": 200,
@@ -126,29 +127,29 @@ def test_what_is_told_of_a_variant(tmp_path: Path, runs: Runs) -> None:
 
 def test_of_another_objective_the_first_loss_is_told(tmp_path: Path, runs: Runs) -> None:
     runs.history = [{"step": 9, "validation_accuracy": 0.5, "validation_replaced_loss": 0.4, "validation_b_loss": 0.1}]
-    ((_, record),) = compare(tmp_path, contenders(tmp_path, "base"), None)
+    ((_, record),) = compare(tmp_path, variants(tmp_path, "base"), None)
     assert record["pretraining"]["loss"] == "replaced_loss"
     assert record["pretraining"]["curve"] == [{"step": 9, "flops": 9000, "seconds": 60.0, "loss": 0.4}]
 
 
 def test_a_checkpoint_is_compared_by_its_tasks(tmp_path: Path, runs: Runs) -> None:
     settings = load(tmp_path, CHECKPOINT + EXAMPLES)
-    ((_, record),) = compare(tmp_path, [Contender("start", settings, {"sst2": settings})], None)
+    ((_, record),) = compare(tmp_path, [ComparedVariant("start", settings, {"sst2": settings})], None)
     assert "pretraining" not in record
     assert (record["parameters"], record["tasks"]["sst2"]["mean"]) == (1234, 0.8)
     assert [Path(model).name for model in record["tasks"]["sst2"]["models"]] == ["2-fine_tune-sst2"]
 
 
 def test_what_one_variant_cannot_do_names_it_and_comes_after_the_finished_ones(tmp_path: Path, runs: Runs) -> None:
-    ready = prepare(contenders(tmp_path, "base", "other"), None, tmp_path, Observer())
+    ready = prepare(variants(tmp_path, "base", "other"), None, tmp_path, Observer())
     records = train(ready, tmp_path, Observer())
     assert next(records)[0] == "base"
     runs.broken = "fine_tune-sst2-1"
-    with pytest.raises(BrokenError, match=r"^other\.toml: Step fine_tune-sst2-1 failed: so it is$"):
+    with pytest.raises(RunFailedError, match=r"^other\.toml: Step fine_tune-sst2-1 failed: so it is$"):
         next(records)
 
 
 def test_a_budget_that_is_too_small_for_one_of_them_shows_before_any_training(tmp_path: Path, runs: Runs) -> None:
     with pytest.raises(InputError, match=r"^base\.toml: --flops must be enough for a step, 1e\+03, got 999$"):
-        prepare(contenders(tmp_path, "base", "other"), Budget("flops", 999), tmp_path, Observer())
+        prepare(variants(tmp_path, "base", "other"), Budget("flops", 999), tmp_path, Observer())
     assert len(runs.seen) == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.component import Component, component
+from components.files import stamps
 from pipeline.orchestrator import fingerprint
 from pipeline.orchestrator.fingerprint import Code, execution_key, find_code, find_ingredients
 from pipeline.orchestrator.records import Ingredients
@@ -61,10 +62,10 @@ def test_files_beside_the_modules_of_a_package_count(shop: Callable[..., str], t
     seen = [shop(__init__="", steps=STEP, prices=PRICES)]
     for text in ("alert(1)", "alert(2)"):
         (tmp_path / "shop" / "page.js").write_text(text)
-        fingerprint._FOUND.clear()  # as of another process
+        fingerprint._CODES.clear()  # as of another process
         seen.append(shop())
     (tmp_path / "shop" / ".page.js.swp").write_text("an editor's")
-    fingerprint._FOUND.clear()
+    fingerprint._CODES.clear()
     assert len(set(seen)) == 3
     assert shop() == seen[-1]
 
@@ -206,9 +207,10 @@ def test_versions_of_libraries_count(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_module_is_parsed_once(shop: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stamps, "SETTLED_NANOSECONDS", -1)  # as of files that were written long ago
     before = shop(__init__="", steps=STEP, prices=PRICES)
     monkeypatch.setattr(ast, "parse", lambda *_, **__: pytest.fail("parsed again"))
     assert shop() == before
-    monkeypatch.setattr(fingerprint, "_FOUND", {})
-    monkeypatch.setattr(fingerprint, "_FOLLOWED", {})
+    monkeypatch.setattr(fingerprint, "_CODES", {})
+    monkeypatch.setattr(fingerprint, "_IMPORTED", {})
     assert shop() == before

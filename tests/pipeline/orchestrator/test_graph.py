@@ -1,33 +1,27 @@
+from pathlib import Path
+
 import pytest
 
-from components.dsl.component import Latest
-from pipeline.orchestrator.graph import Pipeline, sources_of
+from pipeline.orchestrator.graph import Pipeline
 from tests.pipeline.orchestrator import toy
 
 
 def test_collects_everything_behind_the_outputs_in_order() -> None:
-    pipeline = Pipeline("toy", toy.succession("a"))
+    pipeline = Pipeline("toy", toy.succession("a", Path("kept")))
     assert [node.name for node in pipeline.nodes] == ["write", "shout", "compare", "crown"]
 
 
 def test_what_needs_nothing_runs_first() -> None:
-    deep = toy.shout(text=toy.initial(text=toy.write().text).letter)
+    deep = toy.shout(text=toy.initial(text=toy.write().output(toy.Text)).output(toy.Text))
     shallow = toy.load(source=toy.File("x"))
-    last = toy.compare(candidate=deep.loud, previous=None)
+    last = toy.compare(candidate=deep.output(toy.Text))
     pipeline = Pipeline("toy", [last, shallow])
     assert [node.name for node in pipeline.nodes] == ["write", "load", "initial", "shout", "compare"]
 
 
-def test_latest_waits_for_what_it_is_besides() -> None:
-    besides = toy.write().text
-    node = toy.compare(candidate=toy.load(source=toy.File("x")).text, previous=Latest(toy.Kept, besides))
-    assert [handle.node.name for handle in sources_of(node)] == ["load", "write"]
-    assert len(Pipeline("toy", [node]).nodes) == 3
-
-
 def test_shared_nodes_appear_once() -> None:
     first = toy.write()
-    pipeline = Pipeline("toy", [toy.shout(text=first.text), toy.initial(text=first.text)])
+    pipeline = Pipeline("toy", [toy.shout(text=first.output(toy.Text)), toy.initial(text=first.output(toy.Text))])
     assert [node.name for node in pipeline.nodes] == ["write", "shout", "initial"]
 
 
@@ -45,8 +39,8 @@ def test_no_outputs() -> None:
 
 
 def test_circle() -> None:
-    first = toy.initial(text=toy.write().text)
-    second = toy.shout(text=first.letter)
-    first.inputs["text"] = second.loud
+    first = toy.initial(text=toy.write().output(toy.Text))
+    second = toy.shout(text=first.output(toy.Text))
+    first.inputs["text"] = second.output(toy.Text)
     with pytest.raises(ValueError, match="must not depend on themselves, got"):
         Pipeline("toy", [second])

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from components.artifacts.data import TaskExamples
 from components.artifacts.pushed import Pushed
-from components.artifacts.task_examples import TaskExamples
 from components.dsl.artifact import Artifact
-from components.dsl.component import Latest, Node
+from components.dsl.component import Node
 from components.dsl.errors import InputError, Refusal
 from pipeline.orchestrator.executor import wait_for_any
-from pipeline.orchestrator.launcher import Launcher, Plan, StepError, check_node
+from pipeline.orchestrator.launcher import Launcher, StepError, StepPlan, check_node
 from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.records import StoredArtifact
 from pipeline.orchestrator.store import Store
@@ -28,10 +28,10 @@ class Life:
         self.root = root
         self.store = Store(root)
         self.run_id = self.store.start_run("toy")
-        self.launcher = Launcher(root, self.store, self.run_id, "toy", preload=())
+        self.launcher = Launcher(root, self.store, self.run_id, preload=())
         self.made: Made = {}
 
-    def plan(self, node: Node) -> Plan:
+    def plan(self, node: Node) -> StepPlan:
         return self.launcher.plan(node, check_node(node), self.made)
 
     def run(self, node: Node) -> dict[str, StoredArtifact]:
@@ -39,7 +39,7 @@ class Life:
         self.made[node.name] = self.launcher.reuse(plan) if plan.hit else self.execute(plan)
         return self.made[node.name]
 
-    def execute(self, plan: Plan, watcher: Watcher | None = None) -> dict[str, StoredArtifact]:
+    def execute(self, plan: StepPlan, watcher: Watcher | None = None) -> dict[str, StoredArtifact]:
         with self.launcher.launch(plan, watcher or Watcher()) as launched:
             outcome = None
             while outcome is None:
@@ -108,9 +108,9 @@ def test_an_artifact_that_was_tampered_with_is_made_again(life: Life, harm: str)
     assert life.plan(node).hit is not None
 
 
-def test_latest_is_none_at_first_and_stable_on_repetition(life: Life) -> None:
+def test_a_lookup_is_stable_on_repetition(life: Life) -> None:
     def candidate(value: str) -> str:
-        (end,) = toy.succession(value)
+        (end,) = toy.succession(value, life.root / "kept")
         verdict = end.inputs["verdict"].node
         loud = end.inputs["candidate"].node
         for node in (loud.inputs["text"].node, loud, verdict, end):
@@ -124,31 +124,26 @@ def test_latest_is_none_at_first_and_stable_on_repetition(life: Life) -> None:
     assert [execution.state for execution in life.store.executions(1)][-4:] == ["cached"] * 4
 
 
-@pytest.mark.parametrize("harm", ["gone", "of another format"])
-def test_latest_passes_over_what_is_no_use(life: Life, harm: str) -> None:
+def test_data_that_is_looked_up_is_recorded_as_the_users(life: Life) -> None:
     for value in ("a", "b"):
-        (end,) = toy.succession(value)
+        (end,) = toy.succession(value, life.root / "kept")
+        verdict = end.inputs["verdict"].node
         loud = end.inputs["candidate"].node
-        for node in (loud.inputs["text"].node, loud, end.inputs["verdict"].node, end):
+        for node in (loud.inputs["text"].node, loud, verdict, end):
             life.run(node)
-    newest = life.root / str(life.made["crown"]["kept"].path)
-    if harm == "gone":
-        shutil.rmtree(newest)
-    else:
-        write_in_format(0, newest)
-    other = toy.write(value="c")
-    life.run(other)
-    plan = life.plan(toy.compare(candidate=other.text, previous=Latest(toy.Kept, besides=other.text)))
-    previous = plan.inputs["previous"]
-    assert previous is not None
-    assert (life.root / str(previous.path) / "text.txt").read_text() == "A!"
+    plan = life.plan(verdict)
+    assert plan.hit is not None
+    file = str(life.root / "kept" / "000.kept")
+    assert plan.ingredients.files == {"previous": {file: toy.File(file).fingerprint()}}
+    (life.root / "kept" / "000.kept").write_text("another text")
+    assert life.plan(verdict).hit is None, "it counts by its content"
 
 
 def misbehave(life: Life, how: str) -> None:
     first = toy.write()
     life.run(first)
     try:
-        life.run(toy.behave(text=first.text, how=how))
+        life.run(toy.behave(text=first.output(toy.Text), how=how))
     finally:
         assert list((life.root / ".staging").iterdir()) == []
         assert not (life.root / "artifacts" / "behave").exists()
@@ -228,7 +223,7 @@ def test_progress_reaches_the_watcher(life: Life) -> None:
     first = toy.write()
     life.run(first)
     notes, trace = Notes(), life.root / "trace"
-    plan = life.plan(toy.behave(text=first.text, how="slow", trace=str(trace)))
+    plan = life.plan(toy.behave(text=first.output(toy.Text), how="slow", trace=str(trace)))
     with pytest.raises(KeyboardInterrupt):
         life.execute(plan, notes)
     assert notes.seen[0] == (0.0, 600.0, "sleeping")

@@ -10,8 +10,8 @@ from tests.pipeline.orchestrator import toy
 def pipeline() -> Pipeline:
     """write -> initial -> shout, and write -> join."""
     first = toy.write()
-    letter = toy.initial(text=first.text)
-    return Pipeline("toy", [toy.shout(text=letter.letter), toy.join(parts=[first.text])])
+    letter = toy.initial(text=first.output(toy.Text))
+    return Pipeline("toy", [toy.shout(text=letter.output(toy.Text)), toy.join(parts=[first.output(toy.Text)])])
 
 
 def names(request: Request, pipeline: Pipeline) -> list[str]:

@@ -9,14 +9,17 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from components.dsl.component import Node
 from components.dsl.errors import InputError
 from pipeline.orchestrator import fingerprint, source_code
+from pipeline.orchestrator.estimate import Estimate
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer, StepState, Watcher
+from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import locked_root
 from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.orchestrator.store import Store
@@ -35,7 +38,7 @@ def states(result: RunResult) -> dict[str, str]:
 
 def chain(value: str, mark: str = "!") -> Node:
     """write -> initial -> shout: the first letter, loud."""
-    return toy.shout(text=toy.initial(text=toy.write(value=value).text).letter, mark=mark)
+    return toy.shout(text=toy.initial(text=toy.write(value=value).output(toy.Text)).output(toy.Text), mark=mark)
 
 
 def test_everything_runs_once_and_is_cached_afterwards(tmp_path: Path) -> None:
@@ -52,9 +55,20 @@ def test_everything_runs_once_and_is_cached_afterwards(tmp_path: Path) -> None:
     assert (again.state, again.message) == ("done", "")
 
 
+def test_a_run_that_leaves_out_steps_or_that_others_complete_is_partial(tmp_path: Path) -> None:
+    def start(to: str | None = None, **options: Any) -> RunResult:
+        return run_pipeline(Pipeline("toy", [chain("hello")]), tmp_path, request=Request(to=to), preload=(), **options)
+
+    results = [start("initial"), start(is_whole=False), start("shout", part_of=2)]
+    assert [result.state for result in results] == ["done"] * 3
+    with contextlib.closing(Store(tmp_path)) as store:
+        recorded = [(run.state, run.part_of) for run in store.runs()]
+    assert recorded == [("done", 2), ("partial", None), ("partial", None)]
+
+
 def test_another_process_parses_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path, chain("hello"))
-    for module, name in ((source_code, "_SOURCES"), (fingerprint, "_FOUND"), (fingerprint, "_FOLLOWED")):
+    for module, name in ((source_code, "_SOURCES"), (fingerprint, "_CODES"), (fingerprint, "_IMPORTED")):
         monkeypatch.setattr(module, name, {})
     monkeypatch.setattr(ast, "parse", lambda *_, **__: pytest.fail("parsed again"))
     assert set(states(run(tmp_path, chain("hello"))).values()) == {"cached"}
@@ -316,6 +330,9 @@ class Diary(Observer):
     def begin(self, names: Sequence[str]) -> None:
         self.told.append(("begin", *names))
 
+    def estimated(self, estimate: Estimate) -> None:
+        self.told.append(("estimated", estimate.measured, estimate.unmeasured))
+
     def step(self, name: str, expected: float | None) -> Watcher:
         self.told.append(("step", name, expected is not None))
         return super().step(name, expected)
@@ -337,6 +354,7 @@ def test_an_observer_is_told_of_every_step(tmp_path: Path) -> None:
     begin = ("begin", "write", "behave", "initial")
     assert told("refusal") == [
         begin,
+        ("estimated", (), ("write", "behave", "initial")),
         ("step", "write", False),
         ("write", "ran"),
         ("step", "behave", False),
@@ -346,6 +364,7 @@ def test_an_observer_is_told_of_every_step(tmp_path: Path) -> None:
     assert told("crash") == [
         begin,
         ("write", "cached"),
+        ("estimated", (), ("behave", "initial")),
         ("step", "behave", False),
         ("behave", "failed"),
         ("initial", "skipped"),
@@ -355,6 +374,7 @@ def test_an_observer_is_told_of_every_step(tmp_path: Path) -> None:
     assert told("well") == [
         begin,
         ("say", "write: made before, but text was changed or removed on disk; it runs again"),
+        ("estimated", ("write",), ("behave", "initial")),
         ("step", "write", True),
         ("write", "ran"),
         ("step", "behave", False),
@@ -407,7 +427,7 @@ class Driven:
 
 def test_a_step_that_is_killed_finds_what_it_left_for_itself(tmp_path: Path) -> None:
     def count(text: str, lives: int) -> dict[str, str]:
-        return states(run(tmp_path, toy.count_lives(text=toy.write(value=text).text, lives=lives)))
+        return states(run(tmp_path, toy.count_lives(text=toy.write(value=text).output(toy.Text), lives=lives)))
 
     for _ in range(2):
         assert count("hello", lives=3)["count_lives"] == "failed"
@@ -494,7 +514,7 @@ def test_a_list_of_inputs_runs_each_node_for_itself(tmp_path: Path) -> None:
         nodes = [toy.write(value=value) for value in values]
         for number, node in enumerate(nodes):
             node.name = f"write-{number}"
-        return Pipeline("joined", [toy.join(parts=[node.text for node in nodes])])
+        return Pipeline("joined", [toy.join(parts=[node.output(toy.Text) for node in nodes])])
 
     first = run_pipeline(joined("a", "b"), tmp_path, preload=())
     assert first.step("join").outputs["whole"].read() == "a+b"

@@ -1,19 +1,23 @@
 import ast
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
 
+from components.files import stamps
 from pipeline.orchestrator import source_code
-from pipeline.orchestrator.source_code import CodeError, Import, read, recall, remember
+from pipeline.orchestrator.source_code import CodeError, Import, ModuleSource, load_cache, read, save_cache
 
 TEXT = "'''Prices.'''\nfrom .tax import rate as r\nimport os.path\ndef of(n):\n    return n * r\n"
 
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file that is read as `shop.prices`; nothing is known of any."""
+    """A file that is read as `shop.prices` and written long ago; nothing is known of any."""
     monkeypatch.setattr(source_code, "_SOURCES", {})
+    monkeypatch.setattr(stamps, "SETTLED_NANOSECONDS", -1)
     file = tmp_path / "prices.py"
     file.write_text(TEXT)
     return file
@@ -31,6 +35,23 @@ def test_a_file_says_what_it_imports_and_binds(module: Path) -> None:
     assert {"of", "r", "os"} <= source.names
 
 
+@pytest.mark.parametrize("name", ["TYPE_CHECKING", "typing.TYPE_CHECKING"])
+def test_imports_for_type_checking_do_not_count(module: Path, name: str) -> None:
+    def source(types: str, runtime: str) -> ModuleSource:
+        module.write_text(f"if {name}:\n    {types}\nelse:\n    {runtime}\n")
+        return read(module, "shop.prices").source
+
+    first = source("from shop.tax import Rate", "Rate = object")
+    assert first == source("from shop.customs import Rate, Duty", "Rate = object")
+    assert first.imports == ()
+    assert first.digest != source("from shop.tax import Rate", "Rate = int").digest
+
+
+def test_a_condition_that_only_mentions_type_checking_counts(module: Path) -> None:
+    module.write_text("if not TYPE_CHECKING:\n    from shop.tax import rate\n")
+    assert read(module, "shop.prices").source.imports == (Import("shop.tax", "rate", 2),)
+
+
 def test_folders_and_missing_files_say_nothing(tmp_path: Path) -> None:
     assert read(tmp_path, "shop").source == read(tmp_path / "none.py", "shop.none").source
     assert read(tmp_path, "shop").stamp is not None
@@ -46,20 +67,20 @@ def test_a_file_that_does_not_parse(module: Path, text: bytes) -> None:
 
 def test_what_was_read_is_remembered(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = read(module, "shop.prices")
-    remember(module.parent / "memory")
+    save_cache(module.parent / "memory")
     forget(monkeypatch)
-    recall(module.parent / "memory")
+    load_cache(module.parent / "memory")
     assert read(module, "shop.prices") == before
 
 
 def test_a_file_that_changed_is_read_again(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = read(module, "shop.prices")
-    remember(module.parent / "memory")
+    save_cache(module.parent / "memory")
     monkeypatch.setattr(source_code, "_SOURCES", {})
-    recall(module.parent / "memory")
+    load_cache(module.parent / "memory")
     module.write_text(TEXT.replace("n * r", "n + r"))
     assert read(module, "shop.prices").source.digest != before.source.digest
-    remember(module.parent / "memory")
+    save_cache(module.parent / "memory")
     assert len(json.loads((module.parent / "memory").read_bytes())["sources"]) == 1, "what it was is forgotten"
 
 
@@ -67,7 +88,7 @@ def test_a_file_that_changed_is_read_again(module: Path, monkeypatch: pytest.Mon
 def test_a_memory_that_is_of_no_use_is_not_used(module: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     memory = module.parent / "memory"
     read(module, "shop.prices")
-    remember(memory)
+    save_cache(memory)
     if damage == "absent":
         memory.unlink()
     elif damage == "cut":
@@ -75,13 +96,38 @@ def test_a_memory_that_is_of_no_use_is_not_used(module: Path, monkeypatch: pytes
     elif damage == "of other parts":
         memory.write_text(json.dumps({**json.loads(memory.read_bytes()), "sources": [[1, 2, [3], 4, [[5]], [6]]]}))
     else:
-        memory.write_text(json.dumps({**json.loads(memory.read_bytes()), "reader": "another"}))
+        memory.write_text(json.dumps({**json.loads(memory.read_bytes()), "analyzer": "another"}))
     monkeypatch.setattr(source_code, "_SOURCES", {})
-    recall(memory)
+    load_cache(memory)
     assert source_code._SOURCES == {}
 
 
 def test_a_memory_that_cannot_be_written_is_none(module: Path) -> None:
     read(module, "shop.prices")
-    remember(module.parent / "no such folder" / "memory")
+    save_cache(module.parent / "no such folder" / "memory")
     assert [file.name for file in module.parent.iterdir()] == ["prices.py"]
+
+
+def test_a_change_that_keeps_size_and_time_is_a_change(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, status = read(module, "shop.prices"), module.stat()
+    save_cache(module.parent / "memory")
+    monkeypatch.setattr(source_code, "_SOURCES", {})
+    load_cache(module.parent / "memory")
+    time.sleep(0.02)  # the clock of a file system ticks some hundred times a second
+    module.write_text(TEXT.replace("n * r", "n + r"))
+    os.utime(module, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert module.stat().st_size == status.st_size
+    assert read(module, "shop.prices").source.digest != before.source.digest
+
+
+def test_a_file_that_was_just_written_is_read_again(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stamps, "SETTLED_NANOSECONDS", 10**10)
+    read(module, "shop.prices")
+    save_cache(module.parent / "memory")
+    assert json.loads((module.parent / "memory").read_bytes())["sources"] == []
+    # In one tick of the clock the stamp stays the same, too.
+    state = source_code.stamp(module)
+    monkeypatch.setattr(source_code, "stamp", lambda _: state)
+    before = read(module, "shop.prices")
+    module.write_text(TEXT.replace("n * r", "n + r"))
+    assert read(module, "shop.prices").source.digest != before.source.digest

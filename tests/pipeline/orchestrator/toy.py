@@ -8,10 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
+import psutil
+
 from components.dsl.artifact import Artifact
-from components.dsl.component import Latest, Node, component
+from components.dsl.component import Node, component
 from components.dsl.errors import InputError, Refusal
 from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress, workplace
@@ -84,13 +87,33 @@ def join(parts: Input[list[Text]], whole: Output[Text]) -> None:
     whole.write("+".join(part.read() for part in parts))
 
 
-@component()
-def compare(candidate: Input[Text], previous: Input[Kept] | None, verdict: Output[Verdict]) -> None:
-    verdict.write(f"{candidate.read()} after {previous.read() if previous else 'nothing'}")
+@dataclasses.dataclass(frozen=True)
+class Predecessor:
+    """The newest file that `crown` kept in a folder of another text than the candidate."""
+
+    folder: str
+
+    def look_up(self, inputs: Mapping[str, str | None]) -> File | None:
+        own = f"{inputs['candidate']} "
+        files = sorted(Path(self.folder).glob("*.kept"), reverse=True)
+        return next((File(str(file)) for file in files if not file.read_text().startswith(own)), None)
 
 
 @component()
-def crown(candidate: Input[Text], verdict: Input[Verdict], kept: Output[Kept]) -> None:
+def compare(candidate: Input[Text], verdict: Output[Verdict], previous: File | None = None) -> None:
+    before = Path(previous.path).read_text().partition(" ")[2] if previous else "nothing"
+    verdict.write(f"{candidate.read()} after {before}")
+
+
+@component()
+def crown(candidate: Input[Text], verdict: Input[Verdict], kept: Output[Kept], folder: Local[str]) -> None:
+    content = f"{candidate.fingerprint()} {candidate.read()}"
+    files = sorted(Path(folder).glob("*.kept"))
+    if not files or files[-1].read_text() != content:
+        Path(folder).mkdir(exist_ok=True)
+        partial = Path(folder, "partial")
+        partial.write_text(content)
+        partial.rename(Path(folder, f"{len(files):03d}.kept"))
     kept.write(candidate.read())
 
 
@@ -156,7 +179,7 @@ def meet_alone(
     text: Input[Text], result: Output[Text], me: str, other: str, folder: Local[str], seconds: Local[float]
 ) -> None:
     """`meet`, as a step that measures time."""
-    meet(text=text, result=result, me=me, other=other, folder=folder, seconds=seconds)
+    meet.run(text=text, result=result, me=me, other=other, folder=folder, seconds=seconds)
 
 
 @component()
@@ -171,21 +194,21 @@ def save_and_complain(result: Output[Text]) -> None:
 def misbehaving(how: str, trace: str = "") -> list[Node]:
     """`write`, then `behave`, then `initial`."""
     first = write()
-    middle = behave(text=first.text, how=how, trace=trace)
-    return [initial(text=middle.result)]
+    middle = behave(text=first.output(Text), how=how, trace=trace)
+    return [initial(text=middle.output(Text))]
 
 
-def succession(value: str) -> list[Node]:
+def succession(value: str, folder: Path) -> list[Node]:
     """A candidate that is compared with the one kept before it."""
     candidate = write(value=value)
-    loud = shout(text=candidate.text)
-    verdict = compare(candidate=loud.loud, previous=Latest(Kept, besides=loud.loud))
-    return [crown(candidate=loud.loud, verdict=verdict.verdict)]
+    loud = shout(text=candidate.output(Text))
+    verdict = compare(candidate=loud.output(Text), previous=Predecessor(str(folder)))
+    return [crown(candidate=loud.output(Text), verdict=verdict.output(Verdict), folder=str(folder))]
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is there and no zombie."""
+    """True for a process that has not ended; a zombie has."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
+        return psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    except psutil.NoSuchProcess:
         return False

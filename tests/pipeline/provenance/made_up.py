@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from components.artifacts.evaluation import Evaluation
+from components.artifacts.evaluation import Evaluation, MeasuredModel, Metrics, SeedScores
 from components.artifacts.pushed import Pushed
 from components.dsl.artifact import content_digest
-from pipeline.orchestrator.records import Execution, Ingredients, NewArtifact, StoredArtifact
+from pipeline.orchestrator.records import Execution, Ingredients, NewArtifact, RunState, StoredArtifact
 from pipeline.orchestrator.store import Store
 from tests.pipeline.orchestrator.toy import Text
 
@@ -21,25 +21,46 @@ class Jobs:
     """Writes runs of a job of three steps: rows -> model -> evaluate -> push."""
 
     def __init__(self, root: Path) -> None:
+        root.mkdir(exist_ok=True)
         self.root, self.store = root, Store(root)
 
-    def run(self, name: str, accuracy: float = 0.5, *, pipeline: str = "job", seeds: int = 1, push: bool = True) -> int:
-        """One run, whose artifacts all have `name` in their content; gives its number."""
-        run = self.store.start_run(pipeline, {"name": pipeline, "training": {"seeds": seeds}})
+    def run(
+        self,
+        name: str,
+        accuracy: float = 0.5,
+        *,
+        pipeline: str = "job",
+        seeds: int = 1,
+        push: bool = True,
+        model: str = "",
+        state: RunState = "done",
+        part_of: int | None = None,
+    ) -> int:
+        """One run, whose artifacts all have `name` in their content, or the pushed one that of `model`; its number."""
+        run = self.store.start_run(pipeline, {"name": pipeline, "training": {"seeds": seeds}}, part_of)
         (self.root / "logs" / str(run)).mkdir(parents=True)
         (self.root / "logs" / str(run) / "rows.log").write_text("a line\n")
         rows = self._make(run, "rows", name, {}, {"/data/rows.csv": "f" * 64})
-        model = self._make(run, "model", name, {"rows": rows})
-        scores = {"models": {"teacher": {"metrics": {"accuracy": {"mean": accuracy}}, "megabytes": 1.5}}}
-        measured = self._make(run, "evaluate", name, {"model": model}, kind=Evaluation, content=json.dumps(scores))
+        trained = self._make(run, "model", name, {"rows": rows})
+        teacher = MeasuredModel({"accuracy": SeedScores.of([accuracy])}, megabytes=1.5)
+        metrics = Metrics(
+            task="classification",
+            metric="accuracy",
+            rows={"test": 4},
+            shipped="teacher",
+            kept=0,
+            models={"teacher": teacher},
+        )
+        scores = json.dumps(metrics.as_json())
+        measured = self._make(run, "evaluate", name, {"model": trained}, kind=Evaluation, content=scores)
         if push:
             folder = self.root / "pushed" / f"{name}-{run}"
             folder.mkdir(parents=True)
-            (folder / "model.tflite").write_text(f"model {name}")
+            (folder / "model.tflite").write_text(f"model {model or name}")
             files = {"model.tflite": content_digest(folder / "model.tflite")}
-            content = json.dumps({"path": str(folder), "version": 1, "files": files})
-            self._make(run, "push", name, {"model": model, "evaluation": measured}, kind=Pushed, content=content)
-        self.store.finish_run(run, "done")
+            content = json.dumps({"path": f"../../../pushed/{folder.name}", "version": 1, "files": files})
+            self._make(run, "push", name, {"model": trained, "evaluation": measured}, kind=Pushed, content=content)
+        self.store.finish_run(run, state)
         return run
 
     def _make(

@@ -1,3 +1,4 @@
+import contextlib
 import io
 import shutil
 from pathlib import Path
@@ -6,7 +7,8 @@ import pytest
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.provenance.difference import MISSING, find_difference
+from pipeline.orchestrator.store import Store
+from pipeline.provenance.difference import find_difference
 from pipeline.views.provenance import show_difference
 from tests.pipeline.provenance.made_up import Jobs
 
@@ -16,7 +18,7 @@ def test_settings_states_and_scores(tmp_path: Path) -> None:
     one, other = jobs.run("a", 0.5), jobs.run("b", 0.625, seeds=3, push=False)
     difference = find_difference(jobs.store, tmp_path, one, other)
     assert difference.settings == {"training.seeds": (1, 3)}
-    assert difference.steps == {"push": ("ran", MISSING)}
+    assert difference.steps == {"push": ("ran", None)}
     assert difference.scores == {"teacher": {"accuracy": (0.5, 0.625), "megabytes": (1.5, 1.5)}}
     file = io.StringIO()
     show_difference(difference, one, other, Console(width=120, file=file))
@@ -48,3 +50,14 @@ def test_a_run_that_is_none(tmp_path: Path) -> None:
     jobs.run("a")
     with pytest.raises(InputError, match=r"^RUN must be a number that status shows, 1 to 1, got 9$"):
         find_difference(jobs.store, tmp_path, 1, 9)
+
+
+def test_a_table_that_is_left_out_is_none_and_so_are_its_keys(tmp_path: Path) -> None:
+    with contextlib.closing(Store(tmp_path)) as store:
+        for student in (None, {"layers": [1], "hidden_size": None}):
+            store.finish_run(store.start_run("job", {"name": "job", "student": student}), "done")
+        difference = find_difference(store, tmp_path, 1, 2)
+    assert difference.settings == {"student.layers": (None, [1])}
+    file = io.StringIO()
+    show_difference(difference, 1, 2, Console(width=120, file=file))
+    assert "│ student.layers │ none  │ [1]   │" in file.getvalue()

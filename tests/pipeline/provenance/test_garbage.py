@@ -1,6 +1,9 @@
+import contextlib
 import shutil
 from pathlib import Path
 
+from pipeline.orchestrator.records import RunState
+from pipeline.orchestrator.store import Store
 from pipeline.provenance.garbage import find_garbage, remove_garbage
 from tests.pipeline.provenance.made_up import Jobs
 
@@ -52,6 +55,61 @@ def test_logs_of_a_run_whose_model_is_kept_stay(tmp_path: Path) -> None:
     (model,) = [past for past in jobs.store.past_executions(1) if past.execution.node == "model"]
     found = model.execution._replace(run=run, state="cached")
     jobs.store.record(found, {}, {"out": made})
+    jobs.store.finish_run(run, "done")
     garbage = find_garbage(jobs.store, tmp_path, keep=1)
     assert garbage.artifacts.keys() == {"artifacts/rows/out-a", "artifacts/evaluate/out-a"}
     assert garbage.logs == {}
+
+
+def test_in_a_root_that_was_moved_pushed_versions_keep_what_they_came_from(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path / "root")
+    jobs.run("pushed")
+    jobs.run("new", push=False)
+    jobs.store.close()
+    moved = (tmp_path / "root").rename(tmp_path / "moved")
+    with contextlib.closing(Store(moved)) as store:
+        assert find_garbage(store, moved, keep=1).size == 0
+
+
+def test_the_newest_finished_run_is_counted_not_the_newest(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path)
+    jobs.run("old", push=False)
+    jobs.run("refused", push=False, state="refused")
+    for state in ("partial", "failed", "interrupted"):
+        jobs.run(state, push=False, state=state)
+    garbage = find_garbage(jobs.store, tmp_path, keep=1)
+    assert garbage.artifacts.keys() == {f"artifacts/{node}/out-old" for node in ("rows", "model", "evaluate")}
+    jobs.run("new", push=False)
+    garbage = find_garbage(jobs.store, tmp_path, keep=1)
+    assert {path.rpartition("-")[2] for path in garbage.artifacts} == {
+        "old",
+        "refused",
+        "partial",
+        "failed",
+        "interrupted",
+    }
+    garbage = find_garbage(jobs.store, tmp_path, keep=2)
+    assert {path.rpartition("-")[2] for path in garbage.artifacts} == {"old", "partial", "failed", "interrupted"}
+
+
+def test_the_runs_of_a_search_count_as_one(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path)
+
+    def search(name: str, *states: RunState) -> None:
+        first = None
+        for number, state in enumerate(states):
+            run = jobs.run(f"{name}{number}", pipeline="job/shrink", push=False, state=state, part_of=first)
+            first = first or run
+
+    search("a", "partial", "partial", "done")
+    search("b", "partial", "partial", "done")
+    search("c", "partial", "partial")
+
+    def gone(keep: int) -> set[str]:
+        garbage = find_garbage(jobs.store, tmp_path, keep)
+        return {path.rpartition("-")[2] for path in garbage.artifacts}
+
+    assert gone(keep=1) == {"a0", "a1", "a2"}
+    assert gone(keep=2) == set()
+    search("d", "partial", "done")
+    assert gone(keep=1) == {"a0", "a1", "a2", "b0", "b1", "b2", "c0", "c1"}

@@ -31,6 +31,17 @@ def test_a_pushed_file_comes_from_all_that_is_behind_it(jobs: Jobs, tmp_path: Pa
     assert lineage.files() == {"/data/rows.csv": "f" * 64}
 
 
+def test_a_file_in_a_pushed_version_comes_from_that_version(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path)
+    jobs.run("same")
+    shutil.copytree(tmp_path / "pushed" / "same-1", tmp_path / "copy")
+    jobs.run("later", model="same")
+    older, newer = ((tmp_path / "pushed" / name / "model.tflite") for name in ("same-1", "later-2"))
+    assert older.read_bytes() == newer.read_bytes()
+    for file, name in ((older, "same"), (newer, "later"), (tmp_path / "copy" / "model.tflite", "later")):
+        assert find_lineage(jobs.store, tmp_path, file).artifact.path == f"artifacts/push/out-{name}"
+
+
 def test_a_file_of_an_artifact(jobs: Jobs, tmp_path: Path) -> None:
     lineage = find_lineage(jobs.store, tmp_path, tmp_path / "artifacts" / "model" / "out-a" / "text.txt")
     assert sorted(step.execution.node for step in lineage.steps.values()) == ["model", "rows"]
@@ -74,7 +85,7 @@ def test_the_tree(jobs: Jobs, tmp_path: Path) -> None:
         "made by rows in run 2",
         "source:",
         "/data/rows.csv",
-        "model: Text",
+        "model: Text (above)",
     ]
     assert "(above)" in file.getvalue().splitlines()[-1]
 

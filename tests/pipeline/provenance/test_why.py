@@ -118,9 +118,9 @@ def test_a_changed_line_of_code(store: Store, tmp_path: Path, monkeypatch: pytes
 
 def test_a_step_that_failed(store: Store, tmp_path: Path) -> None:
     first = toy.write(value="a")
-    run_pipeline(Pipeline("toy", [toy.behave(text=first.text)]), tmp_path, preload=())
+    run_pipeline(Pipeline("toy", [toy.behave(text=first.output(toy.Text))]), tmp_path, preload=())
     second = toy.write(value="b")
-    run_pipeline(Pipeline("toy", [toy.behave(text=second.text, how="crash")]), tmp_path, preload=())
+    run_pipeline(Pipeline("toy", [toy.behave(text=second.output(toy.Text), how="crash")]), tmp_path, preload=())
     reason = find_reason(store, "behave")
     assert reason.execution.state == "failed"
     assert reason.causes["text"].changes == (("setting", "value", "a", "b"),)

@@ -90,10 +90,16 @@ class Root:
         self.path = path
         self._made: dict[str, dict[str, StoredArtifact]] = {}
 
-    def run(self, *nodes: "dict[str, Any]", pipeline: str = "job", state: RunState = "done") -> int:
-        """A run of some steps, see `node`; gives its number."""
+    def run(
+        self,
+        *nodes: "dict[str, Any]",
+        pipeline: str = "job",
+        state: RunState = "done",
+        plan: dict[str, list[str]] | None = None,
+    ) -> int:
+        """A run of some steps, see `node`, of those that it was to take; gives its number."""
         with contextlib.closing(Store(self.path)) as store:
-            run = store.start_run(pipeline)
+            run = store.start_run(pipeline, plan=plan)
             for node in nodes:
                 self._record(store, run, node)
             store.finish_run(run, state)

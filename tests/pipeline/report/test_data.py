@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from pipeline.report.data import Bars, Block, Piece, Sample, read_data
+from pipeline.report.data import Bars, DataSection, RowToken, Sample, read_data
 from pipeline.report.record import read_record
 from tests.pipeline.report.made_up import FEATURES, ROWS, SCRIPT, Root, job, node
 
 
-def blocks(folder: Path) -> dict[str, Block]:
+def blocks(folder: Path) -> dict[str, DataSection]:
     return {block.step: block for block in read_data(read_record(folder))}
 
 
-def labelled(folder: Path, rows: list[dict[str, Any]], **features: Any) -> Block:
+def labelled(folder: Path, rows: list[dict[str, Any]], **features: Any) -> DataSection:
     files = {"examples": {"features.json": {**FEATURES, **features}, "train.jsonl.gz": rows}}
     Root(folder).run(node("ingest_examples", makes={"examples": "TaskExamples"}, files=files))
     return blocks(folder)["ingest_examples"]
@@ -28,15 +28,29 @@ def test_documents_and_what_was_dropped(tmp_path: Path) -> None:
     assert block.samples == [Sample([("too short 4 bytes", f"hm {SCRIPT}")], [], [])]
 
 
-def test_rows_with_what_stood_where_pieces_are_hidden(tmp_path: Path) -> None:
+def test_rows_for_pre_training_with_the_tokens_to_predict(tmp_path: Path) -> None:
     job(Root(tmp_path))
     block = blocks(tmp_path)["mask_examples"]
-    assert block.bars == [Bars("train: tokens a row", [("4", "2", 1.0)])]
-    assert block.samples[0].pieces == [
-        Piece("[CLS]", None, is_special=True),
-        Piece("the", None, is_special=False),
-        Piece("[MASK]", "ship", is_special=False),
-        Piece("[SEP]", None, is_special=True),
+    assert block.histograms == [[Bars("train: tokens a row", [("4", "2", 1.0)])]]
+    assert block.samples[0].tokens == [
+        RowToken("[CLS]", None, is_special=True),
+        RowToken("the", None, is_special=False),
+        RowToken("[MASK]", "ship", is_special=False),
+        RowToken("[SEP]", None, is_special=True),
+    ]
+
+
+def test_histograms_of_train_and_validation_stand_beside_each_other(tmp_path: Path) -> None:
+    titles = [
+        f"{split}, up to {length}: {name}" for split in ("train", "validation") for length in (16, 32) for name in "ab"
+    ]
+    files = {"examples": {"statistics.json": {title: [["4", 2]] for title in titles}}}
+    Root(tmp_path).run(node("mask_examples", makes={"examples": "PretrainingExamples"}, files=files))
+    groups = blocks(tmp_path)["mask_examples"].histograms
+    assert [[histogram.title for histogram in group] for group in groups] == [
+        [f"{split}, up to {length}: {name}" for split in ("train", "validation")]
+        for length in (16, 32)
+        for name in "ab"
     ]
 
 
@@ -54,18 +68,20 @@ def test_labelled_rows(tmp_path: Path) -> None:
         "rows": {"train": "3", "validation": "2", "test": "4"},
         "cut at 16 tokens": {"train": "50.00 %", "test": "0.00 %"},
     }
-    assert block.bars == [
-        Bars("labels, train", [("farm", "2", 1.0), ("sea", "1", 0.5)]),
-        Bars("labels, test", [("farm", "2", 1.0), ("sea", "2", 1.0)]),
+    assert block.histograms == [
+        [
+            Bars("labels, train", [("farm", "2", 1.0), ("sea", "1", 0.5)]),
+            Bars("labels, test", [("farm", "2", 1.0), ("sea", "2", 1.0)]),
+        ],
         # `the ship <script>alert('it')</script>`, `a cow` and `one old barn`.
-        Bars("words a row, train", [("2", "1", 0.5), ("3", "2", 1.0)]),
+        [Bars("words a row, train", [("2", "1", 0.5), ("3", "2", 1.0)])],
     ]
     assert block.samples[1] == Sample([("text", "a cow"), ("label", "farm")], [], [])
 
 
 def test_of_many_labels_the_commonest_are_shown(tmp_path: Path) -> None:
     counts = {f"label {number:02d}": number for number in range(30)}
-    bars = labelled(tmp_path, ROWS, labels={"train": counts}).bars[0]
+    bars = labelled(tmp_path, ROWS, labels={"train": counts}).histograms[0][0]
     assert bars.title == "labels, train, the commonest 20 of 30"
     assert [label for label, _, _ in bars.bars] == [f"label {number}" for number in range(10, 30)]
 
@@ -96,7 +112,7 @@ def test_of_many_labels_the_commonest_are_shown(tmp_path: Path) -> None:
 def test_examples_of_every_task(tmp_path: Path, row: dict[str, Any], sample: Sample) -> None:
     block = labelled(tmp_path, [row], labels={})
     assert block.samples == [sample]
-    assert len(block.bars) == 1
+    assert len(block.histograms) == 1
 
 
 def test_rows_of_text(tmp_path: Path) -> None:

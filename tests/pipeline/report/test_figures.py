@@ -7,9 +7,9 @@ import pytest
 from pipeline.report.calibration_figure import draw_reliability
 from pipeline.report.figures import IN_THE_DARK, NAMES
 from pipeline.report.size_figure import draw_sizes
-from pipeline.report.sizes import Point
+from pipeline.report.sizes import ModelPoint
 from pipeline.report.training_figure import draw_training, short
-from pipeline.report.trainings import Line, Training
+from pipeline.report.trainings import Curve, TrainingCurves
 from pipeline.views.loss_plot import COLORS
 
 
@@ -30,15 +30,15 @@ def test_numbers_on_axes_are_short(value: float, is_small: bool, told: str) -> N
     assert short(value, is_small=is_small) == told
 
 
-def training(*names: str) -> Training:
-    lines = [Line(name, [(1, 0.5), (2, 0.4)], is_held_out) for name in names for is_held_out in (False, True)]
-    return Training("fit", [], {"loss": lines, "learning rate": [Line(name, [(1, 1e-4)]) for name in names]}, {})
+def training(*names: str) -> TrainingCurves:
+    lines = [Curve(name, [(1, 0.5), (2, 0.4)], is_held_out) for name in names for is_held_out in (False, True)]
+    return TrainingCurves("fit", [], {"loss": lines, "learning rate": [Curve(name, [(1, 1e-4)]) for name in names]}, {})
 
 
 def test_all_colours_are_those_of_the_page() -> None:
     svgs = draw_training(training("", "seed 1"))
     svgs += draw_reliability({"before": [None, {"rows": 3, "confidence": 0.9, "accuracy": 0.5}]})
-    svgs += draw_sizes([Point(str(n), n + 1.0, n + 2.0, 50.0 + n, 0.5, n == 1) for n in range(9)], "macro_f1")
+    svgs += draw_sizes([ModelPoint(str(n), n + 1.0, n + 2.0, 50.0 + n, 0.5, n == 1) for n in range(9)], "macro_f1")
     for svg in svgs:
         assert svg.startswith('<svg role="img" aria-label="')
         assert re.findall(r"#[0-9a-fA-F]{6}\b", svg) == []
@@ -55,8 +55,27 @@ def test_lines_are_named_once_and_only_where_there_are_several() -> None:
     assert [alone.count(f">{name}<") for name in ("training", "validation")] == [1, 1]
 
 
+def test_short_lines_have_a_mark_at_each_point_and_begin_at_step_0() -> None:
+    def draw(count: int) -> str:
+        line = Curve("", [(100 + step, 1.0 / (1 + step)) for step in range(count)])
+        return draw_training(TrainingCurves("fit", [], {"loss": [line]}, {}))[0]
+
+    mark = f'style="fill: var(--{NAMES[COLORS[1]]})'
+    assert (draw(20).count(mark), draw(200).count(mark)) == (20, 0)
+    assert ">0</text>" in draw(20)
+
+
+def test_markers_lie_over_all_error_bars() -> None:
+    points = [ModelPoint(name, 1.0, 1.0, score, 5.0, False) for name, score in (("a", 50.0), ("b", 51.0))]
+    svg = draw_sizes(points, "f1")[0]
+    bars = [match.start() for match in re.finditer(r'style="fill: none; stroke: var\(--c\d\)"', svg)]
+    markers = [match.start() for match in re.finditer(r"fill: var\(--c\d\); stroke: var\(--card\)", svg)]
+    assert (len(bars), len(markers)) == (2, 4), "of the markers two are in the legend"
+    assert max(bars) < min(markers)
+
+
 def test_scores_of_a_hundred_have_no_axis_above() -> None:
-    points = [Point(name, size, size, 100.0, None, name == "b") for name, size in (("a", 2.0), ("b", 1.0))]
+    points = [ModelPoint(name, size, size, 100.0, None, name == "b") for name, size in (("a", 2.0), ("b", 1.0))]
     for svg in draw_sizes(points, "f1"):
         numbers = [float(text) for text in re.findall(r">(\d+(?:\.\d+)?)</text>", svg)]
         assert max(numbers) == 100.0

@@ -1,5 +1,6 @@
 """The page: complete, without an address, all of users' text as text; and where it goes."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from components.dsl.errors import InputError
 from pipeline.orchestrator.records import RunState
 from pipeline.report import files
-from pipeline.report.files import reported, write_page
+from pipeline.report.files import report_written_after, write_page
 from tests.pipeline.report.html_pages import check_complete
 from tests.pipeline.report.made_up import SCRIPT, Root, job, measured, node
 
@@ -53,9 +54,9 @@ def test_names_with_markup_and_mathematics_are_text_in_pictures_too(tmp_path: Pa
 @pytest.mark.parametrize(
     ("state", "note"),
     [
-        ("failed", "No step has recorded why"),
-        ("interrupted", "It was stopped; the same command goes on"),
-        ("running", "It goes on, or was killed"),
+        ("failed", "No step recorded the reason"),
+        ("interrupted", "The same command continues it"),
+        ("running", "The run goes on, or was killed"),
     ],
 )
 def test_of_a_run_that_came_nowhere_there_is_what_there_is(tmp_path: Path, state: RunState, note: str) -> None:
@@ -64,6 +65,43 @@ def test_of_a_run_that_came_nowhere_there_is_what_there_is(tmp_path: Path, state
     assert [tag for tag, _ in page.elements if tag == "section"] == []
     assert state in page.text
     assert note in page.text
+
+
+def test_a_failed_run_says_what_to_do_next_and_shows_no_earlier_training_as_its_result(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    run = root.run(
+        node("pretrain", makes={"model": "Model"}),
+        node("fine_tune", "pretrain", state="failed", message="loss is nan at step 7"),
+        state="failed",
+        plan={"pretrain": [], "fine_tune": ["pretrain"], "push": ["fine_tune"]},
+    )
+    root.log(run, "pretrain", [{"step": 9, "masked_loss": 4.0, "validation_masked_loss": 4.5}])
+    root.log(run, "fine_tune", [{"step": 6, "loss": 0.7, "skipped_steps": 3}])
+    (tmp_path / "logs" / str(run) / "fine_tune.log").write_text("Traceback\n")
+    page = check_complete(write_page(tmp_path).read_text())
+    assert [attributes for tag, attributes in page.elements if attributes.get("class") == "tile"] == []
+    for text in (
+        "loss is nan at step 7",
+        "Remove the cause, then run the same command: it starts at fine_tune and uses the finished step again.",
+        f"logs/{run}/fine_tune.log",
+        "not reached",
+        "6 steps; fine_tune failed after these steps; fine_tune: 3 steps skipped, as gradients overflowed in float16",
+    ):
+        assert text in page.text
+    plots = [attributes["aria-label"] for tag, attributes in page.elements if attributes.get("class") == "plot"]
+    assert "fine_tune: loss over steps" in plots
+
+
+def test_what_is_wider_than_a_phone_shrinks_or_scrolls_under_a_shadow(tmp_path: Path) -> None:
+    job(Root(tmp_path))
+    text = write_page(tmp_path).read_text()
+    page = check_complete(text)
+    (drawing,) = [attributes for tag, attributes in page.elements if attributes.get("class") == "steps"]
+    widest, least = (float(value) for value in re.findall(r"-width: ([\d.]+)px", drawing["style"]))
+    assert least == pytest.approx(0.72 * widest, abs=0.1)
+    assert "width" not in drawing
+    (rule,) = re.findall(r"\.scroll \{[^}]*\}", text)
+    assert "var(--shade)" in rule
 
 
 def test_a_run_of_pre_training_only_is_told_by_its_validation(tmp_path: Path) -> None:
@@ -135,27 +173,27 @@ def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
     job(Root(tmp_path))
     with pytest.raises(InputError, match=r"--out must be in a folder that exists, got .*missing"):
         write_page(tmp_path, 1, tmp_path / "missing" / "page.html")
-    with pytest.raises(InputError, match=r"--out must be a file that can be written, got .*: Is a directory"):
+    with pytest.raises(InputError, match=r"--out must be a file, got the folder .*artifacts"):
         write_page(tmp_path, 1, tmp_path / "artifacts")
 
 
-class Told:
-    """What `reported` says."""
+class RunSummary:
+    """What `report_written_after` says."""
 
     def __init__(self) -> None:
         self.said, self.complaints = list[str](), list[str]()
 
 
-def follow(root: Path, told: Told, error: BaseException | None = None) -> None:
+def follow(root: Path, told: RunSummary, error: BaseException | None = None) -> None:
     """A run of one step, and how it ends."""
-    with reported(root, told.said.append, told.complaints.append):
+    with report_written_after(root, told.said.append, told.complaints.append):
         Root(root).run(node("a", makes={"out": "Text"}), state="done" if error is None else "interrupted")
         if error is not None:
             raise error
 
 
 def test_a_run_is_reported_however_it_ends(tmp_path: Path) -> None:
-    told = Told()
+    told = RunSummary()
     follow(tmp_path, told)
     with pytest.raises(KeyboardInterrupt):
         follow(tmp_path, told, KeyboardInterrupt())
@@ -164,10 +202,10 @@ def test_a_run_is_reported_however_it_ends(tmp_path: Path) -> None:
 
 
 def test_what_began_no_step_is_not_reported(tmp_path: Path) -> None:
-    told = Told()
-    with pytest.raises(InputError), reported(tmp_path, told.said.append, told.complaints.append):
+    told = RunSummary()
+    with pytest.raises(InputError), report_written_after(tmp_path, told.said.append, told.complaints.append):
         raise InputError("no")
-    with reported(tmp_path, told.said.append, told.complaints.append):
+    with report_written_after(tmp_path, told.said.append, told.complaints.append):
         Root(tmp_path).run(state="interrupted")
     assert (told.said, told.complaints) == ([], [])
 
@@ -177,6 +215,6 @@ def test_a_report_that_fails_is_one_line_and_changes_nothing(tmp_path: Path, mon
         raise RuntimeError("the first\nand the second line")
 
     monkeypatch.setattr(files, "make_page", fail)
-    told = Told()
+    told = RunSummary()
     follow(tmp_path, told)
     assert (told.said, told.complaints) == ([], ["there is no report: the first and the second line"])

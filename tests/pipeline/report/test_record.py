@@ -6,7 +6,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from pipeline.orchestrator.store import Store
-from pipeline.report.record import newest_run, read_end, read_record
+from pipeline.report.record import find_newest_run, read_end, read_record
 from tests.pipeline.report.made_up import Root, node
 
 MAKES = {"out": "Text"}
@@ -36,24 +36,22 @@ def test_artifacts_that_are_gone_are_left_out(tmp_path: Path) -> None:
     assert list(read_record(tmp_path).outputs("Text")) == []
 
 
-def test_what_was_not_reached_is_known_of_the_newest_run_with_all_of_these_steps(tmp_path: Path) -> None:
+def test_steps_that_a_run_did_not_reach_are_those_of_its_plan(tmp_path: Path) -> None:
     root = Root(tmp_path)
-    begun = node("load", makes=MAKES)
-    whole = root.run(begun, node("train", "load", makes=MAKES), node("push", "train", makes=MAKES))
-    root.run(node("load-0", makes=MAKES), node("push", "load-0", makes=MAKES))
-    root.run(begun, node("train", "load", makes=MAKES), node("other", "train"), pipeline="another")
-    root.run(begun, node("train", state="failed", message="no"), state="failed")
-    record = read_record(tmp_path, root.run(begun, node("train", state="failed", message="no"), state="failed"))
-    assert (record.model, record.missed) == (whole, {"push": ["train"]})
+    plan = {"load": [], "train": ["load"], "push": ["train"]}
+    load = node("load", makes=MAKES)
+    run = root.run(load, node("train", state="failed", message="no"), state="failed", plan=plan)
+    record = read_record(tmp_path, run)
+    assert record.missed == {"push": ["train"]}
     assert record.steps[1].made is None
+    root.run(load, node("train", "load", makes=MAKES), node("push", "train", makes=MAKES), plan=plan)
+    assert read_record(tmp_path).missed == {}
 
 
-def test_without_an_earlier_run_nothing_is_known_of_the_rest(tmp_path: Path) -> None:
+def test_of_a_run_without_a_plan_nothing_is_missed(tmp_path: Path) -> None:
     root = Root(tmp_path)
     run = root.run(node("load", state="failed", message="no"), state="failed")
-    assert root.run(node("load", makes=MAKES), node("push", "load", makes=MAKES)) == 2
-    record = read_record(tmp_path, run)
-    assert (record.model, record.missed) == (None, {})
+    assert read_record(tmp_path, run).missed == {}
 
 
 @pytest.mark.parametrize("number", [0, 3, -1])
@@ -70,12 +68,12 @@ def test_a_root_that_is_none(tmp_path: Path) -> None:
         read_record(tmp_path / "missing")
     with pytest.raises(InputError, match="root must be a folder that a run has written to"):
         read_record(tmp_path)
-    assert newest_run(tmp_path) is None
+    assert find_newest_run(tmp_path) is None
     Store(tmp_path).close()
     with pytest.raises(InputError, match="it knows no run"):
         read_record(tmp_path)
-    assert newest_run(tmp_path) is None
-    assert newest_run(tmp_path / "missing") is None
+    assert find_newest_run(tmp_path) is None
+    assert find_newest_run(tmp_path / "missing") is None
 
 
 def test_of_a_log_the_end_is_read(tmp_path: Path) -> None:

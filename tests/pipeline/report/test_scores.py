@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from pipeline.report.head import read_head
+from components.artifacts.evaluation import Metrics
+from pipeline.report.header import read_header
 from pipeline.report.record import read_record
 from pipeline.report.scores import describe_confusion, read_scores
-from pipeline.report.sizes import Point, points_of
+from pipeline.report.sizes import ModelPoint, read_model_sizes
 from tests.pipeline.report.made_up import Root, answers, job, measured, node
 
 
@@ -42,16 +43,16 @@ def test_of_many_labels_the_commonest_confusions_are_told() -> None:
 
 
 def test_models_that_have_a_size_are_points() -> None:
-    assert points_of(measured(0.79, 0.81)) == [
-        Point("teacher", 4.0, 8.0, 80.0, 1.0, is_shipped=False),
-        Point("tflite int8", 1.0, 2.0, 75.0, None, is_shipped=True),
+    assert read_model_sizes(Metrics.from_json(measured(0.79, 0.81))) == [
+        ModelPoint("teacher", 4.0, 8.0, 80.0, 1.0, is_shipped=False),
+        ModelPoint("tflite int8", 1.0, 2.0, 75.0, None, is_shipped=True),
     ]
 
 
 def test_the_head_tells_what_is_shipped_beside_its_teacher(tmp_path: Path) -> None:
     job(Root(tmp_path))
     record = read_record(tmp_path)
-    head = read_head(record, read_scores(record), [])
+    head = read_header(record, read_scores(record), [])
     assert (head.pipeline, head.run, head.state, head.pushed) == ("job", 1, "done", "/there/job/1")
     assert head.figures == [
         ("accuracy", "75.00", "tflite int8, 4 test rows"),
@@ -69,5 +70,6 @@ def test_the_head_tells_what_went_wrong_with_the_end_of_the_log(tmp_path: Path) 
     log = tmp_path / "logs" / str(run) / "b-0.5.log"
     log.parent.mkdir(parents=True)
     log.write_text("first\nlast\n")
-    (trouble,) = read_head(read_record(tmp_path), [], []).troubles
-    assert trouble == ("b-0.5", "failed", "broke", "first\nlast")
+    (trouble,) = read_header(read_record(tmp_path), [], []).troubles
+    remedy = "Remove the cause, then run the same command: it starts at b-0.5 and uses the finished step again."
+    assert trouble == ("b-0.5", "failed", "broke", remedy, "first\nlast", "logs/1/b-0.5.log")

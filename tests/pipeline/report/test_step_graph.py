@@ -49,12 +49,13 @@ def test_places_keep_their_order_and_their_distance() -> None:
 
 def test_a_drawing_holds_all_steps_and_those_that_were_not_reached(tmp_path: Path) -> None:
     root = Root(tmp_path)
+    plan = {"load": [], "train": ["load"], "push": ["load", "train"]}
     load, train = node("load", makes=MAKES), node("train", "load", makes=MAKES)
-    root.run(load, train, node("push", "train", "load", makes=MAKES))
+    root.run(load, train)
     failed = node("train", "load", state="failed", message="no")
-    root.run(node("load", state="cached"), failed, state="failed")
+    root.run(node("load", state="cached"), failed, state="failed", plan=plan)
     drawing = draw_steps(read_record(tmp_path))
-    assert [(box.name, box.state, box.told, box.reads) for box in drawing.boxes] == [
+    assert [(box.name, box.state, box.note, box.reads) for box in drawing.boxes] == [
         ("load", "cached", "cached, 2.0 s in run 1", []),
         ("train", "failed", "failed, 2.0 s", ["load"]),
         ("push", "missed", "not reached", ["load", "train"]),

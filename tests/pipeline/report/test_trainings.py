@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from pipeline.report.record import read_record
-from pipeline.report.trainings import Line, read_trainings
+from pipeline.report.trainings import Curve, read_trainings
 from tests.pipeline.report.made_up import HISTORY, Root, node
 
 MODEL = {"model": "Model"}
@@ -15,9 +15,9 @@ def test_a_training_has_a_panel_a_figure_with_its_validations(tmp_path: Path) ->
     root.log(root.run(node("fine_tune", makes=MODEL), node("push")), "fine_tune", HISTORY)
     (training,) = read_trainings(read_record(tmp_path))
     assert training.panels == {
-        "loss": [Line("", [(5, 0.9), (10, 0.5)]), Line("", [(10, 0.6)], is_held_out=True)],
-        "learning rate": [Line("", [(5, 2e-4), (10, 0.0)])],
-        "tokens a second": [Line("", [(5, 800.0)])],
+        "loss": [Curve("", [(5, 0.9), (10, 0.5)]), Curve("", [(10, 0.6)], is_held_out=True)],
+        "learning rate": [Curve("", [(5, 2e-4), (10, 0.0)])],
+        "tokens a second": [Curve("", [(5, 800.0)])],
     }
     assert (training.name, training.notes) == ("fine_tune", ["10 steps"])
     assert training.figures == {"loss": [0.6], "accuracy": [0.75]}
@@ -45,10 +45,10 @@ def test_the_steps_of_a_second_stage_are_counted_on(tmp_path: Path) -> None:
     run = root.run(node("distill", makes={"student": "Model"}))
     root.log(run, "distill", [{"step": 4, "loss": 1.0}], place="seed-0/intermediate")
     (training,) = read_trainings(read_record(tmp_path))
-    assert training.panels == {"loss": [Line("", [(4, 1.0)])]}, "killed in the first"
+    assert training.panels == {"loss": [Curve("", [(4, 1.0)])]}, "killed in the first"
     root.log(run, "distill", [{"step": 3, "loss": 0.5}])
     (training,) = read_trainings(read_record(tmp_path))
-    assert training.panels == {"loss": [Line("", [(4, 1.0), (7, 0.5)])]}
+    assert training.panels == {"loss": [Curve("", [(4, 1.0), (7, 0.5)])]}
 
 
 def test_a_step_that_was_killed_is_shown_up_to_there(tmp_path: Path) -> None:
@@ -58,8 +58,8 @@ def test_a_step_that_was_killed_is_shown_up_to_there(tmp_path: Path) -> None:
     file = tmp_path / "logs" / str(run) / "pretrain" / "seed-0" / "history.jsonl"
     file.write_text(file.read_text() + '{"step": 10, "maske')
     (training,) = read_trainings(read_record(tmp_path))
-    assert training.panels["loss"] == [Line("masked loss", [(5, 4.0)]), Line("next sentence loss", [(5, 0.7)])]
-    assert training.notes == ["5 steps", "pretrain: failed; up to there"]
+    assert training.panels["loss"] == [Curve("masked loss", [(5, 4.0)]), Curve("next sentence loss", [(5, 0.7)])]
+    assert training.notes == ["5 steps", "pretrain failed after these steps"]
     assert training.figures == {}
 
 
@@ -72,4 +72,4 @@ def test_without_a_log_the_history_of_the_model_tells_the_rest(tmp_path: Path) -
     (root.folder("quantize", "quantized") / "history.jsonl").write_text('{"step": 0}\n')
     (training,) = read_trainings(read_record(tmp_path))
     assert list(training.panels) == ["loss", "learning rate"]
-    assert training.notes[1] == "fine_tune: its log is gone, and with it how fast it went"
+    assert training.notes[1] == "fine_tune: its log was deleted, so its speed is unknown"

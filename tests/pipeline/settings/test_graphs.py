@@ -40,7 +40,7 @@ def test_places_that_no_block_has(tmp_path: Path, start: str) -> None:
 def test_what_is_not_known_yet_is_left_to_the_step(tmp_path: Path) -> None:
     write_data(tmp_path)
     check_data(load(tmp_path, CORPUS + EXAMPLES + "[quantization]\nfloat_layers = ['poolr']\n"))
-    variant = "[encoder.variant]\nkind = 'bottleneck'\nbottleneck_size = 16\n"
+    variant = "[encoder.variant]\nkind = 'mobilebert'\nbottleneck_size = 16\n"
     encoder = CORPUS.replace("num_heads", "embedding_size = 16\nnum_heads")
     rounded = ROUNDED.format(block=0, place="feed_forward_1/intermediate")
     check_data(load(tmp_path, encoder + variant + EXAMPLES + rounded))

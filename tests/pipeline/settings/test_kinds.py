@@ -1,47 +1,14 @@
-"""`[encoder.variant]`: read as its kind, with errors that name key, rule and the nearest name."""
+"""`[encoder.variant]`: read as its kind, with errors that name key, rule and the valid names."""
 
-import dataclasses
 from pathlib import Path
-from typing import ClassVar, Literal
 
 import pytest
 
 from components.dsl.errors import InputError
-from keras_bert.checks import check
-from keras_bert.config import EncoderShape
-from keras_bert.variants.base import Variant
-from keras_bert.variants.registry import VARIANTS
-from pipeline.pipelines import whole
+from keras_bert.config import EncoderShape, Variant
+from keras_bert.families.bigbird.settings import BigBird
+from pipeline.pipelines import build_pipeline
 from tests.pipeline.settings.texts import CORPUS, load
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Windowed(Variant):
-    """Made up."""
-
-    kind: ClassVar[str] = "windowed"
-    window: int = 8
-    sizes: tuple[int, ...] = ()
-    edges: Literal["cut", "wrap"] = "cut"
-
-    def __post_init__(self) -> None:
-        check("Windowed", "window", self.window >= 2, "be at least 2", self.window)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Chunked(Variant):
-    """Made up, too."""
-
-    kind: ClassVar[str] = "chunked"
-    chunk: int
-
-
-@pytest.fixture(autouse=True)
-def _kinds(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind in list(VARIANTS):
-        monkeypatch.delitem(VARIANTS, kind)
-    for record in (Windowed, Chunked):
-        monkeypatch.setitem(VARIANTS, record.kind, record)
 
 
 def variant(folder: Path, text: str) -> Variant | None:
@@ -51,49 +18,62 @@ def variant(folder: Path, text: str) -> Variant | None:
 
 
 def test_a_table_is_read_as_its_kind(tmp_path: Path) -> None:
-    assert variant(tmp_path, "kind = 'windowed'") == Windowed()
-    assert variant(tmp_path, "kind = 'windowed'\nwindow = 4\nsizes = [1, 2]\nedges = 'wrap'") == Windowed(
-        window=4, sizes=(1, 2), edges="wrap"
+    assert variant(tmp_path, "kind = 'bigbird'") == BigBird()
+    assert variant(tmp_path, "kind = 'bigbird'\nblock_size = 4\nattention = 'full'") == BigBird(
+        block_size=4, attention="full"
     )
-    assert variant(tmp_path, "kind = 'chunked'\nchunk = 3") == Chunked(chunk=3)
 
 
 def test_it_reaches_pre_training_in_the_encoders_shape(tmp_path: Path) -> None:
-    settings = load(tmp_path, CORPUS, "encoder.variant.kind=windowed", "encoder.variant.window=6")
-    pretrain = whole(settings, tmp_path).nodes[-1]
+    settings = load(tmp_path, CORPUS, "encoder.variant.kind=bigbird", "encoder.variant.block_size=6")
+    pretrain = build_pipeline(settings, tmp_path).nodes[-1]
     assert type(pretrain.values["encoder"]) is EncoderShape
-    assert pretrain.values["encoder"].variant == Windowed(window=6)
+    assert pretrain.values["encoder"].variant == BigBird(block_size=6)
+
+
+KINDS = "'bigbird', 'deberta', 'longformer', 'mobilebert', 'modernbert'"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("window = 4", "encoder.variant.kind must be set"),
-        ("kind = 'window'", "encoder.variant.kind must be one of ['windowed', 'chunked'], got 'window'; did you mean "),
-        ("kind = 3", "encoder.variant.kind must be one of ['windowed', 'chunked'], got 3; known: chunked, windowed"),
-        ("kind = 'windowed'\nwindow = 'x'", "encoder.variant.window must be a valid integer, got 'x'"),
-        ("kind = 'windowed'\nwindow = 1", "encoder.variant.window must be at least 2, got 1"),
-        ("kind = 'windowed'\nedges = 'out'", "encoder.variant.edges must be 'cut' or 'wrap', got 'out'"),
-        ("kind = 'windowed'\nsizes = [1.5]", "encoder.variant.sizes.0 must be a valid integer, got 1.5"),
-        ("kind = 'windowed'\nwindov = 4", "there is no setting 'encoder.variant.windov'; did you mean 'window'?"),
+        ("block_size = 4", "encoder.variant.kind must be set"),
+        ("kind = 'bigbirt'", f"encoder.variant.kind must be one of {KINDS}, got 'bigbirt'"),
+        ("kind = 3", f"encoder.variant.kind must be one of {KINDS}, got '3'"),
+        ("kind = 'bigbird'\nblock_size = 'x'", "encoder.variant.block_size must be a valid integer, got 'x'"),
+        ("kind = 'bigbird'\nblock_size = 0", "encoder.variant.block_size must be positive, got 0"),
         (
-            "kind = 'windowed'\nchunk = 4",
-            "encoder.variant.chunk must be left out, as it does not go with the other keys of [encoder.variant]",
+            "kind = 'bigbird'\nattention = 'out'",
+            "encoder.variant.attention must be 'block_sparse' or 'full', got 'out'",
         ),
-        ("kind = 'chunked'", "encoder.variant.chunk must be set"),
+        ("kind = 'longformer'\nwindows = [1.5]", "encoder.variant.windows.0 must be a valid integer, got 1.5"),
+        ("kind = 'longformer'\nwindow = 3", "encoder.variant.window must be a multiple of 2, got 3"),
         (
-            "kind = 'windowed'\nwindow = 'x'\nedges = 3",
-            "encoder.variant.window must be a valid integer, got 'x'; encoder.variant.edges must be 'cut' or 'wrap', ",
+            "kind = 'deberta'\nposition_buckets = 3",
+            "encoder.variant.position_buckets must be 0 or at least 4, got 3",
+        ),
+        (
+            "kind = 'bigbird'\nblock_sise = 4",
+            "there is no setting 'encoder.variant.block_sise'; did you mean 'block_size'?",
+        ),
+        (
+            "kind = 'bigbird'\nwindow = 4",
+            "encoder.variant.window must be left out, as it does not go with the other keys of [encoder.variant]",
+        ),
+        (
+            "kind = 'bigbird'\nblock_size = 'x'\nattention = 3",
+            "encoder.variant.block_size must be a valid integer, got 'x'; "
+            "encoder.variant.attention must be 'block_sparse' or 'full', got 3",
         ),
     ],
 )
 def test_what_is_wrong_with_it(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         variant(tmp_path, text)
-    assert str(caught.value).startswith(message)
+    assert str(caught.value) == message
 
 
 def test_it_is_a_table(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         load(tmp_path, CORPUS, "encoder.variant=windowed")
-    assert str(caught.value) == "encoder.variant must be an object, got 'windowed'"
+    assert str(caught.value) == "encoder.variant must be a table, got 'windowed'"

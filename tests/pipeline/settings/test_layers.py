@@ -6,7 +6,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.sources.text import TextSource
-from pipeline.settings.files import lay_over, load_settings
+from pipeline.settings.files import load_settings, merge_tables
 from tests.pipeline.settings.texts import CORPUS, EXAMPLES
 
 
@@ -19,7 +19,7 @@ def write(folder: Path, name: str, text: str) -> Path:
 def test_tables_are_laid_over_key_by_key() -> None:
     below = {"name": "a", "encoder": {"num_layers": 2, "dropout": 0.1}, "masking": {"rate": 0.2}}
     above = {"name": "b", "encoder": {"dropout": 0.0}, "cleaning": {"min_words": 3}}
-    assert lay_over(below, above) == {
+    assert merge_tables(below, above) == {
         "name": "b",
         "encoder": {"num_layers": 2, "dropout": 0.0},
         "masking": {"rate": 0.2},
@@ -31,13 +31,13 @@ def test_tables_are_laid_over_key_by_key() -> None:
 def test_tables_of_several_kinds_are_laid_over_as_a_whole() -> None:
     below = {"examples": {"rows": 300}, "corpus": {"megabytes": 2.0}, "student": {"layers": [0]}}
     above = {"examples": {"train": "x"}, "corpus": {"path": "y"}, "student": {"num_layers": 1}}
-    assert lay_over(below, above) == above
+    assert merge_tables(below, above) == above
 
 
 def test_epochs_above_take_the_place_of_steps_below() -> None:
     below = {"pretraining": {"steps": 7, "batch_size": 4}}
-    assert lay_over(below, {"pretraining": {"epochs": 2.0}}) == {"pretraining": {"epochs": 2.0, "batch_size": 4}}
-    assert lay_over(below, {"pretraining": {"learning_rate": 1.0}})["pretraining"]["steps"] == 7
+    assert merge_tables(below, {"pretraining": {"epochs": 2.0}}) == {"pretraining": {"epochs": 2.0, "batch_size": 4}}
+    assert merge_tables(below, {"pretraining": {"learning_rate": 1.0}})["pretraining"]["steps"] == 7
 
 
 def test_a_file_extends_another_and_each_has_paths_of_its_own(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
+from components.sources.docstring_task import DocstringTask
 from pipeline.settings.rules import check_data
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
@@ -129,13 +130,13 @@ def test_objectives_of_pre_training(tmp_path: Path) -> None:
         ),
         (
             CORPUS + "[pretraining]\nmask_decoder = true\n",
-            "pretraining.mask_decoder must be false where encoder.variant.kind is not 'disentangled'",
+            "pretraining.mask_decoder must be false where encoder.variant.kind is not 'deberta'",
         ),
         (
             REPLACED + ONE_STRETCH + "[generator]\nnum_layers = 3\n",
             "generator.num_layers must be at most 2, the discriminator's, got 3",
         ),
-        (REPLACED + ONE_STRETCH + "[generator]\nsize = 2.0\n", "generator.size must be in (0, 1], got 2.0"),
+        (REPLACED + ONE_STRETCH + "[generator]\nsize = 2.0\n", "generator.size must be at most 1, got 2.0"),
     ],
 )
 def test_objectives_that_do_not_suit_their_rows(tmp_path: Path, text: str, message: str) -> None:
@@ -282,6 +283,60 @@ def test_the_metric_is_one_of_the_task_with_its_labels(tmp_path: Path) -> None:
         InputError, match=r"one of \['accuracy', 'macro_f1'\] for classification with 3 labels, got 'mcc'"
     ):
         check_data(load(tmp_path, text, "evaluation.metric=mcc"))
+
+
+def test_what_is_odd_about_rows_is_told_before_anything_runs(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    text = CHECKPOINT + EXAMPLES + "test = 'test.tsv'\n"
+    (tmp_path / "test.tsv").write_text("text\tlabel\nOne\ta\nfour\tb\n")
+    few = [
+        "2 validation rows, a tenth of the training rows: chance moves a share by about 35 points; add rows",
+        "2 test rows: chance moves a share by about 35 points; add rows",
+    ]
+    shared = "1 of 2 test rows have their texts in training rows, too"
+    assert check_data(load(tmp_path, text)) == [shared, *few]
+    assert check_data(load(tmp_path, text, "examples.overlap=drop")) == few
+    with pytest.raises(InputError, match=f"^examples.overlap is 'error', and {shared}; remove them, or set"):
+        check_data(load(tmp_path, text, "examples.overlap=error"))
+    with pytest.raises(InputError, match=r"^examples.overlap must be 'keep', 'drop' or 'error', got 'x'$"):
+        load(tmp_path, text, "examples.overlap=x")
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ("{ c = 2.0 }", "fine_tuning.class_weights has 'c', which is no label; known: a, b"),
+        ("{ a = -1.0 }", "fine_tuning.class_weights.a must be positive and finite, got -1.0"),
+        ("{ a = 0.0, b = 0.0 }", "fine_tuning.class_weights.a must be positive and finite, got 0.0"),
+    ],
+)
+def test_class_weights_are_checked_before_anything_runs(tmp_path: Path, weights: str, message: str) -> None:
+    write_data(tmp_path)
+    for fine in ("'balanced'", "{ a = 2.0 }"):
+        check_data(load(tmp_path, CHECKPOINT + EXAMPLES, f"fine_tuning.class_weights={fine}"))
+    with pytest.raises(InputError) as caught:
+        check_data(load(tmp_path, CHECKPOINT + EXAMPLES, f"fine_tuning.class_weights={weights}"))
+    assert str(caught.value) == message
+
+
+def test_class_weights_need_labels(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "one\t1\ntwo\t2\n" * 10)
+    with pytest.raises(InputError, match=r"^fine_tuning.class_weights must be 'none' for regression, which has no la"):
+        check_data(load(tmp_path, CHECKPOINT + EXAMPLES + "task = 'regression'", "fine_tuning.class_weights=balanced"))
+
+
+@pytest.mark.parametrize(
+    ("question", "labels"), [("word_order", "intact, swapped"), ("library", "apache_beam, keras, ")]
+)
+def test_labels_of_docstrings_are_known_without_reading_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str, labels: str
+) -> None:
+    write_data(tmp_path)
+    monkeypatch.setattr(DocstringTask, "splits", None)
+    text = CHECKPOINT + f"[examples]\nquestion = '{question}'\n"
+    with pytest.raises(InputError, match=f"^fine_tuning.class_weights has 'none of them', .*; known: {labels}"):
+        check_data(load(tmp_path, text, "fine_tuning.class_weights={ 'none of them' = 2.0 }"))
 
 
 def test_only_labels_have_a_precision(tmp_path: Path) -> None:

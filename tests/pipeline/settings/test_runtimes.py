@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from keras_bert.export import mediapipe, transformers_js
-from keras_bert.export.text import text_inputs
+from keras_bert.export.targets.registry import TARGETS
 from keras_bert.folders import TOKENIZER_FILE
 from pipeline.settings.rules import check_data
 from tests.keras_bert.interop.family_checkpoints import FAMILIES, make_checkpoint
@@ -20,10 +19,8 @@ ANSWERS = "[examples]\ntrain = 'rows.tsv'\ntask = 'question_answering'\n"
 SHORT = "max_length = 16\n"
 SQUAD = """{"data": [{"paragraphs": [{"context": "one two", "qas": [
     {"id": "1", "question": "what", "answers": [{"text": "one", "answer_start": 0}]}]}]}]}"""
-# What the export asks, hours later, of the model itself.
-EXPORTS = {"mediapipe": mediapipe.check_task, "tflite_text": text_inputs, "transformers_js": transformers_js.check_task}
 BROKEN = ("[]", "{}", '{"lowercase": "yes"}', "[" * 100_000, "{")
-NO_FLOAT16 = "'transformers_js', for block_sparse, of whose choice between two graphs there is no float16"
+NO_FLOAT16 = "'transformers_js' here: bigbird's graph chooses between two branches, which have no float16"
 
 
 def export(*runtimes: str) -> str:
@@ -48,15 +45,15 @@ def check(folder: Path, text: str, refused: str | None) -> None:
 def test_mediapipe_knows_few_tasks(tmp_path: Path, more: str, got: str) -> None:
     export = '[export]\nruntimes = ["tflite", "mediapipe"]\n'
     load(tmp_path, CHECKPOINT + EXAMPLES + export)
-    rule = "leave out 'mediapipe', which knows classification of single texts and embedding"
-    with pytest.raises(InputError, match=f"^export.runtimes must {rule}, for {got}$"):
+    rule = "leave out 'mediapipe' here: MediaPipe has classification of single texts and embedding"
+    with pytest.raises(InputError, match=f"^export.runtimes must {rule}, got {got}$"):
         load(tmp_path, CHECKPOINT + EXAMPLES.replace("[examples]\n", f"[examples]\n{more}", 1) + export)
 
 
 def test_a_file_that_takes_text_has_limits(tmp_path: Path) -> None:
     export = '[export]\nruntimes = ["tflite", "tflite_text"]\n'
     load(tmp_path, CHECKPOINT + EXAMPLES + export + "[quantization]\n")
-    with pytest.raises(InputError, match=r"'tflite_text', which cannot have integers alone, with static_wi8_ai8$"):
+    with pytest.raises(InputError, match=r"'tflite_text' here: .*, got the recipe static_wi8_ai8$"):
         load(tmp_path, CHECKPOINT + EXAMPLES + export + "[quantization]\nrecipe = 'static_wi8_ai8'\n")
     tags = "[examples]\ntask = 'token_classification'\ntrain = 'train.conll'\ntest = 'train.conll'\n"
     assert "tflite_text" in load(tmp_path, CHECKPOINT + tags + export).export.runtimes
@@ -65,9 +62,9 @@ def test_a_file_that_takes_text_has_limits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("family", "runtime", "refused"),
     [
-        ("roberta", "tflite_text", "'tflite_text', whose operations cut text into word pieces, for bpe"),
-        ("roberta", "mediapipe", "'mediapipe', which makes lowercased word pieces, for bpe"),
-        ("distilbert", "mediapipe", "'mediapipe', which gives segments, for a model that takes none"),
+        ("roberta", "tflite_text", "'tflite_text' here: .* make WordPiece tokens, got a bpe tokenizer"),
+        ("roberta", "mediapipe", "'mediapipe' here: .* lowercased WordPiece tokens, got a bpe tokenizer"),
+        ("distilbert", "mediapipe", "'mediapipe' here: .* passes segment_ids, got a model that takes none"),
         ("big_bird", "transformers_js", NO_FLOAT16),
     ],
 )
@@ -82,9 +79,9 @@ def test_a_checkpoint_that_a_runtime_does_not_know(tmp_path: Path, family: str, 
 def test_what_the_export_would_refuse_is_refused_before(tmp_path: Path, family: str) -> None:
     write_rows(tmp_path)
     task = make_checkpoint(tmp_path / "bert", family, ["one", "two"])
-    for runtime, look in EXPORTS.items():
-        knows = does(lambda look=look: look(task), ValueError)
-        text = SHORT + CHECKPOINT + EXAMPLES + export(runtime)
+    for runtime, target in TARGETS.items():
+        knows = does(lambda target=target: target.check(task), ValueError)
+        text = SHORT + CHECKPOINT + EXAMPLES + f"[export]\nruntimes = {sorted({'tflite', 'onnx', runtime})}\n"
         assert does(lambda text=text: check_data(load(tmp_path, text)), InputError) == knows, runtime
 
 
@@ -99,7 +96,7 @@ def does(look: Callable[[], object], refusal: type[Exception]) -> bool:
 def test_a_checkpoint_that_was_saved_here(tmp_path: Path) -> None:
     write_rows(tmp_path)
     make_checkpoint(tmp_path / "theirs", "roberta", []).save(tmp_path / "bert")
-    rule = "'tflite_text', whose operations cut text into word pieces, for bpe"
+    rule = "'tflite_text' here: .* make WordPiece tokens, got a bpe tokenizer"
     check(tmp_path, CHECKPOINT + EXAMPLES + export("tflite_text"), rule)
     (tmp_path / "bert" / TOKENIZER_FILE).write_text('{"lowercase": true}')
     check(tmp_path, CHECKPOINT + EXAMPLES + export("tflite_text", "mediapipe"), None)
@@ -125,10 +122,10 @@ def test_a_tokenizer_that_cannot_be_read_is_one_line(tmp_path: Path, content: st
     ("more", "runtime", "refused"),
     [
         ("", "mediapipe", None),
-        ("[vocabulary]\nkind = 'unigram'\n", "tflite_text", "'tflite_text', whose .* pieces, for unigram"),
-        ("[vocabulary]\nlowercase = false\n", "mediapipe", "'mediapipe', which .*, for a vocabulary with upper case"),
+        ("[vocabulary]\nkind = 'unigram'\n", "tflite_text", "'tflite_text' here: .*, got a unigram tokenizer"),
+        ("[vocabulary]\nlowercase = false\n", "mediapipe", "'mediapipe' here: .*, got a vocabulary with upper case"),
         ("[vocabulary]\nlowercase = false\n", "tflite_text", None),
-        ("[encoder.variant]\nkind = 'block_sparse'\n", "transformers_js", NO_FLOAT16),
+        ("[encoder.variant]\nkind = 'bigbird'\n", "transformers_js", NO_FLOAT16),
     ],
 )
 def test_a_start_from_nothing_that_a_runtime_does_not_know(
@@ -143,7 +140,7 @@ def test_question_and_context_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "rows.json").write_text(SQUAD)
     answers = ANSWERS.replace("tsv", "json")
     other = "[vocabulary]\nkind = 'unigram'\n"
-    rule = "'transformers_js', which cannot tell question and context apart, for unigram"
+    rule = "'transformers_js' here: .* question and context apart, for WordPiece alone, got a unigram tokenizer"
     check(tmp_path, CORPUS + other + answers + export("transformers_js"), rule)
     one_segment = CORPUS + "num_segments = 1\n" + other + answers + export("transformers_js")
     check(tmp_path, one_segment, None)

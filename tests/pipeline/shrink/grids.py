@@ -1,8 +1,9 @@
-"""Grids of candidates for tests: of a job's text and a made-up survey."""
+"""Grids of candidates for tests: of a job's text and a made-up search space."""
 
 from pathlib import Path
 from typing import Any
 
+from components.artifacts.measurements import SearchBounds, VocabularySize
 from keras_bert.config import EncoderConfig
 from pipeline.settings.schema import Settings
 from pipeline.shrink.candidates import Candidate, Grid
@@ -20,12 +21,11 @@ def job(folder: Path, text: str = "") -> Settings:
     return load(folder, CHECKPOINT + EXAMPLES + text)
 
 
-def looked(config: EncoderConfig = CONFIG, pieces: Any = PIECES, *, free: bool = True) -> dict[str, Any]:
-    """What a survey of such a teacher says."""
-    sizes = [{"size": size, "kept_share": share} for size, share in pieces]
-    return {"config": config.as_dict(), "max_length": 128, "may_lose_parts": free, "pieces": sizes}
+def make_bounds(config: EncoderConfig = CONFIG, pieces: Any = PIECES, *, free: bool = True) -> SearchBounds:
+    """The search space of such a teacher."""
+    return SearchBounds(config, 128, free, [VocabularySize(*entry) for entry in pieces])
 
 
 def grid(folder: Path, text: str = "", **changes: Any) -> Grid:
     """All candidates of such a job."""
-    return Grid.of(job(folder, text), looked(**changes))
+    return Grid.of(job(folder, text), make_bounds(**changes))

@@ -50,7 +50,7 @@ def test_other_graphs_keep_heads_units_and_tables(tmp_path: Path) -> None:
     assert ranked.config(WHOLE._replace(rank=64)).embedding_rank == 64
 
 
-@pytest.mark.parametrize("table", ["[adaptation]\nkind = 'lora'\n", "[student]\nnum_layers = 2\n[transfer]\n"])
+@pytest.mark.parametrize("table", ["[adaptation]\nkind = 'lora'\n", "[student]\nnum_layers = 2\n[teacher_labels]\n"])
 def test_the_vocabulary_stays_where_something_hangs_on_it(tmp_path: Path, table: str) -> None:
     assert grid(tmp_path, table).levels[4] == (30000,)
 
@@ -61,6 +61,17 @@ def test_what_a_distillation_cannot_teach_is_left_out(tmp_path: Path) -> None:
     narrow = grid(tmp_path, config=dataclasses.replace(CONFIG, intermediate_size=80))
     blocks = {each.units for each in narrow.members if each.recipe == "weights_wi4_block32"}
     assert blocks == set(), "80, 40 and 20 inputs cannot be cut into blocks of 32"
+
+
+@pytest.mark.parametrize("width", [32, 128, 256, 384, 512, 768, 1024])
+def test_each_kernel_of_a_recipe_with_blocks_can_be_cut_into_them(tmp_path: Path, width: int) -> None:
+    config = dataclasses.replace(CONFIG, hidden_size=width, num_heads=4, intermediate_size=4 * width)
+    found = grid(tmp_path, config=config)
+    shapes = [found.config(each) for each in found.members if each.recipe == "weights_wi4_block32"]
+    inputs = {size for each in shapes for size in (each.hidden_size, each.intermediate_size, each.embedding_rank)}
+    assert {size for size in inputs if size is not None and size % 32} == set()
+    ranks = {each.rank for each in found.members if each.recipe == "weights_wi4"}
+    assert ranks == {width, int(width / 3), int(width / 6)}, "one scale a unit takes any number of inputs"
 
 
 def test_the_ends_of_a_recipe_and_what_is_a_level_larger(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pipeline.shrink.front import capacity, containers, distance, spread, widest
 from pipeline.shrink.limits import Limits
-from pipeline.shrink.sizes import Weight
+from pipeline.shrink.sizes import Footprint
 from tests.pipeline.shrink.grids import WHOLE, grid
 
 LIMITS = Limits(megabytes=10.0, milliseconds=None, min_share=0.9, seconds=60.0)
@@ -13,7 +13,7 @@ LIMITS = Limits(megabytes=10.0, milliseconds=None, min_share=0.9, seconds=60.0)
 def test_only_what_cannot_grow_within_the_limits(tmp_path: Path) -> None:
     found = grid(tmp_path)
     # Each layer is a megabyte, each head a third of one; all else weighs nothing.
-    weights = {each: Weight(each.layers + each.heads / 3 + 3.5, 1.0) for each in found.members}
+    weights = {each: Footprint(each.layers + each.heads / 3 + 3.5, 1.0) for each in found.members}
     best = widest(found, weights, LIMITS)
     shapes = [(each.layers, each.heads) for each in best]
     assert shapes == [(4, 6), (2, 12)]
@@ -23,7 +23,7 @@ def test_only_what_cannot_grow_within_the_limits(tmp_path: Path) -> None:
 
 def test_a_candidate_within_another_is_left_out() -> None:
     coarse = WHOLE._replace(recipe="weights_wi4")
-    few, narrow = WHOLE._replace(layers=3), WHOLE._replace(heads=6, pieces=8000)
+    few, narrow = WHOLE._replace(layers=3), WHOLE._replace(heads=6, vocabulary_size=8000)
     assert containers([few, coarse, narrow, WHOLE]) == [WHOLE]
     assert containers([few, narrow, coarse]) == [coarse, narrow, few]
 

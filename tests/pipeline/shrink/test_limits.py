@@ -6,7 +6,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from pipeline.shrink.limits import Limits, check_job
-from pipeline.shrink.misses import tell, unkept, unmet
+from pipeline.shrink.misses import describe_miss, unmet_limits, violated_limits
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
 LIMITS = Limits(megabytes=3.0, milliseconds=2.0, min_share=0.96, seconds=60.0)
@@ -53,7 +53,7 @@ def test_what_is_not_limited_is_allowed() -> None:
             CHECKPOINT
             + EXAMPLES
             + "[student]\nnum_layers = 1\n[general_distillation]\npath = 'texts'\nrelations = 1.0\n",
-            r"^general_distillation must be left out: each candidate would need one of its own$",
+            r"^general_distillation must be left out: every candidate would need a separate one$",
         ),
     ],
 )
@@ -64,12 +64,12 @@ def test_what_cannot_be_shrunk(tmp_path: Path, text: str, message: str) -> None:
 
 def test_by_how_much_the_smallest_and_the_fastest_miss() -> None:
     small = {"megabytes": 3.5, "milliseconds": 1.0}
-    assert unmet({"small": small, "fits": {"megabytes": 3.0, "milliseconds": 2.0}}, LIMITS) == []
-    (miss,) = unmet({"small": small, "large": {"megabytes": 9.0, "milliseconds": 1.5}}, LIMITS)
-    assert tell(miss) == "--max-megabytes 3 cannot be met: the smallest file, small, has 3.5 MB, 0.5 too many"
-    two = unmet({"slow": {"megabytes": 3.25, "milliseconds": 4.0}}, LIMITS)
+    assert unmet_limits({"small": small, "fits": {"megabytes": 3.0, "milliseconds": 2.0}}, LIMITS) == []
+    (miss,) = unmet_limits({"small": small, "large": {"megabytes": 9.0, "milliseconds": 1.5}}, LIMITS)
+    assert describe_miss(miss) == "--max-megabytes 3 cannot be met: the smallest file, small, has 3.5 MB, 0.5 too many"
+    two = unmet_limits({"slow": {"megabytes": 3.25, "milliseconds": 4.0}}, LIMITS)
     assert [each["over"] for each in two] == [0.25, 2.0]
-    assert tell(two[1]).endswith("the fastest file, slow, takes 4 ms, 2 too many")
+    assert describe_miss(two[1]).endswith("the fastest file, slow, takes 4 ms, 2 too many")
 
 
 def test_limits_that_no_one_keeps_to_together() -> None:
@@ -77,11 +77,11 @@ def test_limits_that_no_one_keeps_to_together() -> None:
         "slow": {"megabytes": 2.0, "milliseconds": 2.5},
         "large": {"megabytes": 9.0, "milliseconds": 1.0},
     }
-    (miss,) = unmet(weights, LIMITS)
-    assert tell(miss) == "--max-milliseconds 2 cannot be met: slow, the nearest, has 2.5 of them, 0.5 too many"
+    (miss,) = unmet_limits(weights, LIMITS)
+    assert describe_miss(miss) == "--max-milliseconds 2 cannot be met: slow, the nearest, has 2.5 of them, 0.5 too many"
 
 
 def test_what_a_trained_model_breaks() -> None:
-    assert unkept("best", {"megabytes": 3.0, "milliseconds": 2.0, "share": 0.96}, LIMITS) == []
-    (miss,) = unkept("best", {"megabytes": 3.0, "milliseconds": 2.0, "share": 0.92}, LIMITS)
-    assert tell(miss) == "--min-share 0.96 cannot be met: the best model, best, keeps 0.920, 0.04 too little"
+    assert violated_limits("best", {"megabytes": 3.0, "milliseconds": 2.0, "share": 0.96}, LIMITS) == []
+    (miss,) = violated_limits("best", {"megabytes": 3.0, "milliseconds": 2.0, "share": 0.92}, LIMITS)
+    assert describe_miss(miss) == "--min-share 0.96 cannot be met: the best model, best, keeps 0.920, 0.04 too little"

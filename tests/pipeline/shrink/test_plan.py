@@ -6,7 +6,7 @@ from components.dsl.errors import InputError
 from pipeline.shrink.plan import Costs, Round, affordable, keep_best, plan_count, rounds_of, seconds_of
 from tests.pipeline.shrink.grids import WHOLE
 
-COSTS = Costs(weighing=1.0, begin=2.0, training=90.0, finishing=3.0, last=20.0)
+COSTS = Costs(measuring=1.0, begin=2.0, training=90.0, finishing=3.0, last=20.0)
 
 
 def test_each_round_has_a_third_of_the_candidates_and_three_times_the_training() -> None:

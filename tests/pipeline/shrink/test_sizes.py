@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.shrink.candidates import Candidate
-from pipeline.shrink.sizes import Weight, count_operations, predict_all, weights_bytes, with_pieces
+from pipeline.shrink.sizes import Footprint, count_operations, predict_all, reduce_footprint, weights_bytes
 from tests.pipeline.shrink.grids import WHOLE, grid
 
 
@@ -31,30 +31,30 @@ def test_operations_of_narrower_blocks(tmp_path: Path) -> None:
 def test_lines_through_two_files_give_the_third(tmp_path: Path) -> None:
     found, length = grid(tmp_path), 32
 
-    def weigh(candidate: Candidate) -> Weight:
+    def weigh(candidate: Candidate) -> Footprint:
         config = found.config(candidate)
         size = weights_bytes(config, candidate) + 20_000 + 3_000 * candidate.layers
-        return Weight(size / 1e6, 0.1 + 1e-8 * count_operations(config, length))
+        return Footprint(size / 1e6, 0.1 + 1e-8 * count_operations(config, length))
 
     weighed = {each: weigh(each) for each in found.ends("weights_wi4")}
     predicted = predict_all(found, weighed, length)
     assert {each.recipe for each in predicted} == {"weights_wi4"}, "of others nothing is known"
-    for each in (WHOLE._replace(layers=3, pieces=4000), WHOLE._replace(heads=3, rank=128)):
+    for each in (WHOLE._replace(layers=3, vocabulary_size=4000), WHOLE._replace(heads=3, rank=128)):
         own = each._replace(recipe="weights_wi4")
         assert predicted[own] == pytest.approx(weigh(own))
 
 
 def test_what_was_measured_is_believed_with_any_vocabulary(tmp_path: Path) -> None:
     found = grid(tmp_path)
-    predicted = predict_all(found, {WHOLE: Weight(23.0, 5.0)}, 32)
-    assert predicted[WHOLE] == Weight(23.0, 5.0)
-    assert predicted[WHOLE._replace(pieces=8000)] == Weight(23.0 - 22000 * 384 / 1e6, 5.0)
-    half = WHOLE._replace(pieces=8000, recipe="float16", rank=128)
-    assert with_pieces(Weight(9.0, 1.0), half, 30000).megabytes == pytest.approx(9.0 - 22000 * 128 * 2 / 1e6)
+    predicted = predict_all(found, {WHOLE: Footprint(23.0, 5.0)}, 32)
+    assert predicted[WHOLE] == Footprint(23.0, 5.0)
+    assert predicted[WHOLE._replace(vocabulary_size=8000)] == Footprint(23.0 - 22000 * 384 / 1e6, 5.0)
+    half = WHOLE._replace(vocabulary_size=8000, recipe="float16", rank=128)
+    assert reduce_footprint(Footprint(9.0, 1.0), half, 30000).megabytes == pytest.approx(9.0 - 22000 * 128 * 2 / 1e6)
 
 
 def test_a_clock_that_runs_backwards_makes_no_candidate_faster_than_the_slowest(tmp_path: Path) -> None:
     found = grid(tmp_path)
     small, large = found.ends("weights_wi4")
-    predicted = predict_all(found, {small: Weight(5.0, 2.0), large: Weight(20.0, 1.0)}, 32)
+    predicted = predict_all(found, {small: Footprint(5.0, 2.0), large: Footprint(20.0, 1.0)}, 32)
     assert predicted[large._replace(layers=2)].milliseconds == 2.0

@@ -4,13 +4,13 @@ from pathlib import Path
 
 from pipeline.orchestrator.store import Store
 from pipeline.report.record import read_record
-from pipeline.tracking.content import Point, Told, tell
+from pipeline.tracking.content import MetricPoint, RunSummary, summarize_run
 from tests.pipeline.provenance.made_up import Jobs
 
 
-def told(root: Path, number: int) -> Told:
+def told(root: Path, number: int) -> RunSummary:
     with contextlib.closing(Store(root)) as store:
-        return tell(read_record(root, number), store)
+        return summarize_run(read_record(root, number), store)
 
 
 def test_settings_and_scores_of_a_run(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_settings_and_scores_of_a_run(tmp_path: Path) -> None:
     assert told(tmp_path, first).folder == tmp_path / "pushed" / "a-1"
     own = told(tmp_path, second)
     assert own.parameters == {"name": "job", "training.seeds": "3"}
-    assert own.points == [Point("teacher/accuracy", 0.75, 0), Point("teacher/megabytes", 1.5, 0)]
+    assert own.points == [MetricPoint("teacher/accuracy", 0.75, 0), MetricPoint("teacher/megabytes", 1.5, 0)]
     assert own.folder is None
 
 

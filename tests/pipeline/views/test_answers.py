@@ -13,7 +13,7 @@ from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.question_answering import QuestionAnswering
 from keras_bert.tasks.regression import Regression
 from keras_bert.tasks.token_classification import TokenClassification
-from pipeline.views.answers import answer_lines, cut_lines
+from pipeline.views.answers import answer_lines, cut_lines, empty_lines
 from tests.pipeline.table_tasks import make_task
 
 # 1 / (1 + e^-2) and 1 / (1 + e^-1) of two labels, 1 / (1 + 2 e^-2) of three.
@@ -45,7 +45,18 @@ def answers(task: Any, *texts: str, second: list[str] | None = None) -> list[lis
 def test_a_label_with_its_probability() -> None:
     assert answers(classification(), "the cow", "Oak!") == [["animal", TWO, "the cow"], ["plant", ONE, "Oak!"]]
     both = answers(classification(), "the", "the", second=["cow", "oak"])
-    assert both == [["animal", TWO, "the"], ["plant", ONE, "the"]], "the second text of a pair counts, too"
+    assert both == [["animal", TWO, "the", "cow"], ["plant", ONE, "the", "oak"]], (
+        "the second text of a pair counts, too"
+    )
+
+
+def test_a_tab_or_a_control_character_shifts_no_field() -> None:
+    labels = ["ani\tmal", "plant"]
+    task = make_task(Classification, {"cow": [2, 0], "oak": [0, 1]}, labels=labels, max_length=16)
+    assert answers(task, "the\tcow\n\x1b[2J") == [["ani\\tmal", TWO, "the\\tcow\\n\\x1b[2J"]]
+    assert answers(task, "the", second=["a\tcow"]) == [["ani\\tmal", TWO, "the", "a\\tcow"]]
+    assert answers(embedding(), "cow\t", second=["cow"]) == [["1.0000", "cow\\t", "cow"]]
+    assert answers(tagger(["O", "B-x", "B-y"]), "the\toak") == [["(no entity)", "", "", "the\\toak"]]
 
 
 def test_a_label_below_the_threshold_is_not_sure() -> None:
@@ -66,13 +77,16 @@ def test_an_entity_below_the_threshold_is_not_sure() -> None:
 def test_a_number() -> None:
     task = make_task(Regression, {"cow": [1.5], "oak": [-0.25]})
     assert answers(task, "cow cow", "the oak") == [["3.0000", "cow cow"], ["-0.2500", "the oak"]]
-    assert answers(task, "cow", second=["oak"]) == [["1.2500", "cow"]]
+    assert answers(task, "cow", second=["oak"]) == [["1.2500", "cow", "oak"]]
 
 
 def test_a_vector_or_how_alike_two_texts_are() -> None:
     (line,) = answer_lines(embedding(), ["oak"], None)
     assert json.loads(line) == [0.333333, -2.0]
-    assert answers(embedding(), "cow", "cow hen", second=["hen", "cow"]) == [["0.0000", "cow"], ["0.6000", "cow hen"]]
+    assert answers(embedding(), "cow", "cow hen", second=["hen", "cow"]) == [
+        ["0.0000", "cow", "hen"],
+        ["0.6000", "cow hen", "cow"],
+    ]
 
 
 def test_entities_with_their_places() -> None:
@@ -99,14 +113,32 @@ def test_an_answer_with_its_place_or_none() -> None:
 def test_second_texts_are_asked_for_and_refused() -> None:
     with pytest.raises(InputError, match=r"^--second must give the context of each question, got none$"):
         answers(questions(), "the ?")
-    with pytest.raises(InputError, match=r"^--second must be left out: the model tags single texts$"):
+    with pytest.raises(InputError, match=r"^--second must be left out: the model takes single texts$"):
         answers(tagger(["O", "B-animal", "I-animal"]), "the cow", second=["the hen"])
 
 
 @pytest.mark.parametrize("make", [classification, embedding, questions])
 def test_each_text_has_its_second(make: Callable[[], Any]) -> None:
-    with pytest.raises(ValueError, match="must be as many"):
+    with pytest.raises(InputError, match=r"^--second must be given once for each TEXT \(2\), got 1$"):
         answers(make(), "the", "cow", second=["hen"])
+
+
+def test_a_model_takes_what_it_was_trained_on() -> None:
+    task = classification()
+    task.pairs = False
+    with pytest.raises(InputError, match=r"^--second must be left out: the model takes single texts$"):
+        answers(task, "the", second=["cow"])
+    assert len(answers(task, "the")) == 1
+    task.pairs = True
+    with pytest.raises(InputError, match=r"^--second must give the second text of each pair, got none$"):
+        answers(task, "the")
+    assert len(answers(task, "the", second=["cow"])) == 1
+
+
+def test_texts_without_pieces_are_told_of() -> None:
+    lines = list(empty_lines(classification(), ["cow", "", " \u200b"], ["the", "the", ""]))
+    assert [line.partition(" is empty")[0] for line in lines] == ["text 2", "text 3", "second text 3"]
+    assert list(empty_lines(classification(), ["cow"], None)) == []
 
 
 def test_texts_that_were_cut_are_told_of() -> None:

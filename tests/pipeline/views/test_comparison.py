@@ -96,9 +96,9 @@ def test_as_markdown() -> None:
     assert lines[:5] == [
         "# mine",
         "",
-        "| variant | parameters | steps | FLOPs | min | held-out loss | [a] macro f1 |",
+        "| variant | parameters | steps | FLOPs | min | held-out loss | \\[a\\] macro f1 |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
         "| base | 950,000 | 1,200 | 2.00e+12 | 1.5 | 3.500 | 80.00 ± 1.00 |",
     ]
-    assert lines[5].endswith(r"| (3.250) | 82.00 ± 1.00<br>+2.00 [+1.00, +3.00] \*\* |")
+    assert lines[5].endswith(r"| (3.250) | 82.00 ± 1.00<br>+2.00 \[+1.00, +3.00\] \*\* |")
     assert lines[9].startswith("- budget: 2e+12 FLOPs")

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from keras_bert.export.attachments import attach
+from keras_bert.export.attachments import attach_entries
 from pipeline.cli import main
 from pipeline.views.description import _lines, read_description
 
 SPREAD = {"accuracy": {"mean": 0.875, "sd": 0.01, "seeds": [0.865, 0.885]}}
 METRICS = {
+    "task": "classification",
     "metric": "accuracy",
     "rows": {"train": 8, "test": 2},
     "shipped": "tflite int8",
@@ -20,7 +21,7 @@ METRICS = {
 }
 HELD = {
     "task.json": {"task": "classification", "labels": ["no", "yes"], "max_length": 64},
-    "recipe.json": {"model.tflite": {"weights": "int8", "lengths": [32, 64], "libraries": {"keras": "3.15.1"}}},
+    "export.json": {"model.tflite": {"weights": "int8", "lengths": [32, 64], "libraries": {"keras": "3.15.1"}}},
     "metrics.json": METRICS,
     "origin.json": {"examples": "abc"},
 }
@@ -30,14 +31,16 @@ HELD = {
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "model.tflite"
     path.write_bytes(b"a model")
-    attach(path, {name: json.dumps(content).encode() for name, content in HELD.items()} | {"vocab.txt": b"a\nb\n"})
+    attach_entries(
+        path, {name: json.dumps(content).encode() for name, content in HELD.items()} | {"vocab.txt": b"a\nb\n"}
+    )
     return path
 
 
 def test_all_that_is_known_is_read(file: Path) -> None:
     content = read_description(file)
     assert content["task"] == HELD["task.json"]
-    assert content["recipe"] == HELD["recipe.json"]["model.tflite"]
+    assert content["export"] == HELD["export.json"]["model.tflite"]
     assert content["metrics"] == METRICS
     assert (content["pieces"], content["origin"]) == (2, {"examples": "abc"})
 
@@ -69,7 +72,7 @@ def test_a_program_reads_json(file: Path, capsys: pytest.CaptureFixture[str]) ->
     "changed",
     [
         {"task.json": {"max_length": 64}},
-        {"recipe.json": []},
+        {"export.json": []},
         {"metrics.json": METRICS | {"shipped": "tflite float32"}},
         {"metrics.json": METRICS | {"rows": 10}},
         {"metrics.json": {"models": {}}},
@@ -81,10 +84,10 @@ def test_what_cannot_be_shown_is_refused_in_one_line(
 ) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(b"a model")
-    attach(path, {name: json.dumps(content).encode() for name, content in (HELD | changed).items()})
+    attach_entries(path, {name: json.dumps(content).encode() for name, content in (HELD | changed).items()})
     assert main(["describe", str(path), "--json"]) == 2
     said = capsys.readouterr().err
-    assert "model.tflite must hold task.json, recipe.json, metrics.json, origin.json as they are written here" in said
+    assert "model.tflite must hold task.json, export.json, metrics.json, origin.json as they are written here" in said
     assert said.count("\n") == 1
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from components.artifacts.evaluation import Metrics
 from pipeline.views.models import show_models
 
 REPORT = {"yes": {"precision": 0.5, "recall": 1.0, "f1": 0.66667, "support": 3}}
@@ -24,6 +25,8 @@ def cells(lines: list[str]) -> list[list[str]]:
 def show(models: dict[str, dict[str, Any]], report: dict[str, dict[str, float]] = REPORT, **more: Any) -> list[str]:
     console = Console(file=io.StringIO(), width=120)
     measured = {
+        "task": "classification",
+        "kept": 0,
         "models": models,
         "shipped": "tflite int8",
         "metric": "macro_f1",
@@ -31,7 +34,7 @@ def show(models: dict[str, dict[str, Any]], report: dict[str, dict[str, float]] 
         "report": report,
         **more,
     }
-    show_models(measured, console)
+    show_models(Metrics.from_json(measured), console)
     return console.file.getvalue().splitlines()
 
 

@@ -5,8 +5,11 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from pipeline.orchestrator.estimate import add_durations
 from pipeline.views import terminal
-from pipeline.views.terminal import StepLine, Terminal, format_seconds, open_console
+from pipeline.views.tables import show_table
+from pipeline.views.terminal import StepLine, Terminal, cells, describe_estimate, format_seconds, open_console, write
+from pipeline.views.wrapping import Wrapped
 
 
 @pytest.fixture
@@ -27,6 +30,47 @@ def plain() -> Console:
 )
 def test_durations(seconds: float, text: str) -> None:
     assert format_seconds(seconds) == text
+
+
+def test_control_characters_reach_no_console() -> None:
+    console = Console(file=io.StringIO(), width=60, force_terminal=True, color_system=None)
+    write(console, "label \x1b[31m\u202e")
+    show_table(["\x1bname"], [["\x07cell"]], ["\x9bnote"], console, title="\x1btitle")
+    table = Table()
+    table.add_row(*cells("\x1bcell"))
+    console.print(table)
+    console.print(Wrapped("\x1bbranch"))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert {character for character in text if not character.isprintable()} == {"\n"}
+    for part in (
+        r"label \x1b[31m\u202e",
+        r"\x1bname",
+        r"\x07cell",
+        r"\x9bnote",
+        r"\x1btitle",
+        r"\x1bcell",
+        r"\x1bbranch",
+    ):
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    ("durations", "text"),
+    [
+        (
+            {"a": None},
+            "time: no estimate, as none of these steps ran in this root before; each step shows its time left",
+        ),
+        ({"a": 60.0, "b": 5.0}, "time: about 1 min 05 s, the sum of what each step took last time in this root"),
+        (
+            {"a": 60.0, "b": None, "c": None},
+            "time: about 1 min 00 s, the sum of what each step took last time in this root; "
+            "without b, c, which never ran here",
+        ),
+    ],
+)
+def test_the_estimate_of_a_run_names_its_basis(durations: dict[str, float | None], text: str) -> None:
+    assert describe_estimate(add_durations(durations)) == text
 
 
 def test_time_left_comes_from_the_reports(clock: Callable[[float], None]) -> None:

@@ -1,4 +1,4 @@
-"""Pictures that were drawn before: a run that finds all steps done draws nothing anew."""
+"""A cache of the figures of a page: a run whose steps are all cached draws nothing."""
 
 import contextlib
 import hashlib
@@ -10,41 +10,40 @@ from typing import Any
 
 from pipeline.views import loss_plot, pareto_plot
 
-# What decides how a picture looks besides its values.
+# The code that draws; a change of it makes the cache invalid.
 _CODE = (*sorted(Path(__file__).parent.glob("*figure*.py")), Path(loss_plot.__file__), Path(pareto_plot.__file__))
 
 
-class Drawn:
-    """The pictures of the page that was written last, by what they show.
+class FigureCache:
+    """The figures of the last page, by the values that they show.
 
     Args:
-        file: where they are kept; what cannot be read or written there is drawn again. None keeps none.
+        file: the file of the cache; if it cannot be read or written, figures are drawn again. None keeps no figures.
     """
 
     def __init__(self, file: Path | None = None) -> None:
         self._file, self._used = file, dict[str, list[str]]()
         self._code = hashlib.sha256(b"\0".join(path.read_bytes() for path in _CODE)).hexdigest()
         if file is None:
-            self._known: dict[str, list[str]] = {}
+            self._stored: dict[str, list[str]] = {}
             return
         try:
-            self._known = json.loads(file.read_text(encoding="utf-8"))
+            self._stored = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            self._known = {}
+            self._stored = {}
 
     def draw(self, draw: Callable[..., list[str]], *values: Any) -> list[Any]:
-        """What a function makes of plain values, as parts of a page."""
+        """Draws plain values with a function, or reads its figures from the cache; returns them as parts of a page."""
         from markupsafe import Markup
 
-        told = json.dumps([draw.__name__, self._code, values])
-        key = hashlib.sha256(told.encode()).hexdigest()
+        key = hashlib.sha256(json.dumps([draw.__name__, self._code, values]).encode()).hexdigest()
         if key not in self._used:
-            self._used[key] = self._known.get(key) or draw(*values)
+            self._used[key] = self._stored.get(key) or draw(*values)
         return [Markup(svg) for svg in self._used[key]]  # noqa: S704, our own files, all text in them escaped
 
     def keep(self) -> None:
-        """Writes those that were asked for, if there is a folder for them."""
-        if self._file is None or self._used == self._known:
+        """Writes the figures that were used, if the folder of the file exists."""
+        if self._file is None or self._used == self._stored:
             return
         temporary = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         with contextlib.suppress(OSError):

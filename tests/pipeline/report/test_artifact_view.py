@@ -2,13 +2,14 @@ import html
 import json
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from components.artifacts.evaluation import Evaluation
 from components.artifacts.pushed import Pushed
 from components.dsl.errors import InputError
-from pipeline.report.shown import read_facts, show
+from pipeline.report.artifact_view import read_facts, show
 from tests.pipeline.orchestrator.toy import Text
 from tests.pipeline.provenance.made_up import Jobs
 
@@ -63,3 +64,11 @@ def test_an_artifact_that_no_run_has_made(root: Path, tmp_path: Path) -> None:
     other.seal({})
     with pytest.raises(InputError, match="an artifact must be one that a run has made and that is still there"):
         show(other)
+
+
+@pytest.mark.parametrize("given", [None, "examples", {"examples": None}])
+def test_what_is_no_artifact_is_refused(given: Any) -> None:
+    with pytest.raises(
+        InputError, match=r"^show must be given an artifact, as `job.run\(step\)\[output\]` is one, got "
+    ):
+        show(given)

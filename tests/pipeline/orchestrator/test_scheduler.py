@@ -9,7 +9,7 @@ import pytest
 from components.dsl.component import Node
 from components.dsl.errors import InputError
 from pipeline.machine import Machine
-from pipeline.orchestrator import course
+from pipeline.orchestrator import scheduler
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.runner import RunResult, run_pipeline
@@ -47,9 +47,9 @@ def test_from_a_step_needs_those_before_it(tmp_path: Path) -> None:
 
 
 def test_a_step_that_was_killed_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(course, "_FIRST_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(scheduler, "_FIRST_PAUSE_SECONDS", 0.05)
     diary = Diary()
-    lively = toy.count_lives(text=toy.write().text, lives=3)
+    lively = toy.count_lives(text=toy.write().output(toy.Text), lives=3)
     result = run(tmp_path, lively, machine=Machine(retries=2), observer=diary)
     assert states(result) == {"write": "ran", "count_lives": "ran"}
     why = "was killed by SIGKILL; the system may have run out of memory"
@@ -64,8 +64,8 @@ def test_a_step_that_was_killed_is_tried_again(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_step_that_is_killed_too_often_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(course, "_FIRST_PAUSE_SECONDS", 0.05)
-    lively = toy.count_lives(text=toy.write().text, lives=3)
+    monkeypatch.setattr(scheduler, "_FIRST_PAUSE_SECONDS", 0.05)
+    lively = toy.count_lives(text=toy.write().output(toy.Text), lives=3)
     result = run(tmp_path, lively, machine=Machine(retries=1))
     assert states(result) == {"write": "ran", "count_lives": "failed"}
     assert result.message.startswith("Step count_lives failed: was killed by SIGKILL")
@@ -88,7 +88,7 @@ def test_what_would_break_again_is_not_tried_again(tmp_path: Path, how: str) -> 
 
 def couple(folder: Path, seconds: float, kind: Any = toy.meet) -> list[Node]:
     """Two steps that do not need one another, each waiting for the other."""
-    text = toy.write().text
+    text = toy.write().output(toy.Text)
     pair = []
     for me, other in ("ab", "ba"):
         node = kind(text=text, me=me, other=other, folder=str(folder), seconds=seconds)
@@ -128,11 +128,11 @@ def test_a_step_that_measures_time_runs_alone(tmp_path: Path) -> None:
 
 
 def test_what_runs_beside_a_step_that_breaks_comes_to_its_end(tmp_path: Path) -> None:
-    root, text = tmp_path / "root", toy.write().text
+    root, text = tmp_path / "root", toy.write().output(toy.Text)
     slow = toy.meet(text=text, me="a", other="nobody", folder=str(tmp_path), seconds=1.0)
     run(root, slow, toy.behave(text=text))
     broken = toy.behave(text=text, how="crash")
-    after = toy.shout(text=slow.result)
+    after = toy.shout(text=slow.output(toy.Text))
     request = Request(force=("meet", "behave"))
     result = run(root, slow, broken, after, request=request, machine=Machine(cores=100.0))
     assert states(result) == {"write": "cached", "meet": "ran", "behave": "failed", "shout": "skipped"}
@@ -140,7 +140,7 @@ def test_what_runs_beside_a_step_that_breaks_comes_to_its_end(tmp_path: Path) ->
 
 
 def test_bad_input_ends_what_runs_beside_it(tmp_path: Path) -> None:
-    root, text = tmp_path / "root", toy.write().text
+    root, text = tmp_path / "root", toy.write().output(toy.Text)
     slow = toy.meet(text=text, me="a", other="nobody", folder=str(tmp_path), seconds=0.1)
     run(root, slow, toy.behave(text=text))
     slow = toy.meet(text=text, me="a", other="nobody", folder=str(tmp_path), seconds=60.0)

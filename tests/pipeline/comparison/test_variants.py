@@ -9,7 +9,7 @@ import pytest
 from components.dsl.errors import InputError
 from pipeline.cli import main
 from pipeline.comparison.budget import Budget
-from pipeline.comparison.contenders import POINTS, Contender, load_contenders
+from pipeline.comparison.variants import _VALIDATIONS, ComparedVariant, load_variants
 from pipeline.settings.files import load_settings
 from tests.tiny_job import without, write_job
 
@@ -35,9 +35,9 @@ def job(tmp_path: Path) -> Path:
 
 def load_all(
     job: Path, files: str, tasks: str = "", *overrides: str, budget: Budget | None = BUDGET
-) -> list[Contender]:
+) -> list[ComparedVariant]:
     paths = [[job / f"{name}.toml" for name in names.split()] for names in (files, tasks)]
-    return load_contenders(paths[0], paths[1], overrides, budget)
+    return load_variants(paths[0], paths[1], overrides, budget)
 
 
 def test_tasks_are_laid_over_each_variant(job: Path) -> None:
@@ -70,7 +70,7 @@ def test_without_tasks_variants_bring_their_examples_or_are_but_pre_trained(job:
 
 def test_lines_get_points_where_nobody_says_how_many(job: Path) -> None:
     (job / "few.toml").write_text("extends = 'base.toml'\n[pretraining]\nvalidations = 3\n")
-    assert [each.start.pretraining.validations for each in load_all(job, "base few")] == [POINTS, 3]
+    assert [each.start.pretraining.validations for each in load_all(job, "base few")] == [_VALIDATIONS, 3]
     assert load_settings(job / "base.toml").pretraining.validations == 2
 
 
@@ -98,10 +98,10 @@ def _other_text(job: Path) -> None:
     ("spoil", "files", "tasks", "message"),
     [
         (_nothing, "base", "", "there must be several settings files to compare, or a --task to try one on, got "),
-        (_nothing, "base spans base", "", "settings files must have names of their own, got 'base' twice"),
-        (_nothing, "base spans", "first first", "tasks must have names of their own, got 'first' twice"),
+        (_nothing, "base spans base", "", "settings files must have different names, got 'base' twice"),
+        (_nothing, "base spans", "first first", "tasks must have different names, got 'first' twice"),
         (_nothing, "base gone", "", "gone.toml: the settings file {job}/gone.toml does not exist"),
-        (_nothing, "start base", "first", "start.toml: corpus must be set where there is a budget of pre-training, "),
+        (_nothing, "start base", "first", "start.toml: corpus must be set if --flops or --minutes gives a budget"),
         (
             _spoil("spans", "[corpus]\npath = 'texts'\n"),
             "base spans",
@@ -125,7 +125,7 @@ def _other_text(job: Path) -> None:
             _spoil("first", "[examples]\ntrian = 'x'\n"),
             "base spans",
             "first",
-            "base.toml: with first.toml laid over it, examples.train must be set; there is no setting 'examples.trian'",
+            "base.toml: with first.toml merged, examples.train must be set; there is no setting 'examples.trian'",
         ),
         (
             _spoil("first", "max_length = 32\n[examples]\ntrain = 'rows.tsv'\n"),
@@ -137,19 +137,19 @@ def _other_text(job: Path) -> None:
             _spoil("first", "[examples]\ntrain = 'rows.tsv'\nlabel = 'class'\n"),
             "base spans",
             "second first",
-            "base.toml: with first.toml laid over it, the table {job}/rows.tsv has no column 'class'",
+            "base.toml: with first.toml merged, the table {job}/rows.tsv has no column 'class'",
         ),
         (
             _spoil("first", "[examples]\ntrain = 'rows.tsv'\n[evaluation]\nmetric = 'spearman'\n"),
             "base spans",
             "second first",
-            "base.toml: with first.toml laid over it, evaluation.metric must be one of ['accuracy', 'macro_f1', 'mcc']",
+            "base.toml: with first.toml merged, evaluation.metric must be one of ['accuracy', 'macro_f1', 'mcc']",
         ),
         (
             _spoil("spans", "extends = 'base.toml'\n[examples]\ntrain = 'rows.tsv'\n"),
             "base spans",
             "",
-            "spans.toml: examples must be those of base.toml where there is no --task",
+            "spans.toml: examples must be those of base.toml if there is no --task",
         ),
         (
             _spoil("spans", "extends = 'base.toml'\n[fine_tuning]\nseed = 5\n"),
@@ -170,11 +170,11 @@ def test_what_cannot_be_compared(
 
 
 def test_the_variants_and_tasks_in_the_repository_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.comparison.contenders.check_data", lambda settings: None)
+    monkeypatch.setattr("pipeline.comparison.variants.check_data", lambda settings: None)
     folder = Path(__file__).parents[3] / "benchmarks" / "compare"
     tasks = [folder / f"{name}.toml" for name in ("sst2", "wnut17")]
     files = sorted(set(folder.glob("*.toml")) - {*tasks, folder / "base.toml"})
-    base, *others = load_contenders([folder / "base.toml", *files], tasks, [], BUDGET)
+    base, *others = load_variants([folder / "base.toml", *files], tasks, [], BUDGET)
     assert len(others) == len(files) >= 5
     for other in others:
         assert other.start != base.start, other.name
@@ -190,7 +190,7 @@ def test_without_a_budget_a_checkpoint_may_stand_beside_a_corpus(job: Path) -> N
 
 def test_data_is_looked_at_once(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    monkeypatch.setattr("pipeline.comparison.contenders.check_data", seen.append)
+    monkeypatch.setattr("pipeline.comparison.variants.check_data", seen.append)
     variants = load_all(job, "base spans start", "second first", "max_length=16", budget=None)
     assert seen == [*variants[0].tasks.values(), variants[2].tasks["second"]]
 
@@ -200,7 +200,7 @@ def test_a_checkpoint_that_is_not_there_shows_before_anything_starts(job: Path) 
     with pytest.raises(InputError) as caught:
         load_all(job, "start", "first", budget=None)
     rule = f"checkpoint must be a folder that exists, got {job}/gone; checkpoints are not downloaded"
-    assert str(caught.value).startswith(f"start.toml: with first.toml laid over it, {rule}")
+    assert str(caught.value).startswith(f"start.toml: with first.toml merged, {rule}")
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_checkpoint_that_is_not_there_shows_before_anything_starts(job: Path) 
     [
         (["--flops", "0"], "--flops must be positive and finite, got 0"),
         (["--minutes", "inf"], "--minutes must be positive and finite, got inf"),
-        (["--flops", "1e9", "--minutes", "5"], "--minutes must be left out where --flops is given, got 5 and 1e+09"),
+        (["--flops", "1e9", "--minutes", "5"], "--minutes must be left out if --flops is given, got 5 and 1e+09"),
         (["--seeds", "2"], "base.toml: seeds must be left out where there is no [examples], as no step would read it"),
         (["--name", "a b"], "base.toml: name must match pattern"),
         (["--task", "{job}/gone.toml"], "gone.toml: the settings file {job}/gone.toml does not exist"),

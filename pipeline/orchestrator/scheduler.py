@@ -1,4 +1,4 @@
-"""The course of a run: which step begins when, and what became of each."""
+"""Schedules the steps of a run."""
 
 import contextlib
 import dataclasses
@@ -10,27 +10,28 @@ from components.dsl.artifact import Artifact
 from components.dsl.component import Node
 from components.dsl.errors import Refusal
 from pipeline.machine import Machine, Need
+from pipeline.orchestrator.estimate import add_durations
 from pipeline.orchestrator.executor import TICK_SECONDS, Outcome, wait_for_any
 from pipeline.orchestrator.graph import Pipeline, sources_of
-from pipeline.orchestrator.launcher import Checked, Launched, Launcher, PassingError, Plan, StepError
+from pipeline.orchestrator.launcher import CheckedNode, LaunchedStep, Launcher, StepError, StepPlan, TransientStepError
 from pipeline.orchestrator.observer import Observer, StepState
 from pipeline.orchestrator.records import StoredArtifact
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.store import Store
 
-# Before a step is tried again, doubled with every try.
+# The pause before a step is retried; doubled with every retry.
 _FIRST_PAUSE_SECONDS = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
 class StepResult:
-    """What became of one node.
+    """The result of a node.
 
     Attributes:
-        seconds: how long it took in this run.
-        outputs: its artifacts by name; empty unless it is `cached` or `ran`.
-        message: why it failed or was refused, else empty.
-        worked: how long it took to make the outputs, in this run or in an earlier one; 0 where there are none.
+        seconds: duration in this run.
+        outputs: the artifacts by name; empty unless the state is `cached` or `ran`.
+        message: the reason of a failure or refusal, else empty.
+        worked: duration of the execution that made the outputs, in this or an earlier run; 0 without outputs.
     """
 
     name: str
@@ -41,35 +42,35 @@ class StepResult:
     worked: float = 0.0
 
 
-class _Running(NamedTuple):
-    """A step that runs; `context` ends all that belongs to it."""
+class _RunningStep(NamedTuple):
+    """A running step; closing `context` ends its process."""
 
-    launched: Launched
+    launched: LaunchedStep
     need: Need | None
-    began: float
+    start: float
     context: contextlib.ExitStack
 
 
-class Course:
-    """The steps of one run: each begins after those that it reads from, where the machine has room for it.
+class Scheduler:
+    """Runs the steps of a pipeline: a step starts after its inputs exist, as soon as the machine has room for it.
 
-    After a step that broke or was refused none begins; those that run beside it come to their end.
+    After a step failed or was refused, no further step starts; steps that are running finish.
 
     Args:
-        pipeline: holds them.
-        request: which of them run, in the order of the pipeline, and which again.
-        checked: what is known of each, by name.
-        launcher: begins and publishes them.
-        store: tells what steps took the last time.
-        observer: is told how it goes.
-        machine: what the run may take.
+        pipeline: the pipeline.
+        request: the requested steps.
+        checked: the checked nodes by name.
+        launcher: launches steps and publishes their outputs.
+        store: holds the costs of earlier executions.
+        observer: receives the progress.
+        machine: the resources that the run may use.
     """
 
     def __init__(
         self,
         pipeline: Pipeline,
         request: Request,
-        checked: Mapping[str, Checked],
+        checked: Mapping[str, CheckedNode],
         launcher: Launcher,
         store: Store,
         observer: Observer,
@@ -81,52 +82,56 @@ class Course:
         self._again = request.again(pipeline)
         self._nodes = request.nodes(pipeline)
         self._waiting = [*self._nodes]
-        self._running: list[_Running] = []
-        self._plans: dict[str, Plan] = {}
+        self._running: list[_RunningStep] = []
+        self._plans: dict[str, StepPlan] = {}
         self._made: dict[str, dict[str, StoredArtifact]] = {}
         self._results: dict[str, StepResult] = {}
         self._tries: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
-        self._is_broken = False
+        self._has_failed = False
+        self._is_estimated = False
 
     def run(self) -> list[StepResult]:
-        """Runs them; one result a node, in their order.
+        """Runs the requested steps and returns a result a node, in the order of the pipeline.
 
         Raises:
-            InputError: a step cannot use what the user gave, or one that must be done is not. No step runs on.
+            InputError: a step cannot use the user's input, or a step that must be cached is not. All steps end.
         """
         try:
             while self._waiting or self._running:
-                self._begin()
+                self._start_waiting()
                 if self._running:
-                    self._listen()
+                    self._receive_outcomes()
                 elif self._waiting:
                     time.sleep(TICK_SECONDS)
         finally:
-            self._end()
+            self._end_running()
         return [self._results[node.name] for node in self._nodes]
 
-    def _begin(self) -> None:
-        """Takes those that wait as far as they come: found done, begun, or passed over after a break."""
+    def _start_waiting(self) -> None:
+        """Starts all waiting steps that can start; settles cached steps, and all others after a failure."""
         for node in [*self._waiting]:
-            if self._is_broken:
+            if self._has_failed:
                 self._settle(node, StepResult(node.name, "skipped", 0.0, {}))
             elif all(handle.node.name in self._made for handle in sources_of(node)):
-                self._begin_one(node)
+                self._start(node)
 
-    def _begin_one(self, node: Node) -> None:
-        began = time.monotonic()
-        if self._not_before.get(node.name, began) > began:
+    def _start(self, node: Node) -> None:
+        start = time.monotonic()
+        if self._not_before.get(node.name, start) > start:
             return
         plan = self._plans.get(node.name) or self._plan(node)
         if plan.hit is not None:
             outputs = self._launcher.reuse(plan)
-            self._settle(node, self._result(plan, "cached", began, outputs), outputs)
+            self._settle(node, self._result(plan, "cached", start, outputs), outputs)
             return
         need = self._need(node)
-        if not self._machine.has_room(need, [each.need for each in self._running]):
+        if not self._machine.has_room(need, [running.need for running in self._running]):
             self._plans[node.name] = plan
             return
+        if not self._is_estimated:
+            self._is_estimated = True
+            self._observer.estimated(add_durations(self._last_durations()))
         self._waiting.remove(node)
         last = self._store.last_ran(node.component.name)
         with contextlib.ExitStack() as context:
@@ -135,11 +140,15 @@ class Course:
                 launched = context.enter_context(self._launcher.launch(plan, line))
             except StepError as error:
                 context.close()
-                self._break(node, began, error)
+                self._fail(node, start, error)
                 return
-            self._running.append(_Running(launched, need, began, context.pop_all()))
+            self._running.append(_RunningStep(launched, need, start, context.pop_all()))
 
-    def _plan(self, node: Node) -> Plan:
+    def _last_durations(self) -> dict[str, float | None]:
+        last = {node.name: self._store.last_ran(node.component.name) for node in self._waiting}
+        return {name: None if execution is None else execution.seconds for name, execution in last.items()}
+
+    def _plan(self, node: Node) -> StepPlan:
         plan = self._launcher.plan(node, self._checked[node.name], self._made)
         if plan.hit is None:
             self._request.check_done(self._pipeline, node.name)
@@ -150,37 +159,38 @@ class Course:
         return plan
 
     def _need(self, node: Node) -> Need | None:
-        """What the node's component took the last time; None if that is not known, or if it measures time."""
+        """The resources that the component used last time; None if unknown, or if it must run alone to measure time."""
         last = self._store.last_ran(node.component.name)
         if node.component.alone or last is None or last.cost is None:
             return None
         return Need(last.cost.cpu_seconds / max(last.seconds, 1e-3), last.cost.peak_bytes)
 
-    def _listen(self) -> None:
-        outcomes = wait_for_any([each.launched.child for each in self._running])
+    def _receive_outcomes(self) -> None:
+        outcomes = wait_for_any([running.launched.child for running in self._running])
         for running, outcome in zip([*self._running], outcomes, strict=True):
             if outcome is not None:
                 self._running.remove(running)
                 with running.context:
                     self._finish(running, outcome)
 
-    def _finish(self, running: _Running, outcome: Outcome) -> None:
-        plan, began = running.launched.plan, running.began
+    def _finish(self, running: _RunningStep, outcome: Outcome) -> None:
+        plan, start = running.launched.plan, running.start
         node = plan.node
         try:
             outputs = self._launcher.publish(running.launched, outcome)
-        except PassingError as error:
+        except TransientStepError as error:
             running.context.close()
-            if self._is_broken or not self._tries_again(node, outcome):
-                self._break(node, began, error)
+            if self._has_failed or not self._retry(node, outcome):
+                self._fail(node, start, error)
         except (Refusal, StepError) as error:
             running.context.close()
-            self._break(node, began, error)
+            self._fail(node, start, error)
         else:
             running.context.close()
-            self._settle(node, self._result(plan, "ran", began, outputs), outputs)
+            self._settle(node, self._result(plan, "ran", start, outputs), outputs)
 
-    def _tries_again(self, node: Node, outcome: Outcome) -> bool:
+    def _retry(self, node: Node, outcome: Outcome) -> bool:
+        """Schedules a retry; returns False if no retries are left."""
         tries = self._tries[node.name] = self._tries.get(node.name, 0) + 1
         if tries > self._machine.retries:
             return False
@@ -192,13 +202,13 @@ class Course:
         )
         return True
 
-    def _break(self, node: Node, began: float, error: Exception) -> None:
+    def _fail(self, node: Node, start: float, error: Exception) -> None:
         state: StepState = "refused" if isinstance(error, Refusal) else "failed"
-        self._is_broken = True
-        self._settle(node, StepResult(node.name, state, time.monotonic() - began, {}, str(error)))
+        self._has_failed = True
+        self._settle(node, StepResult(node.name, state, time.monotonic() - start, {}, str(error)))
 
     def _settle(self, node: Node, result: StepResult, outputs: dict[str, StoredArtifact] | None = None) -> None:
-        """Takes what became of a node."""
+        """Stores the result of a node."""
         if node in self._waiting:
             self._waiting.remove(node)
         self._plans.pop(node.name, None)
@@ -207,15 +217,15 @@ class Course:
             self._made[node.name] = outputs
         self._observer.finished(node.name, result.state, result.seconds)
 
-    def _result(self, plan: Plan, state: StepState, began: float, stored: dict[str, StoredArtifact]) -> StepResult:
+    def _result(self, plan: StepPlan, state: StepState, start: float, stored: dict[str, StoredArtifact]) -> StepResult:
         outputs = {name: self._launcher.output(plan.node, name, artifact) for name, artifact in stored.items()}
-        made = self._store.ran_under(plan.key)
-        assert made is not None
-        return StepResult(plan.node.name, state, time.monotonic() - began, outputs, worked=made.seconds)
+        execution = self._store.ran_under(plan.key)
+        assert execution is not None
+        return StepResult(plan.node.name, state, time.monotonic() - start, outputs, worked=execution.seconds)
 
-    def _end(self) -> None:
-        """Ends what still runs: all are asked before one is waited for."""
+    def _end_running(self) -> None:
+        """Ends all running steps; all receive the signal before the first is waited for."""
         for running in self._running:
-            running.launched.child.ask_to_end()
+            running.launched.child.terminate()
         for running in self._running:
             running.context.close()

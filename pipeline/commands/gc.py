@@ -1,0 +1,46 @@
+"""`gc`: removes artifacts that nothing needs any more."""
+
+import argparse
+import contextlib
+
+from rich.console import Console
+
+from components.dsl.errors import InputError
+from pipeline.commands.arguments import add_root, open_store
+from pipeline.commands.command import DONE, Command
+from pipeline.orchestrator.root import locked_root
+from pipeline.provenance.garbage import find_garbage, remove_garbage
+from pipeline.views.provenance import show_garbage
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--keep",
+        type=int,
+        default=1,
+        metavar="N",
+        help="finished runs of each job that are kept, the newest ones (default: 1)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show what would be deleted, without deleting it")
+    add_root(parser)
+
+
+def _run(options: argparse.Namespace, console: Console) -> int:
+    if options.keep < 1:
+        raise InputError(f"--keep must be at least 1, got {options.keep}")
+    # Only a removal must wait for a run that goes on.
+    with open_store(options.root) as store, contextlib.nullcontext() if options.dry_run else locked_root(options.root):
+        garbage = find_garbage(store, options.root, options.keep)
+        if not options.dry_run:
+            remove_garbage(store, options.root, garbage)
+    show_garbage(garbage, console, is_removed=not options.dry_run)
+    return DONE
+
+
+GC = Command(
+    name="gc",
+    purpose="delete artifacts and logs that no kept run and no pushed version needs",
+    example="gc --keep 3 --dry-run",
+    add_arguments=_add_arguments,
+    run=_run,
+)

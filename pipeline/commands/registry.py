@@ -1,0 +1,26 @@
+"""All verbs, by the goal that help lists them under."""
+
+from pipeline.commands.bench import BENCH
+from pipeline.commands.compare import COMPARE
+from pipeline.commands.describe import DESCRIBE
+from pipeline.commands.diff import DIFF
+from pipeline.commands.doctor import DOCTOR
+from pipeline.commands.gc import GC
+from pipeline.commands.inspect import INSPECT
+from pipeline.commands.ladder import LADDER
+from pipeline.commands.lineage import LINEAGE
+from pipeline.commands.predict import PREDICT
+from pipeline.commands.report import REPORT
+from pipeline.commands.run import RUN
+from pipeline.commands.schema import SCHEMA
+from pipeline.commands.shrink import SHRINK
+from pipeline.commands.status import STATUS
+from pipeline.commands.why import WHY
+
+GROUPS = {
+    "make a model": (RUN, SHRINK, SCHEMA),
+    "use a model": (PREDICT, BENCH, DESCRIBE),
+    "choose settings": (COMPARE, LADDER, DOCTOR),
+    "understand a run": (STATUS, REPORT, INSPECT, WHY, DIFF, LINEAGE),
+    "clean up": (GC,),
+}

@@ -1,0 +1,171 @@
+"""The variants of a comparison: settings files, each merged with each task, checked before any run."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from components.dsl.errors import InputError
+from pipeline.comparison.budget import Budget
+from pipeline.settings.files import Tables, make_settings, merge_tables, read_tables
+from pipeline.settings.rules import check_data
+from pipeline.settings.schema import Settings
+
+# The keys that a task may set; all others belong to the variants.
+TASK_KEYS = ("examples", "fine_tuning", "max_length", "stride", "max_query_length", "pooling", "evaluation")
+
+# The keys that belong to the examples: a task replaces them, and is not merged with those of a variant.
+_EXAMPLE_KEYS = ("examples", "stride", "max_query_length", "evaluation")
+
+# Validations of a pre-training if its file sets none: the plot of loss over compute needs some points.
+_VALIDATIONS = 10
+
+
+class ComparedVariant(NamedTuple):
+    """One variant of a comparison.
+
+    Attributes:
+        name: the name of its file, without `.toml`.
+        start: the settings of its start: the checkpoint, or the pre-training.
+        tasks: task name -> the settings of the fine-tuning; empty if only pre-training is compared.
+    """
+
+    name: str
+    start: Settings
+    tasks: dict[str, Settings]
+
+
+def load_variants(
+    files: Sequence[Path], tasks: Sequence[Path], overrides: Sequence[str], budget: Budget | None
+) -> list[ComparedVariant]:
+    """Reads and checks all settings files and their data.
+
+    Args:
+        files: the settings of the variants; the first one is the baseline.
+        tasks: files that are merged with each variant, one a task; without any, the variants bring their examples.
+        overrides: `key=value`, which replace keys of all files.
+        budget: the pre-training budget of each variant; None for the steps that its settings say.
+
+    Raises:
+        InputError: a file cannot be used, or the variants cannot be compared.
+    """
+    if len(files) == 1 and not tasks:
+        raise InputError(f"there must be several settings files to compare, or a --task to try one on, got {files[0]}")
+    for kind, paths in (("settings files", files), ("tasks", tasks)):
+        _check_names(kind, paths)
+    task_tables = {path.stem: _read_task(path) for path in tasks}
+    variants = []
+    for path in files:
+        with name_file_in_errors(path.name):
+            variants.append(_load(path, task_tables, overrides, budget))
+    for variant, path in zip(variants, files, strict=True):
+        with name_file_in_errors(path.name):
+            _check_comparable(variant, variants[0])
+    for variant, path in zip(variants, files, strict=True):
+        with name_file_in_errors(path.name):
+            _check_data(variant, variants[0], task_tables)
+    return variants
+
+
+def _check_data(variant: ComparedVariant, first: ComparedVariant, task_tables: Mapping[str, Tables]) -> None:
+    """Checks the data that was not checked for the first variant, which has the same rows."""
+    if variant is not first and all(
+        getattr(variant.start, name) == getattr(first.start, name) for name in ("corpus", "checkpoint")
+    ):
+        return
+    if not variant.tasks:
+        check_data(variant.start)
+    for name, settings in list(variant.tasks.items())[: None if variant is first else 1]:
+        with _name_task_in_errors(name) if task_tables else contextlib.nullcontext():
+            check_data(settings)
+
+
+@contextlib.contextmanager
+def name_file_in_errors(name: str) -> Iterator[None]:
+    """Puts the name of a settings file before the message of an InputError."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def _check_names(kind: str, paths: Sequence[Path]) -> None:
+    names = [path.stem for path in paths]
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise InputError(f"{kind} must have different names, got {name!r} twice")
+
+
+def _read_task(path: Path) -> Tables:
+    with name_file_in_errors(path.name):
+        task = read_tables(path)
+        for key in task:
+            if key not in TASK_KEYS:
+                rule = f"be left out of a task, which may have {', '.join(TASK_KEYS)}"
+                raise InputError(f"{key} must {rule}")
+        if "examples" not in task:
+            raise InputError("examples must be set: there is nothing to fine-tune on")
+        return task
+
+
+def _load(path: Path, tasks: dict[str, Tables], overrides: Sequence[str], budget: Budget | None) -> ComparedVariant:
+    tables = read_tables(path)
+    if "corpus" in tables:
+        tables = merge_tables({"pretraining": {"validations": _VALIDATIONS}}, tables)
+    elif budget is not None:
+        raise InputError("corpus must be set if --flops or --minutes gives a budget of pre-training")
+    if not tasks:
+        settings = make_settings(tables, overrides)
+        task_settings = {settings.examples.task: settings} if settings.examples is not None else {}
+        return ComparedVariant(path.stem, settings, task_settings)
+    bare = {key: value for key, value in tables.items() if key not in _EXAMPLE_KEYS}
+    merged = {name: _merge_task(name, bare, task, overrides) for name, task in tasks.items()}
+    return ComparedVariant(path.stem, _start_settings(bare, tasks, merged, overrides), merged)
+
+
+def _merge_task(name: str, tables: Tables, task: Tables, overrides: Sequence[str]) -> Settings:
+    with _name_task_in_errors(name):
+        return make_settings(merge_tables(tables, task), overrides)
+
+
+@contextlib.contextmanager
+def _name_task_in_errors(task: str) -> Iterator[None]:
+    """Puts the name of a task before the message of an InputError."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"with {task}.toml merged, {error}") from None
+
+
+def _start_settings(
+    tables: Tables, tasks: dict[str, Tables], merged: dict[str, Settings], overrides: Sequence[str]
+) -> Settings:
+    """The settings of the start: tasks may have rows of other lengths than pre-training."""
+    name, task = next(iter(tasks.items()))
+    settings = _merge_task(name, tables, {key: value for key, value in task.items() if key != "max_length"}, overrides)
+    longest = max(task_settings.max_length for task_settings in merged.values())
+    if settings.corpus is None:
+        return settings.model_copy(update={"max_length": longest})
+    if settings.checkpoint is None and longest > settings.max_length:
+        raise InputError(f"max_length must be at least {longest}, that of a task, got {settings.max_length}")
+    return settings
+
+
+def _check_comparable(variant: ComparedVariant, first: ComparedVariant) -> None:
+    """Raises InputError if a variant has another corpus, other examples or other seeds than the first one."""
+    corpora = variant.start.corpus, first.start.corpus
+    if None not in corpora and corpora[0] != corpora[1] and _digest(corpora[0]) != _digest(corpora[1]):
+        raise InputError(f"corpus must hold the same text as that of {first.name}.toml, got another")
+    pairs = [(variant.tasks.get(name), first.tasks.get(name)) for name in {**variant.tasks, **first.tasks}]
+    for settings, baseline in pairs:
+        if settings is None or baseline is None or settings.examples != baseline.examples:
+            raise InputError(f"examples must be those of {first.name}.toml if there is no --task")
+        for key in ("seeds", "fine_tuning.seed"):
+            value, expected = attrgetter(key)(settings), attrgetter(key)(baseline)
+            if value != expected:
+                raise InputError(f"{key} must be {expected} as in {first.name}.toml, to pair seeds, got {value}")
+
+
+def _digest(source: Any) -> str:
+    return str(source.fingerprint())

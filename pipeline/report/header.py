@@ -1,0 +1,136 @@
+"""The header of a page: state, errors and headline figures of a run."""
+
+import importlib.metadata
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from components.artifacts.pushed import Pushed
+from pipeline.report.record import RunRecord, RunStep, read_end
+from pipeline.report.scores import Scores
+from pipeline.report.trainings import TrainingCurves
+from pipeline.views.terminal import format_seconds, format_time
+
+_DISTRIBUTION = "keras-bert-edge"
+_NOTES = {
+    "interrupted": "The run was stopped. The same command continues it.",
+    "failed": "No step recorded the reason; the terminal showed it.",
+    "running": "The run goes on, or was killed.",
+}
+_REMEDIES = {"failed": "Remove the cause", "refused": "Change what the message names"}
+
+
+class Trouble(NamedTuple):
+    """A step that failed or was refused.
+
+    Attributes:
+        step: its name.
+        state: `failed` or `refused`.
+        message: the reason.
+        remedy: how to continue the run.
+        log: the end of its log.
+        log_file: the whole log, relative to the root; empty if there is none.
+    """
+
+    step: str
+    state: str
+    message: str
+    remedy: str
+    log: str
+    log_file: str
+
+
+class PageHeader(NamedTuple):
+    """The header of a page.
+
+    Attributes:
+        pipeline: the name of the pipeline.
+        run: the number of the run.
+        state: the state of the run.
+        started: the time of its start.
+        took: its duration; empty while it runs.
+        version: the version of the package that wrote the page.
+        troubles: the steps that failed or were refused.
+        note: an explanation if a run did not finish and no step says why; else empty.
+        figures: name, value and explanation of the headline figures of the model.
+        pushed: the folder of the pushed version; empty if nothing was pushed.
+    """
+
+    pipeline: str
+    run: int
+    state: str
+    started: str
+    took: str
+    version: str
+    troubles: list[Trouble]
+    note: str
+    figures: list[tuple[str, str, str]]
+    pushed: str
+
+
+def read_header(record: RunRecord, scores: Sequence[Scores], trainings: Sequence[TrainingCurves]) -> PageHeader:
+    """Reads the header of a run."""
+    run = record.run
+    troubles = list(_troubles(record))
+    pushed = next((str(Pushed(folder).location()) for _, folder in record.outputs(Pushed.__name__)), "")
+    return PageHeader(
+        pipeline=run.pipeline,
+        run=run.id,
+        state=run.state,
+        started=format_time(run.started),
+        took="" if run.ended is None else format_seconds(run.ended - run.started),
+        version=importlib.metadata.version(_DISTRIBUTION),
+        troubles=troubles,
+        note="" if troubles else _NOTES.get(run.state, ""),
+        figures=list(_headlines(record, scores, trainings)),
+        pushed=pushed,
+    )
+
+
+def _troubles(record: RunRecord) -> Iterator[Trouble]:
+    for step in record.steps:
+        done = step.done
+        if done.state in ("failed", "refused"):
+            file = record.log(step)
+            log = read_end(file) if done.state == "failed" else ""
+            log_file = file.relative_to(record.root).as_posix() if log else ""
+            yield Trouble(step.name, done.state, done.message, _remedy(record, step), log, log_file)
+
+
+def _remedy(record: RunRecord, step: RunStep) -> str:
+    kept = sum(bool(past.outputs) for past in record.steps)
+    reuse = {0: "", 1: " and uses the finished step again"}.get(kept, f" and uses the {kept} finished steps again")
+    return f"{_REMEDIES[step.done.state]}, then run the same command: it starts at {step.name}{reuse}."
+
+
+def _headlines(
+    record: RunRecord, scores: Sequence[Scores], trainings: Sequence[TrainingCurves]
+) -> Iterator[tuple[str, str, str]]:
+    """The scores of the evaluation; without one, the last validation of a run that came to its end."""
+    if scores:
+        return _model_headlines(scores[-1])
+    # The earlier trainings of a failed run say nothing about its result.
+    return _training_headlines(trainings if record.run.state in ("done", "partial") else ())
+
+
+def _model_headlines(scores: Scores) -> Iterator[tuple[str, str, str]]:
+    metrics = scores.measured
+    metric, shipped, model = metrics.metric, metrics.shipped, metrics.shipped_model
+    score, sd, _ = metrics.score
+    spread = "" if sd is None else f"± {100 * sd:.2f} over seeds, "
+    explanation = f"{spread}{shipped}, {metrics.rows['test']:,} test rows"
+    yield metric.replace("_", " "), f"{100 * score:.2f}", explanation
+    teacher = metrics.models.get("teacher")
+    if teacher is not None and shipped != "teacher" and teacher.metrics[metric].mean > 0:
+        teacher_score = teacher.metrics[metric].mean
+        yield "of the teacher", f"{100 * score / teacher_score:.1f} %", f"which reaches {100 * teacher_score:.2f}"
+    for key, unit in (("megabytes", "MB"), ("milliseconds", "ms")):
+        size, before = getattr(model, key), getattr(teacher, key, None)
+        if size is not None:
+            yield unit, f"{size:.2f}", f"teacher {before:.2f}" if before is not None and shipped != "teacher" else ""
+
+
+def _training_headlines(trainings: Sequence[TrainingCurves]) -> Iterator[tuple[str, str, str]]:
+    """The figures of the last validation of the last training."""
+    for training in trainings[-1:]:
+        for name, values in training.figures.items():
+            yield name, f"{sum(values) / len(values):.4g}", f"{training.name}, on validation rows"

@@ -1,0 +1,82 @@
+"""The JSON schema of the job file, for editors: names, types, defaults and descriptions of all settings."""
+
+import inspect
+import re
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from pipeline.settings.schema import Settings
+
+# The draft that Taplo reads.
+_DRAFT = "http://json-schema.org/draft-07/schema#"
+_EXTENDS = {"type": "string", "description": "another job file: its settings hold where this file has none"}
+# A name and its text in the section `Attributes:` of a docstring, after `inspect.getdoc`.
+_ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+
+
+def job_schema() -> dict[str, Any]:
+    """The JSON schema of a TOML file that `pipeline.settings.files.load_settings` reads.
+
+    It holds names, types and ranges of single settings. Rules between several settings are checked when the file is
+    read, so a file may be valid by the schema and still be refused.
+    """
+    schema = Settings.model_json_schema(schema_generator=_Generator)
+    schema["properties"] = {"extends": _EXTENDS, **schema["properties"]}
+    return {"$schema": _DRAFT, **schema, "title": "Job of keras-bert-edge"}
+
+
+class _Generator(GenerateJsonSchema):
+    """Takes descriptions from docstrings, and leaves out null, which TOML does not have."""
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        """Never: a file that extends another may leave out any setting."""
+        return False
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        field = super().default_schema(schema)
+        return {key: value for key, value in field.items() if key != "default" or value is not None}
+
+    def encode_default(self, dft: Any) -> Any:
+        """A record's default without the settings that are not set by default."""
+        value = super().encode_default(dft)
+        return (
+            {key: setting for key, setting in value.items() if setting is not None}
+            if isinstance(value, dict)
+            else value
+        )
+
+    def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
+        """Any of the kinds: a table of few keys may fit several, which `oneOf` would refuse."""
+        union = super().tagged_union_schema(schema)
+        return {"anyOf": union["oneOf"]}
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        return _described(super().dataclass_schema(schema), schema["cls"])
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        return _described(super().model_schema(schema), schema["cls"])
+
+
+def _described(table: JsonSchemaValue, record: type) -> JsonSchemaValue:
+    """A table with the first paragraph of its record's docstring, and a description of each setting."""
+    texts = _read_attributes(record)
+    for name, field in table.get("properties", {}).items():
+        field.pop("title", None)
+        if name in texts:
+            field["description"] = texts[name]
+    first, _, _ = (inspect.getdoc(record) or "").partition("\n\n")
+    return {**table, "description": " ".join(first.split())}
+
+
+def _read_attributes(record: type) -> dict[str, str]:
+    """Setting -> its text in the section `Attributes:` of the record, or of a record that it extends."""
+    texts: dict[str, str] = {}
+    for kind in reversed(record.__mro__):
+        _, _, attributes = inspect.cleandoc(kind.__doc__ or "").partition("\nAttributes:\n")
+        texts |= {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(attributes)}
+    return texts
