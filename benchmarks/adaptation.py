@@ -14,17 +14,16 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from rich.console import Console
 
 from benchmarks.harness.processes import watch
 from benchmarks.task_accuracy import spread
 from components.dsl.artifact import Artifact
-from keras_bert.kinds import read_kind
-from keras_bert.options.adaptation import ADAPTATIONS
+from keras_bert.options.adaptation import Adaptation, read_adaptation
 from pipeline.orchestrator.runner import run_pipeline
-from pipeline.pipelines import comparing
+from pipeline.pipelines import comparison_pipeline
 from pipeline.settings.schema import Settings
 from pipeline.views.terminal import Terminal
 
@@ -77,15 +76,16 @@ def first_rows(train: Path, rows: int, folder: Path) -> Path:
 def row(name: str, options: argparse.Namespace, table: Path, root: Path) -> str:
     """Trains and measures one way."""
     settings = make_settings(name, options, table)
-    result = run_pipeline(comparing(settings, {"task": settings}), root, observer=Terminal(Console(stderr=True)))
+    pipeline, outputs = comparison_pipeline(settings, {"task": settings})
+    result = run_pipeline(pipeline, root, observer=Terminal(Console(stderr=True)))
     if result.state != "done":
         raise SystemExit(result.message)
-    scores = json.loads(result.step("evaluate-task").outputs["evaluation"].file("metrics.json").read_text())
-    found = [100 * value for value in scores["models"]["teacher"]["metrics"]["accuracy"]["seeds"]]
-    tuned = next(step for step in result.steps if step.name.startswith("fine_tune")).outputs["model"]
+    metrics = result.artifact(outputs.tasks["task"].evaluation).read()
+    accuracies = [100 * value for value in metrics.models["teacher"].metrics["accuracy"].seeds]
+    tuned = result.artifact(outputs.tasks["task"].models[0])
     share = tuned.manifest()["counts"].get("trained_share", 1.0)
     watched = watch("benchmarks.adaptation", ["--checkpoint", str(options.checkpoint), "--measure", name])
-    cells = [name, f"{100 * share:.2f} %", spread(found), f"{watched.answer['ms']:.0f}", f"{watched.peak:.0f}"]
+    cells = [name, f"{100 * share:.2f} %", spread(accuracies), f"{watched.answer['ms']:.0f}", f"{watched.peak:.0f}"]
     return f"| {' | '.join([*cells, f'{kept(tuned):.1f}'])} |"
 
 
@@ -125,7 +125,7 @@ def measure(checkpoint: Path, name: str) -> dict[str, float]:
     del base
     adaptation, _ = WAYS[name]
     if adaptation is not None:
-        task.adapt(read_kind(adaptation, ADAPTATIONS, "Adaptation"))
+        task.adapt(read_adaptation(adaptation))
     trainer = Trainer(task.network(), task.objective(), Training(), 1000)
     rng = np.random.default_rng(0)
     ids = rng.integers(1000, task.tokenizer.vocabulary_size, (32, 64)).astype("int32")
@@ -139,7 +139,7 @@ def measure(checkpoint: Path, name: str) -> dict[str, float]:
     return {"ms": 1000 * statistics.median(seconds[3:])}
 
 
-assert {way["kind"] for way, _ in WAYS.values() if way} == set(ADAPTATIONS)
+assert {type(read_adaptation(way)) for way, _ in WAYS.values() if way} == set(get_args(get_args(Adaptation)[0]))
 
 if __name__ == "__main__":
     main()

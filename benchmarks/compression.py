@@ -16,8 +16,8 @@ from rich.console import Console
 
 from benchmarks.task_accuracy import spread
 from keras_bert.options.quantization import RECIPES
-from pipeline.chains import Part
-from pipeline.ladder.rungs import TEACHER, climb
+from pipeline.chains import Stage
+from pipeline.ladder.rungs import TEACHER, run_ladder
 from pipeline.settings.files import load_settings
 from pipeline.views.terminal import Terminal
 
@@ -31,7 +31,7 @@ class Case(NamedTuple):
         beside: the case that its score is compared with.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[Stage, ...]
     overrides: tuple[str, ...] = ()
     beside: str = "student"
 
@@ -78,9 +78,9 @@ def measure(name: str, options: argparse.Namespace, root: Path) -> dict[str, Any
     """What became of a case."""
     case = CASES[name]
     settings = load_settings(options.job, [f"seeds={options.seeds}", *case.overrides])
-    record: dict[str, Any] = climb(settings, {TEACHER: (), name: case.parts}, root, Terminal(Console(stderr=True)))
-    found: dict[str, Any] = record["rungs"][name]
-    return found
+    record: dict[str, Any] = run_ladder(settings, {TEACHER: (), name: case.parts}, root, Terminal(Console(stderr=True)))
+    rung: dict[str, Any] = record["rungs"][name]
+    return rung
 
 
 def line(name: str, record: dict[str, Any], beside: dict[str, Any] | None) -> str:
@@ -88,7 +88,7 @@ def line(name: str, record: dict[str, Any], beside: dict[str, Any] | None) -> st
     scores, differences = [100 * score for score in record["score"]["seeds"]], ""
     if beside is not None and beside is not record:
         other = beside["score"]["seeds"]
-        differences = spread([own - 100 * score for own, score in zip(scores, other, strict=True)])
+        differences = spread([compressed - 100 * score for compressed, score in zip(scores, other, strict=True)])
         differences += f" from {CASES[name].beside}"
     timed = " | ".join(f"{value:.2f}" for value in record["milliseconds"].values())
     return f"| {name} | {spread(scores)} | {differences} | {record['megabytes']:.2f} | {timed} |"

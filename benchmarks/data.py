@@ -34,7 +34,7 @@ from rich.table import Table
 
 from benchmarks.harness.processes import Watched, watch
 from benchmarks.peers.google_bert import create, write_text
-from components.artifacts.corpus import Corpus
+from components.artifacts.data import Corpus
 from components.corpus.shards import read_shard
 from components.ingest_corpus import ingest_corpus
 from components.sources.text import TextSource
@@ -75,15 +75,15 @@ def compare(options: argparse.Namespace, folder: Path) -> Table:
     for text, workers in [(part, None), (options.text, None), (options.text, options.workers)]:
         name = "ours, default" if workers is None else f"ours, {workers} workers"
         contestants[f"{name}, {megabytes(text):.0f} MB"] = text, partial(ours, text, options.vocabulary, workers)
-    found: dict[str, list[Watched]] = {name: [] for name in contestants}
+    runs_of: dict[str, list[Watched]] = {name: [] for name in contestants}
     for _ in range(options.rounds):
         for name, (_, run) in contestants.items():
-            found[name].append(run())
+            runs_of[name].append(run())
     columns = ("contestant", "MB", "rows", "s", "cpu s", "fixed s", "MB/s", "x peer", "mask s", "MB/s", "x peer")
     table = Table(*columns, "peak MB", "imports MB", title="text to records, and masking alone")
     peer = 0.0
     for name, (text, _) in contestants.items():
-        size, runs = megabytes(text), found[name]
+        size, runs = megabytes(text), runs_of[name]
         memory = [f"{statistics.median(run.peak for run in runs):.0f}", f"{median(runs, 'idle'):.0f}"]
         if name == "peer":
             seconds = median(runs, "seconds")
@@ -139,7 +139,7 @@ def median(runs: list[Watched], *keys: str) -> float:
 def documents_of(text: Path, folder: Path) -> list[str]:
     """The documents of the corpus that ours makes of a text."""
     corpus = Corpus(folder / "corpus")
-    ingest_corpus(corpus=corpus, source=TextSource(str(text)))
+    ingest_corpus.run(corpus=corpus, source=TextSource(str(text)))
     shards = sorted(corpus.path.glob("corpus-*.jsonl.gz"))
     return [text for shard in shards for _, text in read_shard(shard.read_bytes())]
 

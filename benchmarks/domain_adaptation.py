@@ -19,10 +19,10 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.task_accuracy import spread
-from components.artifacts.model import Model
-from components.artifacts.pretraining_examples import PretrainingExamples
+from components.artifacts.data import PretrainingExamples
+from components.artifacts.models import Model
 from pipeline.orchestrator.runner import run_pipeline
-from pipeline.pipelines import whole
+from pipeline.pipelines import build_pipeline
 from pipeline.settings.schema import Settings
 from pipeline.views.terminal import Terminal
 
@@ -65,11 +65,10 @@ def pretrain(
         "pretraining": {"steps": options.steps, "seed": seed},
     }
     settings = Settings.model_validate_json(json.dumps(content))
-    result = run_pipeline(whole(settings, root), root, observer=Terminal(Console(stderr=True)))
+    result = run_pipeline(build_pipeline(settings, root), root, observer=Terminal(Console(stderr=True)))
     if result.state != "done":
         raise SystemExit(result.message)
-    model, examples = result.step("pretrain").outputs["model"], result.step("mask_examples").outputs["examples"]
-    return Model(model.path), PretrainingExamples(examples.path)
+    return result.artifacts(Model)[-1], result.artifacts(PretrainingExamples)[0]
 
 
 def perplexity(model: Model, rows: PretrainingExamples) -> float:

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.contestants import Contestant, answer, questions
-from components.artifacts.model import Model
-from components.artifacts.task_examples import TaskExamples
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import TaskExamples, Vocabulary
+from components.artifacts.models import Model
 from components.import_checkpoint import import_checkpoint
 from components.ingest_examples import ingest_examples
 from components.sources.checkpoint import Checkpoint
@@ -53,21 +52,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder), options)
         ours = {precision: start(folder, precision, options) for precision in options.precisions}
-        found: dict[str, list[float]] = {}
+        rates_by_name: dict[str, list[float]] = {}
         for _ in range(options.rounds):
             for precision in options.precisions:
                 rates = {"ours": ours[precision].ask("rate"), "Hugging Face": time_peer(precision, options)}
                 for name, rate in rates.items():
-                    found.setdefault(f"{name}, {precision}", []).append(rate)
+                    rates_by_name.setdefault(f"{name}, {precision}", []).append(rate)
         for contestant in ours.values():
             contestant.stop()
-    print_table(found)
+    print_table(rates_by_name)
 
 
 def prepare(folder: Path, options: argparse.Namespace) -> None:
     """The checkpoint and the rows as artifacts."""
     model, vocabulary = Model(folder / "model"), Vocabulary(folder / "vocabulary")
-    import_checkpoint(source=Checkpoint(str(options.checkpoint)), model=model, vocabulary=vocabulary)
+    import_checkpoint.run(source=Checkpoint(str(options.checkpoint)), model=model, vocabulary=vocabulary)
     source = TableSource(
         train=str(options.train),
         validation=str(options.dev),
@@ -75,7 +74,7 @@ def prepare(folder: Path, options: argparse.Namespace) -> None:
         text=options.text,
         label=options.label,
     )
-    ingest_examples(vocabulary=vocabulary, examples=TaskExamples(folder / "examples"), source=source)
+    ingest_examples.run(vocabulary=vocabulary, examples=TaskExamples(folder / "examples"), source=source)
 
 
 def start(folder: str, precision: str, options: argparse.Namespace) -> Contestant:
@@ -130,12 +129,12 @@ def time_peer(precision: str, options: argparse.Namespace) -> float:
     return float(json.loads(done.stdout.splitlines()[-1])["sentences_per_second"])
 
 
-def print_table(found: dict[str, list[float]]) -> None:
+def print_table(rates_by_name: dict[str, list[float]]) -> None:
     """Medians, and ours against the fastest peer."""
-    medians = {name: statistics.median(rates) for name, rates in found.items()}
+    medians = {name: statistics.median(rates) for name, rates in rates_by_name.items()}
     best = max(median for name, median in medians.items() if not name.startswith("ours"))
     print("| contestant | sentences/s, median (least, most) | against the peer's best |\n|---|---:|---:|")
-    for name, rates in found.items():
+    for name, rates in rates_by_name.items():
         print(f"| {name} | {medians[name]:.0f} ({min(rates):.0f}, {max(rates):.0f}) | {medians[name] / best:.2f} |")
 
 

@@ -49,14 +49,16 @@ def main() -> None:
 
 def export(config: EncoderConfig, recipe: RecipeName | None, file: Path) -> Path:
     """A classifier as a file."""
+    from keras_bert.compress.quantization_parameters import QuantizationParameters
     from keras_bert.compress.quantize import QuantizationAware
-    from keras_bert.compress.rounding import Rounding
     from keras_bert.export.quantized import export_quantized
     from keras_bert.models.encoder import build_encoder
     from keras_bert.tasks.classification import build_classifier
 
     model, passages = build_classifier(build_encoder(config), 2, pooling="mean"), [make_passage(n) for n in LENGTHS]
-    rounding = None if recipe is None else Rounding(recipe, QuantizationAware(model, passages, recipe).finish())
+    rounding = (
+        None if recipe is None else QuantizationParameters(recipe, QuantizationAware(model, passages, recipe).finish())
+    )
     export_quantized(model, file, LENGTHS, rounding, passages[-1])
     return file
 
@@ -66,11 +68,11 @@ def count(emulator: list[str], file: Path, length: int) -> np.ndarray:
     counted = []
     for answers in (2, 3):
         command = [*emulator, "-m", "benchmarks.harness.lite_answers", str(file), str(length), str(answers)]
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stderr
-        found = re.search(r"^counted (\d+) (\d+) (\d+)$", told, re.MULTILINE)
-        if found is None:
-            raise SystemExit(f"{emulator[0]} must run plugins, got: {told[-300:]}")
-        counted.append(np.array(found.groups(), np.int64))
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+        match = re.search(r"^counted (\d+) (\d+) (\d+)$", output, re.MULTILINE)
+        if match is None:
+            raise SystemExit(f"{emulator[0]} must run plugins, got: {output[-300:]}")
+        counted.append(np.array(match.groups(), np.int64))
     return counted[1] - counted[0]
 
 

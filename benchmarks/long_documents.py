@@ -92,7 +92,7 @@ def learn(documents: Documents, size: int) -> Any:
 
 def line_of(name: str, train: Documents, test: Documents, tokenizer: Any, options: argparse.Namespace) -> str:
     """A row of the table."""
-    found, spent, length = [], 0.0, CONTENDERS[name][1] or options.length
+    accuracies, spent, length = [], 0.0, CONTENDERS[name][1] or options.length
     for seed in range(options.seeds):
         task = build(name, tokenizer, sorted(train.keys() - {FILLER}), length, seed)
         rows = make_rows(train, options.rows, seed, options)
@@ -101,9 +101,9 @@ def line_of(name: str, train: Documents, test: Documents, tokenizer: Any, option
         spent += time.perf_counter() - start
         texts, labels = make_rows(test, options.rows, 1000, options)
         answers = [answer.label for answer in task.predict(texts)]
-        found.append(100 * statistics.fmean(map(str.__eq__, answers, labels)))
-    each = " ".join(f"{accuracy:.1f}" for accuracy in found)
-    return f"| {name} | {length} | {each} | {statistics.fmean(found):.1f} | {spent / options.seeds:.0f} |"
+        accuracies.append(100 * statistics.fmean(map(str.__eq__, answers, labels)))
+    cells = " ".join(f"{accuracy:.1f}" for accuracy in accuracies)
+    return f"| {name} | {length} | {cells} | {statistics.fmean(accuracies):.1f} | {spent / options.seeds:.0f} |"
 
 
 def build(name: str, tokenizer: Any, labels: list[str], length: int, seed: int) -> Any:
@@ -111,9 +111,9 @@ def build(name: str, tokenizer: Any, labels: list[str], length: int, seed: int) 
     import keras
 
     from keras_bert.config import EncoderConfig
+    from keras_bert.families.longformer.settings import Longformer
     from keras_bert.models.encoder import build_encoder
     from keras_bert.tasks.classification import Classification
-    from keras_bert.variants.sliding_window import SlidingWindow
 
     keras.utils.set_random_seed(seed)
     config = EncoderConfig(
@@ -125,7 +125,7 @@ def build(name: str, tokenizer: Any, labels: list[str], length: int, seed: int) 
         intermediate_size=512,
         num_segments=1,
         initializer_range=0.06,
-        variant=None if CONTENDERS[name][0] == "bert" else SlidingWindow(window=128),
+        variant=None if CONTENDERS[name][0] == "bert" else Longformer(window=128),
     )
     encoder = build_encoder(config, pooler=False)
     return Classification.build(encoder, tokenizer, labels=labels, max_length=length, pooling="mean")

@@ -58,11 +58,11 @@ def race(family: str, options: argparse.Namespace) -> None:
         contestant = Contestant(python, [*arguments, *seconds])
         for length in sorted(options.lengths):
             try:
-                found = contestant.ask(length)
+                figures = contestant.ask(length)
             except (SystemExit, BrokenPipeError):
                 print(f"| {family} | {library} | {length} | more than {options.memory:g} GB | | | |", flush=True)
                 break
-            cells = " | ".join(f"{1000 * wall:.1f} | {peak:.0f}" for wall, peak in found)
+            cells = " | ".join(f"{1000 * wall:.1f} | {peak:.0f}" for wall, peak in figures)
             print(f"| {family} | {library} | {length} | {cells} |", flush=True)
         else:
             contestant.stop()
@@ -83,13 +83,13 @@ def times_of(family: str, length: int, least: float) -> list[tuple[float, float]
     import tensorflow as tf
 
     from benchmarks.harness.our_steps import make_step
+    from keras_bert.families.hugging_face import ACTIVATIONS
+    from keras_bert.families.registry import FAMILIES as KNOWN
     from keras_bert.interop.configs import read_encoder_config
-    from keras_bert.interop.families import FAMILIES as KNOWN
-    from keras_bert.interop.family import ACTIVATIONS
     from keras_bert.models.encoder import build_encoder, input_names
     from keras_bert.models.pretraining import build_pretraining
 
-    known = KNOWN[family]
+    description = KNOWN[family]
     content = {
         "hidden_act": "gelu",
         "initializer_range": 0.02,
@@ -97,17 +97,17 @@ def times_of(family: str, length: int, least: float) -> list[tuple[float, float]
         "type_vocab_size": 2,
         "hidden_dropout_prob": 0.1,
         "attention_probs_dropout_prob": 0.1,
-        **known.defaults,
+        **description.defaults,
         **settings_of(family, length),
     }
-    variant = {} if known.read_variant is None else {"variant": known.read_variant(content)}
-    config = read_encoder_config(Path(family), content, known.keys, ACTIVATIONS, {**known.fixed, **variant})
+    variant = {} if description.read_variant is None else {"variant": description.read_variant(content)}
+    config = read_encoder_config(Path(family), content, description.keys, ACTIVATIONS, {**description.fixed, **variant})
     model = build_pretraining(build_encoder(config, pooler=False), next_sentence=False)
     batch = _small(make_batch(1, length))
     given = {name: tf.constant(batch[name]) for name in (*input_names(model), "mask_positions")}
     call = tf.function(lambda inputs: model(inputs, training=False)["masked_tokens"])
-    found = [measure(lambda: call(given).numpy(), least)]
-    return [*found, measure(make_step(model, "float32 XLA parts", batch), least)]
+    figures = [measure(lambda: call(given).numpy(), least)]
+    return [*figures, measure(make_step(model, "float32 XLA parts", batch), least)]
 
 
 def _small(batch: Batch) -> Batch:

@@ -12,9 +12,7 @@ import time
 from pathlib import Path
 from typing import get_args
 
-from components.artifacts.corpus import Corpus
-from components.artifacts.pretraining_examples import PretrainingExamples
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import Corpus, PretrainingExamples, Vocabulary
 from components.build_vocabulary import build_vocabulary
 from components.corpus.shards import read_shard
 from components.ingest_corpus import ingest_corpus
@@ -44,8 +42,8 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         corpus, vocabulary = Corpus(Path(folder) / "corpus"), Vocabulary(Path(folder) / "vocabulary")
-        ingest_corpus(corpus=corpus, source=TextSource(options.text))
-        build_vocabulary(corpus=corpus, vocabulary=vocabulary, size=8000)
+        ingest_corpus.run(corpus=corpus, source=TextSource(options.text))
+        build_vocabulary.run(corpus=corpus, vocabulary=vocabulary, size=8000)
         for strategy, objective in JOBS:
             rows, masking = PretrainingRows(objective=objective), Masking(strategy=strategy)
             speed = time_writing(corpus, vocabulary, masking, rows, options)
@@ -54,7 +52,7 @@ def main() -> None:
         for strategy, masking in ways.items():
             examples = PretrainingExamples(Path(folder) / strategy)
             rows = PretrainingRows(dynamic=strategy != "static")
-            mask_examples(corpus=corpus, vocabulary=vocabulary, examples=examples, masking=masking, rows=rows)
+            mask_examples.run(corpus=corpus, vocabulary=vocabulary, examples=examples, masking=masking, rows=rows)
             speed = time_reading(examples, options.batch_size)
             print(f"read batches of {options.batch_size}, {strategy}: {speed:,.0f} rows/s", flush=True)
 

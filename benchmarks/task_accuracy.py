@@ -25,12 +25,12 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from pipeline.orchestrator.runner import run_pipeline
-from pipeline.pipelines import comparing
+from pipeline.pipelines import comparison_pipeline
 from pipeline.settings.schema import Settings
 from pipeline.views.terminal import Terminal
 
 
-class Task(NamedTuple):
+class BenchmarkTask(NamedTuple):
     """One line of the table.
 
     Attributes:
@@ -50,9 +50,9 @@ class Task(NamedTuple):
 
 SST2 = {"train": "sst2/train.tsv", "validation": "sst2/dev.tsv", "test": "sst2/dev.tsv", "text": "sentence"}
 TASKS = {
-    "sst2": Task(SST2, {"epochs": 1.0, "learning_rate": 5e-5}, [], "90.1 (Intel's MiniLM-L6)"),
-    "sst2-electra": Task(SST2, {"epochs": 1.0, "learning_rate": 3e-4, "layer_decay": 0.8}, None),
-    "stsb": Task(
+    "sst2": BenchmarkTask(SST2, {"epochs": 1.0, "learning_rate": 5e-5}, [], "90.1 (Intel's MiniLM-L6)"),
+    "sst2-electra": BenchmarkTask(SST2, {"epochs": 1.0, "learning_rate": 3e-4, "layer_decay": 0.8}, None),
+    "stsb": BenchmarkTask(
         {
             "task": "regression",
             "train": "stsb/train.tsv",
@@ -66,7 +66,7 @@ TASKS = {
         ["--text", "sentence1", "--second-text", "sentence2", "--label", "score", "--regression"],
         "86.72 without training (cosine of its vectors)",
     ),
-    "banking77": Task(
+    "banking77": BenchmarkTask(
         {
             "train": "banking77/train.csv",
             "validation": "banking77/test.csv",
@@ -78,7 +78,7 @@ TASKS = {
         ["--text", "text", "--label", "category"],
         "93.66 (BERT, Casanueva et al. 2020)",
     ),
-    "wnut17": Task(
+    "wnut17": BenchmarkTask(
         {
             "task": "token_classification",
             "train": "wnut17/wnut17train.conll",
@@ -89,7 +89,7 @@ TASKS = {
         None,
         "41.86 (best of the shared task, Derczynski et al. 2017)",
     ),
-    "squad": Task(
+    "squad": BenchmarkTask(
         {"task": "question_answering", "train": "squad/train-v1.1-part.json", "test": "squad/dev-v1.1.json"},
         {"epochs": 1.0, "batch_size": 16, "learning_rate": 1e-4},
         None,
@@ -120,14 +120,15 @@ def row(name: str, options: argparse.Namespace, root: Path) -> str:
     """Trains for a line of the table; minutes are those of this run, also where it goes on from a checkpoint."""
     task = TASKS[name]
     settings = make_settings(name, options)
-    result = run_pipeline(comparing(settings, {name: settings}), root, observer=Terminal(Console(stderr=True)))
+    pipeline, outputs = comparison_pipeline(settings, {name: settings})
+    result = run_pipeline(pipeline, root, observer=Terminal(Console(stderr=True)))
     if result.state != "done":
         raise SystemExit(result.message)
-    measured = json.loads(result.step(f"evaluate-{name}").outputs["evaluation"].file("metrics.json").read_text())
-    ours = measured["models"]["teacher"]["metrics"][measured["metric"]]["seeds"]
+    metrics = result.artifact(outputs.tasks[name].evaluation).read()
+    ours = metrics.models["teacher"].metrics[metrics.metric].seeds
     tuned = [step for step in result.steps if step.name.startswith("fine_tune") and step.state == "ran"]
     minutes = f"{sum(step.seconds for step in tuned) / 60 / len(tuned):.1f}" if tuned else "cached"
-    cells = [name, measured["metric"], spread([100 * value for value in ours]), minutes]
+    cells = [name, metrics.metric, spread([100 * value for value in ours]), minutes]
     if task.peer is None or not options.peers_python:
         return f"| {' | '.join([*cells, '', '', task.published])} |"
     peer = train_peer(task, settings, options)
@@ -158,7 +159,7 @@ def make_settings(name: str, options: argparse.Namespace) -> Settings:
     return Settings.model_validate_json(json.dumps(content))
 
 
-def train_peer(task: Task, settings: Settings, options: argparse.Namespace) -> list[dict[str, float]]:
+def train_peer(task: BenchmarkTask, settings: Settings, options: argparse.Namespace) -> list[dict[str, float]]:
     """What the peer reports of each seed, trained as our settings say."""
     assert task.peer is not None
     seeds = [str(seed) for seed in range(options.peers_seeds)]

@@ -20,7 +20,8 @@ import tensorflow_text as tf_text
 from rich.console import Console
 from rich.table import Table
 
-from keras_bert.tokenizers.tokenizer import UNKNOWN, Tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import UNKNOWN
 from pipeline.views.terminal import cells
 from tests.golden.tokenizer import Differences, Reference, ask_reference, compare
 
@@ -43,13 +44,13 @@ def main() -> None:
     for file in sorted(options.data.glob("vocab/*.txt")):
         tokenizer = load(file)
         fast, ours = measure(tokenizer, sample, options.rounds)
-        told = "-"
+        speed = "-"
         if options.reference_python:
             seconds = ask_reference(options.reference_python, tokenizer.vocabulary, tokenizer.lowercase, sample).seconds
-            told = f"{megabytes(sample) / seconds:.1f}"
+            speed = f"{megabytes(sample) / seconds:.1f}"
             for name, part in lines.items():
                 report.add_row(*cells(file.stem, name, *map(str, check(tokenizer, options.reference_python, part))))
-        speeds.add_row(*cells(file.stem, f"{fast:.1f}", f"{ours:.1f}", f"{ours / fast:.2f}", told))
+        speeds.add_row(*cells(file.stem, f"{fast:.1f}", f"{ours:.1f}", f"{ours / fast:.2f}", speed))
     console = Console(width=140)
     console.print(speeds)
     if options.reference_python:
@@ -107,8 +108,8 @@ def compiled(tokenize: Callable[..., Any]) -> Callable[..., Any]:
 def check(tokenizer: Tokenizer, python: str, lines: list[str]) -> Differences:
     """Compares all lines, a part at a time."""
     parts = [lines[first : first + 20 * BATCH] for first in range(0, len(lines), 20 * BATCH)]
-    found = [compare(tokenizer, reference(tokenizer, python, part), part) for part in parts]
-    return Differences(*map(sum, zip(*found, strict=True)))
+    differences = [compare(tokenizer, reference(tokenizer, python, part), part) for part in parts]
+    return Differences(*map(sum, zip(*differences, strict=True)))
 
 
 def reference(tokenizer: Tokenizer, python: str, lines: list[str]) -> Reference:

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from benchmarks.harness.contestants import Contestant, Times, answer, take_turns
 from benchmarks.harness.family_race import race_families
 from benchmarks.harness.masked_batches import POSITIONS, PREDICTIONS, VOCABULARY, Step, make_batch, serve_steps
-from keras_bert.interop.families import FAMILIES
+from keras_bert.families.registry import FAMILIES
 
 OURS, KERAS_HUB = "ours", "keras-hub"
 MATRIX = 2048

@@ -25,7 +25,7 @@ from benchmarks.harness.masked_batches import (
     serve_steps,
 )
 from benchmarks.peers.keras_hub_masked_tokens import FAMILIES as KERAS_HUB_FAMILIES
-from keras_bert.interop.families import FAMILIES
+from keras_bert.families.registry import FAMILIES
 
 OURS, TRANSFORMERS, KERAS_HUB = "ours", "transformers", "keras-hub"
 ROWS, LENGTH = 32, 128
@@ -105,10 +105,14 @@ def _start(family: str, folder: Path, options: argparse.Namespace) -> dict[str, 
 
 def settings_of(family: str) -> dict[str, Any]:
     """What transformers' configuration of a family must be told to have the shape."""
-    known = FAMILIES[family]
-    shape = {**SHAPE, "vocabulary_size": VOCABULARY, "max_length": POSITIONS + known.fixed.get("position_offset", 0)}
-    said = {known.keys[field]: value for field, value in shape.items() if field in known.keys}
-    return {**said, **known.only, **CHANGES.get(family, {})}
+    description = FAMILIES[family]
+    shape = {
+        **SHAPE,
+        "vocabulary_size": VOCABULARY,
+        "max_length": POSITIONS + description.fixed.get("position_offset", 0),
+    }
+    said = {description.keys[field]: value for field, value in shape.items() if field in description.keys}
+    return {**said, **description.only, **CHANGES.get(family, {})}
 
 
 def _print_table(
@@ -135,12 +139,12 @@ def _compare(family: str, medians: dict[tuple[str, str], float], hellos: dict[st
     """A row of the table of all families: the best mode of each contestant."""
 
     def best(contestant: str, *, everywhere: bool = False) -> float | None:
-        found = [
+        rates = [
             seconds
             for (name, mode), seconds in medians.items()
             if name == contestant and mode.endswith(EVERYWHERE) == everywhere
         ]
-        return min(found, default=None)
+        return min(rates, default=None)
 
     ours, theirs, hub = best(OURS), best(TRANSFORMERS), best(KERAS_HUB)
     all_scores = best(OURS, everywhere=True)
@@ -172,8 +176,8 @@ def main() -> None:
     answer({"versions": versions, "loss": first_loss(model, batch), "parameters": model.count_params()})
 
     def prepare(mode: str) -> Step:
-        asked = score_everywhere(batch) if mode.endswith(EVERYWHERE) else batch
-        return make_step(read_model(options.folder), mode.removesuffix(EVERYWHERE), asked)
+        scored = score_everywhere(batch) if mode.endswith(EVERYWHERE) else batch
+        return make_step(read_model(options.folder), mode.removesuffix(EVERYWHERE), scored)
 
     serve_steps(prepare, options.seconds)
 

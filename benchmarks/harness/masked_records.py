@@ -16,9 +16,7 @@ from pathlib import Path
 
 from benchmarks.harness.processes import tree_memory
 from benchmarks.tokenizer import load
-from components.artifacts.corpus import Corpus
-from components.artifacts.pretraining_examples import PretrainingExamples
-from components.artifacts.vocabulary import Vocabulary
+from components.artifacts.data import Corpus, PretrainingExamples, Vocabulary
 from components.beam.engine import BeamOptions
 from components.ingest_corpus import ingest_corpus
 from components.mask_examples import mask_examples
@@ -47,19 +45,19 @@ def main() -> None:
         small.write_text(_SMALL)
         started = make(small, vocabulary, Path(scratch), engine)
     cpu = sum(os.times()[:4])
-    found = make(options.text, vocabulary, options.folder, engine)
+    figures = make(options.text, vocabulary, options.folder, engine)
     cpu = sum(os.times()[:4]) - cpu
     fixed = {f"{name} start": started[name] for name in ("ingest", "mask")}
-    print(json.dumps(found | fixed | {"cpu": cpu, "idle": idle}))
+    print(json.dumps(figures | fixed | {"cpu": cpu, "idle": idle}))
 
 
 def make(text: Path, vocabulary: Vocabulary, folder: Path, engine: BeamOptions) -> dict[str, float]:
     """Seconds of the two steps, and how many rows they made."""
     corpus, examples = Corpus(folder / "corpus"), PretrainingExamples(folder / "examples")
     began = time.perf_counter()
-    ingest_corpus(corpus=corpus, source=TextSource(str(text)), beam=engine)
+    ingest_corpus.run(corpus=corpus, source=TextSource(str(text)), beam=engine)
     ingested = time.perf_counter()
-    mask_examples(
+    mask_examples.run(
         corpus=corpus,
         vocabulary=vocabulary,
         examples=examples,

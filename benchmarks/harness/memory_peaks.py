@@ -31,6 +31,6 @@ def measure(call: Callable[[], object], least: float) -> tuple[float, float]:
         call()
         seconds = time.perf_counter() - start
         fastest, spent = min(fastest, seconds), spent + seconds
-    found = _PEAK.search(Path("/proc/self/status").read_text())
-    assert found is not None
-    return fastest, int(found[1]) / 1000
+    match = _PEAK.search(Path("/proc/self/status").read_text())
+    assert match is not None
+    return fastest, int(match[1]) / 1000

@@ -20,7 +20,7 @@ def make_step(model: "keras.Model", mode: str, batch: Batch) -> Step:
     from keras_bert.training.trainer import Trainer
 
     precision, *compiler = mode.split()
-    chosen, xla = next(each for each in get_args(Precision) if each == precision), _XLA[" ".join(compiler)]
+    chosen, xla = next(choice for choice in get_args(Precision) if choice == precision), _XLA[" ".join(compiler)]
     training = Training(learning_rate=1e-4, clip_norm=1.0, precision=chosen, xla=xla)
     tensors = {name: tf.constant(array) for name, array in batch.items()}
     plain = PretrainingObjective(next_sentence=False)

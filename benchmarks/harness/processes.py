@@ -1,26 +1,26 @@
-"""A benchmark's contestant in a process of its own: what it answers, and the most memory that its processes took."""
+"""Runs a benchmark's contestant in a new process: its result, and the peak memory of its processes."""
 
+import contextlib
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 from typing import Any, NamedTuple
 
-# To look takes the kernel some milliseconds a gigabyte, in which the process cannot get memory.
+import psutil
+
+# A measurement takes the kernel some milliseconds per gigabyte, in which the process cannot allocate memory.
 _SECONDS_BETWEEN = 0.25
-_SIZES = re.compile(r"^(Rss|Private_Clean|Private_Dirty):\s+(\d+) kB", re.MULTILINE)
 
 
 class Watched(NamedTuple):
-    """What became of a contestant.
+    """The end of a contestant.
 
     Attributes:
-        answer: what its last line of standard output holds, as JSON.
-        peak: MB of it and of all processes below it; pages that several share count once.
+        answer: the JSON of its last line of standard output.
+        peak: MB of the process and its descendants; pages that several share count once.
     """
 
     answer: dict[str, Any]
@@ -28,10 +28,10 @@ class Watched(NamedTuple):
 
 
 def watch(module: str, arguments: list[str]) -> Watched:
-    """Runs a module under this interpreter, and looks at its memory four times a second.
+    """Runs a module with this interpreter, and measures its memory four times a second.
 
     Raises:
-        RuntimeError: it failed; with the end of what it wrote.
+        RuntimeError: the module failed; with the end of its output.
     """
     peak = 0.0
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
@@ -49,34 +49,16 @@ def watch(module: str, arguments: list[str]) -> Watched:
 
 
 def tree_memory(process: int) -> float:
-    """MB of a process and of all below it, Linux only.
+    """MB of a process and of all its descendants: the sum of private memory plus the largest shared memory.
 
-    What each has alone, and the largest of what they share, with whomever: of one process that is its resident set.
+    For one process this is its resident set. A process that has ended counts nothing.
     """
-    memory = [_memory(each) for each in tree_of(process)]
-    return sum(own for own, _ in memory) + max(shared for _, shared in memory)
-
-
-def tree_of(process: int) -> list[int]:
-    """A process and all below it, parents first, Linux only."""
-    found = [process]
-    for parent in found:
-        for children in Path(f"/proc/{parent}/task").glob("*/children"):
-            found += map(int, _read(children).split())
-    return found
-
-
-def _memory(process: int) -> tuple[float, float]:
-    """MB that a process has alone, and that it shares."""
-    found = _SIZES.findall(_read(Path(f"/proc/{process}/smaps_rollup")))
-    sizes = {name: int(size) * 1024 / 1e6 for name, size in found}
-    own = sizes.get("Private_Clean", 0.0) + sizes.get("Private_Dirty", 0.0)
-    return own, sizes.get("Rss", 0.0) - own
-
-
-def _read(file: Path) -> str:
-    """Nothing, where the process has just ended."""
-    try:
-        return file.read_text()
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return ""
+    private, shared = 0.0, 0.0
+    with contextlib.suppress(psutil.NoSuchProcess):
+        root = psutil.Process(process)
+        for member in [root, *root.children(recursive=True)]:
+            with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                memory = member.memory_full_info()
+                private += memory.uss / 1e6
+                shared = max(shared, (memory.rss - memory.uss) / 1e6)
+    return private + shared

@@ -62,9 +62,9 @@ def train(options: argparse.Namespace, seed: int) -> dict[str, float]:
     random = np.random.default_rng(seed)
     tokenizer = AutoTokenizer.from_pretrained(options.checkpoint)
     texts, names = read(options.train, options)
-    known = [] if options.regression else sorted(set(names))
-    model = AutoModelForSequenceClassification.from_pretrained(options.checkpoint, num_labels=len(known) or 1)
-    labels = torch.tensor([known.index(name) if known else float(name) for name in names])
+    classes = [] if options.regression else sorted(set(names))
+    model = AutoModelForSequenceClassification.from_pretrained(options.checkpoint, num_labels=len(classes) or 1)
+    labels = torch.tensor([classes.index(name) if classes else float(name) for name in names])
     rows_of = tokenizer(*texts, truncation=True, max_length=options.max_length)
     features = {key: rows_of[key] for key in ("input_ids", "token_type_ids")}
     optimizer = torch.optim.AdamW(groups(model, 0.01), lr=options.learning_rate, betas=(0.9, 0.999), eps=1e-6)
@@ -82,7 +82,7 @@ def train(options: argparse.Namespace, seed: int) -> dict[str, float]:
         batch = tokenizer.pad(chosen, return_tensors="pt")
         with torch.autocast("cpu", torch.bfloat16, enabled=options.bfloat16):
             logits = model(**batch).logits.float()
-        if known:
+        if classes:
             loss = torch.nn.functional.cross_entropy(logits, labels[rows])
         else:
             loss = torch.nn.functional.mse_loss(logits.squeeze(1), labels[rows])
@@ -95,7 +95,7 @@ def train(options: argparse.Namespace, seed: int) -> dict[str, float]:
     return {
         "sentences_per_second": done * options.batch_size / seconds,
         "minutes": seconds / 60,
-        "score": evaluate(model, tokenizer, known, options),
+        "score": evaluate(model, tokenizer, classes, options),
     }
 
 
@@ -108,7 +108,7 @@ def groups(model: torch.nn.Module, decay: float) -> list[dict[str, Any]]:
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
-def evaluate(model: torch.nn.Module, tokenizer: Any, known: list[str], options: argparse.Namespace) -> float:
+def evaluate(model: torch.nn.Module, tokenizer: Any, classes: list[str], options: argparse.Namespace) -> float:
     """The share of the dev rows that are right; of a regressor Spearman's correlation."""
     model.eval()
     texts, names = read(options.dev, options)
@@ -118,9 +118,9 @@ def evaluate(model: torch.nn.Module, tokenizer: Any, known: list[str], options: 
         batch = tokenizer(*part, truncation=True, max_length=options.max_length, padding=True, return_tensors="pt")
         outputs.append(model(**batch).logits)
     logits = torch.cat(outputs).numpy()
-    if not known:
+    if not classes:
         return float(spearmanr(logits[:, 0], [float(name) for name in names]).statistic)
-    return float(np.mean([known[row.argmax()] == name for row, name in zip(logits, names, strict=True)]))
+    return float(np.mean([classes[row.argmax()] == name for row, name in zip(logits, names, strict=True)]))
 
 
 if __name__ == "__main__":

@@ -53,9 +53,9 @@ def times_of(family: str, length: int, least: float) -> list[tuple[float, float]
         optimizer.zero_grad()
 
     model.eval()
-    found = [measure(forward, least)]
+    figures = [measure(forward, least)]
     model.train()
-    return [*found, measure(step, least)]
+    return [*figures, measure(step, least)]
 
 
 if __name__ == "__main__":

@@ -45,7 +45,9 @@ def main() -> None:
     with torch.no_grad():
         loss = float(model.eval()(**given).loss)
     versions = {"torch": torch.__version__, "transformers": transformers.__version__}
-    answer({"versions": versions, "loss": loss, "parameters": sum(each.numel() for each in model.parameters())})
+    answer(
+        {"versions": versions, "loss": loss, "parameters": sum(parameter.numel() for parameter in model.parameters())}
+    )
     state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
 
     def prepare(mode: str) -> Step:
