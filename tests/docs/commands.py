@@ -1,0 +1,65 @@
+"""Checks commands of the documentation against the parser, the Makefile, and the modules that they name."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from pipeline.commands.parser import make_parser
+from pipeline.commands.registry import GROUPS
+
+REPOSITORY = Path(__file__).parents[2]
+VERBS = {command.name for commands in GROUPS.values() for command in commands}
+TARGETS = set(re.findall(r"^([a-z0-9-]+):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE))
+
+
+def check_command(line: str) -> None:
+    """Raises AssertionError for a command that would be refused, or that nothing here can check."""
+    words = shlex.split(line, comments=True)
+    while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
+        words = words[1:]
+    program = words[0].removeprefix(".venv/bin/")
+    if program == "keras-bert-edge":
+        parse_arguments(words[1:])
+    elif program == "make":
+        unknown = [word for word in words[1:] if "=" not in word and word not in TARGETS]
+        assert not unknown, f"{line}: no target {unknown} in the Makefile"
+    elif program == "python" and words[1:2] == ["-m"]:
+        check_module(words[2], words[3:])
+    else:
+        raise AssertionError(f"{line}: mark it `<!-- not run: WHY -->`, as no test can check it")
+
+
+def parse_arguments(words: list[str]) -> None:
+    """Parses a command line by the real parser; a lone verb, as text names it, only has to exist."""
+    if len(words) == 1 and words[0] in VERBS:
+        return
+    if words[-1:] == ["--help"]:
+        assert words[:-1] in ([], ["COMMAND"]) or words[0] in VERBS
+        return
+    try:
+        make_parser().parse_args(words)
+    except SystemExit as end:
+        if end.code:
+            raise AssertionError(f"the parser refuses: {shlex.join(words)}") from None
+
+
+def check_module(module: str, words: list[str]) -> None:
+    """The module is there, and names each option in its source, its package's or that of the benchmarks' harness."""
+    if module == "pytest":
+        return
+    file = REPOSITORY / (module.replace(".", "/") + ".py")
+    package = file.with_suffix("")
+    assert file.is_file() or package.is_dir(), f"there is no module {module}"
+    sources = [file.read_text()] if file.is_file() else [path.read_text() for path in package.glob("*.py")]
+    sources += [path.read_text() for path in (REPOSITORY / "benchmarks" / "harness").glob("*.py")]
+    for word in words:
+        if word.startswith("--"):
+            assert any(re.search(rf"{word}\b", source) for source in sources), f"{module} has no option {word}"
+
+
+def raises(line: str, message: str) -> None:
+    """Asserts that a command is refused with this message."""
+    with pytest.raises(AssertionError, match=message):
+        check_command(line)

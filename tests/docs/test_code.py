@@ -1,0 +1,119 @@
+"""Every block of code and every command of README.md, CONTRIBUTING.md and docs/ holds, or says why it is not run."""
+
+import re
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from keras_bert.config import EncoderConfig
+from keras_bert.interop.hugging_face import to_hugging_face
+from keras_bert.models.encoder import build_encoder
+from keras_bert.tasks.embedding import Embedding
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from pipeline.settings.files import make_settings, read_tables
+from tests.docs.blocks import PAGES, REPOSITORY, Block, command_lines, read_blocks, read_inline_code
+from tests.docs.commands import check_command, raises
+
+# What a part of a job goes with.
+REST_OF_A_JOB = 'checkpoint.path = "checkpoint"\ncorpus.path = "texts"\nexamples.train = "train.tsv"\n'
+# Of these no part is run: what commands print, and what stands in a file that is no code.
+OUTPUT = ("text",)
+COMMANDS = ("console", "sh")
+# A file or a folder of the repository.
+FILE = re.compile(r"(?:benchmarks|components|docs|keras_bert|pipeline|tests)/[a-z0-9_/]+(?:\.(?:py|md|toml))?")
+PROGRAMS = ("keras-bert-edge ", ".venv/bin/keras-bert-edge ", "make ", "python -m ")
+
+BLOCKS = [
+    block
+    for page in PAGES
+    for block in read_blocks(page.read_text(encoding="utf-8"), page.relative_to(REPOSITORY).as_posix())
+]
+RUN = [block for block in BLOCKS if block.reason is None]
+PYTHON = defaultdict(list)
+for _block in RUN:
+    if _block.language == "python":
+        PYTHON[_block.page].append(_block)
+
+
+def of(*languages: str) -> list[Block]:
+    return [block for block in RUN if block.language in languages]
+
+
+def test_each_block_is_of_a_kind_that_is_tested_or_says_why_not() -> None:
+    others = [str(block) for block in RUN if block.language not in (*OUTPUT, *COMMANDS, "python", "toml")]
+    assert others == [], "name the language, or write `<!-- not run: WHY -->` above the block"
+
+
+@pytest.mark.parametrize("block", of("toml"), ids=str)
+def test_settings_are_valid(block: Block, tmp_path: Path) -> None:
+    tables = tomllib.loads(block.code)
+    is_job = "checkpoint" in tables or "encoder" in tables
+    (tmp_path / "rest.toml").write_text("" if is_job else REST_OF_A_JOB)
+    (tmp_path / "job.toml").write_text(f'extends = "rest.toml"\n{block.code}')
+    make_settings(read_tables(tmp_path / "job.toml"))
+
+
+@pytest.mark.parametrize("block", of(*COMMANDS), ids=str)
+def test_commands_are_valid(block: Block) -> None:
+    for line in command_lines(block.code):
+        check_command(line)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_the_text_names_are_there(page: Path) -> None:
+    names = [code for code in read_inline_code(page.read_text(encoding="utf-8")) if FILE.fullmatch(code)]
+    assert [name for name in names if not (REPOSITORY / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_in_the_text_are_valid(page: Path) -> None:
+    for code in read_inline_code(page.read_text(encoding="utf-8")):
+        if code.startswith(PROGRAMS):
+            check_command(code)
+
+
+def make_checkpoint(folder: Path) -> None:
+    """A folder as transformers writes it, of random weights, that takes rows of 128 tokens."""
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, *"abcdefghijklmnopqrstuvwxyz?."], lowercase=True)
+    config = EncoderConfig(
+        num_layers=1,
+        hidden_size=8,
+        num_heads=2,
+        intermediate_size=16,
+        max_length=128,
+        vocabulary_size=tokenizer.vocabulary_size,
+    )
+    to_hugging_face(Embedding.build(build_encoder(config), tokenizer, max_length=128), folder)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", PYTHON)
+def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of a page run one after the other, beside a tiny checkpoint."""
+    monkeypatch.chdir(tmp_path)
+    make_checkpoint(tmp_path / "all-MiniLM-L6-v2")
+    names: dict[str, object] = {"texts": ["a good film", "a dull film"] * 8, "labels": ["positive", "negative"] * 8}
+    for block in PYTHON[page]:
+        exec(compile("\n" * block.line + block.code, page, "exec"), names)
+
+
+def test_a_command_that_would_be_refused_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    raises("keras-bert-edge shrink a.toml --max-gigabytes 3", "the parser refuses")
+    raises("keras-bert-edge trian a.toml", "the parser refuses")
+    raises("make runs", "no target")
+    raises("python -m benchmarks.train --speed", "has no option --speed")
+    raises("python -m benchmarks.trains", "there is no module")
+    raises("pip install keras", "mark it")
+    assert "invalid choice" in capsys.readouterr().err
+
+
+def test_blocks_are_read_with_their_markers() -> None:
+    marked = "<!-- not run: no server -->\n```console\n$ x \\\n  y\nout\n```\n"
+    text = f"a\n\n{marked}\n1. b\n\n    ```toml\n    c = 1\n    ```\n"
+    first, second = read_blocks(text, "page.md")
+    assert (first.language, first.reason, list(command_lines(first.code))) == ("console", "no server", ["x    y"])
+    assert (second.language, second.reason, second.code, second.line) == ("toml", None, "c = 1\n", 12)
+    assert read_inline_code("| a `b c` |\n| --- |\n| `d` |\n") == ["b c", "d"]
