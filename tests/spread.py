@@ -8,8 +8,8 @@ TOGETHER = (
     tuple(
         f"tests/components/test_{step}.py"
         for step in (
-            *("quantize", "distill", "fine_tune", "evaluate", "prune", "weigh", "validate"),
-            *("answer_rows", "distill_start", "measure_distillation"),
+            *("quantize", "distill", "fine_tune", "evaluate", "prune", "measure_footprint", "validate"),
+            *("label_with_teacher", "distill_general", "measure_distillation"),
         )
     ),
     tuple(f"tests/keras_bert/export/test_{module}.py" for module in ("bundle", "check", "onnx", "runtimes", "tflite")),

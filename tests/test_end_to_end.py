@@ -50,14 +50,21 @@ WARMER = ("--set", "distillation.temperature=3.0")
 
 
 @pytest.fixture(scope="module")
-def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Folders with jobs that have run: `tiny`, and the same `again`, where more is asked of the model."""
-    folders = {name: tmp_path_factory.mktemp(name) for name in ("tiny", "again")}
-    write_job(folders["tiny"])
-    write_job(folders["again"])
-    assert run(folders["tiny"]) == 0
-    assert run(folders["again"], "--set", "evaluation.min_score=100") == 3
-    return folders
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a job that has run."""
+    folder = tmp_path_factory.mktemp("tiny")
+    write_job(folder)
+    assert run(folder) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def jobs(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """`tiny`, and the same job `again` in a root of its own, with a score that no model reaches."""
+    again = tmp_path_factory.mktemp("again")
+    write_job(again)
+    assert run(again, "--set", "evaluation.min_score=100") == 3
+    return {"tiny": tiny, "again": again}
 
 
 @pytest.fixture(scope="module")
@@ -127,9 +134,9 @@ def mean(row: dict[str, Any], metric: str) -> float:
     return float(row["metrics"][metric]["mean"])
 
 
-def test_every_step_runs_and_the_models_learn(jobs: dict[str, Path]) -> None:
-    assert list(states(jobs["tiny"]).items()) == [(step, "ran") for step in STEPS]
-    measured = metrics(jobs["tiny"])
+def test_every_step_runs_and_the_models_learn(tiny: Path) -> None:
+    assert list(states(tiny).items()) == [(step, "ran") for step in STEPS]
+    measured = metrics(tiny)
     models = measured["models"]
     baselines, trained = ["majority class", "bag of n-grams"], ["teacher", "student"]
     assert list(models) == [*baselines, *trained, "tflite float32", "tflite int8", "onnx float32"]
@@ -141,11 +148,11 @@ def test_every_step_runs_and_the_models_learn(jobs: dict[str, Path]) -> None:
     assert np.sum(measured["confusion"]) == measured["rows"]["test"] == 24
 
 
-def test_the_pushed_folder_is_complete(jobs: dict[str, Path]) -> None:
-    version = pushed(jobs["tiny"])
+def test_the_pushed_folder_is_complete(tiny: Path) -> None:
+    version = pushed(tiny)
     names = (
-        "model.tflite model.onnx vocab.txt tokenizer.json task.json labels.json metrics.json recipe.json origin.json "
-        "golden.json characters.txt index.html README.md"
+        "model.tflite model.onnx vocab.txt tokenizer.json task.json labels.json metrics.json export.json origin.json "
+        "golden.json characters.txt tokenizers index.html README.md"
     )
     assert {file.name for file in version.iterdir()} == set(names.split())
     assert json.loads((version / "labels.json").read_text()) == ["farm", "sea"]
@@ -161,9 +168,9 @@ def predict(version: Path, capfd: pytest.CaptureFixture[str], *texts: str) -> li
     return [line.split("\t") for line in printed.out.splitlines()]
 
 
-def test_predict_answers_from_the_pushed_file(jobs: dict[str, Path], capfd: pytest.CaptureFixture[str]) -> None:
+def test_predict_answers_from_the_pushed_file(tiny: Path, capfd: pytest.CaptureFixture[str]) -> None:
     texts = ["the ship stood near the harbour", "a cow is worth more than a fence"]
-    lines = predict(pushed(jobs["tiny"]), capfd, *texts)
+    lines = predict(pushed(tiny), capfd, *texts)
     assert [(label, text) for label, _, text in lines] == [("sea", texts[0]), ("farm", texts[1])]
     assert all(0.5 < float(score) <= 1 for _, score, _ in lines)
 
@@ -188,7 +195,7 @@ def test_an_undisturbed_second_root_gets_the_same_models(jobs: dict[str, Path]) 
 
 def test_a_model_that_is_not_good_enough_is_not_pushed(jobs: dict[str, Path]) -> None:
     assert list(states(jobs["again"]).items()) == [*((step, "ran") for step in STEPS[:-1]), ("push", "refused")]
-    assert "NO: tflite int8 accuracy" in executions(jobs["again"])[-1].message
+    assert "it was not blessed: tflite int8 accuracy" in executions(jobs["again"])[-1].message
     assert not (jobs["again"] / "root" / "pushed").exists()
 
 
@@ -219,10 +226,11 @@ def check_report(folder: Path, told: list[str]) -> None:
         assert text in page.text
 
 
-def test_a_moved_root_pushes_to_another_place(jobs: dict[str, Path], tmp_path: Path) -> None:
+def test_in_a_moved_root_all_is_done(jobs: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = Path(shutil.copytree(jobs["tiny"], tmp_path / "moved"))
     assert run(folder) == 0
-    assert ran(folder) == ["push"], "all else is as it was"
+    assert ran(folder) == []
+    assert f"pushed: {pushed(folder)}" in capfd.readouterr().out
     assert [version.name for version in pushed(folder).parent.iterdir()] == ["1"]
 
 
@@ -233,6 +241,16 @@ def test_what_follows_a_change_runs_again(changed: dict[str, Path]) -> None:
 
     assert run(folder, *WARMER) == 0
     assert ran(folder) == [], "a repeated run meets the same predecessor"
+
+
+def test_a_second_root_is_compared_with_the_newest_version_of_a_shared_folder(
+    jobs: dict[str, Path], changed: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(jobs["again"], tmp_path / "second"))
+    shared = Path(shutil.copytree(pushed(changed["warmer"]).parent, tmp_path / "shared"))
+    assert run(folder, "--set", f"push.folder={shared}", "--set", "evaluation.max_regression=100") == 0
+    assert ran(folder) == ["evaluate", "push"]
+    assert "pushed before" in json.loads((shared / "3" / "metrics.json").read_text())["models"]
 
 
 def test_without_a_student_and_quantization_float_files_are_pushed(

@@ -46,7 +46,7 @@ MEGABYTES = 0.0227
 PIECES, SEEN, WIDTH = 18, 14, 16
 # Of all runs of a pipeline, the one in the midst of which the search is stopped.
 STOPPED_AT = 5
-# Bytes of `recipe.json`, `metrics.json` and `origin.json` in a file.
+# Bytes of `export.json`, `metrics.json` and `origin.json` in a file.
 _TOLD = 4000
 
 
@@ -131,7 +131,9 @@ def test_the_winner_is_measured_on_test_rows_and_pushed(job: Path, content: dict
     assert (pushed / "model.tflite").stat().st_size - _TOLD < 1e6 * winner["megabytes"] <= 1e6 * MEGABYTES
     # What was said of the file before anything was trained; it was weighed with all pieces.
     fewer = f"-v{SEEN}"
-    (weighed,) = (job / "root/artifacts" / f"weigh-{content['winner'].replace(fewer, '')}").glob("*/latency.json")
+    (weighed,) = (job / "root/artifacts" / f"measure_footprint-{content['winner'].replace(fewer, '')}").glob(
+        "*/latency.json"
+    )
     cut = (PIECES - SEEN) * WIDTH if fewer in content["winner"] else 0
     # Fewer pieces are fewer names, too.
     spare = json.loads(weighed.read_text())["model.tflite"]["bytes"] - cut - 1e6 * winner["megabytes"]

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from keras_bert.clients.characters import character_table
-from keras_bert.tokenizers.tokenizer import SPECIAL_TOKENS, Tokenizer
+from keras_bert.export.mediapipe_text import MediaPipeTokenizer
+from keras_bert.tokenizers.eager import EagerWordPiece
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 # Pieces of every kind, so that words are found, found in parts, and not found.
 LETTERS = "abcdefghijklmnopqrstuvwxyzßéлд東한ㅏ0123456789"
@@ -58,7 +61,8 @@ def check_program(command: Sequence[str], lowercase: bool, folder: Path) -> None
 
     It is told the files of a vocabulary and of characters and the most tokens of a row, and gets texts on standard
     input, a line of code points each. It answers with a line of pieces, each `id:start:end`, and behind tabs the ids
-    of the text's row, the ids of its row with the text before, and the segments of that.
+    of the text's row, the ids of its row with the text before, the segments of that, and the code points of what
+    `plain` makes of it.
     """
     texts, tokenizer = make_strings(seed=8), Tokenizer(PIECES, lowercase)
     files = {"vocab.txt": "".join(f"{piece}\n" for piece in PIECES), "characters.txt": character_table(lowercase)}
@@ -73,7 +77,22 @@ def check_program(command: Sequence[str], lowercase: bool, folder: Path) -> None
     rows = (_rows(alone, "token_ids"), _rows(paired, "token_ids"), _rows(paired, "segment_ids"))
     wanted = [list(parts) for parts in zip(pieces, *rows, strict=True)]
     assert len(found) == len(wanted)
-    assert [text for text, one, other in zip(texts, found, wanted, strict=True) if one != other] == []
+    assert [text for text, one, other in zip(texts, found, wanted, strict=True) if one[:-1] != other] == []
+    if lowercase:
+        check_plain(texts, ["".join(chr(int(code)) for code in line[-1].split()) for line in found])
+
+
+def check_plain(texts: Sequence[str], plain: Sequence[str]) -> None:
+    """Asserts that MediaPipe makes the ids of the training of plain texts.
+
+    One text in a hundred of all of Unicode may differ: MediaPipe parts at punctuation that is younger than the
+    reference's tables, and at some Han that the reference leaves out.
+    """
+    reference = EagerWordPiece(PIECES, lowercase=True)
+    theirs = MediaPipeTokenizer(PIECES, lowercase=True)
+    pairs = zip(reference.tokenize(texts).to_list(), theirs.tokenize(plain).to_list(), strict=True)
+    assert sum(one != other for one, other in pairs) <= len(texts) / 100
+    assert theirs.tokenize(texts).to_list() != reference.tokenize(texts).to_list()
 
 
 def _rows(encoded: Mapping[str, Any], name: str) -> list[str]:

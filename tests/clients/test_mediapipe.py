@@ -8,14 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.quantize import QuantizationAware
-from keras_bert.compress.rounding import Rounding
-from keras_bert.export.attachments import attach
-from keras_bert.export.bundle import attach_companions
+from keras_bert.export.attachments import attach_entries
+from keras_bert.export.bundle import attach_companions, load_exported
 from keras_bert.export.mediapipe import export_mediapipe
+from keras_bert.export.mediapipe_text import measure_other_ids
 from keras_bert.export.runtimes import TFLiteModel
+from keras_bert.export.sample_texts import TEXTS
 from keras_bert.models.encoder import input_names
 from keras_bert.tasks.base import Task
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from tests.clients.fuzz import PIECES, make_strings
 from tests.keras_bert.export.word_tasks import LENGTH, make_task, make_texts
 
 pytestmark = pytest.mark.clients
@@ -53,7 +57,7 @@ def test_a_classifier_answers_as_keras_does(classifier, texts, tmp_path):
     export_mediapipe(classifier, tmp_path / "model.tflite")
     # As it is pushed.
     attach_companions(classifier, tmp_path / "model.tflite")
-    attach(tmp_path / "model.tflite", {"metrics.json": b"{}"})
+    attach_entries(tmp_path / "model.tflite", {"metrics.json": b"{}"})
     logits = classifier.network().predict(rows_of(classifier, texts), verbose=0)
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     answers = ask("classifier", tmp_path / "model.tflite", texts)
@@ -62,12 +66,44 @@ def test_a_classifier_answers_as_keras_does(classifier, texts, tmp_path):
     assert len({tuple(row.argsort()) for row in shares}) > 1, "not one answer to all"
 
 
+def test_labels_with_other_line_ends_of_unicode_are_one_label(classifier, texts, tmp_path):
+    labels = ["a\u2028b", "c\x85d", "e\v\t f"]
+    task = type(classifier)(classifier.model, classifier.tokenizer, labels=labels, max_length=classifier.max_length)
+    export_mediapipe(task, tmp_path / "model.tflite")
+    (answer,) = ask("classifier", tmp_path / "model.tflite", texts[:1])
+    assert answer.keys() == {*labels}
+
+
+def test_texts_that_are_not_ascii(tmp_path):
+    """MediaPipe cuts them as `MediaPipeTokenizer` does, in another way than the training."""
+    task = make_task("classification", tokenizer=Tokenizer(PIECES, lowercase=True))
+    file = tmp_path / "model_mediapipe.tflite"
+    export_mediapipe(task, file)
+    attach_companions(task, file)
+    texts = [
+        *TEXTS,
+        *make_strings(seed=11)[:500],
+        "\u00c4rray of shape and values the same.",
+        "\u00e9" * 40,
+        "\u00e9" * 60,
+    ]
+    texts = [text for text in texts if "\0" not in text]
+    answers = ask("classifier", file, texts)
+    exported = load_exported(file)
+    found = np.log([[answer[label] for label in task.labels] for answer in answers])
+    wanted = [logits - np.log(np.exp(logits).sum()) for logits in exported.outputs(texts)]
+    np.testing.assert_allclose(found, wanted, atol=1e-3)
+    ours = task.tokenizer.tokenize(texts).to_list()
+    other = [one != two for one, two in zip(ours, exported.tokenizer.tokenize(texts).to_list(), strict=True)]
+    assert 0.1 < np.mean(other) == measure_other_ids(task.tokenizer, texts)
+
+
 def test_an_int8_classifier_has_the_integers_of_litert(classifier, texts, tmp_path):
     rows = rows_of(classifier, texts)
     batches = [{name: values[:64] for name, values in rows.items()}]
     network = classifier.network()
     weights = network.get_weights()
-    rounding = Rounding("mixed_wi8_ai8", QuantizationAware(network, batches).finish())
+    rounding = QuantizationParameters("mixed_wi8_ai8", QuantizationAware(network, batches).finish())
     export_mediapipe(classifier, tmp_path / "model.tflite", rounding)
     network.set_weights(weights)
     wanted = TFLiteModel(tmp_path / "model.tflite")(**rows)["probabilities"]

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keras_bert.clients.golden import TEXTS
+from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.quantize import QuantizationAware
-from keras_bert.compress.rounding import Rounding
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.runtimes import TFLiteModel
+from keras_bert.export.sample_texts import TEXTS
 from keras_bert.models.encoder import input_names
 from keras_bert.options.quantization import RECIPES
 from keras_bert.tasks.base import Task
@@ -63,7 +63,7 @@ def test_every_recipe_gives_the_same_numbers(recipe: str | None, tmp_path: Path)
     if recipe is not None:
         encoded = task.tokenizer.encode(list(TEXTS), max_length=LENGTHS[-1])
         rows = {name: np.asarray(encoded[name]) for name in input_names(network)}
-        rounding = Rounding(recipe, QuantizationAware(network, [rows], recipe).finish())
+        rounding = QuantizationParameters(recipe, QuantizationAware(network, [rows], recipe).finish())
     export_quantized(network, tmp_path / "model.tflite", LENGTHS, rounding, rows)
     there, here = compare(task, tmp_path / "model.tflite")
     # Between two steps of a grid a last bit decides; of ten texts one may have such a value.

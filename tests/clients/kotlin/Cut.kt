@@ -13,7 +13,8 @@ fun main(arguments: Array<String>) {
         val alone = tokenizer.encode(listOf(pieces), arguments[2].toInt())
         val paired = tokenizer.encode(listOf(pieces, before), arguments[2].toInt())
         val places = pieces.map { "${it.id}:${text.codePointCount(0, it.start)}:${text.codePointCount(0, it.end)}" }
-        val parts = listOf(places, alone.tokenIds, paired.tokenIds, paired.segmentIds)
+        val plain = tokenizer.plain(text).codePoints().toArray().toList()
+        val parts = listOf(places, alone.tokenIds, paired.tokenIds, paired.segmentIds, plain)
         parts.joinTo(answers, "\t", postfix = "\n") { it.joinToString(" ") }
         before = pieces
     }

@@ -11,7 +11,8 @@ while let line = readLine() {
   let alone = tokenizer.encode([pieces], length: length)
   let paired = tokenizer.encode([pieces, before], length: length)
   let places = pieces.map { "\($0.id):\($0.start):\($0.end)" }.joined(separator: " ")
-  let rows = [alone.tokenIds, paired.tokenIds, paired.segmentIds].map { $0.map(String.init).joined(separator: " ") }
+  let plain = tokenizer.plain(String(String.UnicodeScalarView(scalars))).unicodeScalars.map { Int($0.value) }
+  let rows = [alone.tokenIds, paired.tokenIds, paired.segmentIds, plain].map { $0.map(String.init).joined(separator: " ") }
   print(([places] + rows).joined(separator: "\t"))
   before = pieces
 }

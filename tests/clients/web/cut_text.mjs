@@ -2,7 +2,7 @@
 //
 //     node cut_text.mjs < GIVEN.json
 //
-// Given are {pieces, characters, texts}; of each text come the pieces: id, first character, behind the last one.
+// Given are {pieces, characters, texts}; of each text come `plain` and `pieces`: id, first character, behind the last.
 
 import { text as read } from "node:stream/consumers";
 import { WordPiece } from "../../../keras_bert/clients/wordpiece.js";
@@ -24,6 +24,7 @@ function countCharacters(text) {
 
 const answers = texts.map((text) => {
   const places = countCharacters(text);
-  return tokenizer.tokenize(text).map(({ id, start, end }) => [id, places.get(start), places.get(end)]);
+  const pieces = tokenizer.tokenize(text).map(({ id, start, end }) => [id, places.get(start), places.get(end)]);
+  return { pieces, plain: tokenizer.plain(text) };
 });
 process.stdout.write(JSON.stringify(answers));

@@ -4,7 +4,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from keras_bert.export.check import FLOAT32_TOLERANCE, tolerance_of
+from keras_bert.export.check import FLOAT32_TOLERANCE, parity_tolerance
 from keras_bert.export.onnx import export_onnx
 from keras_bert.export.transformers_js import export_transformers_js
 from keras_bert.export.transformers_names import INPUTS
@@ -62,7 +62,7 @@ def test_the_file_of_onnx_runtime(classifier, folder, rows, wanted, ask_runtime)
 @pytest.mark.parametrize("ask_runtime", [ask_web, ask_python])
 def test_the_files_of_transformers_js(classifier, folder, rows, wanted, ask_runtime):
     theirs = {INPUTS[name]: values for name, values in rows.items()}
-    half = tolerance_of(wanted, rows["padding_mask"], half=True)
+    half = parity_tolerance(wanted, rows["padding_mask"], half=True)
     for name, tolerance in ((WEB_FILE, FLOAT32_TOLERANCE), (WEB_HALF_FILE, half)):
         found = ask_runtime(folder / name, theirs, "int64")
         np.testing.assert_allclose(found, wanted, atol=tolerance, rtol=0, err_msg=name)

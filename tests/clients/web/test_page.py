@@ -7,22 +7,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keras_bert.clients.golden import TEXTS, golden_rows
-from keras_bert.clients.page import write_characters, write_page
+from keras_bert.clients.golden import make_golden_rows
+from keras_bert.clients.page import write_page, write_tokenizers
+from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.quantize import QuantizationAware
-from keras_bert.compress.rounding import Rounding
 from keras_bert.export.bundle import attach_companions, load_exported
 from keras_bert.export.quantized import export_quantized
+from keras_bert.export.sample_texts import TEXTS
 from keras_bert.models.encoder import input_names
 from keras_bert.options.quantization import RECIPES
-from tests.clients.fuzz import PIECES, cut, make_strings
+from tests.clients.fuzz import PIECES, check_plain, cut, make_strings
 from tests.clients.web.node import ask
 from tests.keras_bert.clients.exported import LENGTHS, export_folder
 from tests.keras_bert.export.word_tasks import SETTINGS, make_task
 
 pytestmark = pytest.mark.web
 
-LONG = "Ada Lovelace met a small boat in London, 1999. It was the harbour's. " * 6
+# Names with vowel signs and accents, which no token covers, in characters of a single UTF-16 unit.
+_NAMES = "\u0935\u093f\u0937\u094d\u0923\u0941, Zoe\u0301, \u2764\ufe0f"
+LONG = f"Ada Lovelace met a small boat in London, 1999. It was the harbour's {_NAMES}. " * 6
 QUESTIONS = ("What met the boat?", "Where was it in 1999?", "")
 FILE = "model_float32.tflite"
 
@@ -30,17 +33,17 @@ FILE = "model_float32.tflite"
 @pytest.fixture(scope="module", params=SETTINGS)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = export_folder(make_task(request.param), tmp_path_factory.mktemp(request.param))
-    write_characters(made)
+    write_tokenizers(made)
     write_page(made, request.param)
     return made
 
 
 def test_numbers_and_answers_are_those_of_golden_rows(folder: Path) -> None:
-    rows = golden_rows(load_exported(folder))
+    rows = make_golden_rows(folder)
     for row, found in zip(rows, ask("ask_page.mjs", folder, FILE, given=rows), strict=True):
         for name in ("token_ids", "segment_ids", "padding_mask"):
             assert found["row"][name] == row[name]
-        wanted = np.ravel(row["output"])
+        wanted = np.ravel(row["outputs"][FILE])
         np.testing.assert_allclose(found["output"][: len(wanted)], wanted, atol=1e-5)
 
 
@@ -83,15 +86,15 @@ def test_integers_of_every_recipe(recipe: str, tmp_path: Path) -> None:
     encoded = task.tokenizer.encode(list(TEXTS), max_length=LENGTHS[-1])
     network = task.network()
     rows = {name: np.asarray(encoded[name]) for name in input_names(network)}
-    rounding = Rounding(recipe, QuantizationAware(network, [rows], recipe).finish())
+    rounding = QuantizationParameters(recipe, QuantizationAware(network, [rows], recipe).finish())
     export_quantized(network, tmp_path / "model.tflite", LENGTHS, rounding, rows)
     attach_companions(task, tmp_path / "model.tflite")
     task.save_settings(tmp_path)
     (tmp_path / "metrics.json").write_text("{}")
-    write_characters(tmp_path)
-    golden = golden_rows(load_exported(tmp_path))
+    write_tokenizers(tmp_path)
+    golden = make_golden_rows(tmp_path)
     found = np.array([row["output"] for row in ask("ask_page.mjs", tmp_path, "model.tflite", given=golden)])
-    wanted = np.array([row["output"] for row in golden])
+    wanted = np.array([row["outputs"]["model.tflite"] for row in golden])
     # A value between two steps of a grid goes to the other one here and there, and where all is integer LiteRT looks
     # functions up in tables.
     spread = np.ptp(wanted)
@@ -108,8 +111,10 @@ def test_strings_are_cut_as_here(lowercase: bool) -> None:
     given = {"pieces": PIECES, "characters": character_table(lowercase), "texts": texts}
     wanted = cut(Tokenizer(PIECES, lowercase), texts)
     found = ask("cut_text.mjs", given=given)
-    different = [text for text, one, other in zip(texts, found, wanted, strict=True) if one != other]
+    different = [text for text, one, other in zip(texts, found, wanted, strict=True) if one["pieces"] != other]
     assert different == []
+    if lowercase:
+        check_plain(texts, [answer["plain"] for answer in found])
 
 
 def test_a_page_answers_without_a_network(folder: Path) -> None:
@@ -137,7 +142,7 @@ def test_a_page_answers_without_a_network(folder: Path) -> None:
 
 def test_a_long_row_and_no_file_are_refused(tmp_path: Path) -> None:
     folder = export_folder(make_task("regression"), tmp_path)
-    write_characters(folder)
+    write_tokenizers(folder)
     (folder / FILE).write_bytes(b"no model at all")
     with pytest.raises(AssertionError, match=r"no \.tflite file"):
         ask("ask_page.mjs", folder, FILE, given=[])
