@@ -80,11 +80,14 @@ def validated_dataclass(cls: type[T] | None = None, *, kw_only: bool = True) -> 
             validate(self, *args, **fields)
         except pydantic.ValidationError as error:
             raise _python_error(type(self).__name__, _name_arguments(error.errors()[0], validated)) from None
-        finally:
-            # The build at the first use puts pydantic's function in this one's place.
-            if validated.__init__ is not init:
-                validated.__init__ = init
 
+    def generate_schema(kind: Any, source: Any, handler: pydantic.GetCoreSchemaHandler) -> Any:
+        # Whatever builds the class first puts pydantic's function in this one's place, then asks for the schema.
+        if kind is validated:
+            validated.__init__ = init
+        return handler(source)
+
+    validated.__get_pydantic_core_schema__ = classmethod(generate_schema)
     validated.__init__ = init
     return validated
 

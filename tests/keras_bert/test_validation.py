@@ -54,6 +54,23 @@ def test_an_error_names_field_rule_and_value_at_each_use(make, message, attempt)
     assert str(caught.value) == message
 
 
+def test_an_error_is_of_one_line_whoever_builds_the_class():
+    @validated_dataclass
+    class Ring:
+        radius: pydantic.PositiveFloat = 1.0
+
+    @validated_dataclass
+    class WideRing(Ring):
+        width: pydantic.PositiveFloat = 1.0
+
+    pydantic.TypeAdapter(WideRing).json_schema()
+    pydantic.dataclasses.rebuild_dataclass(Ring, force=True)
+    with pytest.raises(FieldError, match=r"^WideRing\.width must be positive, got 0$"):
+        WideRing(width=0)
+    with pytest.raises(FieldError, match=r"^Ring\.radius must be positive, got 0$"):
+        Ring(radius=0)
+
+
 def test_missing_and_unknown_fields_are_errors_of_the_call():
     with pytest.raises(TypeError, match=r"^Named\.name must be set$"):
         Named()
