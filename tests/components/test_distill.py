@@ -232,12 +232,12 @@ def test_a_narrow_student_imitates_what_stands_between_in_two_stages(line: Lines
     assert told == sorted(told)
     assert told[-1] == 1
     history = [json.loads(row) for row in student.file("history.jsonl").read_text().splitlines()]
-    # Each stage validates after its half and at its end.
-    assert [entry["step"] for entry in history] == [2, 3, 4, 5]
-    for entry in history:
-        assert {f"validation_{name}_loss" for name in names} <= entry.keys()
+    # So few steps have an entry each; each stage validates after its half and at its end.
+    assert [entry["step"] for entry in history] == [1, 2, 3, 4, 5]
+    validations = {f"validation_{name}_loss" for name in names}
+    assert [entry["step"] for entry in history if validations <= entry.keys()] == [2, 3, 4, 5]
     rates = [entry["learning_rate"] for entry in history]
-    assert rates[1] < rates[0] == rates[2]
+    assert rates[2] < rates[1] == rates[3]
     # Nothing of what lay between the two models is kept.
     shape = {weight.path: tuple(weight.shape) for weight in read_model(student).model.weights}
     plain, _ = make_student(found.load("teacher"), Student(hidden_size=8))

@@ -74,7 +74,7 @@ def answers() -> dict[str, Any]:
     own = {"rows": 4, "confidence": 0.9, "accuracy": 0.75}
     bins = [None] * 13 + [own, None]
     return {
-        "mistakes": {"measure": "confidence", "rows": [wrong], "wrong": 1, "asked": 4},
+        "mistakes": {"measure": "confidence", "rows": [wrong], "wrong": 1, "total": 4},
         "reliability": {"before": bins, "after": bins},
     }
 

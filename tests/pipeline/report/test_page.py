@@ -149,7 +149,7 @@ def test_a_run_of_pre_training_only_is_told_by_its_validation(tmp_path: Path) ->
     ],
 )
 def test_the_worst_answers_of_every_task(tmp_path: Path, mistakes: dict[str, Any], told: list[str]) -> None:
-    answers = {"mistakes": {**mistakes, "asked": 9}, "reliability": None}
+    answers = {"mistakes": {**mistakes, "total": 9}, "reliability": None}
     found = {"evaluation": {"metrics.json": measured(), "answers.json": answers}}
     Root(tmp_path).run(node("evaluate", makes={"evaluation": "Evaluation"}, files=found))
     text = check_complete(write_page(tmp_path).read_text()).text
