@@ -18,8 +18,9 @@ _ADDRESS = re.compile(r"(?i)(?<=[a-z]):(?=//)|(?<=www)\.")
 def escape_terminal(text: str) -> str:
     r"""A text whose control characters are written out, such as `\x1b`; line ends and tabs stay.
 
-    >>> escape_terminal("\x1b[2Jgone")
-    '\\x1b[2Jgone'
+    Example:
+        >>> escape_terminal("\x1b[2Jgone")
+        '\\x1b[2Jgone'
     """
     return _write_out(text, _LAYOUT)
 
@@ -27,8 +28,9 @@ def escape_terminal(text: str) -> str:
 def escape_field(text: str) -> str:
     r"""A text as one field of a tab-separated line: tabs and line ends are written out as well.
 
-    >>> escape_field("one\ttwo")
-    'one\\ttwo'
+    Example:
+        >>> escape_field("one\ttwo")
+        'one\\ttwo'
     """
     return _write_out(text, set())
 
@@ -36,8 +38,9 @@ def escape_field(text: str) -> str:
 def escape_markdown(text: str) -> str:
     r"""A text that Markdown shows as it is: no markup, no HTML, no links; line ends become `<br>`.
 
-    >>> escape_markdown("<script> *a* snake_case")
-    '&lt;script&gt; \\*a\\* snake_case'
+    Example:
+        >>> escape_markdown("<script> *a* snake_case")
+        '&lt;script&gt; \\*a\\* snake_case'
     """
     text = "".join(_ENTITIES.get(character, character) for character in _MARKDOWN.sub(r"\\\g<0>", text))
     text = _ADDRESS.sub(lambda match: f"&#{ord(match[0])};", text)

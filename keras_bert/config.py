@@ -137,7 +137,11 @@ class EncoderConfig(EncoderShape):
         layer_norm_epsilon: a number added to the variance (1e-12 in the released code).
 
     Example:
-        EncoderConfig(num_layers=4, hidden_size=256, num_heads=4, intermediate_size=1024, vocabulary_size=30522)
+        >>> config = EncoderConfig(num_layers=4, hidden_size=256, num_heads=4, intermediate_size=1024, vocabulary_size=1000)
+        >>> config.head_size, config.max_length
+        (64, 512)
+        >>> EncoderConfig.from_dict(config.as_dict()) == config
+        True
     """
 
     vocabulary_size: pydantic.PositiveInt

@@ -157,6 +157,11 @@ def adamw(
 
     Raises:
         ValueError: an argument is out of range.
+
+    Example:
+        >>> optimizer = adamw(1e-3, steps=100)
+        >>> round(float(optimizer.learning_rate), 6)  # the first of ten steps of warm-up
+        0.0001
     """
     for name, value in (("learning_rate", learning_rate), ("clip_norm", clip_norm), ("power", power)):
         check("adamw", name, value is None or value > 0, "be positive", value)

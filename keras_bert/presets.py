@@ -133,7 +133,10 @@ def preset(name: str, vocabulary: str = "uncased") -> EncoderConfig:
         ValueError: there is no such preset or vocabulary.
 
     Example:
-        preset("roberta-base").num_layers  # 12
+        >>> preset("roberta-base").num_layers
+        12
+        >>> preset("tiny", vocabulary="chinese").vocabulary_size
+        21128
     """
     if name in RELEASED:
         return EncoderConfig(**RELEASED[name])

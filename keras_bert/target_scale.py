@@ -12,6 +12,11 @@ class TargetScale(NamedTuple):
     Attributes:
         mean: of the targets, in their unit.
         standard_deviation: of the targets, in their unit; above 0.
+
+    Example:
+        >>> scale = TargetScale(mean=5200.0, standard_deviation=1800.0)
+        >>> scale.mean + scale.standard_deviation * 0.5
+        6100.0
     """
 
     mean: float = 0.0
@@ -21,8 +26,9 @@ class TargetScale(NamedTuple):
     def of(cls, targets: Iterable[float]) -> "TargetScale":
         """The scale on which the targets have mean 0 and standard deviation 1; deviation 1 where all are equal.
 
-        >>> TargetScale.of([3400.0, 7000.0])
-        TargetScale(mean=5200.0, standard_deviation=1800.0)
+        Example:
+            >>> TargetScale.of([3400.0, 7000.0])
+            TargetScale(mean=5200.0, standard_deviation=1800.0)
         """
         # As the head keeps them: a saved scale is then the very same.
         values = np.asarray(list(targets), "float64")

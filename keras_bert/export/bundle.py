@@ -38,8 +38,9 @@ def load(place: str | os.PathLike[str]) -> Task:
         ValueError: a file is damaged.
 
     Example:
-        >>> keras_bert.load("runs/pushed/reviews/1").predict(["what a film"])
-        [Prediction(label='good', probability=0.98)]
+        >>> task.save("sentiment")
+        >>> [answer.label in task.labels for answer in load("sentiment").predict(["what a film"])]
+        [True]
     """
     place = Path(place)
     is_exported = place.is_file() or any((place / name).is_file() for name in ANSWERING_FILES) or _versions(place)

@@ -19,6 +19,10 @@ class TaskNames(NamedTuple):
         peft_type: peft's `task_type`; None where it has none.
         output_layer: the output layer behind a dropout layer, which is called `{output_layer}_dropout`; None where
             there is no dropout.
+
+    Example:
+        >>> TASK_NAMES["regression"].output_layer
+        'regressor'
     """
 
     model_class: str
@@ -41,12 +45,22 @@ CLASSES = ("embedding", "pretraining", "classification", "token_classification",
 
 
 def class_of(task: str) -> str:
-    """The task whose class a task shares: a regression is a classification with one output."""
+    """The task whose class a task shares: a regression is a classification with one output.
+
+    Example:
+        >>> class_of("regression")
+        'classification'
+    """
     return "classification" if task == "regression" else task
 
 
 def classifies_texts(task: str) -> bool:
-    """Whether transformers has the task as a head on one vector for the whole text."""
+    """Whether transformers has the task as a head on one vector for the whole text.
+
+    Example:
+        >>> classifies_texts("regression"), classifies_texts("embedding")
+        (True, False)
+    """
     return class_of(task) == "classification"
 
 
@@ -110,6 +124,14 @@ def read_number(key: str, value: Tensor, *, whole: bool = False) -> Tensor:
 
     Raises:
         ValueError: the value is no number, or no whole one.
+
+    Example:
+        >>> read_number("hidden_size", 768, whole=True)
+        768
+        >>> read_number("hidden_size", "768")
+        Traceback (most recent call last):
+        ...
+        ValueError: hidden_size must be a number, got '768'
     """
     kind, noun = (int, "a whole number") if whole else ((int, float), "a number")
     if isinstance(value, bool) or not isinstance(value, kind):
@@ -123,6 +145,10 @@ class Fused(NamedTuple):
     Attributes:
         whole: the ending of its name.
         parts: the endings of the names of its parts; a single part is the tensor by another name.
+
+    Example:
+        >>> Fused("Wqkv.weight", ("query.weight", "key.weight", "value.weight")).whole
+        'Wqkv.weight'
     """
 
     whole: str
@@ -163,6 +189,13 @@ class Family:
         other_names: the beginning of tensors' names in some files -> the beginning in all others.
         fused: tensors that hold several of the tensors in `encoder`.
         unread: the beginnings of the names of tensors that transformers ignores where a class has no layer for them.
+
+    Example:
+        >>> from keras_bert.families.registry import FAMILIES
+        >>> FAMILIES["bert"].architecture("token_classification")
+        'BertForTokenClassification'
+        >>> FAMILIES["bert"].stems("classification")["pooler/dense"]
+        'bert.pooler.dense'
     """
 
     name: str

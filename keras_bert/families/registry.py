@@ -37,6 +37,10 @@ def find_family(name: Any, where: str) -> Family:
 
     Raises:
         ValueError: there is no such family; the message suggests the nearest name.
+
+    Example:
+        >>> find_family("xlm-roberta", "config.json").title
+        'XLMRoberta'
     """
     if isinstance(name, str) and name in FAMILIES:
         return FAMILIES[name]
@@ -54,6 +58,11 @@ def family_of(config: EncoderConfig, name: str | None, *, pooler: bool) -> Famil
 
     Raises:
         ValueError: the encoder does not fit the family, or any.
+
+    Example:
+        >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
+        >>> family_of(config, None, pooler=True).name
+        'bert'
     """
     if name is not None:
         family = find_family(name, "family")

@@ -93,8 +93,9 @@ def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
             each other.
 
     Example:
-        task = from_hugging_face("checkpoints/my-classifier")
-        task.predict(["a text"])
+        >>> keras_bert.to_hugging_face(task, "sentiment-hf")
+        >>> from_hugging_face("sentiment-hf").labels
+        ('no', 'yes')
     """
     # Tokenizers need TensorFlow; the rest of this module does not.
     try:
@@ -139,6 +140,11 @@ def read_model(folder: str | os.PathLike[str]) -> keras.Model:
     Raises:
         FileNotFoundError: see `from_hugging_face`.
         ValueError: see `from_hugging_face`.
+
+    Example:
+        >>> to_hugging_face(task, "sentiment-hf")
+        >>> read_model("sentiment-hf").output.shape
+        (None, 2)
     """
     return _read_model(Path(folder), *hugging_face_config.read_config(Path(folder)))[0]
 
@@ -159,6 +165,11 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
     Raises:
         ValueError: the family has no model like the task's, as for pooling by the mean under a classifier; the task has
             an adapter that is not merged; or `folder` holds a file that would be read beside those written.
+
+    Example:
+        >>> to_hugging_face(task, "sentiment-hf")
+        >>> sorted(os.listdir("sentiment-hf"))
+        ['config.json', 'model.safetensors', 'tokenizer_config.json', 'vocab.txt']
     """
     folder = Path(folder)
     config, head, pooler = config_of(task.model), head_of(task), has_layer(task.model, "pooler")

@@ -67,6 +67,12 @@ def to_peft(task: Task, folder: str | os.PathLike[str], *, family: str | None = 
 
     Raises:
         ValueError: the task has no LoRA adapter, or transformers has no such model.
+
+    Example:
+        >>> _ = task.adapt(Lora(rank=2))
+        >>> to_peft(task, "sentiment-peft")
+        >>> sorted(os.listdir("sentiment-peft"))
+        ['adapter_config.json', 'adapter_model.safetensors']
     """
     if task.adapter is None or not isinstance(task.adapter.adaptation, Lora):
         kind = None if task.adapter is None else task.adapter.adaptation.kind
@@ -106,6 +112,13 @@ def from_peft(folder: str | os.PathLike[str], task: Task, *, family: str | None 
     Raises:
         FileNotFoundError: a file is missing.
         ValueError: the adapter is no LoRA, has an unsupported setting, or does not fit the task.
+
+    Example:
+        >>> _ = task.adapt(Lora(rank=2))
+        >>> to_peft(task, "sentiment-peft")
+        >>> task.drop_adapter()
+        >>> from_peft("sentiment-peft", task).adaptation.rank
+        2
     """
     folder = Path(folder)
     if not (folder / WEIGHTS_FILE).is_file():

@@ -82,6 +82,11 @@ def from_tf1(
         FileNotFoundError: a file is missing.
         ValueError: a file is damaged or has an unsupported value, or tensors, vocabulary, configuration, task and
             labels do not fit each other.
+
+    Example:
+        >>> to_tf1(task, "sentiment-tf1/model.ckpt")
+        >>> from_tf1("sentiment-tf1/model.ckpt", lowercase=True, labels=["no", "yes"]).labels
+        ('no', 'yes')
     """
     prefix = Path(prefix)
     path = prefix.parent / CONFIG_FILE
@@ -109,6 +114,11 @@ def to_tf1(task: Task, prefix: str | os.PathLike[str]) -> None:
         ValueError: Google's code has no such model: an activation other than gelu_tanh and relu, another epsilon of
             LayerNorm, a classifier with pooling by the mean, an embedding other than the plain mean, or an adapter that
             is not merged.
+
+    Example:
+        >>> to_tf1(task, "sentiment-tf1/model.ckpt")
+        >>> sorted(os.listdir("sentiment-tf1"))
+        ['bert_config.json', 'model.ckpt.data-00000-of-00001', 'model.ckpt.index', 'vocab.txt']
     """
     prefix = Path(prefix)
     config, head = config_of(task.model), head_of(task)

@@ -1,4 +1,4 @@
-"""Small layers beside a frozen one: each is called with what that one reads and with what it says."""
+"""Small layers beside a frozen layer: each is called with the inputs and the outputs of that layer."""
 
 import math
 from typing import Any
@@ -14,12 +14,19 @@ from keras_bert.tensors import Tensor
 
 
 class LowRank(keras.layers.Layer):
-    """y + alpha / rank x A B (Hu et al. 2022, section 4.1): the kernel of the layer beside it moves by a thin product.
+    """y + alpha / rank x A B (Hu et al. 2022, section 4.1): adds a product of two thin matrices to a kernel.
 
     Args:
         rank: columns of A.
-        alpha: the factor times the rank.
-        dropout: rate on x.
+        alpha: the factor of the product, times the rank.
+        dropout: the dropout rate on x.
+
+    Example:
+        >>> layer, inputs, outputs = LowRank(rank=2, alpha=4.0), ops.ones((3, 8)), ops.ones((3, 4))
+        >>> bool(ops.all(layer(inputs, outputs) == outputs))  # B begins with zeros
+        True
+        >>> ops.shape(layer.change())
+        (8, 4)
     """
 
     def __init__(self, rank: int, alpha: float, dropout: float = 0.0, **kwargs: Any) -> None:
@@ -38,13 +45,13 @@ class LowRank(keras.layers.Layer):
         self.up = self.add_weight(name="up", shape=(self.rank, outputs_shape[-1]), initializer="zeros")
 
     def call(self, inputs: Tensor, outputs: Tensor, training: bool = False) -> Tensor:
-        """(rows, inputs), (rows, units) -> (rows, units)."""
+        """Inputs (rows, inputs) and outputs (rows, units) of the layer -> new outputs (rows, units)."""
         inputs = ops.cast(inputs, self.compute_dtype)
         change = ops.matmul(ops.matmul(self.dropout(inputs, training=training), self.down), self.up)
         return ops.add(outputs, ops.cast(ops.multiply(change, self.factor), outputs.dtype))
 
     def change(self) -> Any:
-        """What it adds to the kernel beside it (inputs, units)."""
+        """The product that is added to the kernel, alpha / rank A B (inputs, units)."""
         return ops.multiply(ops.matmul(self.down, self.up), self.factor)
 
 
@@ -52,10 +59,15 @@ class BottleneckAdapter(keras.layers.Layer):
     """y + W2 gelu(W1 y + b1) + b2 (Houlsby et al. 2019, section 2.1, figure 2).
 
     Args:
-        size: width of W1's result.
+        size: the width between W1 and W2.
+
+    Example:
+        >>> inputs, outputs = ops.ones((3, 8)), ops.ones((3, 4))
+        >>> ops.shape(BottleneckAdapter(size=2)(inputs, outputs))
+        (3, 4)
     """
 
-    # Section 3.6: a start so near to the identity does as well as any below.
+    # Section 3.6: initial weights as small as these do as well as smaller ones.
     _SPREAD = 1e-3
 
     def __init__(self, size: int, **kwargs: Any) -> None:
@@ -73,16 +85,21 @@ class BottleneckAdapter(keras.layers.Layer):
         self.up.build((None, self.size))
 
     def call(self, inputs: Tensor, outputs: Tensor, training: bool = False) -> Tensor:
-        """Of the layer beside it: what it reads, which is of no matter, and (rows, units) -> (rows, units)."""
+        """Inputs, which are not read, and outputs (rows, units) of the layer -> new outputs (rows, units)."""
         hidden = self.activation_tap(gelu_erf(self.down(outputs)), training)
         return ops.add(outputs, self.up(hidden))
 
 
 class SoftPrompt(keras.layers.Layer):
-    """Puts learned vectors into the place of the first tokens' (Lester et al. 2021, section 2).
+    """Replaces the vectors of the first tokens by learned ones (Lester et al. 2021, section 2).
 
     Args:
-        tokens: how many.
+        tokens: the number of learned vectors.
+
+    Example:
+        >>> ids, vectors = ops.zeros((1, 5), "int32"), ops.ones((1, 5, 8))
+        >>> np.sum(SoftPrompt(tokens=2)(ids, vectors), axis=-1).tolist()  # the learned vectors begin with zeros
+        [[0.0, 0.0, 8.0, 8.0, 8.0]]
     """
 
     def __init__(self, tokens: int, **kwargs: Any) -> None:
@@ -99,15 +116,19 @@ class SoftPrompt(keras.layers.Layer):
         """Ids (batch, length), their vectors (batch, length, hidden) -> (batch, length, hidden)."""
         vectors = ops.cast(ops.convert_to_tensor(self.vectors), outputs.dtype)[None]
         rest = outputs[:, self.tokens :]
-        # Added to zeros of the rest's own batch: its size is not known when a file is written.
+        # Added to zeros of the same batch size, which is not known when a file is written.
         return ops.concatenate([ops.add(ops.zeros_like(outputs[:, : self.tokens]), vectors), rest], axis=1)
 
 
 class PromptBorder(keras.layers.Layer):
-    """A place where a graph has to know of a prompt: it comes in there, or leaves, or is seen otherwise than a text.
+    """The base of layers that insert a prompt into a graph, remove it, or treat it otherwise than the text.
 
     Attributes:
-        tokens: of the prompt; it belongs to whoever set it and is not saved.
+        tokens: the number of tokens of the prompt, 0 without one. An adapter sets it; it is not saved.
+
+    Example:
+        >>> PromptBorder().tokens  # none, until an adapter sets it
+        0
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -122,7 +143,14 @@ class PromptPlaces(PromptBorder):
     It is the first layer of every encoder, and each call of a model on the encoder comes through it.
 
     Attributes:
-        attachments: the adapter that is attached to the encoder; the layer alone keeps it, files do not.
+        attachments: the adapter that is attached to the encoder; it is not saved.
+
+    Example:
+        >>> places = PromptPlaces()
+        >>> places.tokens = 2
+        >>> inputs = {"token_ids": ops.full((1, 3), 7, "int32"), "padding_mask": ops.ones((1, 3), "int32")}
+        >>> {name: np.asarray(value).tolist() for name, value in places(inputs).items()}
+        {'token_ids': [[0, 0, 7, 7, 7]], 'padding_mask': [[1, 1, 1, 1, 1]]}
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -130,9 +158,9 @@ class PromptPlaces(PromptBorder):
         self.attachments = Attachments()
 
     def call(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """Inputs by name, each int32 (batch, length) -> the same of tokens + length.
+        """Inputs by name, each int32 (batch, length) -> the same inputs (batch, tokens + length).
 
-        A prompt's ids and segments are 0, and it is no padding.
+        The ids and segments of a prompt are 0, and its padding mask is 1.
 
         Raises:
             ValueError: the model that is called has an adapter, which is detached.
@@ -146,13 +174,20 @@ class PromptPlaces(PromptBorder):
         return ops.pad(value, ((0, 0), (self.tokens, 0)), constant_values=filling)
 
     def compute_output_spec(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """The inputs' own shapes: models are made without a prompt."""
+        """The shapes of the inputs: models are built without a prompt."""
         return {name: keras.KerasTensor(value.shape, value.dtype) for name, value in inputs.items()}
 
 
 @keras.saving.register_keras_serializable("keras_bert")
 class TokenStates(PromptBorder):
-    """The states of the tokens alone, without those of a prompt in front of them."""
+    """Removes the states of a prompt in front of those of the tokens.
+
+    Example:
+        >>> token_states = TokenStates()
+        >>> token_states.tokens = 2
+        >>> ops.shape(token_states(ops.ones((1, 5, 8))))
+        (1, 3, 8)
+    """
 
     def call(self, inputs: Tensor) -> Tensor:
         """(batch, tokens + length, hidden) -> (batch, length, hidden)."""
@@ -163,8 +198,13 @@ class TokenStates(PromptBorder):
 class DecodedStates(TokenStates):
     """The decoder's states of the tokens, in a model that keeps the encoder's own final states as well.
 
-    A Keras model holds what leads to its outputs; the last block's own call would not, and the encoder inside the model
-    would be lost. What this layer does not read is not computed.
+    A Keras model keeps the layers that lead to its outputs. The final states do not lead to the decoder's, so that
+    without this layer the encoder inside the model would be lost. They are not read, hence not computed.
+
+    Example:
+        >>> decoded, final = ops.zeros((1, 5, 8)), ops.ones((1, 5, 8))
+        >>> float(ops.max(DecodedStates()(decoded, final)))
+        0.0
     """
 
     def call(self, inputs: Tensor, final: Tensor) -> Tensor:  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""Which adapter is attached to an encoder, and the Keras models that run through that encoder."""
+"""The adapter that is attached to an encoder, and the Keras models that run through that encoder."""
 
 import contextlib
 import threading
@@ -13,24 +13,36 @@ class Attachable(Protocol):
     """An adapter, as `Attachments` sees it."""
 
     def insert(self) -> None:
-        """Puts its layers and values into the encoder."""
+        """Inserts its layers and values into the encoder."""
 
     def remove(self) -> None:
-        """Takes them out again."""
+        """Removes them from the encoder."""
 
     def owns(self, model: keras.Model) -> bool:
         """Whether a model contains the head that was trained together with the adapter."""
 
 
 class Attachments:
-    """The one adapter that is attached to an encoder, and the models to which this matters.
+    """The adapter that is attached to an encoder, at most one at a time, and the models that run through the encoder.
 
     Several Keras models may share an encoder: those of several tasks, and the encoder alone. Keras compiles `fit`,
     `evaluate` and `predict` of each model once, with the layers that the encoder has at that time. So the compiled
-    functions are exchanged together with the adapter; none computes with an adapter that is not attached any more.
+    functions are exchanged together with the adapter; none computes with an adapter that is detached.
 
     Attributes:
         attached: the adapter, None for the encoder alone.
+
+    Example:
+        >>> class Printer:
+        ...     def insert(self):
+        ...         print("inserted")
+        ...     def remove(self):
+        ...         print("removed")
+        >>> with Attachments().using(Printer()):
+        ...     print("used")
+        inserted
+        used
+        removed
     """
 
     def __init__(self) -> None:
@@ -44,17 +56,17 @@ class Attachments:
         self._all_left = threading.Condition()
 
     def discard(self, adapter: Attachable) -> None:
-        """The adapter was merged or dropped: the models with its head run without it."""
+        """Removes an adapter that was merged or dropped: the models with its head run without it."""
         with self._sets_lock:
             self._adapters.discard(adapter)
 
     def adapters(self) -> list[Attachable]:
-        """Those that were ever attached, for a while or until now, and neither merged nor dropped."""
+        """The adapters that were attached at some time, and neither merged nor dropped since."""
         with self._sets_lock:
             return list(self._adapters)
 
     def enter(self, model: Any) -> None:
-        """Notes the model that is called, or traced, through the encoder.
+        """Registers the model that is called, or traced, through the encoder.
 
         Raises:
             ValueError: see `check_attached`.
@@ -82,14 +94,14 @@ class Attachments:
             raise error
 
     def exchange(self, adapter: Attachable | None) -> None:
-        """Attaches an adapter, or None, for good; waits until no call runs with the one before."""
+        """Attaches an adapter, or detaches it with None; waits until no call runs with the former adapter."""
         with self._exchange:
             self._wait_until_unused()
             self._switch(adapter)
 
     @contextlib.contextmanager
     def using(self, adapter: Attachable | None) -> Iterator[None]:
-        """Within it `adapter` is attached, or none, and no other thread can change that or run a task's model."""
+        """A context in which `adapter` is attached, or none; other threads can neither change that nor run a model."""
         with self._exchange:
             self._wait_until_unused()
             before = self.attached
@@ -101,7 +113,7 @@ class Attachments:
 
     @contextlib.contextmanager
     def answering(self, adapter: Attachable | None) -> Iterator[None]:
-        """Like `using`, but threads that need the adapter that is attached anyway run side by side.
+        """Like `using`, but threads that need the same adapter run side by side.
 
         `using` and `exchange` must not be called within it: they wait for its end.
         """

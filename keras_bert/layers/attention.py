@@ -20,7 +20,12 @@ MASK_BIAS = -120.0
 
 @keras.saving.register_keras_serializable("keras_bert")
 class AttentionBias(keras.layers.Layer):
-    """Makes a bias of the attention scores from a padding mask."""
+    """Makes a bias of the attention scores from a padding mask.
+
+    Example:
+        >>> np.asarray(AttentionBias()(ops.convert_to_tensor([[1, 1, 0]]))).astype(int).tolist()
+        [[[[0, 0, -120]]]]
+    """
 
     def call(self, inputs: Tensor) -> Tensor:
         """Padding mask (batch, length), 1 for a token and 0 for padding -> bias (batch, 1, 1, length)."""
@@ -43,6 +48,11 @@ class SelfAttention(keras.layers.Layer):
     Attributes:
         scores_all_pairs: True if the scores of all pairs of tokens pass `scores_tap` as one matrix per head, at every
             length. Students can imitate no other scores.
+
+    Example:
+        >>> states, attention_bias = ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5))
+        >>> ops.shape(SelfAttention(num_heads=2)(states, attention_bias))
+        (2, 5, 8)
     """
 
     scores_all_pairs: ClassVar[bool] = True
@@ -155,6 +165,11 @@ class ConfiguredAttention(SelfAttention):
 
     Args:
         config: the configuration, or its plain values.
+
+    Example:
+        >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
+        >>> ConfiguredAttention(config).num_heads
+        2
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:

@@ -13,6 +13,12 @@ class ConfiguredLayer(keras.layers.Layer):
 
     Args:
         config: the configuration, or its plain values (`EncoderConfig.as_dict`), which saved models hold.
+
+    Example:
+        >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
+        >>> layer = ConfiguredLayer(config)
+        >>> ConfiguredLayer.from_config(layer.get_config()).config == config
+        True
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:
@@ -28,6 +34,11 @@ class TransformerBlock(ConfiguredLayer):
     """One layer of an encoder: states (batch, length, hidden) and further inputs -> states of the same shape.
 
     Every block holds the configuration of the whole encoder: a model is described by its first block.
+
+    Example:
+        >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
+        >>> TransformerBlock(config).compute_output_shape((2, 5, 8), (2, 1, 1, 5))
+        (2, 5, 8)
     """
 
     def compute_output_shape(self, inputs_shape: tuple[int | None, ...], *further: Any) -> Any:
@@ -41,10 +52,23 @@ class TransformerBlock(ConfiguredLayer):
 
 
 def as_config(config: EncoderConfig | Mapping[str, Any]) -> EncoderConfig:
-    """A configuration, given as it is or as plain values."""
+    """A configuration, given as it is or as plain values.
+
+    Example:
+        >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
+        >>> as_config(config.as_dict()) == config
+        True
+    """
     return config if isinstance(config, EncoderConfig) else EncoderConfig.from_dict(config)
 
 
 def weights_by_path(layer: keras.layers.Layer) -> dict[str, Any]:
-    """The weights of a layer of a model by their paths inside the layer."""
+    """The weights of a layer of a model by their paths inside the layer.
+
+    Example:
+        >>> layer = keras.layers.Dense(4, name="block_0")
+        >>> layer.build((None, 8))
+        >>> list(weights_by_path(layer))
+        ['kernel', 'bias']
+    """
     return {weight.path.partition("/")[2]: weight for weight in layer.weights}

@@ -26,6 +26,12 @@ class TokenEmbedding(keras.layers.Layer):
     Attributes:
         adapter: a layer that is called with ids and vectors, and whose output replaces the vectors.
         table_transform: a function that is applied to the table in every call; it is not saved.
+
+    Example:
+        >>> table = TokenEmbedding(vocabulary_size=20, hidden_size=8)
+        >>> vectors = table(ops.convert_to_tensor([[2, 7, 3]]))
+        >>> ops.shape(vectors), ops.shape(table(vectors, reverse=True))
+        ((1, 3, 8), (1, 3, 20))
     """
 
     def __init__(
@@ -107,6 +113,10 @@ class PositionEmbedding(keras.layers.Layer):
 
     Attributes:
         table_transform: see `TokenEmbedding`.
+
+    Example:
+        >>> ops.shape(PositionEmbedding(max_length=16)(ops.zeros((2, 5, 8))))
+        (2, 5, 8)
     """
 
     def __init__(self, max_length: int, initializer_range: float = 0.02, offset: int = 0, **kwargs: Any) -> None:
@@ -165,6 +175,11 @@ class SegmentEmbedding(keras.layers.Layer):
     Args:
         num_segments: the number of rows of the table; a single row is added to all tokens.
         initializer_range: the standard deviation of the truncated normal initializer.
+
+    Example:
+        >>> segment_ids = ops.convert_to_tensor([[0, 0, 0, 1, 1]])
+        >>> ops.shape(SegmentEmbedding(num_segments=2)(ops.zeros((1, 5, 8)), segment_ids))
+        (1, 5, 8)
     """
 
     def __init__(self, num_segments: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
@@ -204,6 +219,10 @@ class EmbeddingProjection(keras.layers.Layer):
     Args:
         hidden_size: the width of the encoder.
         initializer_range: the standard deviation of the truncated normal initializer.
+
+    Example:
+        >>> ops.shape(EmbeddingProjection(hidden_size=8)(ops.ones((2, 5, 4))))
+        (2, 5, 8)
     """
 
     def __init__(self, hidden_size: int, initializer_range: float = 0.02, **kwargs: Any) -> None:

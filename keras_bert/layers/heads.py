@@ -22,6 +22,10 @@ class Pooler(keras.layers.Layer):
         initializer_range: the standard deviation of the truncated normal initializer.
         activation: `tanh` as in BERT, a key of `feed_forward.ACTIVATIONS`, or `none` for h itself.
         dropout: the dropout rate on the state of the first token; 0 in BERT.
+
+    Example:
+        >>> ops.shape(Pooler()(ops.ones((2, 5, 8))))
+        (2, 8)
     """
 
     def __init__(
@@ -61,7 +65,13 @@ class Pooler(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class MeanPooler(keras.layers.Layer):
-    """The mean of the final states of all tokens but padding (Reimers and Gurevych 2019, section 3)."""
+    """The mean of the final states of all tokens but padding (Reimers and Gurevych 2019, section 3).
+
+    Example:
+        >>> states, padding_mask = ops.convert_to_tensor([[[1.0], [3.0], [9.0]]]), ops.convert_to_tensor([[1, 1, 0]])
+        >>> np.asarray(MeanPooler()(states, padding_mask)).tolist()
+        [[2.0]]
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -79,7 +89,12 @@ class MeanPooler(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class FirstTokenPooler(keras.layers.Layer):
-    """The final state of the first token, `[CLS]` (Reimers and Gurevych 2019, section 3)."""
+    """The final state of the first token, `[CLS]` (Reimers and Gurevych 2019, section 3).
+
+    Example:
+        >>> np.asarray(FirstTokenPooler()(ops.convert_to_tensor([[[1.0], [3.0], [9.0]]]))).tolist()
+        [[1.0]]
+    """
 
     def call(self, inputs: Tensor) -> Tensor:
         """(batch, length, hidden) -> (batch, hidden)."""
@@ -96,6 +111,10 @@ class PredictionHead(keras.layers.Layer):
         initializer_range: the standard deviation of the truncated normal initializer.
         units: the width of the output; None for the width of the states.
         use_bias: adds b, and the bias of LayerNorm; ModernBERT has neither.
+
+    Example:
+        >>> ops.shape(PredictionHead(units=4)(ops.ones((2, 5, 8))))
+        (2, 5, 4)
     """
 
     def __init__(
@@ -146,6 +165,11 @@ class MaskedTokenTransform(PredictionHead):
 
     Other positions get no scores: with 20 predictions in 128 tokens this saves 84 % of the largest matrix product of a
     small model.
+
+    Example:
+        >>> mask_positions = ops.convert_to_tensor([[1, 3]])
+        >>> ops.shape(MaskedTokenTransform()(ops.ones((1, 5, 8)), mask_positions))
+        (1, 2, 8)
     """
 
     def build(self, inputs_shape: tuple[int | None, ...], mask_positions_shape: Any = None) -> None:
@@ -167,6 +191,11 @@ class OutputColumns(keras.layers.Layer):
     Args:
         columns: the number of last columns of the states.
         initializer_range: the standard deviation of the truncated normal initializer.
+
+    Example:
+        >>> states, scores = ops.ones((1, 2, 8)), ops.ones((1, 2, 20))
+        >>> ops.shape(OutputColumns(columns=4)(states, scores))
+        (1, 2, 20)
     """
 
     def __init__(self, columns: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
@@ -199,7 +228,12 @@ class OutputColumns(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class OutputBias(keras.layers.Layer):
-    """Adds a learned number to the score of each token of the vocabulary."""
+    """Adds a learned number to the score of each token of the vocabulary.
+
+    Example:
+        >>> ops.shape(OutputBias()(ops.ones((1, 2, 20))))
+        (1, 2, 20)
+    """
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes the bias (vocabulary,)."""
@@ -219,6 +253,10 @@ class ReplacedTokenTransform(keras.layers.Layer):
     Args:
         activation: a key of `feed_forward.ACTIVATIONS`.
         initializer_range: the standard deviation of the truncated normal initializer.
+
+    Example:
+        >>> ops.shape(ReplacedTokenTransform()(ops.ones((2, 5, 8))))
+        (2, 5, 8)
     """
 
     def __init__(self, activation: str = "gelu_tanh", initializer_range: float = 0.02, **kwargs: Any) -> None:

@@ -11,6 +11,10 @@ def mix(x: Tensor) -> Tensor:
     """A permutation of the 32-bit numbers in which every output bit depends on every input bit; uint32 of any shape.
 
     `lowbias32` of https://github.com/skeeto/hash-prospector, with its later constants: bias 0.107.
+
+    Example:
+        >>> np.asarray(mix(ops.convert_to_tensor([0, 1, 2], "uint32"))).tolist()
+        [0, 114555507, 229111015]
     """
     for shift, factor in ((16, 0x21F0AAAD), (15, 0xD35A2D97)):
         x = ops.bitwise_xor(x, ops.bitwise_right_shift(x, _number(shift)))
@@ -19,7 +23,14 @@ def mix(x: Tensor) -> Tensor:
 
 
 def draw_numbers(places: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """A random number for each place and pair of seeds, all uint32 and broadcast."""
+    """A random number for each place and pair of seeds, all uint32 and broadcast.
+
+    Example:
+        >>> first, second = ops.convert_to_tensor(3, "uint32"), ops.convert_to_tensor(4, "uint32")
+        >>> all_numbers = draw_numbers(ops.convert_to_tensor([0, 1, 2], "uint32"), first, second)
+        >>> bool(draw_numbers(ops.convert_to_tensor(2, "uint32"), first, second) == all_numbers[2])
+        True
+    """
     # Each seed has its own permutation; seeds are not offsets into one sequence.
     return mix(ops.multiply(ops.add(places, first), ops.bitwise_or(second, _number(1))))
 
@@ -34,6 +45,13 @@ def row_seeds(seed: Tensor, positions: Tensor, ids: Tensor) -> tuple[Tensor, Ten
 
     Returns:
         Both uint32 (batch, places).
+
+    Example:
+        >>> seed, positions = ops.convert_to_tensor([0, 1]), ops.convert_to_tensor([[1, 4], [2, 3]])
+        >>> first, second = row_seeds(seed, positions, ids=ops.convert_to_tensor([[7, 8], [9, 9]]))
+        >>> alone, _ = row_seeds(seed, positions[1:], ids=ops.convert_to_tensor([[9, 9]]))
+        >>> bool(ops.all(alone == first[1:]))
+        True
     """
     seed, positions = ops.cast(seed, "uint32"), ops.cast(positions, "uint32")
     row = ops.sum(mix(ops.bitwise_xor(mix(positions), ops.cast(ids, "uint32"))), axis=1, keepdims=True)
@@ -54,6 +72,12 @@ def gumbels(places: Tensor, first: Tensor, second: Tensor) -> Tensor:
 
     Returns:
         float32 of the broadcast shape.
+
+    Example:
+        >>> first, second = ops.convert_to_tensor(3, "uint32"), ops.convert_to_tensor(4, "uint32")
+        >>> numbers = gumbels(ops.cast(ops.arange(10_000), "uint32"), first, second)
+        >>> round(float(ops.mean(numbers)), 1)  # near 0.577, the mean of the distribution
+        0.6
     """
     numbers = ops.cast(draw_numbers(places, first, second), "float32")
     return ops.negative(ops.log(ops.negative(ops.log1p(ops.negative((numbers + 0.5) * 2.0**-32)))))

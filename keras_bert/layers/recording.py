@@ -1,4 +1,4 @@
-"""Notes of what passes taps while a model runs."""
+"""Records the tensors that pass taps while a model runs."""
 
 import contextlib
 import threading
@@ -13,9 +13,19 @@ Seen = dict[Tap, list[Any]]
 
 @contextlib.contextmanager
 def recording(taps: Iterable[Tap]) -> Iterator[Seen]:
-    """Inside, what passes each tap is noted, in the order of the calls, as its transform left it, if it has one.
+    """A context that records the tensors that pass taps, in the order of the calls, behind their transforms.
 
-    Nothing is changed, and afterwards the taps are as they were. What is noted belongs to the trace that runs inside.
+    It changes no tensor, and restores the taps at its end. Recorded tensors belong to the trace inside the context.
+
+    Args:
+        taps: the taps to record; a tap that occurs twice is recorded once.
+
+    Example:
+        >>> tap = Tap("output_tap")
+        >>> with recording([tap]) as seen:
+        ...     _ = tap(3.0, training=False)
+        >>> seen[tap]
+        [3.0]
     """
     opened = [(tap, _Notes.on(tap)) for tap in dict.fromkeys(taps)]
     try:
@@ -26,7 +36,7 @@ def recording(taps: Iterable[Tap]) -> Iterator[Seen]:
 
 
 class _Notes:
-    """A transform that changes nothing; each thread has lists of its own.
+    """A transform that changes nothing and appends to a list for each thread.
 
     Several devices trace in threads that change places in the middle of a model: none may end the other's recording.
     """
@@ -36,7 +46,7 @@ class _Notes:
 
     @classmethod
     def on(cls, tap: Tap) -> "_Notes":
-        """Those that another thread began on the tap, else new ones."""
+        """The notes that another thread began on the tap, else new ones."""
         if not isinstance(tap.transform, cls):
             tap.transform = cls(tap.transform)
         return tap.transform

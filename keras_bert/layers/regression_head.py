@@ -1,4 +1,4 @@
-"""The last layer of a regression, which learns standardized numbers and answers in the unit of the targets."""
+"""The last layer of a regression: it learns standardized numbers, and answers in the unit of the targets."""
 
 from typing import Any
 
@@ -18,6 +18,13 @@ class RegressionHead(Dense):
     W and b learn numbers around 0, whatever the targets are: with targets of 3,400 to 7,000 a plain x W + b starts
     thousands of steps of Adam away from them. The scale is kept in weights that do not train, so that every model on
     this head, and every function that was compiled of one, answers on the same scale.
+
+    Example:
+        >>> head = RegressionHead(1)
+        >>> head.build((None, 8))
+        >>> head.scale = TargetScale(mean=5200.0, standard_deviation=1800.0)
+        >>> np.asarray(head(ops.zeros((2, 8)))).tolist()
+        [[5200.0], [5200.0]]
     """
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
@@ -37,7 +44,7 @@ class RegressionHead(Dense):
 
     @property
     def scale(self) -> TargetScale:
-        """Of the targets."""
+        """The scale of the targets."""
         return TargetScale(float(self.mean.numpy()), float(self.standard_deviation.numpy()))
 
     @scale.setter
@@ -47,18 +54,33 @@ class RegressionHead(Dense):
 
     @property
     def is_new(self) -> bool:
-        """Whether it was neither trained nor given a scale: a step of training moves the bias away from 0."""
+        """Whether the head has neither a scale nor a step of training, which moves the bias away from 0."""
         return self.scale == TargetScale() and not np.any(self.bias.numpy())
 
 
 def plain_weights(model: keras.Model) -> list[Any]:
-    """The weights of a model that libraries without a scale of targets have, too."""
+    """The weights of a model without the scales of its regression heads, which other libraries do not have.
+
+    Example:
+        >>> inputs = keras.Input((8,))
+        >>> model = keras.Model(inputs, RegressionHead(1, name="regressor")(inputs))
+        >>> [weight.path for weight in plain_weights(model)]
+        ['regressor/kernel', 'regressor/bias']
+    """
     scales = {weight.path for head in _heads(model) for weight in (head.mean, head.standard_deviation)}
     return [weight for weight in model.weights if weight.path not in scales]
 
 
 def folded_heads(model: keras.Model) -> dict[str, Any]:
-    """Path -> W and b, float32, of a plain x W + b that answers as the model's regression head does with its scale."""
+    """Path -> W and b, float32, of a plain x W + b that gives the same answers as the head with its scale.
+
+    Example:
+        >>> inputs, head = keras.Input((8,)), RegressionHead(1, name="regressor")
+        >>> model = keras.Model(inputs, head(inputs))
+        >>> head.scale = TargetScale(mean=5200.0, standard_deviation=1800.0)
+        >>> folded_heads(model)["regressor/bias"].tolist()
+        [5200.0]
+    """
     folded = {}
     for head in _heads(model):
         mean, deviation = (np.float32(value) for value in head.scale)
@@ -68,7 +90,16 @@ def folded_heads(model: keras.Model) -> dict[str, Any]:
 
 
 def forget_scale(model: keras.Model) -> None:
-    """From here on the model's regression head, if it has one, answers with its W and b as they are."""
+    """Resets the scale of a model's regression head, if it has one: it then answers with x W + b.
+
+    Example:
+        >>> inputs, head = keras.Input((8,)), RegressionHead(1)
+        >>> model = keras.Model(inputs, head(inputs))
+        >>> head.scale = TargetScale(mean=5200.0, standard_deviation=1800.0)
+        >>> forget_scale(model)
+        >>> head.scale
+        TargetScale(mean=0.0, standard_deviation=1.0)
+    """
     for head in _heads(model):
         head.scale = TargetScale()
 

@@ -16,6 +16,11 @@ class SeparatorReader(keras.layers.Layer):
 
     Args:
         separator: the separator's id; None where the layer does not look for it.
+
+    Example:
+        >>> token_ids = ops.convert_to_tensor([[2, 7, 3, 9, 3]])
+        >>> np.asarray(SeparatorReader(separator=3).before_separator(token_ids)).tolist()
+        [[1, 1, 0, 0, 0]]
     """
 
     def __init__(self, separator: int | None = None, **kwargs: Any) -> None:
@@ -23,11 +28,7 @@ class SeparatorReader(keras.layers.Layer):
         self.separator = separator
 
     def before_separator(self, token_ids: Tensor) -> Tensor:
-        """Token ids int32 (batch, length) -> 1 before the first separator of a row, 0 from it on, int32.
-
-        Example:
-            With separator 3, `[[2, 7, 3, 9, 3]]` gives `[[1, 1, 0, 0, 0]]`.
-        """
+        """Token ids int32 (batch, length) -> 1 before the first separator of a row, 0 from it on, int32."""
         assert self.separator is not None
         ends = ops.cast(ops.equal(token_ids, self.separator), "int32")
         return ops.cast(ops.equal(ops.cumsum(ends, axis=1), 0), "int32")

@@ -18,6 +18,14 @@ class Tap:
 
     Args:
         name: the name of the tap in its layer; empty if the layer is nothing but the tap.
+
+    Example:
+        >>> tap = Tap()
+        >>> tap(3.4, training=False)
+        3.4
+        >>> tap.transform = lambda x, training: round(x)
+        >>> tap(3.4, training=False)
+        3
     """
 
     def __init__(self, name: str = "") -> None:
@@ -31,7 +39,14 @@ class Tap:
 
 @keras.saving.register_keras_serializable("keras_bert")
 class TapLayer(keras.layers.Layer):
-    """A tap as a layer of a model's graph."""
+    """A tap as a layer of a model's graph.
+
+    Example:
+        >>> layer = TapLayer()
+        >>> layer.tap.transform = lambda x, training: keras.ops.round(x)
+        >>> np.asarray(layer(keras.ops.convert_to_tensor([1.4, 2.6]))).tolist()
+        [1.0, 3.0]
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -43,6 +58,13 @@ class TapLayer(keras.layers.Layer):
 
 
 def taps_of(layer: keras.layers.Layer) -> dict[str, Tap]:
-    """The taps of a layer by their paths, without those of the layers inside it."""
+    """The taps of a layer by their paths, without those of the layers inside it.
+
+    Example:
+        >>> layer = TapLayer(name="embeddings_tap")
+        >>> _ = layer(keras.ops.ones((2, 8)))  # a layer has its path from the first call on
+        >>> list(taps_of(layer))
+        ['embeddings_tap']
+    """
     taps = (value for value in vars(layer).values() if isinstance(value, Tap))
     return {f"{layer.path}/{tap.name}" if tap.name else layer.path: tap for tap in taps}

@@ -12,11 +12,12 @@ def number_errors(predicted: Sequence[float], truth: Sequence[float]) -> dict[st
     `r2` is the coefficient of determination, 1 - squared errors / squared distances of the truth from its mean: 1 for
     exact predictions, 0 for the mean of the truth, below 0 for predictions that are worse than the mean.
 
-    >>> number_errors([1.0, 2.0, 6.0], [1.0, 3.0, 5.0])["r2"]
-    0.75
-
     Raises:
         ValueError: the numbers of predictions and true values differ, or all true values are equal: `r2` is undefined.
+
+    Example:
+        >>> number_errors([1.0, 2.0, 6.0], [1.0, 3.0, 5.0])["r2"]
+        0.75
     """
     if len(predicted) != len(truth):
         raise ValueError(f"truth must be as many as predicted ({len(predicted)}), got {len(truth)}")

@@ -31,8 +31,11 @@ def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
         hidden).
 
     Example:
-        encoder = build_encoder(preset("mini"))
-        states = encoder({name: np.ones((2, 8), "int32") for name in input_names(encoder)})["sequence_output"]
+        >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
+        >>> encoder = build_encoder(config)
+        >>> outputs = encoder({name: np.ones((2, 5), "int32") for name in input_names(encoder)})
+        >>> tuple(outputs["sequence_output"].shape), tuple(outputs["pooled_output"].shape)
+        ((2, 5, 8), (2, 8))
     """
     names = [name for name in INPUT_NAMES if name != "segment_ids" or config.num_segments > 1]
     inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in names}

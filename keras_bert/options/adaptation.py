@@ -20,6 +20,10 @@ class Lora:
         layers: names of the layers in each block that get a product, or the ends of their paths, such as
             `attention/output_projection` where two layers have the same name. None for query and value, as in the paper
             (section 4.2), or for the one layer that computes both.
+
+    Example:
+        >>> Lora(rank=4, layers=("query", "value"))
+        Lora(kind='lora', rank=4, alpha=16.0, dropout=0.0, layers=('query', 'value'))
     """
 
     kind: Literal["lora"] = "lora"
@@ -36,6 +40,12 @@ class Adapters:
     Attributes:
         kind: `adapters`.
         size: width between the two layers (section 3.2: 8 to 256).
+
+    Example:
+        >>> Adapters(size=0)
+        Traceback (most recent call last):
+        ...
+        keras_bert.checks.FieldError: Adapters.size must be positive, got 0
     """
 
     kind: Literal["adapters"] = "adapters"
@@ -49,6 +59,10 @@ class Prompt:
     Attributes:
         kind: `prompt`.
         tokens: number of vectors (section 3.2: 20 to 100); each takes one of the encoder's positions.
+
+    Example:
+        >>> Prompt(tokens=10)
+        Prompt(kind='prompt', tokens=10)
     """
 
     kind: Literal["prompt"] = "prompt"
@@ -61,6 +75,10 @@ class Bias:
 
     Attributes:
         kind: `bias`.
+
+    Example:
+        >>> Bias() == read_adaptation({"kind": "bias"})
+        True
     """
 
     kind: Literal["bias"] = "bias"
@@ -75,6 +93,10 @@ def read_adaptation(content: Mapping[str, Any]) -> Adaptation:
     Raises:
         FieldError: no adaptation has this kind, or a field breaks a rule of its kind.
         TypeError: a field is missing, or the kind does not have it.
+
+    Example:
+        >>> read_adaptation({"kind": "prompt", "tokens": 10})
+        Prompt(kind='prompt', tokens=10)
     """
     adaptation: Adaptation = read_json(Adaptation, content, "Adaptation")  # type: ignore[arg-type]
     return adaptation

@@ -93,6 +93,13 @@ def load_adapter(folder: str | os.PathLike[str], base: Task) -> Task:
     Raises:
         FileNotFoundError: there is no adapter.
         ValueError: a file is damaged, or the adapter was trained beside another encoder.
+
+    Example:
+        >>> _ = task.adapt(keras_bert.Lora(rank=2))
+        >>> task.save_adapter("sentiment-lora")
+        >>> task.drop_adapter()
+        >>> load_adapter("sentiment-lora", base=task).adapter.adaptation.rank
+        2
     """
     from keras_bert.adaptation import files
     from keras_bert.adaptation.adapter import Adapter

@@ -20,6 +20,13 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
     Attributes:
         vocabulary: the pieces; a piece's position is its id.
         lowercase: whether text is lowercased and stripped of its accents first.
+
+    Example:
+        >>> tokenizer = Tokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "##s"], lowercase=True)
+        >>> tokenizer.tokenize(["Films"]).to_list()
+        [[5, 6]]
+        >>> tokenizer.encode(["Films"], max_length=6)["token_ids"].numpy().tolist()
+        [[2, 5, 6, 3, 0, 0]]
     """
 
     def __init__(self, vocabulary: Sequence[str], lowercase: bool) -> None:

@@ -29,9 +29,8 @@ def make_deterministic(seed: int) -> None:
 class Trainer(TrainingStep):
     """Trains a model with AdamW under any `tf.distribute` strategy; for the arguments see `TrainingStep`.
 
-    Example:
-        >>> trainer = Trainer(task.model, task.objective(), training, steps)  # doctest: +SKIP
-        >>> history = trainer.fit(batches, validation=held_out, on_progress=print)  # doctest: +SKIP
+    The model and the objective are those of a task, `task.model` and `task.objective()`; `fit` trains the model and
+    returns the history of the training.
     """
 
     def fit(

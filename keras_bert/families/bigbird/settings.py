@@ -24,6 +24,10 @@ class BigBird(Variant):
         block_size: the number of tokens of a block (appendix E, table 8: 64).
         random_blocks: the number of random blocks (table 8: 3).
         attention: `block_sparse`, or `full` for BERT's attention at every length.
+
+    Example:
+        >>> BigBird(block_size=64, random_blocks=3).longest_full
+        704
     """
 
     span_head: ClassVar[bool] = True

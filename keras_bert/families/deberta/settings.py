@@ -31,6 +31,10 @@ class DeBERTa(Variant):
         convolution: the window in tokens of a convolution beside the first block, an odd number; 0 for none. It is 3 in
             the two largest checkpoints of version 2.
         convolution_activation: the activation of that convolution.
+
+    Example:
+        >>> DeBERTa().span, DeBERTa().terms
+        (256, 3)
     """
 
     kind: Literal["deberta"] = "deberta"

@@ -22,6 +22,10 @@ class MobileBERT(Variant):
         bottleneck_attention: True if queries, keys and values are computed from the narrow states of the block, as in
             MobileBERT tiny; otherwise queries and keys have another bottleneck, and values read the wide states
             (figure 1c).
+
+    Example:
+        >>> MobileBERT(feed_forwards=2).normalization
+        'no_norm'
     """
 
     kind: Literal["mobilebert"] = "mobilebert"

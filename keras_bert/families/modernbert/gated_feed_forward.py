@@ -20,6 +20,10 @@ class GatedFeedForward(FeedForward):
         dropout: the dropout rate in front of W2.
         initializer_range: the standard deviation of the truncated normal initializer.
         output_range: the standard deviation for W2.
+
+    Example:
+        >>> ops.shape(GatedFeedForward(intermediate_size=16)(ops.ones((2, 5, 8))))
+        (2, 5, 8)
     """
 
     def __init__(

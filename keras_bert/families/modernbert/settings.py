@@ -26,6 +26,10 @@ class ModernBERT(Variant):
         global_theta: the base of the rotary angles (Su et al. 2024, section 3.2.2) in global attention.
         local_theta: the base of the rotary angles in local attention.
         embedding_dropout: the dropout rate on the embeddings.
+
+    Example:
+        >>> [ModernBERT(global_every=3).is_global(layer) for layer in range(4)]
+        [True, False, False, True]
     """
 
     prediction_head: ClassVar[bool] = True

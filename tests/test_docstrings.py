@@ -1,0 +1,141 @@
+"""Examples in docstrings: all of them run, and every public name of the finished rooms has one.
+
+An example runs in an empty folder and sees the names of its module, `keras_bert`, `np`, and a small `task`.
+"""
+
+import ast
+import doctest
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import keras_bert
+from keras_bert.tasks.base import Task
+
+REPOSITORY = Path(__file__).parents[1]
+PACKAGES = ("keras_bert", "components", "pipeline")
+PROMPT = ">>> "
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+# Folders and files of the library in which every public class and function has an example.
+ROOMS = (
+    "keras_bert/families",
+    "keras_bert/layers",
+    "keras_bert/options/adaptation.py",
+    "keras_bert/presets.py",
+    "keras_bert/target_scale.py",
+)
+
+Definition = ast.ClassDef | ast.FunctionDef
+
+
+def sources(package: str) -> Iterator[Path]:
+    return (file.relative_to(REPOSITORY) for file in sorted((REPOSITORY / package).rglob("*.py")))
+
+
+def parse(file: Path) -> ast.Module:
+    return ast.parse((REPOSITORY / file).read_bytes())
+
+
+WITH_EXAMPLES = [file for name in PACKAGES for file in sources(name) if PROMPT in (REPOSITORY / file).read_text()]
+LIBRARY = {file: parse(file) for file in sources("keras_bert")}
+
+
+def module_name(file: Path) -> str:
+    return ".".join(file.with_suffix("").parts).removesuffix(".__init__")
+
+
+def small_task() -> Task:
+    """A classifier with new weights and six words, `film` among them."""
+    tokenizer = keras_bert.Tokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film"], lowercase=True)
+    config = keras_bert.EncoderConfig(
+        num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=6, max_length=16
+    )
+    encoder = keras_bert.build_encoder(config)
+    return keras_bert.TASKS["classification"].build(encoder, tokenizer, labels=["no", "yes"], max_length=16)
+
+
+def doctests(file: Path) -> Iterator[doctest.DocTest]:
+    """The examples of each docstring, which are read from the source: no decorator can hide one."""
+    names = {**vars(importlib.import_module(module_name(file))), "keras_bert": keras_bert, "np": np}
+    for node in ast.walk(parse(file)):
+        if isinstance(node, Definition | ast.Module) and (text := ast.get_docstring(node)) and PROMPT in text:
+            name = f"{module_name(file)}.{getattr(node, 'name', '')}".rstrip(".")
+            test = doctest.DocTestParser().get_doctest(text, names, name, str(file), node.body[0].lineno - 1)
+            if any(re.search(r"\btask\b", example.source) for example in test.examples):
+                test.globs["task"] = small_task()
+            yield test
+
+
+@pytest.mark.parametrize("file", WITH_EXAMPLES, ids=module_name)
+def test_the_examples_of_a_module_give_what_they_show(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    for test in doctests(file):
+        assert not any(doctest.SKIP in example.options for example in test.examples), f"{test.name} skips an example"
+        runner.run(test, out=report.append)
+    assert runner.tries > 0
+    assert runner.failures == 0, "".join(report)
+
+
+def has_example(definition: Definition) -> bool:
+    return PROMPT in (ast.get_docstring(definition) or "")
+
+
+def public_definitions(tree: ast.Module) -> Iterator[Definition]:
+    """The public classes and functions at the top level; nobody makes an instance of a protocol."""
+    for node in tree.body:
+        if isinstance(node, Definition) and not node.name.startswith("_") and "Protocol" not in base_names(node):
+            yield node
+
+
+def base_names(definition: Definition) -> list[str]:
+    return [ast.unparse(base) for base in definition.bases] if isinstance(definition, ast.ClassDef) else []
+
+
+def without_examples(definitions: Iterator[tuple[Path, Definition]]) -> list[str]:
+    return [f"{file}:{node.lineno} {node.name}" for file, node in definitions if not has_example(node)]
+
+
+def layers() -> Iterator[tuple[Path, Definition]]:
+    """The public layers; a class name stands once in the repository."""
+    classes = [(file, node) for file, tree in LIBRARY.items() for node in tree.body if isinstance(node, ast.ClassDef)]
+    names: set[str] = set()
+    while True:
+        derived = {
+            node.name
+            for _, node in classes
+            for base in base_names(node)
+            if base.startswith("keras.layers.") or base in names
+        }
+        if derived == names:
+            return ((file, node) for file, node in classes if node.name in names and not node.name.startswith("_"))
+        names = derived
+
+
+def front_door() -> Iterator[tuple[Path, Definition]]:
+    """The classes and functions that `import keras_bert` gives; the other names are tables."""
+    for name, home in keras_bert._HOMES.items():
+        file = Path(*home.split(".")).with_suffix(".py")
+        yield from ((file, node) for node in public_definitions(LIBRARY[file]) if node.name == name)
+
+
+def test_every_layer_has_an_example() -> None:
+    assert without_examples(layers()) == []
+
+
+def test_every_name_of_the_front_door_has_an_example() -> None:
+    assert without_examples(front_door()) == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_public_name_of_a_room_has_an_example(room: str) -> None:
+    files = [file for file in LIBRARY if file.is_relative_to(room)]
+    assert files
+    assert without_examples((file, node) for file in files for node in public_definitions(LIBRARY[file])) == []
