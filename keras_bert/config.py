@@ -137,7 +137,8 @@ class EncoderConfig(EncoderShape):
         layer_norm_epsilon: a number added to the variance (1e-12 in the released code).
 
     Example:
-        >>> config = EncoderConfig(num_layers=4, hidden_size=256, num_heads=4, intermediate_size=1024, vocabulary_size=1000)
+        >>> shape = {"num_layers": 4, "hidden_size": 256, "num_heads": 4, "intermediate_size": 1024}
+        >>> config = EncoderConfig(**shape, vocabulary_size=30522)
         >>> config.head_size, config.max_length
         (64, 512)
         >>> EncoderConfig.from_dict(config.as_dict()) == config
