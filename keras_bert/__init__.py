@@ -1,7 +1,7 @@
-"""BERT in plain Keras: configurations, bricks, tasks, training, compression and export.
+"""BERT in plain Keras: configurations, layers, tasks, training, compression and export.
 
-The names below are the library's front door. Each is loaded when it is first asked for: configurations and
-models need no TensorFlow, and the pipeline's command line needs neither TensorFlow nor Keras.
+The names below are the public names of the library. Each is imported at its first use: configurations and models
+need no TensorFlow, and the pipeline's command line needs neither TensorFlow nor Keras.
 """
 
 import importlib

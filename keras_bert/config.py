@@ -16,13 +16,18 @@ PoolerActivation = Literal["tanh", "gelu_tanh", "gelu_erf", "relu", "none"]
 
 @validated_dataclass
 class Variant:
-    """The settings of a graph that differs from BERT's; the package `keras_bert.families` has a subclass a graph.
+    """The settings of a graph that differs from BERT's; each package of `keras_bert.families` has a subclass.
 
     Attributes:
         kind: the name of the graph; no two subclasses share one.
         prediction_head: whether every head begins with a `PredictionHead` without biases.
-        span_head: whether the head for answers begins with a feed-forward layer of its own.
-        depends_on_padding: whether the answer to a row depends on how far the row is padded.
+        span_head: whether the head for answers begins with a separate feed-forward layer.
+        depends_on_padding: whether the answer to a row depends on its padding.
+
+    Example:
+        >>> from keras_bert.families.longformer.settings import Longformer
+        >>> isinstance(Longformer(), Variant), Longformer().kind
+        (True, 'longformer')
     """
 
     kind: str
@@ -34,7 +39,7 @@ class Variant:
         """Checks the other settings of the encoder against the variant.
 
         Raises:
-            ValueError: a setting does not go with the variant.
+            ValueError: a setting does not fit the variant.
         """
 
     def of_layers(self, layers: Sequence[int]) -> Self:
@@ -80,6 +85,15 @@ class EncoderShape:
         attention_size: width of all heads together, a multiple of `num_heads`; None for `hidden_size`. Less where heads
             were taken out of BERT's graph.
         variant: settings of a graph that differs from BERT's; None for BERT's.
+
+    Example:
+        >>> shape = EncoderShape(num_layers=4, hidden_size=256, num_heads=4, intermediate_size=1024)
+        >>> shape.encoder_config(vocabulary_size=30522, max_length=128).max_length
+        128
+        >>> EncoderShape(num_layers=4, hidden_size=256, num_heads=3, intermediate_size=1024)
+        Traceback (most recent call last):
+        ...
+        keras_bert.checks.FieldError: EncoderShape.hidden_size must be a multiple of num_heads=3, got 256
     """
 
     num_layers: pydantic.PositiveInt

@@ -12,22 +12,44 @@ IGNORED = -1
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """-log softmax(logits)[label], in nats: logits (..., classes), labels int (...) -> (...)."""
+    """-log softmax(logits)[label], in nats: logits (..., classes), labels int (...) -> (...).
+
+    Example:
+        >>> round(float(cross_entropy(ops.convert_to_tensor([0.0, 0.0]), ops.convert_to_tensor(1))), 4)  # log 2
+        0.6931
+    """
     return ops.sparse_categorical_crossentropy(labels, ops.cast(logits, "float32"), from_logits=True)
 
 
 def correct(logits: Tensor, labels: Tensor) -> Tensor:
-    """1 where the largest logit is the label's, else 0: logits (..., classes), labels int (...) -> float32 (...)."""
+    """1 where the largest logit is the label's, else 0: logits (..., classes), labels int (...) -> float32 (...).
+
+    Example:
+        >>> np.asarray(correct(ops.convert_to_tensor([[0.1, 0.9], [0.1, 0.9]]), ops.convert_to_tensor([1, 0]))).tolist()
+        [1.0, 0.0]
+    """
     return ops.cast(ops.equal(ops.argmax(logits, axis=-1), ops.cast(labels, "int32")), "float32")
 
 
 def weighted(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Values and weights of one shape -> (sum of the weighted values, sum of the weights)."""
+    """Values and weights of one shape -> (sum of the weighted values, sum of the weights).
+
+    Example:
+        >>> total, weight = weighted(ops.convert_to_tensor([2.0, 4.0]), ops.convert_to_tensor([1.0, 0.5]))
+        >>> float(total), float(weight)
+        (4.0, 1.5)
+    """
     return ops.sum(values * weights), ops.sum(weights)
 
 
 def labelled_cross_entropy() -> keras.losses.Loss:
-    """A Keras loss: the mean of -log softmax(logits)[label], in nats, over labels that are not `IGNORED`."""
+    """A Keras loss: the mean of -log softmax(logits)[label], in nats, over labels that are not `IGNORED`.
+
+    Example:
+        >>> loss = labelled_cross_entropy()
+        >>> round(float(loss(ops.convert_to_tensor([[1, IGNORED]]), ops.zeros((1, 2, 2)))), 4)  # log 2
+        0.6931
+    """
     return keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=IGNORED)
 
 
@@ -41,6 +63,11 @@ def replaced_loss(labels: Tensor, logits: Tensor) -> Tensor:
 
     Returns:
         (batch, length), 0 for `IGNORED` labels; Keras' mean leaves them out.
+
+    Example:
+        >>> labels = ops.convert_to_tensor([[0, 1, IGNORED]])
+        >>> [round(float(loss), 4) for loss in replaced_loss(labels, ops.zeros((1, 3)))[0]]  # log 2
+        [0.6931, 0.6931, 0.0]
     """
     both = ops.stack([ops.zeros_like(logits), logits], axis=-1)
     return keras.losses.sparse_categorical_crossentropy(
@@ -54,6 +81,11 @@ class StandardizedSquaredError(keras.losses.Loss):
 
     Args:
         standard_deviation: standard deviation of the targets, in their unit.
+
+    Example:
+        >>> loss = StandardizedSquaredError(standard_deviation=1800.0)
+        >>> float(loss(ops.convert_to_tensor([[3400.0]]), ops.convert_to_tensor([[7000.0]])))
+        4.0
     """
 
     def __init__(self, standard_deviation: float = 1.0, name: str = "standardized_squared_error", **kwargs: Any):
@@ -80,11 +112,22 @@ def span_loss(positions: Tensor, logits: Tensor) -> Tensor:
 
     Returns:
         (batch,)
+
+    Example:
+        >>> positions, logits = ops.convert_to_tensor([[1, 2]]), ops.zeros((1, 4, 2))
+        >>> round(float(span_loss(positions, logits)[0]), 4)  # log 4: four tokens, all equally likely
+        1.3863
     """
     return ops.mean(cross_entropy(ops.transpose(logits, (0, 2, 1)), ops.cast(positions, "int32")), axis=-1)
 
 
 @keras.saving.register_keras_serializable("keras_bert")
 def correct_spans(positions: Tensor, logits: Tensor) -> Tensor:
-    """1 where the largest logits are at the answer's start and end, else 0; shapes as in `span_loss`."""
+    """1 where the largest logits are at the answer's start and end, else 0; shapes as in `span_loss`.
+
+    Example:
+        >>> logits = ops.convert_to_tensor([[[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]]])  # from token 1 to token 2
+        >>> np.asarray(correct_spans(ops.convert_to_tensor([[1, 2]]), logits)).tolist()
+        [1.0]
+    """
     return ops.min(correct(ops.transpose(logits, (0, 2, 1)), positions), axis=-1)

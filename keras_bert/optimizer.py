@@ -23,16 +23,24 @@ _EMBEDDINGS = (
 
 @keras.saving.register_keras_serializable("keras_bert")
 class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Rises linearly to the peak over the warm-up, then falls and would be 0 one step after the last.
+    """A learning rate that rises linearly over the warm-up, then falls, and would be 0 one step after the last.
 
     Args:
         peak: the largest learning rate.
-        steps: optimizer steps in all.
-        warmup: share of the steps that rise.
-        decay: how it falls, from 1 to 0 as the share r of the falling steps that is left does: `linear` is r,
-            `cosine` is (1 - cos(pi r)) / 2 (Loshchilov and Hutter 2017, equation 5, without restarts),
-            `polynomial` is r to the power.
-        power: of the polynomial.
+        steps: the number of optimizer steps.
+        warmup: the share of the steps in which the rate rises, 0 to 1.
+        decay: the function by which the rate falls from the peak, of the share r of the falling steps that are left:
+            `linear` is r, `cosine` is (1 - cos(pi r)) / 2 (Loshchilov and Hutter 2017, equation 5, without restarts),
+            `polynomial` is r to the power of `power`.
+        power: the power of the polynomial.
+
+    Raises:
+        ValueError: there is no such `decay`.
+
+    Example:
+        >>> schedule = WarmupDecay(peak=1.0, steps=10, warmup=0.2)
+        >>> [round(float(schedule(step)), 3) for step in (0, 1, 2, 9)]
+        [0.5, 1.0, 1.0, 0.125]
     """
 
     def __init__(self, peak: float, steps: int, warmup: float, decay: Decay = "linear", power: float = 2.0) -> None:
@@ -41,7 +49,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.peak, self.steps, self.warmup, self.decay, self.power = peak, steps, warmup, decay, power
 
     def __call__(self, step: Any) -> Any:
-        """The learning rate of the step with this number, counted from 0; the first step already moves."""
+        """The learning rate of the step with this number, counted from 0; that of the first step is above 0."""
         done = ops.cast(step, "float32") + 1.0
         rising = max(1.0, self.steps * self.warmup)
         left = ops.clip((self.steps + 1 - done) / max(1.0, self.steps - rising), 0.0, 1.0)
@@ -58,19 +66,26 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class LayerwiseAdamW(keras.optimizers.Adam):
-    """AdamW (Loshchilov and Hutter 2019, algorithm 2) whose rate falls from layer to layer.
+    """AdamW (Loshchilov and Hutter 2019, algorithm 2) with a learning rate for each layer.
 
-    Keras' own AdamW has one rate and one decay for all weights. The decay here follows the layer's rate.
+    `keras.optimizers.AdamW` has one rate and one decay for all weights. Here the decay of a weight is proportional to
+    its rate.
 
     Args:
-        learning_rate: a number or a schedule, of the topmost block and the heads.
-        decoupled_decay: of each weight, times its learning rate; not for biases and LayerNorm.
+        learning_rate: the rate of the topmost block and of the heads, a number or a schedule.
+        decoupled_decay: the decay of a weight, times its rate; biases and LayerNorm are not decayed.
         layer_decay: lambda of eta_l = eta lambda^(L - l), l being 0 for the embeddings, and L the topmost of the blocks
             1 to L (Howard and Ruder 2018, section 3.2; Clark et al. 2020, appendix B).
-        kwargs: those of `keras.optimizers.Adam`, but `amsgrad`.
+        kwargs: arguments of `keras.optimizers.Adam`, except `amsgrad`.
 
     Raises:
-        ValueError: `amsgrad` is asked for.
+        ValueError: `amsgrad` is true.
+
+    Example:
+        >>> kernels = [keras.Variable([1.0], name=f"block_{number}") for number in range(2)]
+        >>> LayerwiseAdamW(0.1, decoupled_decay=1.0, layer_decay=0.5).apply([ops.zeros(1)] * 2, kernels)
+        >>> [round(float(kernel[0]), 2) for kernel in kernels]  # without a gradient the decay alone acts
+        [0.95, 0.9]
     """
 
     def __init__(
@@ -81,7 +96,7 @@ class LayerwiseAdamW(keras.optimizers.Adam):
         self.decoupled_decay, self.layer_decay = decoupled_decay, layer_decay
 
     def build(self, variables: Sequence[Any]) -> None:
-        """Makes the moments, and finds the place of each variable in the model by its path."""
+        """Makes the moments, and finds the layer of each variable by its path."""
         super().build(variables)
         depths = [_depth(variable.path) for variable in variables]
         top = max((depth for depth in depths if depth is not None), default=0)
@@ -89,16 +104,16 @@ class LayerwiseAdamW(keras.optimizers.Adam):
         self._decays = [0.0 if variable.name in NOT_DECAYED else self.decoupled_decay for variable in variables]
 
     def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None) -> None:
-        """One step of all variables."""
+        """Updates all variables by one step."""
         step = ops.cast(self.iterations + 1, "float32")
-        # The same for all variables: Keras' own Adam makes it anew for each, which is half of what its graph holds.
+        # The same for all variables: Keras' Adam computes it for each, which is half of its graph.
         self._correction = ops.sqrt(1.0 - self.beta_2**step) / (1.0 - self.beta_1**step)
         self._scales: dict[tuple[float, float], tuple[Any, Any]] = {}
         super().apply(grads, trainable_variables)
         self._correction, self._scales = None, {}
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        """One step of one variable; Keras calls it."""
+        """Updates one variable by one step; Keras calls it."""
         index = self._get_variable_index(variable)
         first, second = self._momentums[index], self._velocities[index]
         rate, decay = self._scale(learning_rate, self._rates[index], self._decays[index])
@@ -143,17 +158,18 @@ def adamw(
     layer_decay: float = 1.0,
     clip_norm: float | None = 1.0,
 ) -> LayerwiseAdamW:
-    """AdamW with BERT's constants.
+    """AdamW with BERT's constants (released code, `optimization.py`).
 
     Args:
-        learning_rate: the peak of the schedule.
-        steps: optimizer steps in all.
-        warmup: share of the steps in which the learning rate rises.
-        decay: how it falls, see `WarmupDecay`.
-        power: of a polynomial decay.
-        weight_decay: decoupled decay, times the learning rate; not for biases and LayerNorm.
-        layer_decay: what the rate of a block is multiplied with to get that of the block below, see `LayerwiseAdamW`.
-        clip_norm: the largest norm of all gradients together; None for no limit.
+        learning_rate: the peak of the schedule, above 0.
+        steps: the number of optimizer steps, at least 1.
+        warmup: the share of the steps in which the learning rate rises, 0 to 1.
+        decay: the function by which the learning rate falls, see `WarmupDecay`.
+        power: the power of a polynomial decay, above 0.
+        weight_decay: the decoupled decay, times the learning rate; biases and LayerNorm are not decayed.
+        layer_decay: the factor between the rate of a block and that of the block below, above 0 and at most 1; see
+            `LayerwiseAdamW`.
+        clip_norm: the largest norm of all gradients together, above 0; None for no limit.
 
     Raises:
         ValueError: an argument is out of range.

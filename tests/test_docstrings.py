@@ -22,8 +22,14 @@ PROMPT = ">>> "
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # Folders and files of the library in which every public class and function has an example.
 ROOMS = (
+    "keras_bert/config.py",
     "keras_bert/families",
     "keras_bert/layers",
+    "keras_bert/losses.py",
+    "keras_bert/masking",
+    "keras_bert/metrics",
+    "keras_bert/models",
+    "keras_bert/optimizer.py",
     "keras_bert/options/adaptation.py",
     "keras_bert/presets.py",
     "keras_bert/target_scale.py",

@@ -45,7 +45,7 @@ CLASSES = ("embedding", "pretraining", "classification", "token_classification",
 
 
 def class_of(task: str) -> str:
-    """The task whose class a task shares: a regression is a classification with one output.
+    """The task with the same class in transformers: a regression is a classification with one output.
 
     Example:
         >>> class_of("regression")

@@ -158,9 +158,9 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
     reads as none.
 
     Args:
-        task: what to write.
-        folder: where to.
-        family: the `model_type` to write it as; None for the first of `FAMILIES` whose models compute the same.
+        task: the task to write.
+        folder: the folder of the files, which is made.
+        family: the `model_type` of the files; None for the first of `FAMILIES` that has the task's model.
 
     Raises:
         ValueError: the family has no model like the task's, as for pooling by the mean under a classifier; the task has

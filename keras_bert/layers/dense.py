@@ -19,13 +19,13 @@ class Dense(keras.layers.Layer):
     Args:
         units: the width of the output.
         initializer_range: the standard deviation of the truncated normal initializer.
-        use_bias: adds b.
+        use_bias: whether b is added.
 
     Attributes:
         kernel_transform: applied to the kernel (inputs, units) at every call when set.
         output_tap: the tap on the result.
-        adapter: a layer beside it, called with inputs and result as rows, whose answer takes the result's place; see
-            `keras_bert.adaptation`.
+        adapter: a layer that is called with the rows of the inputs and of the outputs, and whose result replaces the
+            outputs; see `keras_bert.adaptation`.
 
     Example:
         >>> layer = Dense(4)

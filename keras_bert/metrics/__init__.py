@@ -1,1 +1,1 @@
-"""How good answers are, in the terms of the field."""
+"""Metrics of answers: accuracy, calibration, correlations, entities, and SQuAD's exact match and F1."""

@@ -15,6 +15,12 @@ class LabelledAccuracy(keras.metrics.Mean):
 
     Args:
         name: name of the metric in logs.
+
+    Example:
+        >>> metric = LabelledAccuracy()
+        >>> logits = ops.convert_to_tensor([[[0.1, 0.9], [0.1, 0.9], [0.1, 0.9]]])
+        >>> float(metric(ops.convert_to_tensor([[1, 0, IGNORED]]), logits))
+        0.5
     """
 
     def __init__(self, name: str = "accuracy", **kwargs: Any) -> None:
@@ -31,7 +37,13 @@ class LabelledAccuracy(keras.metrics.Mean):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class ReplacedAccuracy(LabelledAccuracy):
-    """The accuracy of binary labels; a logit above 0 predicts 1. Labels and logits have one shape."""
+    """The accuracy of binary labels; a logit above 0 predicts 1. Labels and logits have one shape.
+
+    Example:
+        >>> labels, logits = ops.convert_to_tensor([[1, 0, IGNORED]]), ops.convert_to_tensor([[2.0, 2.0, 2.0]])
+        >>> float(ReplacedAccuracy()(labels, logits))
+        0.5
+    """
 
     def update_state(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor = None) -> Tensor:
         """Labels and logits (...), and weights that broadcast to them."""

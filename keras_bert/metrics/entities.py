@@ -18,6 +18,12 @@ class Span(NamedTuple):
         label: type of the entity, such as `person`.
         start: index of the first tag.
         end: index after the last tag.
+
+    Example:
+        >>> words = ["Ada", "Lovelace", "wrote"]
+        >>> span = Span("person", 0, 2)
+        >>> words[span.start : span.end]
+        ['Ada', 'Lovelace']
     """
 
     label: str
@@ -34,6 +40,10 @@ class Score:
         recall: share of right entities among the true ones, 0 to 1.
         f1: harmonic mean of precision and recall.
         support: number of true entities.
+
+    Example:
+        >>> entity_scores([["B-person", "O"]], [["B-person", "B-place"]]).micro.precision
+        0.5
     """
 
     precision: float
@@ -50,6 +60,11 @@ class EntityScores:
         micro: scores over all entities, as in the CoNLL shared tasks.
         macro: mean scores over the types, true or predicted; `support` is the number of all entities.
         types: scores by type, in alphabetical order.
+
+    Example:
+        >>> scores = entity_scores([["B-person", "O"]], [["B-person", "B-place"]])
+        >>> scores.macro.f1, list(scores.types)
+        (0.5, ['person', 'place'])
     """
 
     micro: Score
@@ -64,6 +79,10 @@ def split_tag(tag: str) -> tuple[str, str]:
 
     Raises:
         ValueError: the tag is none of BIO, IOB1 or IOBES.
+
+    Example:
+        >>> split_tag("B-person"), split_tag("O")
+        (('B', 'person'), ('O', '_'))
     """
     prefix, dash, label = tag.partition("-")
     if tag != OUTSIDE and (prefix not in ("B", "I", "E", "S") or (dash and not label)):
@@ -85,6 +104,12 @@ def entities_of(tags: Sequence[str], scheme: Scheme = "conlleval") -> list[Span]
 
     Raises:
         ValueError: there is no such scheme, or one of `tags` is none of its tags.
+
+    Example:
+        >>> entities_of(["B-person", "I-person", "O", "I-place"])
+        [Span(label='person', start=0, end=2), Span(label='place', start=3, end=4)]
+        >>> entities_of(["B-person", "I-person", "O", "I-place"], scheme="iob2")
+        [Span(label='person', start=0, end=2)]
     """
     if scheme not in get_args(Scheme):
         raise ValueError(f"scheme must be one of {get_args(Scheme)}, got {scheme!r}")
@@ -122,6 +147,11 @@ def entity_scores(
 
     Raises:
         ValueError: the lengths differ, or a tag is none of the scheme's.
+
+    Example:
+        >>> scores = entity_scores([["B-person", "I-person", "O"]], [["B-person", "I-person", "B-place"]])
+        >>> scores.micro.precision, scores.micro.recall, scores.micro.support
+        (0.5, 1.0, 1)
     """
     if len(true) != len(predicted):
         raise ValueError(f"predicted must be as many as true ({len(true)}), got {len(predicted)}")

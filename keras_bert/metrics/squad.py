@@ -14,7 +14,12 @@ Scores = dict[str, float]
 
 
 def normalize(text: str) -> str:
-    """The text in lower case, without ASCII punctuation and English articles, with one space between words."""
+    """The text in lower case, without ASCII punctuation and English articles, with one space between words.
+
+    Example:
+        >>> normalize("The  Eiffel Tower.")
+        'eiffel tower'
+    """
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
@@ -24,6 +29,10 @@ def exact_match(prediction: str, golds: Sequence[str]) -> float:
     Args:
         prediction: the answer's text; empty for no answer.
         golds: the right answers' texts; none where the question has no answer.
+
+    Example:
+        >>> exact_match("the Eiffel Tower", ["Eiffel Tower", "La tour Eiffel"])
+        1.0
     """
     return float(normalize(prediction) in {normalize(gold) for gold in golds or [""]})
 
@@ -36,6 +45,10 @@ def f1(prediction: str, golds: Sequence[str]) -> float:
     Args:
         prediction: the answer's text; empty for no answer.
         golds: the right answers' texts; none where the question has no answer.
+
+    Example:
+        >>> round(f1("Eiffel Tower in Paris", ["Eiffel Tower"]), 3)  # precision 1/2, recall 1
+        0.667
     """
     words = normalize(prediction).split()
     return max(_overlap(words, normalize(gold).split()) for gold in golds or [""])
@@ -53,6 +66,10 @@ def score_v1(predictions: Mapping[str, str], golds: Mapping[str, Sequence[str]])
 
     Raises:
         ValueError: there are no questions, or one has no right answer.
+
+    Example:
+        >>> score_v1({"q1": "Eiffel Tower", "q2": "1900"}, {"q1": ["the Eiffel Tower"], "q2": ["1889"]})
+        {'exact': 50.0, 'f1': 50.0, 'total': 2}
     """
     _check_questions(golds)
     exact = matched = 0.0
@@ -89,6 +106,11 @@ def score_v2(
     Raises:
         ValueError: there are no questions, a question lacks its prediction or its score, or there is a threshold
             without scores.
+
+    Example:
+        >>> scores = score_v2({"q1": "Eiffel Tower", "q2": "1900"}, {"q1": ["the Eiffel Tower"], "q2": []})
+        >>> scores["exact"], scores["HasAns_exact"], scores["NoAns_exact"]
+        (50.0, 100.0, 0.0)
     """
     _check_questions(golds)
     _check_covered("predictions", predictions, golds)

@@ -54,7 +54,12 @@ def _pool(config: EncoderConfig, states: Tensor) -> Tensor:
 
 
 def has_prediction_head(config: EncoderConfig) -> bool:
-    """True if every head on an encoder begins with a prediction head without biases, as in ModernBERT."""
+    """True if every head on an encoder begins with a prediction head without biases, as in ModernBERT.
+
+    Example:
+        >>> has_prediction_head(keras_bert.preset("modernbert-base")), has_prediction_head(keras_bert.preset("tiny"))
+        (True, False)
+    """
     return config.variant is not None and config.variant.prediction_head
 
 
@@ -62,6 +67,11 @@ def predicted(encoder: keras.Model, states: Tensor) -> Tensor:
     """The inputs of a head: states of an encoder, behind a new prediction head where the encoder needs one.
 
     (..., hidden) -> the same shape; see `has_prediction_head`.
+
+    Example:
+        >>> encoder = task.encoder
+        >>> predicted(encoder, sequence_output(encoder)).shape  # BERT's heads have no such layer: the states themselves
+        (None, None, 8)
     """
     config = config_of(encoder)
     return _prediction_head(config, "prediction_head")(states) if has_prediction_head(config) else states
@@ -73,7 +83,12 @@ def _prediction_head(config: EncoderConfig, name: str) -> PredictionHead:
 
 
 def input_names(model: keras.Model) -> list[str]:
-    """The inputs of a model among `INPUT_NAMES`; there are no `segment_ids` with less than two segments."""
+    """The inputs of a model among `INPUT_NAMES`; there are no `segment_ids` with less than two segments.
+
+    Example:
+        >>> input_names(task.model)
+        ['token_ids', 'segment_ids', 'padding_mask']
+    """
     names = {spec.name for spec in model.inputs}
     return [name for name in INPUT_NAMES if name in names]
 
@@ -89,6 +104,11 @@ def encoder_of(model: keras.Model) -> keras.Model:
 
     Raises:
         ValueError: there is no encoder in the model.
+
+    Example:
+        >>> encoder = encoder_of(task.model)
+        >>> sorted(encoder.output)
+        ['pooled_output', 'sequence_output']
     """
     inputs = {name: output_of(model, name) for name in INPUT_NAMES if has_layer(model, name)}
     blocks_of(model)  # raises for a model without an encoder
@@ -103,6 +123,10 @@ def output_of(model: keras.Model, name: str) -> Any:
 
     Raises:
         ValueError: there is no layer of this name.
+
+    Example:
+        >>> output_of(task.model, "embeddings_norm").shape
+        (None, None, 8)
     """
     return calls_of(model, model.get_layer(name))[-1].output_tensors[0]
 
@@ -112,6 +136,10 @@ def sequence_output(encoder: keras.Model) -> Any:
 
     Raises:
         ValueError: the model is no encoder, but has a head.
+
+    Example:
+        >>> sequence_output(task.encoder).shape
+        (None, None, 8)
     """
     if not isinstance(encoder.output, dict) or "sequence_output" not in encoder.output:
         raise ValueError(f"encoder must be made by build_encoder or a task's `encoder`, got model {encoder.name!r}")
@@ -123,6 +151,10 @@ def pooled_output(encoder: keras.Model) -> Any:
 
     Raises:
         ValueError: the encoder has no pooler, as in a model with mean pooling, or the model is no encoder.
+
+    Example:
+        >>> pooled_output(task.encoder).shape
+        (None, 8)
     """
     sequence_output(encoder)
     if "pooled_output" not in encoder.output:
@@ -135,6 +167,10 @@ def config_of(model: keras.Model) -> EncoderConfig:
 
     Raises:
         ValueError: there is no encoder in the model.
+
+    Example:
+        >>> config_of(task.model).hidden_size
+        8
     """
     return blocks_of(model)[0].config
 
@@ -144,6 +180,10 @@ def blocks_of(model: keras.Model) -> list[TransformerBlock]:
 
     Raises:
         ValueError: there are no blocks.
+
+    Example:
+        >>> [block.name for block in blocks_of(task.model)]
+        ['block_0']
     """
     blocks = [layer for layer in model.layers if isinstance(layer, TransformerBlock)]
     if not blocks:
@@ -152,11 +192,21 @@ def blocks_of(model: keras.Model) -> list[TransformerBlock]:
 
 
 def calls_of(model: keras.Model, layer: keras.layers.Layer) -> list[Any]:
-    """The calls of a layer in the graph of a model, first to last."""
+    """The calls of a layer in the graph of a model, first to last.
+
+    Example:
+        >>> len(calls_of(task.model, task.model.get_layer("block_0")))
+        1
+    """
     depths = sorted(model._nodes_by_depth, reverse=True)
     return [node for depth in depths for node in model._nodes_by_depth[depth] if node.operation is layer]
 
 
 def has_layer(model: keras.Model, name: str) -> bool:
-    """True if a model has a layer of this name."""
+    """True if a model has a layer of this name.
+
+    Example:
+        >>> has_layer(task.model, "classifier"), has_layer(task.model, "span_classifier")
+        (True, False)
+    """
     return any(layer.name == name for layer in model.layers)

@@ -19,6 +19,12 @@ def without_unread_tokens(model: keras.Model) -> keras.Model:
     Of the other tokens the last block needs keys and values alone, which saves 10 of 12 parts of its matrix products.
     The result shares the layers, has the same outputs, and is for inference. Models that read all states, have a
     prompt, or another block than BERT's are returned as they are.
+
+    Example:
+        >>> shorter = without_unread_tokens(task.model)
+        >>> inputs = task.encode(["film film film"])
+        >>> bool(np.allclose(shorter.predict_on_batch(inputs), task.model.predict_on_batch(inputs), atol=1e-5))
+        True
     """
     if not any(isinstance(layer, TransformerBlock) for layer in model.layers):
         return model  # a nested encoder is left as it is

@@ -22,6 +22,14 @@ def with_global_tokens(
 
     Raises:
         ValueError: the kind is `question`, and there is no separator.
+
+    Example:
+        >>> from keras_bert.families.longformer.settings import Longformer
+        >>> shape = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16}
+        >>> config = keras_bert.EncoderConfig(**shape, vocabulary_size=20, variant=Longformer())
+        >>> encoder = with_global_tokens(keras_bert.build_encoder(config), "first")
+        >>> global_tokens_of(encoder).kind
+        'first'
     """
     present = global_tokens_of(encoder)
     if present is None or present.kind == kind == "none":
@@ -35,7 +43,12 @@ def with_global_tokens(
 
 
 def global_tokens_of(model: keras.Model) -> GlobalTokens | None:
-    """The layer of a model that marks global tokens; None for other graphs than Longformer's."""
+    """The layer of a model that marks global tokens; None for other graphs than Longformer's.
+
+    Example:
+        >>> global_tokens_of(task.model) is None
+        True
+    """
     return model.get_layer(GLOBAL_TOKENS) if has_layer(model, GLOBAL_TOKENS) else None
 
 
@@ -43,6 +56,16 @@ def start_global_projections(model: keras.Model) -> None:
     """Initializes the projections of global tokens with those of all other tokens (Beltagy et al. 2020, section 3.1).
 
     For an encoder that was pre-trained on masked tokens: no token was global, and these projections were not trained.
+
+    Example:
+        >>> from keras_bert.families.longformer.settings import Longformer
+        >>> shape = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16}
+        >>> config = keras_bert.EncoderConfig(**shape, vocabulary_size=20, variant=Longformer())
+        >>> encoder = keras_bert.build_encoder(config)
+        >>> start_global_projections(encoder)
+        >>> attention = blocks_of(encoder)[0].attention
+        >>> np.array_equal(attention.global_query.kernel, attention.query.kernel)
+        True
     """
     if global_tokens_of(model) is None:
         return

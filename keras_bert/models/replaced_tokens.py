@@ -24,6 +24,10 @@ def build_replaced_tokens(encoder: keras.Model) -> keras.Model:
 
     Returns:
         A model with the inputs of the encoder and logits (batch, length), above 0 for replaced tokens.
+
+    Example:
+        >>> build_replaced_tokens(task.encoder).output.shape
+        (None, None)
     """
     encoder = with_global_tokens(encoder, "none")
     config = config_of(encoder)
@@ -49,6 +53,11 @@ def build_joint(discriminator: keras.Model, settings: Generator, *, mask_decoder
 
     Raises:
         ValueError: the generator would be larger than the discriminator, or its shape breaks a rule.
+
+    Example:
+        >>> joint = build_joint(build_replaced_tokens(task.encoder), Generator())
+        >>> sorted(joint.output)
+        ['is_replaced', 'masked_tokens', 'replaced_tokens']
     """
     generator = _build_generator(discriminator, settings, mask_decoder)
     inputs = {
@@ -65,7 +74,15 @@ def build_joint(discriminator: keras.Model, settings: Generator, *, mask_decoder
 
 
 def settle(joint: keras.Model) -> None:
-    """Makes the discriminator inside a model of `build_joint` independent of the generator."""
+    """Makes the discriminator inside a model of `build_joint` independent of the generator.
+
+    Example:
+        >>> discriminator = build_replaced_tokens(task.encoder)
+        >>> joint = build_joint(discriminator, Generator(sharing="gradient_disentangled"))
+        >>> settle(joint)
+        >>> discriminator.get_layer("token_embedding").table_transform is None
+        True
+    """
     for name, layer in _tables(joint.get_layer("discriminator")).items():
         if layer.table_transform is not None:
             layer.embeddings.assign(ops.add(layer.embeddings, joint.get_layer("generator").get_layer(name).embeddings))

@@ -31,6 +31,13 @@ def save_model(model: keras.Model, path: Path) -> None:
     """Writes a `.keras` file without optimizer, dates and memory addresses.
 
     Equal models give equal bytes, so that steps behind a repeated training need not run again.
+
+    Example:
+        >>> save_model(task.model, Path("model.keras"))
+        >>> first = Path("model.keras").read_bytes()
+        >>> save_model(task.model, Path("model.keras"))
+        >>> Path("model.keras").read_bytes() == first
+        True
     """
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         dated = Path(folder) / "model.keras"
@@ -52,6 +59,11 @@ def load_model(path: Path) -> keras.Model:
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: the file is no `.keras` file, or damaged.
+
+    Example:
+        >>> save_model(task.model, Path("model.keras"))
+        >>> load_model(Path("model.keras")).output.shape
+        (None, 2)
     """
     if not path.is_file():
         raise FileNotFoundError(f"there is no model at {path}")
@@ -66,7 +78,14 @@ def load_model(path: Path) -> keras.Model:
 
 
 def describe_model(model: keras.Model) -> bytes:
-    """The architecture of a model as bytes, which do not depend on its weights."""
+    """The architecture of a model as bytes, which do not depend on its weights.
+
+    Example:
+        >>> description = describe_model(task.model)
+        >>> task.model.set_weights([0 * weight for weight in task.model.get_weights()])
+        >>> describe_model(task.model) == description
+        True
+    """
     return _without_addresses(model.to_json().encode())
 
 

@@ -30,9 +30,13 @@ class Anatomy(NamedTuple):
     Attributes:
         layers: the number of calls of encoder blocks.
         heads: the number of attention heads.
-        attention_width: the width of queries, keys and values, all heads joint_product.
+        attention_width: the width of queries, keys and values, all heads together.
         unreadable: the names in `ATTENDED` that cannot be read.
         attention: the name of the class of the attention.
+
+    Example:
+        >>> anatomy(task.model)
+        Anatomy(layers=1, heads=2, attention_width=8, unreadable=frozenset(), attention='SelfAttention')
     """
 
     layers: int
@@ -50,6 +54,10 @@ def hidden_states(model: keras.Model) -> list[Any]:
 
     Raises:
         ValueError: there is no encoder in the model.
+
+    Example:
+        >>> [states.shape for states in hidden_states(task.model)]
+        [(None, None, 8), (None, None, 8)]
     """
     blocks, prompt = blocks_of(model), _prompt(model)
     # The last one may be called again by a decoder.
@@ -63,6 +71,10 @@ def anatomy(model: keras.Model) -> Anatomy:
 
     Raises:
         ValueError: there is no encoder in the model.
+
+    Example:
+        >>> anatomy(task.model).heads
+        2
     """
     config, blocks = config_of(model), blocks_of(model)
     inputs = {spec.name: ops.ones((2, 3), "int32") for spec in model.inputs}
@@ -92,6 +104,12 @@ class AttentionReader:
     Args:
         model: a model with an encoder; see `anatomy` for the tensors that can be read.
         attended: a name in `ATTENDED` -> the numbers of the layers, from 0.
+
+    Example:
+        >>> reader = AttentionReader(task.model, {"scores": [0], "query": [0]})
+        >>> logits, attended = reader.run(task.encode(["film film film"]), training=False)
+        >>> ops.shape(attended["scores"][0]), ops.shape(attended["query"][0])
+        ((1, 2, 5, 5), (1, 5, 8))
     """
 
     def __init__(self, model: keras.Model, attended: Mapping[str, Sequence[int]]) -> None:

@@ -70,7 +70,7 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
 
 
 def pooling_of(model: keras.Model) -> Pooling:
-    """How a model of this file needs_pooling."""
+    """The pooling of a model that `build_classifier` or `build_regressor` built."""
     from keras_bert.models.encoder import has_layer
 
     return "mean" if has_layer(model, "mean_pooler") else "cls"

@@ -55,7 +55,7 @@ def register_task(task: type[Task], schema: Mapping[str, Feature]) -> None:
 
 
 def load(folder: str | os.PathLike[str]) -> Task:
-    """Reads what `Task.save`, or a training step of the pipeline, wrote.
+    """Reads a task that `Task.save`, or a training step of the pipeline, wrote.
 
     Raises:
         FileNotFoundError: there is no such folder, or it lacks one of the files.
@@ -82,17 +82,17 @@ def load(folder: str | os.PathLike[str]) -> Task:
 
 
 def load_adapter(folder: str | os.PathLike[str], base: Task) -> Task:
-    """Reads what `Task.save_adapter` wrote: a task on the encoder of another one, whose weights they share.
+    """Reads a task that `Task.save_adapter` wrote, and builds it on the encoder of another task.
 
-    Of several on one base each answers with its own adapter, and the base without any.
+    Several tasks may share an encoder: each answers with its adapter, and the base without any.
 
     Args:
-        folder: of the adapter.
-        base: any task on the encoder that the adapter was trained beside.
+        folder: the folder of the adapter.
+        base: any task on the encoder with which the adapter was trained.
 
     Raises:
         FileNotFoundError: there is no adapter.
-        ValueError: a file is damaged, or the adapter was trained beside another encoder.
+        ValueError: a file is damaged, or the adapter was trained with another encoder.
 
     Example:
         >>> _ = task.adapt(keras_bert.Lora(rank=2))

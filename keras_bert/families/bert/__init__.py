@@ -1,1 +1,1 @@
-"""BERT, and the families that compute what BERT computes: RoBERTa, DistilBERT, ELECTRA, ALBERT and others."""
+"""BERT, and the families with BERT's graph: RoBERTa, DistilBERT, ELECTRA, ALBERT and others."""

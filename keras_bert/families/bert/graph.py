@@ -25,7 +25,7 @@ def bert_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
     attention_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
     block = None
     for index in range(config.num_layers):
-        # Made in the order of the graph: initial weights depend on how much the seed generator drew before.
+        # Made in the order of the graph: initial weights depend on the number of earlier draws.
         if block is None or not config.shared_layers:
             block = EncoderBlock(config, name=f"block_{index}")
         x = block(x, attention_bias)

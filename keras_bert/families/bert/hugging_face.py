@@ -87,7 +87,7 @@ FAMILIES = (
         fixed={"num_segments": 0, "layer_norm_epsilon": 1e-12, "pooler_activation": "relu"},
         classifier_dropout={"classification": "seq_classif_dropout", "token_classification": "dropout"},
     ),
-    # Clark et al. 2020: the generator is what ForMaskedLM holds, the discriminator ForPreTraining.
+    # Clark et al. 2020: ForMaskedLM is the generator, ForPreTraining the discriminator.
     Family(
         name="electra",
         title="Electra",

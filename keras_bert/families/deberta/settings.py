@@ -18,7 +18,7 @@ class DeBERTa(Variant):
     The formula is equation 4 of He et al. 2021; the defaults are those of DeBERTa v3's checkpoints.
 
     Attributes:
-        max_distance: the largest distance in tokens that has a relative position of its own.
+        max_distance: the largest distance in tokens with a separate relative position.
         position_buckets: the number of relative positions in each direction. Half of them hold one distance each, the
             others logarithmically more (released code of version 2). 0 for one position for each distance up to
             `max_distance`, as in version 1.

@@ -109,7 +109,7 @@ class LongformerAttention(ConfiguredAttention):
         return with_neighbours(split_blocks(padded, self.reach))
 
     def _local_bias(self, bias: Tensor, is_global: Any) -> Tensor:
-        """The bias that masks padding, keys outside of the window, and global keys, which have scores of their own.
+        """The bias that masks padding, keys outside of the window, and global keys, which have separate scores.
 
         (batch, 1, 1, length), (batch, 1, first tokens, 1) -> (batch, 1, blocks, reach, 3 x reach).
         """
