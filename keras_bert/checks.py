@@ -4,7 +4,7 @@ import math
 import numbers
 from typing import Any
 
-# In float32 models compute, and records hold numbers (IEEE 754, binary32).
+# Models compute, and records hold numbers, in float32 (IEEE 754, binary32).
 _LARGEST_FLOAT32 = (2 - 2.0**-23) * 2.0**127
 
 
@@ -17,6 +17,11 @@ class FieldError(ValueError):
         rule: the rule as the end of a sentence that begins with "must".
         value: the value that breaks the rule; `...` for a field that is missing.
         hint: text after the value, such as `; did you mean 'tflite'?`.
+
+    Example:
+        >>> error = FieldError("Loss", "temperature", "be positive", -1.0)
+        >>> str(error), error.describe("distillation")
+        ('Loss.temperature must be positive, got -1.0', 'distillation.temperature must be positive, got -1.0')
     """
 
     def __init__(self, owner: str, field: str, rule: str, value: Any, hint: str = "") -> None:
@@ -37,6 +42,13 @@ def check(owner: str, field: str, holds: bool, rule: str, value: Any) -> None:
     """Raises FieldError `owner.field must rule, got value` unless the rule holds; a number must always be finite.
 
     Infinity keeps most rules of one bound, and makes weights NaN far from where it was set.
+
+    Example:
+        >>> temperature = -1.0
+        >>> check("Loss", "temperature", temperature > 0, "be positive", temperature)
+        Traceback (most recent call last):
+        ...
+        keras_bert.checks.FieldError: Loss.temperature must be positive, got -1.0
     """
     # Whole numbers are finite, and may be too large for `math.isfinite`.
     if holds and isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral):
@@ -46,10 +58,13 @@ def check(owner: str, field: str, holds: bool, rule: str, value: Any) -> None:
 
 
 def broken_float32_rule(number: float) -> str | None:
-    """The rule that a number breaks where float32 cannot hold it; None for one that it holds.
+    """The rule that a number breaks if float32 cannot hold it; None if it can.
 
     Example:
-        `broken_float32_rule(1e39)` is `be at most 3.4028e+38 in size, the largest number of float32`.
+        >>> broken_float32_rule(1e39)
+        'be at most 3.4028e+38 in size, the largest number of float32'
+        >>> broken_float32_rule(1e38) is None
+        True
     """
     if not math.isfinite(number):
         return "be a finite number"
@@ -58,10 +73,16 @@ def broken_float32_rule(number: float) -> str | None:
 
 
 def broken_label_rule(label: str) -> str | None:
-    """The rule that a label breaks where it does not fit a line of its own; None for one that fits.
+    """The rule that a label breaks if it cannot stand on a separate line; None if it can.
 
     MediaPipe ends a line of its labels at a line feed and at a carriage return and a label at NUL, and answers an empty
     label without a name (measured with 1.2.2). Other line ends of Unicode, as U+2028 and U+0085, are part of a label.
+
+    Example:
+        >>> broken_label_rule("")
+        'not be empty'
+        >>> broken_label_rule("positive") is None
+        True
     """
     if not label:
         return "not be empty"

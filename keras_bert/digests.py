@@ -12,7 +12,12 @@ _DIGITS = 16
 
 
 def digest(parts: Iterable[bytes]) -> str:
-    """The first 16 hexadecimal digits of SHA-256 of the bytes, one part after the other."""
+    """The first 16 hexadecimal digits of SHA-256 of the bytes, one part after the other.
+
+    Example:
+        >>> digest([b"one", b"two"]) == digest([b"onetwo"]), len(digest([]))
+        (True, 16)
+    """
     sha256 = hashlib.sha256()
     for part in parts:
         sha256.update(part)
@@ -20,6 +25,13 @@ def digest(parts: Iterable[bytes]) -> str:
 
 
 def digest_weights(model: "keras.Model") -> str:
-    """The digest of the shapes and values of a model's weights, which does not depend on the names of its layers."""
+    """The digest of the shapes and values of a model's weights, which does not depend on the names of its layers.
+
+    Example:
+        >>> first = digest_weights(task.model)
+        >>> task.model.set_weights([weight + 1 for weight in task.model.get_weights()])
+        >>> digest_weights(task.model) == first
+        False
+    """
     arrays = model.get_weights()
     return digest(part for array in arrays for part in (f"{array.dtype}{array.shape}".encode(), array.tobytes()))

@@ -10,5 +10,9 @@ def rows_at_once(rows: int, length: int) -> int:
     Args:
         rows: of up to 512 tokens, at least 1.
         length: tokens of the longest row.
+
+    Example:
+        >>> rows_at_once(64, length=128), rows_at_once(64, length=2048)
+        (64, 16)
     """
     return max(1, min(rows, rows * USUAL_LENGTH // max(length, 1)))

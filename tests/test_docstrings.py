@@ -22,17 +22,25 @@ PROMPT = ">>> "
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # Folders and files of the library in which every public class and function has an example.
 ROOMS = (
+    "keras_bert/adaptation",
+    "keras_bert/checks.py",
     "keras_bert/config.py",
+    "keras_bert/digests.py",
     "keras_bert/families",
+    "keras_bert/folders.py",
     "keras_bert/layers",
     "keras_bert/losses.py",
     "keras_bert/masking",
     "keras_bert/metrics",
     "keras_bert/models",
     "keras_bert/optimizer.py",
-    "keras_bert/options/adaptation.py",
+    "keras_bert/options",
     "keras_bert/presets.py",
+    "keras_bert/processor.py",
+    "keras_bert/row_limits.py",
     "keras_bert/target_scale.py",
+    "keras_bert/tasks",
+    "keras_bert/validation.py",
 )
 
 Definition = ast.ClassDef | ast.FunctionDef
@@ -95,10 +103,12 @@ def has_example(definition: Definition) -> bool:
 
 
 def public_definitions(tree: ast.Module) -> Iterator[Definition]:
-    """The public classes and functions at the top level; nobody makes an instance of a protocol."""
+    """The public classes and functions at the top level, without protocols and overloads, which are types alone."""
     for node in tree.body:
-        if isinstance(node, Definition) and not node.name.startswith("_") and "Protocol" not in base_names(node):
-            yield node
+        if isinstance(node, Definition) and not node.name.startswith("_"):
+            decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+            if "Protocol" not in base_names(node) and "overload" not in decorators:
+                yield node
 
 
 def base_names(definition: Definition) -> list[str]:

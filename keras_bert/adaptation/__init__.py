@@ -1,1 +1,1 @@
-"""Parameter-efficient fine-tuning: few weights beside a frozen encoder, and files that hold them alone."""
+"""Parameter-efficient fine-tuning: a few weights are added to a frozen encoder, and saved in separate files."""

@@ -1,4 +1,4 @@
-"""An adapter: a few weights beside a frozen encoder, which can be attached, detached and merged."""
+"""An adapter: a few weights that are added to a frozen encoder, and can be attached, detached and merged."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -32,6 +32,14 @@ class Adapter:
 
     Raises:
         ValueError: the encoder has no such layers, no biases, or no place for adapters.
+
+    Example:
+        >>> adapter = Adapter(task.model, Lora(rank=2))
+        >>> with adapter.active():
+        ...     sum(weight.trainable for weight in task.encoder.weights if "block" in weight.path)
+        4
+        >>> adapter.attached
+        False
     """
 
     def __init__(self, model: keras.Model, adaptation: Adaptation) -> None:
@@ -58,7 +66,7 @@ class Adapter:
         return self._attachments.attached is self
 
     def weights(self) -> dict[str, Any]:
-        """Path -> weight that training changes, those of the head last; read and write them while it is attached."""
+        """Path -> weight that training changes, the head's last; read and write them while the adapter is attached."""
         parts = [weight for _, part in self._parts.values() for weight in part.trainable_variables]
         return {weight.path: weight for weight in (*parts, *self._changed, *self._head)}
 
@@ -143,7 +151,7 @@ class Adapter:
                 )
 
     def insert(self) -> None:
-        """Puts layers, values and the prompt into the encoder, and freezes it; called by `Attachments`."""
+        """Inserts layers, values and the prompt into the encoder, and freezes it; called by `Attachments`."""
         for layer, part in self._parts.values():
             fill(layer, part)
         self._exchange_values(attached=True)
@@ -173,6 +181,14 @@ def check_free(model: keras.Model, adapter: Adapter | None = None) -> None:
 
     Raises:
         ValueError: there is one.
+
+    Example:
+        >>> check_free(task.model)
+        >>> _ = task.adapt(Lora(rank=2))
+        >>> check_free(task.model)
+        Traceback (most recent call last):
+        ...
+        ValueError: an encoder must have no other adapter attached, got one of kind 'lora': ...
     """
     attachments = attachments_of(model)
     attached: Any = None if attachments is None else attachments.attached

@@ -1,4 +1,4 @@
-"""Attaches a layer to one that is built already, and detaches it."""
+"""Attaches an adapter to a layer that is built already, and detaches it."""
 
 import keras
 
@@ -8,6 +8,14 @@ def fill(layer: keras.layers.Layer, adapter: keras.layers.Layer) -> None:
 
     Raises:
         ValueError: the layer has an adapter already.
+
+    Example:
+        >>> from keras_bert.layers.dense import Dense
+        >>> layer, adapter = Dense(4), keras.layers.Identity()
+        >>> layer.build((None, 8))
+        >>> fill(layer, adapter)
+        >>> layer.adapter is adapter
+        True
     """
     if layer.adapter is not None:
         raise ValueError(f"layer {layer.path!r} must have no adapter yet, got one; detach that first")
@@ -18,6 +26,16 @@ def fill(layer: keras.layers.Layer, adapter: keras.layers.Layer) -> None:
 
 
 def clear(layer: keras.layers.Layer) -> None:
-    """Detaches the adapter of a layer."""
+    """Detaches the adapter of a layer.
+
+    Example:
+        >>> from keras_bert.layers.dense import Dense
+        >>> layer = Dense(4)
+        >>> layer.build((None, 8))
+        >>> fill(layer, keras.layers.Identity())
+        >>> clear(layer)
+        >>> layer.adapter is None
+        True
+    """
     layer._tracker.untrack(layer.adapter)
     layer.adapter = None

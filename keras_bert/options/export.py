@@ -23,6 +23,10 @@ class Export:
             `mediapipe` for MediaPipe Tasks, `transformers_js` for a folder for transformers.js and Optimum,
             `tflite_text` for LiteRT with the operations of tensorflow-text, a file that takes text.
         opset: version of ONNX' operator set, 14 to 18.
+
+    Example:
+        >>> Export(runtimes=("tflite",)).choose_lengths(max_length=100)
+        [32, 64, 100]
     """
 
     lengths: tuple[Annotated[int, pydantic.Field(ge=3)], ...] = (32, 64, 128)

@@ -28,7 +28,7 @@ class StateImitation:
             teacher's block `teacher_layer`.
         cosine: weight of 1 - the cosine of the final states of a token (Sanh et al. 2019, section 3).
         layer_map: for `hidden_states` and `attentions`, the number of the teacher's block, from 0, for each block of
-            the student; None for the last one and others evenly spread (Jiao et al. 2020, section 4.1).
+            the student; None for the last block and others evenly spread (Jiao et al. 2020, section 4.1).
         teacher_layer: for `relations`, the number of the teacher's block, from 0, or from the end as -1. Wang et al.
             2021, section 4, take the last of 12 blocks, number 20 of BERT's 24, and number 18 of RoBERTa's 24.
         relation_kind: `query_key_value` for relations of queries, keys and values with themselves (Wang et al. 2021,
@@ -36,6 +36,10 @@ class StateImitation:
             relations of values (Wang et al. 2020, sections 3.1 and 3.2).
         relation_heads: for `query_key_value`, number of heads that the widths of both models are divided into; None for
             the teacher's number of heads. Wang et al. 2021, section 4: 48 for a width of 768, 64 for 1024.
+
+    Example:
+        >>> StateImitation(hidden_states=1.0, cosine=0.5).weights
+        {'hidden_states': 1.0, 'cosine': 0.5}
     """
 
     names: ClassVar[tuple[str, ...]] = OF_STATES
@@ -139,6 +143,14 @@ class Imitation(StateImitation):
         intermediate_steps: share of the steps, 0 to below 1, in which these losses count alone, before the loss of the
             answers is added. These first steps are a separate training with its own warm-up and decay (Jiao et al.
             2020, section 4).
+
+    Example:
+        >>> Imitation(hidden_states=1.0).is_on, Imitation().is_on
+        (True, False)
+        >>> Imitation(intermediate_steps=0.5)
+        Traceback (most recent call last):
+        ...
+        keras_bert.checks.FieldError: Imitation.intermediate_steps must be left out where ... are 0, got 0.5
     """
 
     names: ClassVar[tuple[str, ...]] = WEIGHTS

@@ -23,6 +23,10 @@ class Recipe:
         activations: the quantized activations, see `Activations`.
         block: number of inputs of a unit that share a scale; None for one scale a unit.
         heads: whether the kernels that compute the logits are quantized, too.
+
+    Example:
+        >>> RECIPES["float16"].integers, RECIPES["weights_wi4_block32"].block
+        (False, 32)
     """
 
     weight_bits: int
@@ -64,6 +68,10 @@ class Quantization:
             moves the ranges.
         float_layers: names of the products with weights that stay float32, such as `block_0/attention/key`; the command
             `doctor` measures their worth.
+
+    Example:
+        >>> Quantization().recipe
+        'mixed_wi8_ai8'
     """
 
     recipe: RecipeName = "mixed_wi8_ai8"

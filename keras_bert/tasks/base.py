@@ -64,6 +64,13 @@ class Task(Adaptable):
 
     Raises:
         ValueError: the vocabularies differ in size, or the model has fewer positions than `max_length`.
+
+    Example:
+        >>> task.name, task.max_length, task.count_tokens(["film film"])
+        ('classification', 16, [4])
+        >>> task.encode(["film film"])["token_ids"].tolist()
+        [[2, 5, 5, 3]]
+        >>> task.save("sentiment")  # keras_bert.load("sentiment") reads it
     """
 
     name: ClassVar[str]
@@ -352,12 +359,22 @@ def _as_rows(texts: Sequence[str], pairs: Sequence[str] | None) -> tuple[list[st
 
 
 def slices(rows: int, at_once: int) -> list[slice]:
-    """Consecutive slices of at most `at_once` rows that cover all rows."""
+    """Consecutive slices of at most `at_once` rows that cover all rows.
+
+    Example:
+        >>> [[10, 11, 12, 13, 14][part] for part in slices(5, at_once=2)]
+        [[10, 11], [12, 13], [14]]
+    """
     return [slice(start, start + at_once) for start in range(0, rows, at_once)]
 
 
 def pad_rows(rows: Sequence[Sequence[int]], filling: int) -> Array:
-    """Rows of numbers -> (rows, longest row) int32."""
+    """Rows of numbers -> (rows, longest row) int32.
+
+    Example:
+        >>> pad_rows([[2, 7, 3], [2, 3]], filling=0).tolist()
+        [[2, 7, 3], [2, 3, 0]]
+    """
     padded = np.full((len(rows), max((len(row) for row in rows), default=0)), filling, "int32")
     for number, row in enumerate(rows):
         padded[number, : len(row)] = row

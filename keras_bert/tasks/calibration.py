@@ -11,6 +11,10 @@ class Calibration(NamedTuple):
     Attributes:
         temperature: divisor of the logits before the softmax; 1 leaves them unchanged.
         threshold: the least probability of an answer that the model is sure of, 0 to 1; None for all answers.
+
+    Example:
+        >>> Calibration(threshold=0.9).is_sure(0.95), Calibration(threshold=0.9).is_sure(0.6)
+        (True, False)
     """
 
     temperature: float = 1.0
@@ -26,6 +30,11 @@ def read_calibration(file: Path) -> Calibration:
 
     Raises:
         ValueError: the file is damaged.
+
+    Example:
+        >>> _ = Path("metrics.json").write_text('{"calibration": {"temperature": 1.5}}')
+        >>> read_calibration(Path("metrics.json"))
+        Calibration(temperature=1.5, threshold=None)
     """
     try:
         content = json.loads(file.read_text(encoding="utf-8"))

@@ -15,7 +15,12 @@ Array = np.ndarray[Any, Any]
 
 
 def is_keras_model(model: Any) -> "TypeGuard[keras.Model]":
-    """Whether a model is one of Keras, and not an exported file; where nothing imported Keras, there is none."""
+    """Whether a model is one of Keras, and not an exported file; where nothing imported Keras, there is none.
+
+    Example:
+        >>> is_keras_model(task.model), is_keras_model("model.tflite")
+        (True, False)
+    """
     keras = sys.modules.get("keras")
     return keras is not None and isinstance(model, keras.Model)
 
@@ -26,6 +31,14 @@ def as_texts(name: str, texts: Any, *, at_least: int = 1) -> list[str]:
     Raises:
         TypeError: `texts` is one string or no collection, or an item is no string.
         ValueError: there are fewer than `at_least` items.
+
+    Example:
+        >>> as_texts("texts", ("a film", "a book"))
+        ['a film', 'a book']
+        >>> as_texts("texts", "a film")
+        Traceback (most recent call last):
+        ...
+        TypeError: texts must be a list of strings, got 'a film'
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise TypeError(f"{name} must be a list of strings, got {texts!r}")
@@ -44,6 +57,10 @@ def as_numbers(name: str, values: Sequence[float]) -> Array:
     Raises:
         TypeError: one of the values is no number.
         ValueError: one is not finite, or larger than float32 can hold.
+
+    Example:
+        >>> as_numbers("scores", [1, 2.5]).tolist()
+        [[1.0], [2.5]]
     """
     for place, value in enumerate(values):
         try:
@@ -56,7 +73,14 @@ def as_numbers(name: str, values: Sequence[float]) -> Array:
 
 
 def check_same_length(first: str, texts: Sized, second: str, others: Sized) -> None:
-    """Raises ValueError unless both are equally long; `first` and `second` are their names."""
+    """Raises ValueError unless both are equally long; `first` and `second` are their names.
+
+    Example:
+        >>> check_same_length("texts", ["a film"], "labels", [])
+        Traceback (most recent call last):
+        ...
+        ValueError: labels must be as many as texts (1), got 0
+    """
     if len(texts) != len(others):
         raise ValueError(f"{second} must be as many as {first} ({len(texts)}), got {len(others)}")
 
@@ -67,6 +91,10 @@ def check_labels(owner: str, labels: Sequence[str], outputs: int) -> tuple[str, 
     Raises:
         TypeError: a label is no string.
         ValueError: a label stands twice, or there are not as many as the model has outputs.
+
+    Example:
+        >>> check_labels("Classification", ["no", "yes"], outputs=2)
+        ('no', 'yes')
     """
     names = as_texts(f"{owner}.labels", labels)
     check(owner, "labels", len(names) == outputs, f"be as many as the model's outputs ({outputs})", len(names))
@@ -79,6 +107,10 @@ def label_numbers(labels: Sequence[str], allowed: Sequence[str]) -> Array:
 
     Raises:
         ValueError: a label is unknown.
+
+    Example:
+        >>> label_numbers(["yes", "no"], allowed=["no", "yes"]).tolist()
+        [1, 0]
     """
     numbers = {label: number for number, label in enumerate(allowed)}
     for row, label in enumerate(labels):

@@ -25,17 +25,21 @@ def build_classifier(
     """Puts a linear classifier on one vector for the whole text.
 
     Args:
-        encoder: what `build_encoder` returns; its weights are shared, not copied.
-        num_labels: classes, at least 2.
-        pooling: `cls` takes the pooled output, as BERT does; `mean` the mean of the token states, which a
-            shortly trained encoder needs: its first token has not yet learnt to look at the others.
-        dropout: rate on the pooled output.
+        encoder: an encoder as `build_encoder` returns it, whose weights are shared, not copied.
+        num_labels: the number of classes, at least 2.
+        pooling: `cls` takes the pooled output, as BERT does; `mean` the mean of the token states, which an
+            encoder after a short pre-training needs: its first token has not yet learnt to attend to the others.
+        dropout: the dropout rate on the pooled output.
 
     Returns:
         A model from the encoder's inputs to logits (batch, num_labels).
 
     Raises:
         ValueError: there are fewer than 2 labels, there is no such pooling, or the encoder has no pooler.
+
+    Example:
+        >>> build_classifier(task.encoder, num_labels=3).output.shape
+        (None, 3)
     """
     import keras
 
@@ -54,6 +58,10 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
 
     Raises:
         ValueError: there is no such pooling, or the encoder has no pooler.
+
+    Example:
+        >>> pool(task.encoder, "mean").shape
+        (None, 8)
     """
     from keras_bert.layers.heads import MeanPooler
     from keras_bert.layers.tap import TapLayer
@@ -70,7 +78,12 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
 
 
 def pooling_of(model: keras.Model) -> Pooling:
-    """The pooling of a model that `build_classifier` or `build_regressor` built."""
+    """The pooling of a model that `build_classifier` or `build_regressor` built.
+
+    Example:
+        >>> pooling_of(build_classifier(task.encoder, num_labels=3, pooling="mean"))
+        'mean'
+    """
     from keras_bert.models.encoder import has_layer
 
     return "mean" if has_layer(model, "mean_pooler") else "cls"
@@ -82,7 +95,11 @@ class Prediction:
 
     Attributes:
         label: the most probable label.
-        probability: of that label, 0 to 1.
+        probability: the probability of that label, 0 to 1.
+
+    Example:
+        >>> Prediction("positive", 0.98).label
+        'positive'
     """
 
     label: str
@@ -90,7 +107,13 @@ class Prediction:
 
 
 def decode(logits: Array, labels: Sequence[str], temperature: float = 1.0) -> Prediction:
-    """Logits of one text (labels,) -> its most probable label, with its probability at a temperature."""
+    """Logits of one text (labels,) -> its most probable label, with its probability at a temperature.
+
+    Example:
+        >>> import numpy as np
+        >>> decode(np.array([0.0, 0.0, 100.0]), ["bad", "fair", "good"])
+        Prediction(label='good', probability=1.0)
+    """
     best = int(logits.argmax())
     return Prediction(labels[best], float(probabilities(logits, temperature)[best]))
 
@@ -99,10 +122,22 @@ class Classification(Task):
     """One label for each text, or for each pair of texts.
 
     Args:
-        model: what `build_classifier` returns.
-        tokenizer: with the model's vocabulary.
-        labels: names of the classes, in the order of the logits.
-        max_length: the most tokens of a text or pair.
+        model: a model as `build_classifier` returns it, or an exported file.
+        tokenizer: the tokenizer with the model's vocabulary.
+        labels: the names of the classes, in the order of the logits.
+        max_length: the maximum number of tokens of a text or pair, special tokens included.
+
+    Raises:
+        TypeError: a label is no string.
+        ValueError: see `Task`; or there are not as many labels as outputs, or one occurs twice.
+
+    Example:
+        >>> sentiment = Classification.build(task.encoder, task.tokenizer, labels=["bad", "good"], max_length=16)
+        >>> inputs, numbers = sentiment.examples(["film film", "film"], ["good", "bad"])
+        >>> inputs["token_ids"].tolist(), numbers.tolist()
+        ([[2, 5, 5, 3], [2, 5, 3, 0]], [1, 0])
+        >>> [answer.label in sentiment.labels for answer in sentiment.predict(["film"])]
+        [True]
     """
 
     name = "classification"
@@ -133,11 +168,11 @@ class Classification(Task):
         return cls(model, tokenizer, labels=labels, max_length=max_length)
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments but the first two."""
+        """The constructor's arguments after the first two."""
         return {**super().settings(), "labels": list(self.labels)}
 
     def head(self) -> dict[str, Any]:
-        """How the text becomes one vector."""
+        """The pooling of the model."""
         return {"pooling": pooling_of(self.model)}
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
@@ -161,7 +196,7 @@ class Classification(Task):
     def examples(
         self, texts: Sequence[str], labels: Sequence[str], pairs: Sequence[str] | None = None
     ) -> tuple[Features, Array]:
-        """What `model.fit` takes: the inputs (rows, length) and the numbers of the labels (rows,) int32.
+        """Arguments of `model.fit`: the inputs (rows, length) and the numbers of the labels (rows,) int32.
 
         Raises:
             TypeError: a text is no string.

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def build_embedder(encoder: keras.Model, *, pooling: Pooling = "mean", normalize: bool = False) -> keras.Model:
-    """Makes one vector of an encoder's states.
+    """Pools the states of an encoder into one vector for each text.
 
     Args:
-        encoder: what `build_encoder` returns; its weights are shared, not copied.
+        encoder: an encoder as `build_encoder` returns it, whose weights are shared, not copied.
         pooling: `mean` of the token states, or `cls`, the first token's state without BERT's pooler.
         normalize: whether vectors have length 1.
 
@@ -35,6 +35,10 @@ def build_embedder(encoder: keras.Model, *, pooling: Pooling = "mean", normalize
 
     Raises:
         ValueError: there is no such pooling.
+
+    Example:
+        >>> build_embedder(task.encoder).output["embedding"].shape
+        (None, 8)
     """
     import keras
 
@@ -55,7 +59,12 @@ def build_embedder(encoder: keras.Model, *, pooling: Pooling = "mean", normalize
 
 
 def cosine_similarity(first: Array, second: Array) -> Array:
-    """Cosines of all pairs, float32: (n, hidden), (m, hidden) -> (n, m); 0 where a vector is all zero."""
+    """Cosines of all pairs, float32: (n, hidden), (m, hidden) -> (n, m); 0 where a vector is all zero.
+
+    Example:
+        >>> cosine_similarity(np.array([[2.0, 0.0]]), np.array([[3.0, 0.0], [0.0, 1.0]])).tolist()
+        [[1.0, 0.0]]
+    """
     unit = [v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12) for v in (first, second)]
     return np.asarray(unit[0] @ unit[1].T, "float32")
 
@@ -68,6 +77,10 @@ class Match:
         text: the text.
         similarity: cosine to the query, -1 to 1.
         index: index of the text among the searched texts.
+
+    Example:
+        >>> Match("a film", similarity=0.75, index=3)
+        Match(text='a film', similarity=0.75, index=3)
     """
 
     text: str
@@ -82,9 +95,19 @@ class Embedding(Task):
     Gurevych 2019, section 3, regression objective). Both share their weights.
 
     Args:
-        model: what `build_embedder` returns.
-        tokenizer: with the model's vocabulary.
-        max_length: the most tokens of a text.
+        model: a model as `build_embedder` returns it, or an exported file.
+        tokenizer: the tokenizer with the model's vocabulary.
+        max_length: the maximum number of tokens of a text, special tokens included.
+
+    Raises:
+        ValueError: see `Task`; or the model has no output `embedding`.
+
+    Example:
+        >>> embedding = Embedding.build(task.encoder, task.tokenizer, max_length=16)
+        >>> embedding.predict(["film", "film film"]).shape
+        (2, 8)
+        >>> [match.text for match in embedding.search(["film"], ["film", "film film"], top_k=1)[0]]
+        ['film']
     """
 
     name = "embedding"
@@ -139,7 +162,7 @@ class Embedding(Task):
         self._compile(self.similarity, optimizer, **kwargs)
 
     def head(self) -> dict[str, Any]:
-        """How the text becomes one vector, and whether that has length 1."""
+        """The pooling of the model, and whether its vectors have length 1."""
         from keras_bert.models.encoder import has_layer
 
         pooling = "cls" if has_layer(self.model, "first_token_pooler") else "mean"
@@ -165,7 +188,7 @@ class Embedding(Task):
     def examples(
         self, texts: Sequence[str], others: Sequence[str], similarities: Sequence[float]
     ) -> tuple[Features, Array]:
-        """What `similarity.fit` takes: inputs of both texts (rows, length) and their cosines (rows, 1) float32.
+        """Arguments of `similarity.fit`: the inputs of both texts (rows, length) and their cosines (rows, 1) float32.
 
         Raises:
             TypeError: a text is no string.
@@ -187,7 +210,7 @@ class Embedding(Task):
 
     @property
     def predicts_records(self) -> bool:
-        """No: a vector is the model's output."""
+        """False: a vector is the output of the model."""
         return False
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:

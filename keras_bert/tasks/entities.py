@@ -19,6 +19,10 @@ class Entity:
         start: index of the first character.
         end: index after the last character.
         probability: mean probability of the tags of its words, 0 to 1.
+
+    Example:
+        >>> Entity("person", text="Ada", start=0, end=3, probability=0.9).text
+        'Ada'
     """
 
     label: str
@@ -37,6 +41,11 @@ def decode(text: str, tags: Sequence[str], probabilities: Array, starts: Array, 
         probabilities: the probability of each tag (words,).
         starts: index of the first character of each word (words,).
         ends: index after the last character of each word (words,).
+
+    Example:
+        >>> tags, probabilities = ["B-person", "O"], np.array([0.75, 1.0])
+        >>> decode("Ada wrote", tags, probabilities, starts=np.array([0, 4]), ends=np.array([3, 9]))
+        [Entity(label='person', text='Ada', start=0, end=3, probability=0.75)]
     """
     entities = []
     for label, first, last in entities_of(tags):
@@ -53,6 +62,10 @@ def are_entity_tags(labels: Sequence[str]) -> bool:
 
     Raises:
         ValueError: only some labels are entity tags, or `O` is missing.
+
+    Example:
+        >>> are_entity_tags(["O", "B-person", "I-person"]), are_entity_tags(["NOUN", "VERB"])
+        (True, False)
     """
     if not any(label[:2] in ("B-", "I-", "E-", "S-") for label in labels):
         return OUTSIDE in labels and set(labels) <= set("OBIES")

@@ -17,10 +17,11 @@ def end_with_marks(text: str, end: int) -> int:
 
     Args:
         text: the whole text.
-        end: behind the part's last token, in characters.
+        end: the index after the last character of the part's last token.
 
     Example:
-        `end_with_marks("cafe\u0301 noir", 4)` is 5.
+        >>> end_with_marks("cafe\u0301 noir", 4)
+        5
     """
     while end < len(text) and unicodedata.category(text[end]).startswith("M"):
         end += 1

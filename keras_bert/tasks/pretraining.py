@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 
 class Filling(NamedTuple):
-    """A piece that may stand in a blank.
+    """A token that may fill a blank.
 
     Attributes:
-        piece: of the vocabulary.
-        probability: 0 to 1.
+        piece: the vocabulary entry.
+        probability: its probability, 0 to 1.
+
+    Example:
+        >>> Filling("film", 0.5).piece
+        'film'
     """
 
     piece: str
@@ -32,12 +36,21 @@ class Filling(NamedTuple):
 
 
 class Pretraining(Task):
-    """The pieces that are missing in a text.
+    """The tokens that are missing in a text.
 
     Args:
-        model: what `build_pretraining` returns.
-        tokenizer: with the model's vocabulary.
-        max_length: the most tokens of a text.
+        model: a model as `build_pretraining` returns it.
+        tokenizer: the tokenizer with the model's vocabulary.
+        max_length: the maximum number of tokens of a text, special tokens included.
+
+    Raises:
+        ValueError: see `Task`; or the model has no output `masked_tokens`.
+
+    Example:
+        >>> pretraining = Pretraining.build(task.encoder, task.tokenizer, max_length=16)
+        >>> (fillings,) = pretraining.predict(["film [MASK]"], top_k=2)[0]  # one blank
+        >>> len(fillings)
+        2
     """
 
     name = "pretraining"
@@ -64,7 +77,7 @@ class Pretraining(Task):
         return cls(model, tokenizer, max_length=max_length)
 
     def head(self) -> dict[str, Any]:
-        """Whether the model has the second head, and the decoder under the first."""
+        """Whether the model has a head for the next sentence, and a mask decoder."""
         from keras_bert.models.encoder import has_layer
         from keras_bert.models.mask_decoder import POSITIONS
 
@@ -80,7 +93,7 @@ class Pretraining(Task):
         return {"masked_tokens": labelled_cross_entropy()}
 
     def metrics(self) -> Any:
-        """The share of masked tokens that are guessed."""
+        """The share of masked tokens that are predicted right."""
         from keras_bert.metrics.accuracy import LabelledAccuracy
 
         return {"masked_tokens": [LabelledAccuracy()]}
@@ -121,7 +134,7 @@ class Pretraining(Task):
         return inputs, labels
 
     def predict(self, texts: Sequence[str], *, top_k: int = 5, batch_size: int = 32) -> list[list[list[Filling]]]:
-        """For each blank (`[MASK]`, or what the tokenizer's `mask` says) of each text the likeliest pieces, best first.
+        """The likeliest tokens for each blank, the tokenizer's `mask`, of each text, best first.
 
         Raises:
             TypeError: a text is no string.

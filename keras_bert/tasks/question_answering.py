@@ -49,18 +49,22 @@ def build_span_classifier(
     """Puts a linear layer on the final state of every token.
 
     Args:
-        encoder: what `build_encoder` returns; its weights are shared, not copied.
-        dropout: rate on the token states; none in the released code (`run_squad.py` of google-research/bert).
-        separator: id of what ends a question, for graphs that read it: Longformer's and BigBird's.
-        question_tokens: where a question's tokens are global, the most of them, with the token in front of it.
+        encoder: an encoder as `build_encoder` returns it, whose weights are shared, not copied.
+        dropout: the dropout rate on the token states; 0 in the released code (`run_squad.py` of google-research/bert).
+        separator: the id of the separator behind a question, for graphs that read it: Longformer's and BigBird's.
+        question_tokens: the maximum number of global tokens of a question, `[CLS]` included, in Longformer's graph.
 
     Returns:
-        A model from the encoder's inputs to the logits of start and end (batch, length, 2). Padding has 120 less than
-        its own: no share of a softmax, so that loss and answers do not depend on how far a batch is padded. BigBird's
-        takes the question for padding, as in transformers.
+        A model from the encoder's inputs to the logits of start and end (batch, length, 2). Those of padding are lower
+        by 120, so that their probability is 0, and loss and answers do not depend on the padding of a batch. In
+        BigBird's graph this holds for the question, too, as in transformers.
 
     Raises:
-        ValueError: there is no separator, and the graph reads it.
+        ValueError: the graph reads a separator, and there is none.
+
+    Example:
+        >>> build_span_classifier(task.encoder).output.shape
+        (None, None, 2)
     """
     import keras
 
@@ -93,7 +97,12 @@ def build_span_classifier(
 
 
 def separator_of(model: keras.Model) -> int | None:
-    """The separator that a model looks for to know where a question ends; None where it looks for none."""
+    """The id of the separator by which a model finds the end of a question; None for a model that does not.
+
+    Example:
+        >>> separator_of(build_span_classifier(task.encoder)) is None  # BERT's graph reads none
+        True
+    """
     from keras_bert.models.encoder import has_layer
     from keras_bert.models.global_tokens import global_tokens_of
 
@@ -107,18 +116,25 @@ class QuestionAnswering(Task):
     """The span of a context that answers a question; contexts of any length are read in windows.
 
     Args:
-        model: what `build_span_classifier` returns.
-        tokenizer: with the model's vocabulary.
-        max_length: the most tokens of a window.
-        stride: pieces of the context from one window to the next.
-        max_query_length: pieces of a question; a longer one loses pieces from its end.
-        max_answer_length: the most pieces of an answer.
-        null_threshold: no answer is given where `null_score_difference` is greater; None gives an answer always, as
-            SQuAD v1.1 asks for. May be set again after tuning on development data.
+        model: a model as `build_span_classifier` returns it, or an exported file.
+        tokenizer: the tokenizer with the model's vocabulary.
+        max_length: the maximum number of tokens of a window, special tokens included.
+        stride: tokens of the context from the start of one window to the start of the next.
+        max_query_length: the maximum number of tokens of a question; a longer one is truncated.
+        max_answer_length: the maximum number of tokens of an answer.
+        null_threshold: the largest `null_score_difference` of an answer; above it there is no answer. None always gives
+            an answer, as in SQuAD v1.1. It may be set again after tuning on development data.
 
     Raises:
         ValueError: see `Task`; or the model does not give two logits for each token, a setting is below 1, the
             windows have no room for a context or leave gaps, or `null_threshold` is not finite.
+
+    Example:
+        >>> settings = {"max_length": 16, "stride": 2, "max_query_length": 4, "null_threshold": None}
+        >>> answering = QuestionAnswering.build(task.encoder, task.tokenizer, **settings)
+        >>> (answer,) = answering.predict(["film"], ["film film film"])
+        >>> answer.text == "film film film"[answer.start : answer.end]
+        True
     """
 
     name = "question_answering"
@@ -193,7 +209,7 @@ class QuestionAnswering(Task):
 
     @property
     def null_threshold(self) -> float | None:
-        """No answer is given where `Answer.null_score_difference` is greater; with None there is always one."""
+        """The largest `Answer.null_score_difference` of an answer; with None there is always an answer."""
         return self._null_threshold
 
     @null_threshold.setter
@@ -203,7 +219,7 @@ class QuestionAnswering(Task):
         self._null_threshold = None if value is None else float(value)
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments but the first two."""
+        """The constructor's arguments after the first two."""
         names = ("stride", "max_query_length", "max_answer_length", "null_threshold")
         return {**super().settings(), **{name: getattr(self, name) for name in names}}
 
@@ -238,13 +254,13 @@ class QuestionAnswering(Task):
     def examples(
         self, questions: Sequence[str], contexts: Sequence[str], answers: Sequence[tuple[str, int] | None]
     ) -> tuple[Features, Array]:
-        """What `model.fit` takes; a row with a long context gives several windows, one after the other.
+        """Arguments of `model.fit`; a row with a long context gives several windows, one after the other.
 
         Args:
-            questions: one a row.
-            contexts: one a row.
-            answers: text and first character in the context, or None where there is no answer. A piece that an answer
-                cuts is taken whole.
+            questions: the question of each row.
+            contexts: the context of each row.
+            answers: for each row the text and the index of its first character in the context, or None if there is no
+                answer. Tokens that are partly in an answer belong to it.
 
         Returns:
             The inputs (windows, length), and the tokens where the answer starts and ends (windows, 2) int32: 0, which
@@ -252,8 +268,8 @@ class QuestionAnswering(Task):
 
         Raises:
             TypeError: a question or context is no string, or an answer is no text with a number.
-            ValueError: there are no rows, not as many contexts or answers as questions, or an answer does not stand
-                where it is said to, or holds no token.
+            ValueError: there are no rows, not as many contexts or answers as questions, an answer does not stand at
+                its index, or it holds no token.
         """
         question_tokens, context_tokens, windows = self._windows(questions, contexts)
         check_same_length("questions", questions, "answers", answers)
@@ -307,7 +323,7 @@ class QuestionAnswering(Task):
 
 
 def _bounds(answers: Sequence[tuple[str, int] | None], contexts: Sequence[str]) -> list[tuple[int, int] | None]:
-    """Each answer's first character and the one after its last."""
+    """The index of each answer's first character, and the index after its last."""
     bounds: list[tuple[int, int] | None] = []
     for row, (answer, context) in enumerate(zip(answers, contexts, strict=True)):
         if answer is None:
@@ -326,7 +342,7 @@ def _bounds(answers: Sequence[tuple[str, int] | None], contexts: Sequence[str]) 
 
 
 def _stack(rows: list[Any], length: int) -> Array:
-    """Logits of windows, each as long as its batch was -> (windows, length, 2)."""
+    """Logits of windows, each as long as the batch of the window -> (windows, length, 2)."""
     logits = np.zeros((len(rows), length, 2), "float32")
     for row, values in enumerate(rows):
         logits[row, : len(values)] = values[:length]

@@ -48,6 +48,14 @@ def register_task(task: type[Task], schema: Mapping[str, Feature]) -> None:
 
     Raises:
         ValueError: the name is taken.
+
+    Example:
+        >>> class Headlines(Classification):
+        ...     name = "headlines"
+        >>> register_task(Headlines, SCHEMAS["classification"])
+        >>> TASKS["headlines"] is Headlines
+        True
+        >>> del TASKS["headlines"], SCHEMAS["headlines"]
     """
     check("register_task", "task.name", task.name not in TASKS, f"be none of {sorted(TASKS)}", task.name)
     TASKS[task.name] = task
@@ -61,6 +69,11 @@ def load(folder: str | os.PathLike[str]) -> Task:
         FileNotFoundError: there is no such folder, or it lacks one of the files.
         ModuleNotFoundError: TensorFlow, which reads text into tokens, is not installed.
         ValueError: a file is damaged, or `task.json` names no known task or setting.
+
+    Example:
+        >>> task.save("sentiment")
+        >>> load("sentiment").labels
+        ('no', 'yes')
     """
     from keras_bert.adaptation import files
     from keras_bert.models.saving import load_model
@@ -124,6 +137,11 @@ def restore(
 
     Raises:
         ValueError: they are not those of the task, or do not fit its model; names `file`, which they were read from.
+
+    Example:
+        >>> settings = task.settings()
+        >>> restore(Classification, task.model, task.tokenizer, settings, Path("task.json")).labels
+        ('no', 'yes')
     """
     pairs = settings.pop("pairs", None)
     if pairs not in (None, True, False):
@@ -143,6 +161,11 @@ def read_settings(file: Path) -> tuple[type[Task], dict[str, Any]]:
 
     Raises:
         ValueError: it is damaged, or names no known task.
+
+    Example:
+        >>> task.save("sentiment")
+        >>> read_settings(Path("sentiment/task.json"))[1]
+        {'labels': ['no', 'yes'], 'max_length': 16}
     """
     try:
         settings = json.loads(file.read_text(encoding="utf-8"))

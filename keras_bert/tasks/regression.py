@@ -29,15 +29,19 @@ def build_regressor(encoder: keras.Model, *, pooling: Pooling = "cls", dropout: 
     """Puts one linear output on one vector for the whole text.
 
     Args:
-        encoder: what `build_encoder` returns; its weights are shared, not copied.
+        encoder: an encoder as `build_encoder` returns it, whose weights are shared, not copied.
         pooling: see `build_classifier`.
-        dropout: rate on the pooled output.
+        dropout: the dropout rate on the pooled output.
 
     Returns:
         A model from the encoder's inputs to numbers (batch, 1).
 
     Raises:
         ValueError: there is no such pooling, or the encoder has no pooler.
+
+    Example:
+        >>> build_regressor(task.encoder).output.shape
+        (None, 1)
     """
     import keras
 
@@ -53,12 +57,18 @@ class Regression(Task):
     """One number for each text, or for each pair of texts.
 
     Args:
-        model: what `build_regressor` returns.
-        tokenizer: with the model's vocabulary.
-        max_length: the most tokens of a text or pair.
+        model: a model as `build_regressor` returns it, or an exported file.
+        tokenizer: the tokenizer with the model's vocabulary.
+        max_length: the maximum number of tokens of a text or pair, special tokens included.
 
     Raises:
         ValueError: the model gives no numbers, or has no `RegressionHead`; see also `Task`.
+
+    Example:
+        >>> prices = Regression.build(task.encoder, task.tokenizer, max_length=16)
+        >>> inputs, numbers = prices.examples(["film", "film film"], [3400.0, 7000.0])
+        >>> prices.scale
+        TargetScale(mean=5200.0, standard_deviation=1800.0)
     """
 
     name = "regression"
@@ -94,13 +104,13 @@ class Regression(Task):
 
         Args:
             encoder: see `build_regressor`.
-            tokenizer: with the encoder's vocabulary.
-            max_length: the most tokens of a text or pair.
+            tokenizer: the tokenizer with the encoder's vocabulary.
+            max_length: the maximum number of tokens of a text or pair.
             pooling: see `build_regressor`.
             dropout: see `build_regressor`.
-            mean: of the numbers to be learnt, in their unit. Left out, it is that of the numbers that `examples` is
-                given first, as is the next one.
-            standard_deviation: of the numbers to be learnt, in their unit.
+            mean: the mean of the targets, in their unit. If both are left out, the first call of `examples` sets mean
+                and standard deviation to those of its numbers.
+            standard_deviation: the standard deviation of the targets, in their unit, above 0.
 
         Raises:
             ValueError: the mean is not finite, or the standard deviation not above 0; see also `build_regressor`.

@@ -20,13 +20,17 @@ Range = tuple[int, int]
 
 
 class Suspect(NamedTuple):
-    """A piece of a text, and whether it belongs there.
+    """A token of a text, and the probability that it was replaced.
 
     Attributes:
-        text: the piece as it stands in the text: `text[start:end]` of the whole.
-        start: its first character.
-        end: behind its last character.
-        probability: that another piece stood in its place, 0 to 1.
+        text: the token's part of the text, `text[start:end]`.
+        start: index of its first character.
+        end: index after its last character.
+        probability: probability that another token stood in its place, 0 to 1.
+
+    Example:
+        >>> Suspect("film", start=0, end=4, probability=0.1).text
+        'film'
     """
 
     text: str
@@ -36,12 +40,20 @@ class Suspect(NamedTuple):
 
 
 class ReplacedTokens(Task):
-    """The pieces of a text that were put in the place of others.
+    """The tokens of a text that were put in the place of others.
 
     Args:
-        model: what `build_replaced_tokens` returns.
-        tokenizer: with the model's vocabulary.
-        max_length: the most tokens of a text.
+        model: a model as `build_replaced_tokens` returns it, or an exported file.
+        tokenizer: the tokenizer with the model's vocabulary.
+        max_length: the maximum number of tokens of a text, special tokens included.
+
+    Raises:
+        ValueError: see `Task`; or the model has no head for replaced tokens.
+
+    Example:
+        >>> detection = ReplacedTokens.build(task.encoder, task.tokenizer, max_length=16)
+        >>> [(suspect.text, suspect.start) for suspect in detection.predict(["film film"])[0]]
+        [('film', 0), ('film', 5)]
     """
 
     name = "replaced_tokens"
@@ -74,20 +86,20 @@ class ReplacedTokens(Task):
         return [ReplacedAccuracy()]
 
     def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
-        """See `Task.agreement`: the share of tokens that both deem replaced, or both do not."""
+        """See `Task.agreement`: the share of tokens with the same answer of both models."""
         same = (np.asarray(reference) > 0) == (np.asarray(candidate) > 0)
         return (same * padding_mask).sum(axis=1) / np.maximum(padding_mask.sum(axis=1), 1)
 
     def examples(self, texts: Sequence[str], replaced: Sequence[Sequence[Range]]) -> tuple[Features, Array]:
-        """What `model.fit` takes.
+        """Arguments of `model.fit`.
 
         Args:
-            texts: with words that are not their own.
-            replaced: of each text the ranges of characters, (first, behind the last), that are not its own.
+            texts: texts in which words were replaced.
+            replaced: for each text the ranges of characters (first, after the last) that were replaced.
 
         Returns:
-            The inputs, and the labels, all (rows, length) int32: 1 for a piece that holds a character of a range, 0 for
-            other tokens, special ones included, `IGNORED` for padding.
+            The inputs, and the labels, all (rows, length) int32: 1 for a token with a character in a range, 0 for
+            other tokens, special tokens included, `IGNORED` for padding.
 
         Raises:
             TypeError: a text is no string.
@@ -108,7 +120,7 @@ class ReplacedTokens(Task):
         return features, labels
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[list[Suspect]]:
-        """The pieces of each text, first to last; those that `max_length` cuts off are not told of.
+        """The tokens of each text, first to last, without those that `max_length` cuts off.
 
         Raises:
             TypeError: a text is no string.
@@ -125,7 +137,7 @@ class ReplacedTokens(Task):
         return answers
 
     def _offsets(self, texts: list[str]) -> list[tuple[Array, Array]]:
-        """Of each text where its pieces start and end, as many as the model reads."""
+        """The starts and ends of the tokens of each text, of as many as the model reads."""
         pieces, starts, ends = self.tokenizer.tokenize_with_offsets(texts)
         splits = np.cumsum(np.asarray(pieces.row_lengths()))[:-1]
         firsts, lasts = (np.split(np.asarray(places.flat_values), splits) for places in (starts, ends))

@@ -28,15 +28,19 @@ def build_tagger(encoder: keras.Model, num_labels: int, *, dropout: float = 0.1)
     """Puts a linear classifier on the final state of every token.
 
     Args:
-        encoder: what `build_encoder` returns; its weights are shared, not copied.
-        num_labels: classes, at least 2.
-        dropout: rate on the token states.
+        encoder: an encoder as `build_encoder` returns it, whose weights are shared, not copied.
+        num_labels: the number of classes, at least 2.
+        dropout: the dropout rate on the token states.
 
     Returns:
         A model from the encoder's inputs to logits (batch, length, num_labels).
 
     Raises:
         ValueError: there are fewer than 2 labels.
+
+    Example:
+        >>> build_tagger(task.encoder, num_labels=3).output.shape
+        (None, None, 3)
     """
     import keras
 
@@ -54,21 +58,29 @@ def build_tagger(encoder: keras.Model, num_labels: int, *, dropout: float = 0.1)
 class TokenClassification(Task):
     """A tag for each word.
 
-    A word's first piece bears its tag; loss and accuracy ignore special tokens, further pieces and padding. A
-    sentence with more pieces than `max_length` has room for becomes several rows, parted between words.
+    The first token of a word has the word's tag; loss and accuracy ignore special tokens, further tokens of a word, and
+    padding. A sentence with more tokens than `max_length` is split into several rows, between words.
 
     Args:
-        model: what `build_tagger` returns.
-        tokenizer: with the model's vocabulary.
-        labels: names of the tags, in the order of the logits. Those of entities are `O` and such as `B-person` and
-            `I-person` (BIO or IOB1; IOBES has `E-` and `S-`, too). Other names, as parts of speech, do for all but
-            `predict`. If one label begins as an entity tag does, all must be entity tags.
-        max_length: the most tokens of a row.
+        model: a model as `build_tagger` returns it, or an exported file.
+        tokenizer: the tokenizer with the model's vocabulary.
+        labels: the names of the tags, in the order of the logits. Entity tags are `O` and names as `B-person` and
+            `I-person` (BIO or IOB1; IOBES has `E-` and `S-`, too). Other names, as parts of speech, suit all methods
+            except `predict`. If one label begins as an entity tag does, all must be entity tags.
+        max_length: the maximum number of tokens of a row, special tokens included.
 
     Raises:
         TypeError: a label is no string.
-        ValueError: see `Task`; or there are not as many labels as outputs, one stands twice, or of entity tags some
-            are none or `O` is missing.
+        ValueError: see `Task`; or there are not as many labels as outputs, one occurs twice, only some
+            are entity tags, or `O` is missing among entity tags.
+
+    Example:
+        >>> tagger = TokenClassification.build(task.encoder, task.tokenizer, labels=["O", "B-work"], max_length=16)
+        >>> inputs, tags = tagger.examples([["film", "film"]], [["B-work", "O"]])
+        >>> tags.tolist()
+        [[-1, 1, 0, -1]]
+        >>> len(tagger.predict_tags([["film", "film", "film"]])[0])
+        3
     """
 
     name = "token_classification"
@@ -100,7 +112,7 @@ class TokenClassification(Task):
         return cls(build_tagger(encoder, len(labels), dropout=dropout), tokenizer, labels=labels, max_length=max_length)
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments but the first two."""
+        """The constructor's arguments after the first two."""
         return {**super().settings(), "labels": list(self.labels)}
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
@@ -110,7 +122,7 @@ class TokenClassification(Task):
         return TokenClassificationObjective(class_weights)
 
     def loss(self) -> keras.losses.Loss:
-        """Mean cross-entropy of the tagged pieces, in nats."""
+        """Mean cross-entropy of the tagged tokens, in nats."""
         from keras_bert.losses import labelled_cross_entropy
 
         return labelled_cross_entropy()
@@ -122,20 +134,20 @@ class TokenClassification(Task):
         return [LabelledAccuracy()]
 
     def examples(self, words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> tuple[Features, Array]:
-        """What `model.fit` takes.
+        """Arguments of `model.fit`.
 
         Args:
-            words: of each sentence.
-            tags: one for each word.
+            words: the words of each sentence.
+            tags: the tag of each word of each sentence.
 
         Returns:
-            The inputs, and the numbers of the tags, all (rows, length) int32: a tag's number at the first piece of
-            its word, `IGNORED` elsewhere. Rows are sentences in order; a longer one has several, one without pieces
-            none. Of a word longer than a row the first pieces are kept.
+            The inputs, and the numbers of the tags, all (rows, length) int32: a tag's number at the first token of
+            its word, `IGNORED` elsewhere. Rows are sentences in order; a long sentence has several rows, a sentence
+            without tokens none. A word longer than a row is truncated.
 
         Raises:
             TypeError: a word or tag is no string.
-            ValueError: a tag is unknown, there are not as many tags as words, or there are no words with pieces.
+            ValueError: a tag is unknown, there are not as many tags as words, or no word has a token.
         """
         from keras_bert.losses import IGNORED
 
@@ -155,12 +167,12 @@ class TokenClassification(Task):
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[list[Entity]]:
         """The entities of each text, first to last.
 
-        Words are those of BERT's own tokenizer: parted by white space, each punctuation mark a word of its own, so
-        that "in Paris." ends with the word "Paris" and a full stop, as in the data sets. What those keep as one word
-        with marks inside, as "U.S.", is several words here; `predict_tags` leaves words as they are.
+        Words are those of BERT's basic tokenizer: they are separated by white space, and each punctuation mark is a
+        word, so that "in Paris." ends with the word "Paris" and a full stop, as in the data sets. Words with marks
+        inside, as "U.S.", are one word in the data sets and several here; `predict_tags` takes words as they are.
 
-        The tags are read as conlleval does, see `entities_of`. A long text is read in rows that overlap by a
-        quarter, each word tagged where it sees most on both sides: no part of a text is lost.
+        Tags are read as conlleval reads them, see `entities_of`. A long text is read in rows that overlap by a quarter,
+        and each word is tagged in the row with the most context on both sides: no part of a text is lost.
 
         Raises:
             TypeError: a text is no string.
@@ -180,7 +192,7 @@ class TokenClassification(Task):
         return answers
 
     def predict_tags(self, words: Sequence[Sequence[str]], *, batch_size: int = 32) -> list[list[str]]:
-        """The tag of each word of each sentence; `O` for a word without pieces, as one of control characters only.
+        """The tag of each word of each sentence; `O` for a word without tokens, as one of control characters only.
 
         Long sentences are read as in `predict`.
 
@@ -202,7 +214,7 @@ class TokenClassification(Task):
         return self._has_entities
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
-        """A line for each entity: label, probability, place and words; of other tags the words of a text with theirs.
+        """A line for each entity: label, probability, place and words; for other tags all words of a text, tagged.
 
         Words of other tags are separated by white space. An entity below the calibration's threshold is
         `not sure (LABEL)`.
@@ -222,15 +234,15 @@ class TokenClassification(Task):
                 yield "(no entity)", "", "", text
 
     def word_logits(self, words: Sequence[Sequence[str]], *, batch_size: int = 32) -> tuple[Array, Array]:
-        """The logits that `predict_tags` decides by.
+        """The logits of words, of which `predict_tags` takes the largest.
 
         Returns:
-            The places of the words that have pieces among those of all sentences, one after the other (words,), and
-            their logits (words, labels).
+            The indices of the words with tokens among the words of all sentences (words,), and their logits (words,
+            labels).
 
         Raises:
             TypeError: a word is no string.
-            ValueError: there are no sentences, none has a word with pieces, or `batch_size` is below 1.
+            ValueError: there are no sentences, no word has a token, or `batch_size` is below 1.
         """
         words = _check_sentences("words", words)
         places, logits, before = [], [], 0
