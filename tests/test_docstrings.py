@@ -33,6 +33,7 @@ ROOMS = (
     "keras_bert/masking",
     "keras_bert/metrics",
     "keras_bert/models",
+    "keras_bert/objectives",
     "keras_bert/optimizer.py",
     "keras_bert/options",
     "keras_bert/presets.py",
@@ -40,6 +41,7 @@ ROOMS = (
     "keras_bert/row_limits.py",
     "keras_bert/target_scale.py",
     "keras_bert/tasks",
+    "keras_bert/tokenizers",
     "keras_bert/validation.py",
 )
 

@@ -1,1 +1,1 @@
-"""What training minimizes."""
+"""Objectives: the losses that training minimizes, and the metrics beside them."""

@@ -24,13 +24,13 @@ class Objective(Protocol):
     """
 
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """Loss -> its weight in this batch, a scalar; with a fiftieth of the weight the loss counts fifty times."""
+        """Loss -> its weight in this batch, a scalar that divides the loss: a smaller weight gives a larger loss."""
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """Runs the model on a batch and returns the sums and weights of all metrics, the losses among them.
 
         Args:
-            model: the model, which gets those entries of the batch that are its inputs.
+            model: the model, which reads the entries of the batch with the names of its inputs.
             batch: inputs and labels.
             training: whether dropout is on.
         """
@@ -41,7 +41,13 @@ class Objective(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class PlainObjective:
-    """An objective whose settings are the fields of a dataclass, all plain values."""
+    """An objective whose settings are the fields of a dataclass, all plain values.
+
+    Example:
+        >>> from keras_bert.objectives.pretraining import PretrainingObjective
+        >>> PretrainingObjective(next_sentence=False).identity()
+        {'class': 'PretrainingObjective', 'next_sentence': False, 'span_boundary': False}
+    """
 
     def identity(self) -> dict[str, Any]:
         """The name of the class and the settings."""
@@ -55,6 +61,14 @@ class TaskObjective(PlainObjective, abc.ABC):
     Attributes:
         has_token_outputs: whether the outputs of `run` run along the tokens (batch, length, ...).
         padding_output: their value at padding.
+
+    Example:
+        >>> objective = task.objective()
+        >>> batch = task.encode(["film film", "film"]) | {"label": np.array([1, 0])}
+        >>> logits = objective.run(task.model, batch, training=False)
+        >>> total, weight = objective.measure(logits, batch)["loss"]
+        >>> tuple(logits.shape), float(weight)
+        ((2, 2), 2.0)
     """
 
     has_token_outputs: ClassVar[bool] = False
@@ -101,17 +115,28 @@ class TaskObjective(PlainObjective, abc.ABC):
 
         Args:
             outputs: the teacher's outputs of `run`.
-            batch: the batch that it ran on, with the rows' labels where these also mark places.
+            batch: the batch that it ran on, with the rows' labels if these also mark positions.
         """
 
 
 def call_model(model: keras.Model, batch: Batch, training: bool) -> Any:
-    """Calls a model with those entries of a batch that have the names of its inputs."""
+    """Calls a model with the entries of a batch that have the names of its inputs.
+
+    Example:
+        >>> batch = task.encode(["film film", "film"]) | {"label": np.array([1, 0])}
+        >>> tuple(call_model(task.model, batch, training=False).shape)
+        (2, 2)
+    """
     return model({spec.name: batch[spec.name] for spec in model.inputs}, training=training)
 
 
 def add_up(parts: Sequence[Sums]) -> dict[str, tuple[float, float]]:
-    """The sums and weights of each metric over several batches."""
+    """The sums and weights of each metric over several batches.
+
+    Example:
+        >>> add_up([{"loss": (3.0, 2.0)}, {"loss": (1.0, 2.0)}])
+        {'loss': (4.0, 4.0)}
+    """
     return {
         name: (sum(float(sums[name][0]) for sums in parts), sum(float(sums[name][1]) for sums in parts))
         for name in parts[0]
@@ -119,12 +144,22 @@ def add_up(parts: Sequence[Sums]) -> dict[str, tuple[float, float]]:
 
 
 def averages(window: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, float]:
-    """The mean of each metric over steps; metrics without weight, as in batches without masked tokens, are left out."""
+    """The mean of each metric over steps; metrics without weight, as in batches without masked tokens, are left out.
+
+    Example:
+        >>> averages([{"loss": (3.0, 2.0), "recall": (0.0, 0.0)}, {"loss": (1.0, 2.0), "recall": (0.0, 0.0)}])
+        {'loss': 1.0}
+    """
     names = window[0] if window else {}
     totals = {name: [sum(sums[name][place] for sums in window) for place in (0, 1)] for name in names}
     return {name: total / weight for name, (total, weight) in totals.items() if weight}
 
 
 def means(window: Sequence[Sums]) -> dict[str, float]:
-    """The mean of each metric over batches."""
+    """The mean of each metric over batches.
+
+    Example:
+        >>> means([{"loss": (3.0, 2.0)}, {"loss": (1.0, 2.0)}])
+        {'loss': 1.0}
+    """
     return averages([add_up(window)])

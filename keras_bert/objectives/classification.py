@@ -18,11 +18,19 @@ class ClassificationObjective(TaskObjective):
     """Cross-entropy of one label for each row.
 
     Attributes:
-        class_weights: one for each label, in the order of the logits; None for 1. A row's loss counts as much as its
-            label weighs, and the mean is over these weights.
+        class_weights: the weight of each label, in the order of the logits; None for 1. The loss of a row is multiplied
+            with the weight of its label, and the mean is a weighted mean.
 
     Raises:
         ValueError: a weight is not positive and finite.
+
+    Example:
+        >>> objective, batch = ClassificationObjective([1.0, 3.0]), {"label": ops.convert_to_tensor([1, 0])}
+        >>> float(objective.weights(batch)["loss"])
+        4.0
+        >>> sums = objective.measure(ops.convert_to_tensor([[0.0, 9.0], [0.0, 9.0]]), batch)
+        >>> [float(number) for number in sums["accuracy"]]  # one of two
+        [1.0, 2.0]
     """
 
     class_weights: Sequence[float] | None = None
@@ -35,7 +43,7 @@ class ClassificationObjective(TaskObjective):
         return {"loss": ops.sum(row_weights(batch["label"], self.class_weights))}
 
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (nats) and `accuracy`, which no class weights touch.
+        """Sums and weights of `loss` (nats) and `accuracy`, which has no class weights.
 
         Args:
             outputs: logits (batch, labels).

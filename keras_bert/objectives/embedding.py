@@ -15,14 +15,21 @@ from keras_bert.tensors import Tensor
 
 @dataclasses.dataclass(frozen=True)
 class EmbeddingObjective(TaskObjective):
-    """Squared error of the cosine of two texts' vectors (Reimers and Gurevych 2019, section 3)."""
+    """Squared error of the cosine of two texts' vectors (Reimers and Gurevych 2019, section 3).
+
+    Example:
+        >>> batch = {"value": ops.convert_to_tensor([1.0, 0.5])}
+        >>> sums = EmbeddingObjective().measure(ops.convert_to_tensor([1.0, 0.0]), batch)
+        >>> [float(number) for number in sums["loss"]]
+        [0.25, 2.0]
+    """
 
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """The weight of `loss`: the pairs."""
+        """The weight of `loss`: the number of pairs."""
         return {"loss": ops.sum(row_weights(batch["value"]))}
 
     def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
-        """The first texts and then the second ones, which a batch has as `second_...`: (2 x batch, length)."""
+        """The inputs of the first texts, then those of the second texts, `second_...`: (2 x batch, length)."""
         names = [spec.name for spec in model.inputs]
         return {name: ops.concatenate([batch[name], batch[f"second_{name}"]]) for name in names}
 

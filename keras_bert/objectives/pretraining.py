@@ -14,7 +14,7 @@ from keras_bert.tensors import Tensor
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingObjective(PlainObjective):
-    """Mean loss of the masked tokens plus those of the next-sentence and span-boundary heads, where a model has them.
+    """Mean loss of the masked tokens, plus those of the next-sentence and span-boundary heads of a model that has them.
 
     Batches have the model's inputs, `mask_ids` and `mask_weights` (batch, predictions) and, for the next-sentence head,
     `next_sentence_label` (batch,).
@@ -22,13 +22,18 @@ class PretrainingObjective(PlainObjective):
     Attributes:
         next_sentence: whether the model has a next-sentence head.
         span_boundary: whether the model has the head of `add_span_boundary`.
+
+    Example:
+        >>> batch = {"mask_weights": ops.convert_to_tensor([[1.0, 1.0, 0.0]])}
+        >>> float(PretrainingObjective(next_sentence=False).weights(batch)["masked_loss"])
+        2.0
     """
 
     next_sentence: bool = True
     span_boundary: bool = False
 
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """Losses -> predictions, predictions whose place in their span has a vector, and pairs."""
+        """Losses -> the numbers of predictions, of predictions with a place vector in their span, and of pairs."""
         weights = {"masked_loss": ops.sum(batch["mask_weights"])}
         if self.span_boundary:
             weights["boundary_loss"] = ops.sum(boundary_weights(batch))
@@ -53,13 +58,26 @@ class PretrainingObjective(PlainObjective):
 
 
 def boundary_weights(batch: Batch) -> Any:
-    """1 for a masked token whose place in its span has a vector, else 0, float32 (batch, predictions)."""
+    """1 for a masked token whose place in its span has a vector, else 0, float32 (batch, predictions).
+
+    Example:
+        >>> positions, weights = ops.convert_to_tensor([[2, 3, 0]]), ops.convert_to_tensor([[1.0, 1.0, 0.0]])
+        >>> np.asarray(boundary_weights({"mask_positions": positions, "mask_weights": weights})).tolist()
+        [[1.0, 1.0, 0.0]]
+    """
     _, _, place = find_borders(batch["mask_positions"])
     return ops.multiply(batch["mask_weights"], ops.cast(ops.less(place, PLACES), "float32"))
 
 
 def measure_masked(logits: Tensor, batch: Batch) -> Sums:
-    """Sums and weights of `masked_loss` and `masked_accuracy`: logits (batch, predictions, vocabulary)."""
+    """Sums and weights of `masked_loss` and `masked_accuracy`: logits (batch, predictions, vocabulary).
+
+    Example:
+        >>> batch = {"mask_ids": ops.convert_to_tensor([[1, 0]]), "mask_weights": ops.convert_to_tensor([[1.0, 0.0]])}
+        >>> sums = measure_masked(ops.convert_to_tensor([[[0.0, 9.0], [0.0, 9.0]]]), batch)
+        >>> [float(number) for number in sums["masked_accuracy"]]
+        [1.0, 1.0]
+    """
     labels, weights = batch["mask_ids"], batch["mask_weights"]
     return {
         "masked_loss": weighted(cross_entropy(logits, labels), weights),

@@ -17,18 +17,25 @@ from keras_bert.tensors import Tensor
 
 @dataclasses.dataclass(frozen=True)
 class QuestionAnsweringObjective(TaskObjective):
-    """Mean of the cross-entropies of the answer's start and end."""
+    """Mean of the cross-entropies of the answer's start and end.
+
+    Example:
+        >>> batch = {"positions": ops.convert_to_tensor([[1, 2]])}
+        >>> logits = ops.convert_to_tensor([[[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]]])
+        >>> [float(number) for number in QuestionAnsweringObjective().measure(logits, batch)["accuracy"]]
+        [1.0, 1.0]
+    """
 
     has_token_outputs: ClassVar[bool] = True
     # An answer never starts or ends at padding.
     padding_output: ClassVar[float] = MASK_BIAS
 
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """The weight of `loss`: the windows."""
+        """The weight of `loss`: the number of windows."""
         return {"loss": ops.sum(row_weights(batch["positions"][:, 0]))}
 
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (nats) and `accuracy`, the windows with both ends right.
+        """Sums and weights of `loss` (nats) and `accuracy`, the share of windows with both ends right.
 
         Args:
             outputs: the logits of start and end (batch, length, 2).

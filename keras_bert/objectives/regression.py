@@ -18,12 +18,18 @@ class RegressionObjective(TaskObjective):
 
     Attributes:
         standard_deviation: standard deviation of the targets, in their unit; losses are in units of its square.
+
+    Example:
+        >>> batch = {"value": ops.convert_to_tensor([3400.0])}
+        >>> sums = RegressionObjective(standard_deviation=1800.0).measure(ops.convert_to_tensor([[7000.0]]), batch)
+        >>> [float(number) for number in sums["loss"]], [float(number) for number in sums["absolute_error"]]
+        ([4.0, 1.0], [3600.0, 1.0])
     """
 
     standard_deviation: float = 1.0
 
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """The weight of `loss`: the rows."""
+        """The weight of `loss`: the number of rows."""
         return {"loss": ops.sum(row_weights(batch["value"]))}
 
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:

@@ -16,13 +16,19 @@ from keras_bert.tensors import Tensor
 
 @dataclasses.dataclass(frozen=True)
 class TokenClassificationObjective(TaskObjective):
-    """Cross-entropy of the labelled tokens; those that are `IGNORED` weigh nothing.
+    """Cross-entropy of the labelled tokens; those that are `IGNORED` have the weight 0.
 
     Attributes:
         class_weights: see `ClassificationObjective`.
 
     Raises:
         ValueError: a weight is not positive and finite.
+
+    Example:
+        >>> batch = {"label": ops.convert_to_tensor([[1, IGNORED, 0]])}
+        >>> sums = TokenClassificationObjective().measure(ops.convert_to_tensor([[[0.0, 9.0]] * 3]), batch)
+        >>> [float(number) for number in sums["accuracy"]]
+        [1.0, 2.0]
     """
 
     has_token_outputs: ClassVar[bool] = True
@@ -37,7 +43,7 @@ class TokenClassificationObjective(TaskObjective):
         return {"loss": ops.sum(token_weights(batch["label"], self.class_weights))}
 
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (nats a token) and `accuracy`, which no class weights touch.
+        """Sums and weights of `loss` (nats per token) and `accuracy`, which has no class weights.
 
         Args:
             outputs: logits (batch, length, labels).

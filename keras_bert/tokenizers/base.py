@@ -19,24 +19,31 @@ class BaseTokenizer(abc.ABC):
     `GraphTokenizer` computes in TensorFlow, in tf.data and exported graphs too; `EagerTokenizer` in NumPy.
 
     Args:
-        vocabulary: the pieces; a piece's position is its id.
-        special: what stands for padding, the unknown, the start of a row, the end of a text and what is hidden.
-        between: tokens that end a text between the two of a pair: 1 in BERT, 2 in RoBERTa.
+        vocabulary: the tokens; the index of a token is its id.
+        special: the special tokens for padding, unknown text, the start of a row, the end of a text, and masked tokens.
+        between: the number of end tokens between the two texts of a pair: 1 in BERT, 2 in RoBERTa.
 
     Attributes:
-        vocabulary: the pieces.
-        special: as given.
-        between: as given.
-        lowercase: whether text is lowercased; None where that is the definition's own affair.
+        vocabulary: the tokens.
+        special: the special tokens.
+        between: the number of end tokens between the two texts of a pair.
+        lowercase: whether text is lowercased; None if the definition of the tokenizer decides it.
 
     Raises:
-        ValueError: a special token is no piece.
+        ValueError: a special token is not in the vocabulary.
+
+    Example:
+        >>> tokenizer = task.tokenizer
+        >>> tokenizer.vocabulary_size, tokenizer.cls_id, tokenizer.mask, tokenizer.special_count(texts=2)
+        (6, 2, '[MASK]', 3)
+        >>> tokenizer.encode(["film"], ["film film"], max_length=7)["segment_ids"].numpy().tolist()
+        [[0, 0, 0, 1, 1, 1, 0]]
     """
 
     lowercase: bool | None = None
 
     kind: VocabularyKind
-    """What its pieces are."""
+    """The kind of its tokens."""
 
     def __init__(self, vocabulary: Sequence[str], special: Sequence[str], between: int = 1) -> None:
         self.vocabulary, self.special, self.between = tuple(vocabulary), tuple(special), between
@@ -47,19 +54,19 @@ class BaseTokenizer(abc.ABC):
 
     @abc.abstractmethod
     def definition(self) -> dict[str, Any]:
-        """What `tokenizer.json` says of it, besides the vocabulary."""
+        """The content of `tokenizer.json`, besides the vocabulary."""
 
     @abc.abstractmethod
     def continues(self, piece: str) -> bool:
-        """Whether a piece goes on with a word that another one began."""
+        """Whether a token continues a word."""
 
     @abc.abstractmethod
     def count_bytes(self, piece: str) -> int:
-        """How many bytes of UTF-8 a piece stands for, with the space in front of the word that it begins."""
+        """The number of bytes of UTF-8 of a token, with the space in front of the word that it begins."""
 
     @abc.abstractmethod
     def tokenize(self, texts: Any) -> Any:
-        """Ids of the pieces of each text, without special tokens: (batch,) texts -> (batch, pieces) int32.
+        """Ids of the tokens of each text, without special tokens: (batch,) texts -> (batch, tokens) int32.
 
         Returns:
             Ragged rows, with `flat_values`, `row_splits`, `row_lengths()` and `to_list()`.
@@ -71,9 +78,9 @@ class BaseTokenizer(abc.ABC):
 
     @abc.abstractmethod
     def tokenize_with_offsets(self, texts: Any) -> tuple[Any, Any, Any]:
-        """Ids, and where each piece stands: `text[start:end]`, all (batch, pieces) int32.
+        """Ids, starts and ends of the tokens, `text[start:end]`, all (batch, tokens) int32.
 
-        Offsets count characters (Unicode code points) of the text as it was given, and are those of Hugging Face.
+        Offsets count characters (Unicode code points) of the original text, and equal those of Hugging Face.
 
         Raises:
             TypeError: `texts` are no texts, or a single one.
@@ -81,11 +88,11 @@ class BaseTokenizer(abc.ABC):
         """
 
     def tokenize_words(self, words: Sequence[str]) -> Any:
-        """Ids of the pieces of each word as it stands within a text: (batch,) words -> (batch, pieces) int32."""
+        """Ids of the tokens of each word as it stands within a text: (batch,) words -> (batch, tokens) int32."""
         return self.tokenize(words)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes `vocab.txt` (one piece a line) and `tokenizer.json` into an existing folder."""
+        """Writes `vocab.txt` (a token on each line) and `tokenizer.json` into an existing folder."""
         lines = "".join(f"{piece}\n" for piece in self.vocabulary)
         (Path(folder) / VOCABULARY_FILE).write_bytes(lines.encode())
         content = json.dumps(self.definition(), ensure_ascii=False)
@@ -93,37 +100,37 @@ class BaseTokenizer(abc.ABC):
 
     @property
     def vocabulary_size(self) -> int:
-        """The number of pieces, special tokens included."""
+        """The number of tokens, special tokens included."""
         return len(self.vocabulary)
 
     @property
     def pad_id(self) -> int:
-        """The id of what fills rows up."""
+        """The id of padding."""
         return self._ids[self.special[0]]
 
     @property
     def unknown_id(self) -> int:
-        """The id of what stands for text that no piece covers."""
+        """The id of the token for unknown text."""
         return self._ids[self.special[1]]
 
     @property
     def cls_id(self) -> int:
-        """The id of what begins a row."""
+        """The id of the token at the start of a row."""
         return self._ids[self.special[2]]
 
     @property
     def sep_id(self) -> int:
-        """The id of what ends a text."""
+        """The id of the token at the end of a text."""
         return self._ids[self.special[3]]
 
     @property
     def mask_id(self) -> int:
-        """The id of what hides a token."""
+        """The id of the mask token."""
         return self._ids[self.mask]
 
     @property
     def mask(self) -> str:
-        """The piece that hides a token, `[MASK]` or `<mask>`."""
+        """The mask token, `[MASK]` or `<mask>`."""
         return self.special[4]
 
     @property
@@ -132,11 +139,11 @@ class BaseTokenizer(abc.ABC):
         return tuple(self._ids[token] for token in self.special)
 
     def special_count(self, texts: int) -> int:
-        """The special tokens of a row of one text or of two."""
+        """The number of special tokens of a row with one text or two."""
         return 2 if texts == 1 else 2 + self.between
 
     def word_marks(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """(vocabulary,), which pieces continue a word; no special token does."""
+        """Whether each token continues a word (vocabulary,) bool; no special token does."""
         special = set(self.special)
         return np.array([piece not in special and self.continues(piece) for piece in self.vocabulary], bool)
 
@@ -144,31 +151,31 @@ class BaseTokenizer(abc.ABC):
     def encode(self, texts: Any, pairs: Any = None, *, max_length: int, pad_to_longest: bool = False) -> dict[str, Any]:
         """The model's inputs for texts, or for pairs of texts: `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`.
 
-        Between the two texts of a pair stand as many separators as `between` says. What is too long loses pieces from
-        its end; of a pair the longer text gives first, the second one on a tie (`truncate_seq_pair` of
+        Between the two texts of a pair there are `between` separators. A text that is too long is truncated; of a pair
+        the longer text is truncated first, the second one if they are equally long (`truncate_seq_pair` of
         google-research/bert).
 
         Args:
             texts: (batch,) texts.
             pairs: (batch,) texts, or None.
-            max_length: the most tokens a row, special tokens included.
-            pad_to_longest: pad to the longest row of the batch and not to `max_length`.
+            max_length: the maximum number of tokens of a row, special tokens included.
+            pad_to_longest: pads to the longest row of the batch, not to `max_length`.
 
         Returns:
-            token_ids, segment_ids (0 up to the first `[SEP]`, then 1) and padding_mask (1 where there is a
-            token), each (batch, length) int32.
+            token_ids, segment_ids (0 up to the first `[SEP]`, then 1) and padding_mask (1 for a token, 0 for padding),
+            each (batch, length) int32.
 
         Raises:
             TypeError: `texts` or `pairs` are no texts, or a single one.
-            ValueError: `max_length` leaves no room for a piece of each text; there is no text, or one that is no
+            ValueError: `max_length` leaves no room for a token of each text; there is no text, or one that is no
                 Unicode, or there are not as many pairs.
         """
 
     def check_room(self, texts: int, max_length: int) -> None:
-        """Checks that a row of one text or of two has room for a piece of each.
+        """Checks that a row with one text or two has room for a token of each.
 
         Raises:
-            ValueError: it has not.
+            ValueError: it does not.
         """
         needed = self.special_count(texts) + texts
         if max_length < needed:
@@ -176,12 +183,17 @@ class BaseTokenizer(abc.ABC):
 
 
 def share_room(lengths: Sequence[Any], room: int, library: Any) -> list[Any]:
-    """How many pieces to keep of one text, or of each of two, each (batch,); the longer gives first.
+    """The number of tokens to keep of one text, or of each text of a pair, (batch,); the longer is truncated first.
 
     Args:
-        lengths: the pieces of each text, each (batch,).
-        room: the most pieces of a row.
-        library: whose arrays these are: TensorFlow or NumPy.
+        lengths: the number of tokens of each text, each (batch,).
+        room: the maximum number of tokens of a row, without special tokens.
+        library: the library of the arrays: TensorFlow or NumPy.
+
+    Example:
+        >>> first, second = share_room([np.array([9, 2]), np.array([3, 2])], room=8, library=np)
+        >>> first.tolist(), second.tolist()
+        ([5, 2], [3, 2])
     """
     if len(lengths) == 1:
         return [library.minimum(lengths[0], room)]

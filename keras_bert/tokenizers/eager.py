@@ -1,6 +1,6 @@
 """Tokenizers without TensorFlow: the same ids in NumPy, by Hugging Face's `tokenizers`.
 
-They are loaded in milliseconds, where TensorFlow takes seconds: for whoever asks an exported file.
+They load in milliseconds, where TensorFlow takes seconds: for predictions of an exported file.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,12 @@ class EagerTokenizer(BaseTokenizer):
     """A tokenizer whose rows are NumPy arrays; texts are lists of `str`, or of `bytes` that hold UTF-8.
 
     Attributes:
-        matcher: of Hugging Face's `tokenizers`.
+        matcher: a `tokenizers.Tokenizer` of Hugging Face.
+
+    Example:
+        >>> tokenizer = EagerWordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "##s"], lowercase=True)
+        >>> tokenizer.encode(["Films", "film"], max_length=8, pad_to_longest=True)["token_ids"].tolist()
+        [[2, 5, 6, 3], [2, 5, 3, 0]]
     """
 
     matcher: Any
@@ -65,7 +70,13 @@ class EagerTokenizer(BaseTokenizer):
 
 
 class EagerWordPiece(WordPieceVocabulary, EagerTokenizer):
-    """The ids of `Tokenizer`, without TensorFlow; arguments and errors are those of `WordPieceVocabulary`."""
+    """The ids of `Tokenizer`, without TensorFlow; arguments and errors are those of `WordPieceVocabulary`.
+
+    Example:
+        >>> tokenizer = EagerWordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "##s"], lowercase=True)
+        >>> tokenizer.tokenize(["Films"]).to_list()
+        [[5, 6]]
+    """
 
     def __init__(self, vocabulary: Sequence[str], lowercase: bool) -> None:
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
@@ -84,4 +95,11 @@ class EagerWordPiece(WordPieceVocabulary, EagerTokenizer):
 
 
 class EagerSubwords(SubwordVocabulary, EagerTokenizer):
-    """The ids of `SubwordTokenizer`, without TensorFlow; arguments and errors are those of `SubwordVocabulary`."""
+    """The ids of `SubwordTokenizer`, without TensorFlow; arguments and errors are those of `SubwordVocabulary`.
+
+    Example:
+        >>> from keras_bert.tokenizers.learning import learn_subwords
+        >>> learnt = learn_subwords(["film film"], "bpe", 263, lowercase=True)
+        >>> EagerSubwords(learnt.definition()).tokenize(["film"]).to_list() == learnt.tokenize(["film"]).to_list()
+        True
+    """

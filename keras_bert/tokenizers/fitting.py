@@ -1,4 +1,4 @@
-"""A vocabulary cut down to the pieces that some texts need."""
+"""The reduction of a vocabulary to the tokens that some texts need."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,24 +19,29 @@ _MARKS = {"wordpiece": CONTINUATION, "unigram": "▁", "bpe": ""}
 def choose_vocabulary(
     tokenizer: BaseTokenizer, counts: Any, *, size: int | None = None, min_count: int = 1
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The pieces to keep for texts in which each stands so often.
+    """The tokens to keep, by the number of times that each occurs in some texts.
 
-    Kept are special tokens and single characters, ASCII's and those of pieces that are seen (of bytes all), so that
-    other words can be spelt; then pieces by their counts, with the pieces that merge into them. Texts whose pieces are
-    all kept are cut into the same pieces as before.
+    Special tokens are kept, and single characters, so that other words can be spelt: those of ASCII and of tokens that
+    occur; in a vocabulary of bytes all. Then tokens are kept by their counts, with the tokens that merge into them. A
+    text whose tokens are all kept has the same tokens as before.
 
     Args:
-        tokenizer: with the whole vocabulary.
-        counts: (vocabulary,), of each piece in the texts.
-        size: the most pieces. Where fewer are seen the others fill up, in their order, as a vocabulary begins with its
-            most frequent ones. None for those that are seen alone.
-        min_count: how often a piece must be seen.
+        tokenizer: the tokenizer with the whole vocabulary.
+        counts: the number of times that each token occurs in the texts (vocabulary,).
+        size: the maximum number of tokens. If fewer occur, others are added in the order of the vocabulary, which
+            begins with the most frequent ones. None for the tokens that occur alone.
+        min_count: the least number of times that a token must occur, without `size`.
 
     Returns:
-        (kept,), the ids of the pieces, rising.
+        The ids of the tokens (kept,), rising.
 
     Raises:
-        ValueError: `size` has no room for what is always kept, or `min_count` is below 1.
+        ValueError: `size` is below the number of tokens that are always kept, or `min_count` is below 1.
+
+    Example:
+        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "book", "f"]
+        >>> choose_vocabulary(Tokenizer(words, lowercase=True), counts=[0, 0, 0, 0, 0, 3, 0, 0]).tolist()
+        [0, 1, 2, 3, 4, 5, 7]
     """
     check("choose_vocabulary", "min_count", min_count >= 1, "be at least 1", min_count)
     counts = np.asarray(counts)
@@ -54,14 +59,19 @@ def choose_vocabulary(
 
 
 def reduce_tokenizer(tokenizer: BaseTokenizer, kept: Sequence[int]) -> BaseTokenizer:
-    """The tokenizer with some of its pieces, numbered anew in their order.
+    """The tokenizer with some of its tokens, which get new ids in the same order.
 
     Args:
-        tokenizer: with the whole vocabulary.
-        kept: what `choose_vocabulary` gave.
+        tokenizer: the tokenizer with the whole vocabulary.
+        kept: the ids of the tokens to keep, as `choose_vocabulary` returns them.
 
     Raises:
         ValueError: a special token is left out.
+
+    Example:
+        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "book", "f"]
+        >>> reduce_tokenizer(Tokenizer(words, lowercase=True), [0, 1, 2, 3, 4, 6]).vocabulary[5:]
+        ('book',)
     """
     pieces = [tokenizer.vocabulary[number] for number in kept]
     if isinstance(tokenizer, Tokenizer):

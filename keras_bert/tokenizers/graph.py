@@ -14,6 +14,12 @@ class GraphTokenizer(BaseTokenizer):
 
     Texts are a list of `str`, or of `bytes` that hold UTF-8, or a (batch,) string tensor, which may be part of a graph
     and may be empty; ids are tensors.
+
+    Example:
+        >>> texts = tf.data.Dataset.from_tensors(["film film"])
+        >>> inputs = texts.map(lambda texts: task.tokenizer.encode(texts, max_length=6))
+        >>> next(iter(inputs))["token_ids"].numpy().tolist()
+        [[2, 5, 5, 3, 0, 0]]
     """
 
     def encode(
@@ -29,25 +35,25 @@ class GraphTokenizer(BaseTokenizer):
         return self._lay_out(parts, lengths, tf.range(width)[tf.newaxis])
 
     def _sides(self, texts: Any, pairs: Any, max_length: int) -> list[tf.Tensor]:
-        """The texts of rows, or both sides of pairs, each (batch,); see `encode`."""
+        """The texts of rows, or both texts of pairs, each (batch,); see `encode`."""
         self.check_room(1 if pairs is None else 2, max_length)
         texts = as_strings("texts", texts)
         return [texts] if pairs is None else [texts, as_strings("pairs", pairs, like=texts)]
 
     def _fit(self, parts: Sequence[tf.RaggedTensor], max_length: int) -> list[tf.Tensor]:
-        """How many pieces of each part a row has, (batch,) int32."""
+        """The number of tokens of each part in a row, (batch,) int32."""
         room = max_length - self.special_count(len(parts))
         return share_room([tf.cast(part.row_lengths(), tf.int32) for part in parts], room, tf)
 
     def _lay_out(
         self, parts: list[tf.RaggedTensor], lengths: list[tf.Tensor], columns: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """The model's inputs, of the first pieces of each part, in operations that TFLite has too.
+        """The model's inputs, of the first tokens of each part, in operations that TFLite has, too.
 
         Args:
-            parts: (batch, pieces) int32, one or two.
-            lengths: (batch,) int32, how many pieces of each part to take.
-            columns: (1, width) int32, the numbers of the columns.
+            parts: one or two, each (batch, tokens) int32.
+            lengths: the number of tokens to keep of each part, each (batch,) int32.
+            columns: the numbers of the columns (1, width) int32.
         """
         end = tf.zeros_like(lengths[0])[:, tf.newaxis]
         token_ids = tf.where(columns == end, self.cls_id, self.pad_id)
@@ -78,6 +84,12 @@ def gather_values(part: tf.RaggedTensor, mask: tf.Tensor, columns: tf.Tensor) ->
 
     Returns:
         (batch, width) int32.
+
+    Example:
+        >>> rows, columns = tf.ragged.constant([[7, 8, 9], [4]]), tf.constant([[0, 1], [0, 1]])
+        >>> mask = tf.constant([[True, True], [True, False]])
+        >>> tf.where(mask, gather_values(rows, mask, columns), -1).numpy().tolist()
+        [[7, 8], [4, -1]]
     """
     places = tf.cast(part.row_starts(), tf.int32)[:, tf.newaxis] + columns
     # One more, so that a row without values has something to point at.

@@ -1,4 +1,4 @@
-"""Learning the pieces of byte-level BPE and unigram from texts, with the trainers of Hugging Face's `tokenizers`."""
+"""Learns vocabularies of byte-level BPE and unigram from texts, with the trainers of Hugging Face's `tokenizers`."""
 
 import contextlib
 import json
@@ -19,19 +19,24 @@ _UNIGRAM_SPECIAL = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
 
 
 def learn_subwords(texts: Iterable[str], kind: VocabularyKind, size: int, *, lowercase: bool) -> SubwordTokenizer:
-    """A tokenizer of exactly `size` pieces.
+    """Learns a tokenizer with exactly `size` tokens.
 
-    The same texts give the same pieces of BPE; of unigram, too, but where scores are equal, as many are in a few
-    kilobytes of text: which of such pieces stay, the trainer leaves to chance.
+    The same texts give the same tokens of BPE. For unigram this holds unless scores are equal, as many are in a few
+    kilobytes of text: among such tokens the trainer chooses at random.
 
     Args:
-        texts: what to learn from, read once.
+        texts: the texts to learn from, which are read once.
         kind: `bpe` (Sennrich et al. 2016, on bytes as in Radford et al. 2019) or `unigram` (Kudo 2018).
-        size: pieces, special tokens included.
+        size: the number of tokens, special tokens included.
         lowercase: whether text is lowercased.
 
     Raises:
-        ValueError: there is no such kind, or the texts do not support so many pieces, or need more.
+        ValueError: there is no such kind, or the texts give fewer tokens, or need more.
+
+    Example:
+        >>> tokenizer = learn_subwords(["film film"], "bpe", 263, lowercase=True)  # 5 special, 256 bytes, 2 merges
+        >>> [tokenizer.vocabulary[number] for number in tokenizer.tokenize(["Film"]).to_list()[0]]
+        ['fi', 'lm']
     """
     check("learn_subwords", "kind", kind in ("bpe", "unigram"), "be 'bpe' or 'unigram'", kind)
     with _one_thread():

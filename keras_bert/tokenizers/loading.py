@@ -1,4 +1,4 @@
-"""The way back from a saved tokenizer, of whatever kind."""
+"""Loads saved tokenizers of all kinds."""
 
 import json
 import os
@@ -13,11 +13,19 @@ _SHOWN = 200
 
 
 def load_tokenizer(folder: str | os.PathLike[str]) -> BaseTokenizer:
-    """Reads what `save` of a tokenizer wrote, as a tokenizer in TensorFlow.
+    """Loads a tokenizer that `BaseTokenizer.save` wrote, as a tokenizer in TensorFlow.
+
+    Args:
+        folder: the folder with `vocab.txt` and `tokenizer.json`.
 
     Raises:
         FileNotFoundError: one of the two files is missing.
-        ValueError: what they hold cannot be used, or they do not belong together.
+        ValueError: a file is damaged, or the files do not belong together.
+
+    Example:
+        >>> task.tokenizer.save(".")
+        >>> load_tokenizer(".").vocabulary == task.tokenizer.vocabulary
+        True
     """
     from keras_bert.tokenizers.subwords import SubwordTokenizer
     from keras_bert.tokenizers.tokenizer import Tokenizer
@@ -26,7 +34,13 @@ def load_tokenizer(folder: str | os.PathLike[str]) -> BaseTokenizer:
 
 
 def load_eager_tokenizer(folder: str | os.PathLike[str]) -> BaseTokenizer:
-    """As `load_tokenizer`, as a tokenizer in NumPy: the same ids, and TensorFlow is not imported."""
+    """Loads a tokenizer in NumPy, without TensorFlow: the same ids, arguments and errors as `load_tokenizer`.
+
+    Example:
+        >>> task.tokenizer.save(".")
+        >>> load_eager_tokenizer(".").tokenize(["film film"]).to_list()
+        [[5, 5]]
+    """
     from keras_bert.tokenizers.eager import EagerSubwords, EagerWordPiece
 
     return _load(folder, EagerWordPiece, EagerSubwords)

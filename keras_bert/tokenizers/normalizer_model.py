@@ -1,7 +1,7 @@
-"""The tables that make tensorflow-text's tokenizer cut text exactly as BERT's reference does.
+"""The tables with which tensorflow-text's tokenizer splits text exactly as BERT's reference does.
 
-tensorflow-text normalizes text character by character, by a table that it takes as an input, and then cuts it by
-ICU's white space and punctuation, which are built in. So the table does more than normalize: a character that ICU takes
+tensorflow-text normalizes text character by character, by a table that is an argument, and then splits it by ICU's
+white space and punctuation, which are built in. So the table does more than normalize: a character that ICU takes
 for punctuation, and the reference for a letter, gets a stand-in, in the text and in the vocabulary.
 """
 
@@ -50,7 +50,11 @@ _LENGTH_BITS = 6
 def normalizer_model(lowercase: bool) -> bytes:
     """The flatbuffer `FastBertNormalizerModel` of tensorflow-text with the reference's rules.
 
-    Bytes that are no UTF-8 vanish, as U+FFFD does, which stands for them in decoded text.
+    Bytes that are no UTF-8 are removed, as is U+FFFD, which replaces them in decoded text.
+
+    Example:
+        >>> len(normalizer_model(lowercase=True)) > len(normalizer_model(lowercase=False))
+        True
     """
     pool = b""
     places: dict[bytes, int] = {}
@@ -103,7 +107,12 @@ def _broken_sequences() -> Iterator[bytes]:
 
 
 def matcher_vocabulary(vocabulary: Sequence[str], lowercase: bool) -> list[str]:
-    """The pieces in the characters that the normalizer gives out; what no text can match gets a name of its own."""
+    r"""The vocabulary in the characters of normalized text; a token that no text can match gets another name.
+
+    Example:
+        >>> matcher_vocabulary(["film", "Film"], lowercase=True)  # no lowercased text holds "Film"
+        ['film', '\ue000.1']
+    """
     characters = set().union(*vocabulary)
     unmatched = {" ", *(one for one in characters if normalize(ord(one), lowercase) != one)}
     # The matcher leaves out pieces with punctuation in them, and U+E000 keeps this one unlike all others.

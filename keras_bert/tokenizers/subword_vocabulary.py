@@ -1,4 +1,4 @@
-"""Byte-level BPE and unigram pieces as a `tokenizer.json` describes them, cut by Hugging Face's `tokenizers`."""
+"""Vocabularies of byte-level BPE and unigram that a `tokenizer.json` describes, for Hugging Face's `tokenizers`."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,20 @@ class SubwordVocabulary(BaseTokenizer):
     """The part of a subword tokenizer that follows from its `tokenizer.json` alone.
 
     Args:
-        content: of the file; padding and truncation in it are left out.
+        content: the content of the file, of which padding and truncation are ignored.
 
     Attributes:
-        matcher: of Hugging Face's `tokenizers`, which cuts texts into pieces.
+        matcher: a `tokenizers.Tokenizer` of Hugging Face, which splits texts into tokens.
 
     Raises:
-        ValueError: it is no such description, of another kind than byte-level BPE or unigram, numbers its pieces with
-            gaps, lacks a special token, holds a piece with a line end, or puts special tokens elsewhere than around the
-            texts.
+        ValueError: the content describes no byte-level BPE or unigram, its ids have gaps, it lacks a special token, a
+            token has a line end, or special tokens stand elsewhere than around the texts.
+
+    Example:
+        >>> from keras_bert.tokenizers.learning import learn_subwords
+        >>> tokenizer = learn_subwords(["film film"], "bpe", 263, lowercase=True)
+        >>> tokenizer.continues("film"), tokenizer.continues("Ġfilm"), tokenizer.count_bytes("Ġfilm")
+        (True, False, 5)
     """
 
     def __init__(self, content: Mapping[str, Any]) -> None:
@@ -60,11 +65,11 @@ class SubwordVocabulary(BaseTokenizer):
         return not piece.startswith(_WORD_MARKS[self.kind])
 
     def count_bytes(self, piece: str) -> int:
-        """See `BaseTokenizer`; of byte-level pieces each character is a byte."""
+        """See `BaseTokenizer`; each character of a byte-level token is a byte."""
         return len(piece) if self.kind == "bpe" else len(piece.replace(_WORD_MARKS[self.kind], " ").encode())
 
     def tokenize_words(self, words: Sequence[str]) -> Any:
-        """See `BaseTokenizer`: bytes tell a word by the space in front of it."""
+        """See `BaseTokenizer`; in byte-level BPE a space begins a word."""
         return self.tokenize([f" {word}" for word in words] if self.kind == "bpe" else words)
 
     def _find_between(self) -> int:

@@ -1,4 +1,4 @@
-"""Byte-level BPE and unigram pieces in TensorFlow: ids and offsets are those of Hugging Face's `tokenizers`."""
+"""Byte-level BPE and unigram in TensorFlow: ids and offsets are those of Hugging Face's `tokenizers`."""
 
 from typing import Any
 
@@ -14,10 +14,17 @@ class SubwordTokenizer(SubwordVocabulary, GraphTokenizer):
     """A tokenizer that a `tokenizer.json` of Hugging Face describes, as those of RoBERTa and ALBERT.
 
     Args:
-        content: of the file; padding and truncation in it are left out.
+        content: the content of the file, of which padding and truncation are ignored.
 
     Raises:
         ValueError: see `SubwordVocabulary`.
+
+    Example:
+        >>> from keras_bert.tokenizers.learning import learn_subwords
+        >>> content = learn_subwords(["film film"], "bpe", 263, lowercase=True).definition()
+        >>> tokenizer = SubwordTokenizer(content)
+        >>> tokenizer.kind, tokenizer.between, tokenizer.mask
+        ('bpe', 2, '<mask>')
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -29,7 +36,7 @@ class SubwordTokenizer(SubwordVocabulary, GraphTokenizer):
         return _ragged(ids, lengths)
 
     def tokenize_with_offsets(self, texts: Any) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
-        """See `BaseTokenizer`; white space before a piece is not part of it."""
+        """See `BaseTokenizer`; white space in front of a token is not part of it."""
         kinds = [tf.int32, tf.int64, tf.int32, tf.int32]
         ids, lengths, starts, ends = tf.numpy_function(self._find_places, [as_strings("texts", texts)], kinds)
         return _ragged(ids, lengths), _ragged(starts, lengths), _ragged(ends, lengths)

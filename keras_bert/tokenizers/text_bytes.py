@@ -6,15 +6,19 @@ from typing import Any
 
 
 def encode_texts(name: str, texts: Any) -> list[bytes]:
-    """UTF-8 of texts.
+    r"""Texts as UTF-8.
 
     Args:
-        name: the argument that holds them, for errors.
-        texts: `str`, or `bytes` that hold UTF-8, at least one.
+        name: the name of the argument, for errors.
+        texts: a list of `str`, or of `bytes` that hold UTF-8; at least one text.
 
     Raises:
-        TypeError: `texts` is a single text, no list of texts, or one of them is no text.
-        ValueError: there is none, or a text has a lone surrogate.
+        TypeError: `texts` is a single text or no list, or an item is no text.
+        ValueError: there are no texts, or a text has a lone surrogate.
+
+    Example:
+        >>> encode_texts("texts", ["café"])
+        [b'caf\xc3\xa9']
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise TypeError(f"{name} must be a list of texts, got {reprlib.repr(texts)}")

@@ -1,4 +1,4 @@
-"""Texts as the string tensors that graphs take."""
+"""Texts as string tensors for graphs."""
 
 from typing import Any
 
@@ -11,13 +11,18 @@ def as_strings(name: str, texts: Any, like: tf.Tensor | None = None) -> tf.Tenso
     """A (batch,) string tensor of texts.
 
     Args:
-        name: the argument that holds them, for errors.
-        texts: `str`, or `bytes` that hold UTF-8, at least one; or a (batch,) string tensor.
-        like: another (batch,) tensor, of as many texts.
+        name: the name of the argument, for errors.
+        texts: a list of `str`, or of `bytes` that hold UTF-8, with at least one text; or a (batch,) string tensor.
+        like: a (batch,) tensor that must have as many texts; None for no such rule.
 
     Raises:
-        TypeError: `texts` is a single text, no list or tensor of texts, or one of them is no text.
-        ValueError: there is none, or not as many as `like` has; a text has a lone surrogate; a tensor is not (batch,).
+        TypeError: `texts` is a single text, no list or tensor of texts, or an item is no text.
+        ValueError: there are no texts, or not as many as in `like`; a text has a lone surrogate; a tensor is not
+            (batch,).
+
+    Example:
+        >>> as_strings("texts", ["a film"]).numpy().tolist()
+        [b'a film']
     """
     strings = _check_tensor(name, texts) if tf.is_tensor(texts) else tf.constant(encode_texts(name, texts), tf.string)
     if like is not None and not strings.shape.is_compatible_with(like.shape):

@@ -1,4 +1,4 @@
-"""BERT's word pieces as graph operations, so that they run eagerly, in tf.data and inside an exported model."""
+"""BERT's WordPiece as graph operations, which run eagerly, in tf.data and inside an exported model."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,8 +18,8 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
     `docs/decisions/0008-the-tokenizer-equals-the-reference.md` says where offsets may differ.
 
     Attributes:
-        vocabulary: the pieces; a piece's position is its id.
-        lowercase: whether text is lowercased and stripped of its accents first.
+        vocabulary: the tokens; the index of a token is its id.
+        lowercase: whether text is lowercased, and its accents are removed, first.
 
     Example:
         >>> tokenizer = Tokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "##s"], lowercase=True)
@@ -37,7 +37,7 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
         return Tokenizer, (self.vocabulary, self.lowercase)
 
     def tokenize(self, texts: Any) -> tf.RaggedTensor:
-        """See `BaseTokenizer`; the operations are TensorFlow's, so that they may stand in any graph."""
+        """See `BaseTokenizer`; the operations are TensorFlow's, and may be part of any graph."""
         return self._wordpiece.tokenize(as_strings("texts", texts))
 
     def tokenize_with_offsets(self, texts: Any) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
@@ -48,20 +48,20 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
     def encode_with_offsets(
         self, texts: Any, pairs: Any = None, *, max_length: int, whole_words: bool = False
     ) -> dict[str, tf.Tensor]:
-        """What `encode` gives, and where the pieces of the last text stand in it.
+        """The results of `encode`, and the starts and ends of the tokens in the last text.
 
-        Of a batch of one the operations are some that an exported file may have.
+        For a batch of one text, all operations are available in exported files.
 
         Args:
             texts: (batch,) texts, valid UTF-8.
             pairs: (batch,) texts, valid UTF-8, or None.
             max_length: see `encode`.
-            whole_words: whether the first piece of a word has the place of the word, and all others have none. A word
-                ends where the text has its end, also where the row cuts it.
+            whole_words: whether the first token of a word has the start and end of the word, and its other tokens have
+                none. The end is that of the whole word, even if the row truncates it.
 
         Returns:
-            `starts` and `ends` besides, (batch, max_length) int32: characters (Unicode code points) of the text, or of
-            the second one of a pair; -1 at all tokens that are no pieces of it.
+            The entries of `encode`, and `starts` and `ends` (batch, max_length) int32, in characters (Unicode code
+            points) of the text, or of the second text of a pair; -1 for all other tokens.
 
         Raises:
             TypeError, ValueError: see `encode`.

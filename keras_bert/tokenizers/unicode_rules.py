@@ -1,4 +1,4 @@
-"""What BERT's basic tokenizer makes of each character, exactly as Hugging Face `tokenizers` 0.23.3 has it.
+"""The normalization of each character by BERT's basic tokenizer, exactly as in Hugging Face `tokenizers` 0.23.3.
 
 That library mixes the Unicode versions of the crates it is built from: its general categories are older and its lower
 case is newer than the Unicode 14.0 of Python 3.11's `unicodedata`. The constants are the differences. They come from
@@ -69,15 +69,19 @@ _DIFFERENT = FORMER_MARKS.union(LATER_LOWER_CASE)
 
 
 def normalize(code_point: int, lowercase: bool) -> str:
-    """What a character becomes before the text is cut into words.
+    """Normalizes a character, before the text is split into words.
 
-    Control, format and private use characters, U+0000 and U+FFFD vanish, white space becomes a blank; with
-    `lowercase` the rest is decomposed (NFD), loses its nonspacing marks and is lowercased, in this order. The blanks
-    that BERT puts around Chinese characters are left out: they end a word by themselves.
+    Control, format and private use characters, U+0000 and U+FFFD are removed, and white space becomes a blank. With
+    `lowercase` other characters are decomposed (NFD), lose their nonspacing marks and are lowercased, in this order.
+    The blanks that BERT puts around Chinese characters are left out: these characters end a word anyway.
 
     Args:
-        code_point: any but a surrogate.
+        code_point: the code point of the character, no surrogate.
         lowercase: whether to lowercase and strip accents.
+
+    Example:
+        >>> normalize(ord("É"), lowercase=True), normalize(ord("É"), lowercase=False), normalize(0, lowercase=True)
+        ('e', 'É', '')
     """
     character = chr(code_point)
     if character in "\t\n\r":
@@ -93,7 +97,12 @@ def normalize(code_point: int, lowercase: bool) -> str:
 
 
 def stays(code_points: range, lowercase: bool) -> bool:
-    """Whether `normalize` gives back each of some characters, asked of all at once; False may be wrong, True is not."""
+    """Whether `normalize` changes none of some characters, checked at once; False may be wrong, True is never.
+
+    Example:
+        >>> stays(range(ord("a"), ord("z") + 1), lowercase=True), stays(range(ord("A"), ord("Z") + 1), lowercase=True)
+        (True, False)
+    """
     text = "".join(map(chr, code_points))
     if not _CHANGING.isdisjoint(map(unicodedata.category, text)) or chr(0xFFFD) in text:
         return False

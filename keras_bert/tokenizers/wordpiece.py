@@ -1,7 +1,7 @@
-"""WordPiece as graph operations on tensorflow-text's kernels, equal to Hugging Face `tokenizers` piece by piece.
+"""WordPiece as graph operations on tensorflow-text's kernels, equal to Hugging Face `tokenizers` token by token.
 
-`keras_bert.tokenizers.normalizer_model` says how. Left to do here are words of more than 100 characters, which are
-unknown: the kernel does not see that, for it counts bytes.
+`keras_bert.tokenizers.normalizer_model` has the tables for this. Words of more than 100 characters, which are unknown,
+are replaced here: the kernel counts bytes.
 """
 
 import functools
@@ -21,13 +21,17 @@ _FILLER = "\uf8ff"
 
 
 class TokenSpans(NamedTuple):
-    """Pieces of a batch of texts.
+    """The tokens of a batch of texts.
 
     Attributes:
-        ids: (pieces,) int32.
-        starts: (pieces,) int64, the byte of the normalized text where a piece starts.
-        ends: (pieces,) int64, the byte after its last.
-        splits: (batch + 1,) int64, where each text's pieces start, and after the last, where they end.
+        ids: (tokens,) int32.
+        starts: the index of the first byte of each token in the normalized text (tokens,) int64.
+        ends: the index after the last byte of each token (tokens,) int64.
+        splits: text t has the tokens splits[t]:splits[t + 1] (batch + 1,) int64.
+
+    Example:
+        >>> TokenSpans._fields
+        ('ids', 'starts', 'ends', 'splits')
     """
 
     ids: tf.Tensor
@@ -37,12 +41,17 @@ class TokenSpans(NamedTuple):
 
 
 class WordPiece:
-    """Cuts texts, (batch,) UTF-8 strings, into pieces of a vocabulary.
+    """Splits texts, (batch,) UTF-8 strings, into tokens of a vocabulary.
 
     Args:
-        vocabulary: the pieces; a piece's position is its id.
-        lowercase: whether text is lowercased and stripped of its accents first.
-        unknown_id: the piece that stands for a word which the others do not make up.
+        vocabulary: the tokens; the index of a token is its id.
+        lowercase: whether text is lowercased, and its accents are removed, first.
+        unknown_id: the id of the token for a word that the other tokens do not make up.
+
+    Example:
+        >>> matcher = WordPiece(task.tokenizer.vocabulary, lowercase=True, unknown_id=1)
+        >>> matcher.tokenize(tf.constant(["film book"])).to_list()
+        [[5, 1]]
     """
 
     def __init__(self, vocabulary: tuple[str, ...], lowercase: bool, unknown_id: int) -> None:
@@ -65,18 +74,17 @@ class WordPiece:
             self._sizes = tf.constant(sizes, tf.int32)
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """The ids of each text's pieces, (batch, pieces) int32."""
+        """The ids of the tokens of each text, (batch, tokens) int32."""
         pieces = self._match(self._normalizer.normalize(texts))
         return tf.RaggedTensor.from_row_splits(pieces.ids, pieces.splits, validate=False)
 
     def tokenize_with_offsets(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
-        """Ids, and the characters of the text where each piece starts and ends, all (batch, pieces) int32.
+        """Ids, and the characters of the text where each token starts and ends, all (batch, tokens) int32.
 
-        Of a batch of one, which the shape must tell, all operations are some that TFLite has, with those of
-        tensorflow-text.
+        For a batch with the static size 1, all operations are available in TFLite, with those of tensorflow-text.
 
         Args:
-            texts: (batch,), valid UTF-8.
+            texts: (batch,) valid UTF-8.
         """
         normalized, sources = self._normalizer.normalize_with_offsets(texts)
         pieces = self._match(normalized)
@@ -106,7 +114,7 @@ class WordPiece:
         )
 
     def _join(self, pieces: TokenSpans, starts_word: tf.Tensor, too_long: tf.Tensor) -> TokenSpans:
-        """One unknown piece in place of all pieces of each word that is too long; both tensors are (pieces,) bool."""
+        """Replaces all tokens of each word that is too long by one unknown token; both tensors are (tokens,) bool."""
         keep = starts_word | ~too_long
         places = tf.where(keep)[:, 0]
         last_places = tf.concat([places[1:], tf.shape(keep, tf.int64)], axis=0) - 1
@@ -120,7 +128,7 @@ class WordPiece:
 
 
 def _count_characters(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """How many characters the batch has up to each of its bytes, that one's included, and each text's first byte."""
+    """The number of characters of the batch up to each byte, that byte included, and each text's first byte."""
     if texts.shape == (1,):
         # TFLite has no other operation for it; of many texts it takes six times as long.
         characters = tf_text.ByteSplitter().split(texts)
@@ -137,5 +145,11 @@ def _count_characters(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 # Building the matcher takes a moment for a large vocabulary, and a process asks for the same one again and again.
 @functools.lru_cache(maxsize=4)
 def build_wordpiece(vocabulary: tuple[str, ...], lowercase: bool, unknown_id: int) -> WordPiece:
-    """A `WordPiece`, the same object for the same arguments."""
+    """A `WordPiece`, the same object for the same arguments.
+
+    Example:
+        >>> vocabulary = task.tokenizer.vocabulary
+        >>> build_wordpiece(vocabulary, True, 1) is build_wordpiece(vocabulary, True, 1)
+        True
+    """
     return WordPiece(vocabulary, lowercase, unknown_id)

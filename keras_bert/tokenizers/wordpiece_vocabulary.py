@@ -1,4 +1,4 @@
-"""BERT's word pieces as a vocabulary, without the code that cuts text into them."""
+"""BERT's WordPiece vocabulary, without the code that splits text into its tokens."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,11 +19,15 @@ class WordPieceVocabulary(BaseTokenizer):
     """The part of a WordPiece tokenizer that follows from its vocabulary alone.
 
     Args:
-        vocabulary: the pieces; a piece's position is its id.
-        lowercase: whether text is lowercased and stripped of its accents first.
+        vocabulary: the tokens; the index of a token is its id.
+        lowercase: whether text is lowercased, and its accents are removed, first.
 
     Raises:
-        ValueError: the vocabulary is empty, lacks a special token, or holds a piece twice, an empty or a very long one.
+        ValueError: the vocabulary is empty, lacks a special token, or has a token twice, an empty or a very long one.
+
+    Example:
+        >>> task.tokenizer.definition(), task.tokenizer.continues("##s"), task.tokenizer.count_bytes("film")
+        ({'lowercase': True}, True, 5)
     """
 
     kind = "wordpiece"
@@ -42,12 +46,12 @@ class WordPieceVocabulary(BaseTokenizer):
         return piece.startswith(CONTINUATION)
 
     def count_bytes(self, piece: str) -> int:
-        """See `BaseTokenizer`; bytes of the text as it is after lowercasing."""
+        """See `BaseTokenizer`; bytes of the normalized text."""
         return len(piece.removeprefix(CONTINUATION).encode()) + (not self.continues(piece))
 
 
 def _check(vocabulary: Sequence[str]) -> None:
-    """Raises ValueError if a vocabulary is empty, or holds a piece twice, an empty or a very long one."""
+    """Raises ValueError if a vocabulary is empty, or has a token twice, an empty or a very long one."""
     if not vocabulary:
         raise ValueError("Tokenizer.vocabulary must hold at least the special tokens, got no pieces")
     seen: set[str] = set()

@@ -1,1 +1,1 @@
-"""Losses between hidden states or attentions of a student and of its teacher, one loss a file."""
+"""Losses between hidden states or attentions of a student and of its teacher, a file for each loss."""

@@ -23,6 +23,10 @@ class Needs:
     Attributes:
         states: the layers whose states are read.
         attended: `query`, `key`, `value` or `scores` -> the blocks, from 0, whose tensor is read.
+
+    Example:
+        >>> Needs(attended={"query": (5,), "value": (5,)}).states
+        ()
     """
 
     states: tuple[State, ...] = ()
@@ -30,11 +34,15 @@ class Needs:
 
 
 class Read(NamedTuple):
-    """The tensors that `Needs` names, in its order.
+    """The tensors that `Needs` names, in the same order.
 
     Attributes:
         states: arrays (batch, length, width); for `OUTPUT` (batch, width).
         attended: `scores` (batch, heads, length, length), all others (batch, length, width).
+
+    Example:
+        >>> Read(states=[ops.ones((2, 5, 8))], attended={}).states[0].shape[-1]
+        8
     """
 
     states: Sequence[Any]
@@ -48,8 +56,14 @@ class ImitationLoss(abc.ABC):
     Attributes:
         name: name of the weight in `Imitation`; the metric is called NAME_loss.
         projected: whether a learned matrix maps the student's states to the teacher's width where the widths differ.
-        student: the tensors that are read of the student.
-        teacher: the tensors that are read of the teacher.
+        student: the tensors of the student that are read.
+        teacher: the tensors of the teacher that are read.
+
+    Example:
+        >>> from keras_bert.objectives.imitation.hidden_states import HiddenStates
+        >>> loss = HiddenStates(student=Needs(states=(0, 1)), teacher=Needs(states=(0, 3)))
+        >>> loss.projection(0), loss.projection(1)
+        ('embeddings_hidden_states_projection', 'hidden_states_projection')
     """
 
     name: ClassVar[str]
@@ -78,11 +92,22 @@ class ImitationLoss(abc.ABC):
 
 
 def per_token(values: Tensor, mask: Tensor) -> Tensor:
-    """The sum over tokens: values and mask (batch, length) -> a scalar; padding may hold anything but NaN."""
+    """The sum over tokens: values and mask (batch, length) -> a scalar; padding may hold anything but NaN.
+
+    Example:
+        >>> float(per_token(ops.convert_to_tensor([[2.0, 3.0]]), mask=ops.convert_to_tensor([[1.0, 0.0]])))
+        2.0
+    """
     return ops.sum(values * mask)
 
 
 def cosines(first: Tensor, second: Tensor) -> Tensor:
-    """Twice (..., width) -> (...), float32; 0 where a vector is all zero."""
+    """The cosines of pairs of vectors: twice (..., width) -> (...), float32; 0 where a vector is all zero.
+
+    Example:
+        >>> first, second = ops.convert_to_tensor([[2.0, 0.0], [2.0, 0.0]]), ops.eye(2)
+        >>> np.asarray(cosines(first, second)).tolist()
+        [1.0, 0.0]
+    """
     first, second = (ops.normalize(ops.cast(side, "float32"), axis=-1) for side in (first, second))
     return ops.sum(first * second, axis=-1)

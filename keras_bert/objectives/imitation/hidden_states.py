@@ -9,8 +9,14 @@ from keras_bert.tensors import Tensor
 class HiddenStates(ImitationLoss):
     """Mean over tokens and width of (H_S W - H_T)^2, added up over the pairs of layers (equations 8 and 9).
 
-    Where widths are equal there is no W. As in the paper, the embeddings have a matrix of their own and all further
-    layers another one.
+    Where widths are equal there is no W. As in the paper, the embeddings have one matrix, and all further layers
+    share another one.
+
+    Example:
+        >>> from keras_bert.objectives.imitation.base import Needs
+        >>> loss, mask = HiddenStates(student=Needs(states=(1,)), teacher=Needs(states=(3,))), ops.ones((1, 3))
+        >>> float(loss.distance(Read([ops.zeros((1, 3, 8))], {}), Read([ops.ones((1, 3, 8))], {}), mask))
+        3.0
     """
 
     name = "hidden_states"
@@ -27,5 +33,10 @@ class HiddenStates(ImitationLoss):
 
 
 def squared_difference(first: Tensor, second: Tensor) -> Tensor:
-    """The mean over the width: twice (..., width) -> (...), float32."""
+    """The mean over the width: twice (..., width) -> (...), float32.
+
+    Example:
+        >>> np.asarray(squared_difference(ops.zeros((2, 8)), ops.full((2, 8), 3.0))).tolist()
+        [9.0, 9.0]
+    """
     return ops.mean(ops.square(ops.cast(first, "float32") - ops.cast(second, "float32")), axis=-1)

@@ -13,14 +13,21 @@ from keras_bert.tensors import Tensor
 
 @dataclasses.dataclass(frozen=True)
 class Relations(ImitationLoss):
-    """Mean over heads and tokens of KL(R_T || R_S), added up over what is related, in nats.
+    """Mean over heads and tokens of KL(R_T || R_S), added up over the kinds of tensors, in nats.
 
-    R are the rows of softmax(X X^T / sqrt(width of a head)), X being queries, keys or values, cut into as many heads in
-    both models, whatever their widths (Wang et al. 2021, equations 4 to 8). Where `scores` are read, R are the
-    attention's own rows (Wang et al. 2020, equation 4).
+    R are the rows of softmax(X X^T / sqrt(width of a head)), where X are queries, keys or values, split into the same
+    number of heads in both models, whatever their widths (Wang et al. 2021, equations 4 to 8). Where `scores` are read,
+    R are the attention probabilities (Wang et al. 2020, equation 4).
 
     Attributes:
         heads: number of relation heads.
+
+    Example:
+        >>> from keras_bert.objectives.imitation.base import Needs
+        >>> needs, values = Needs(attended={"value": (5,)}), {"value": [ops.ones((1, 3, 8))]}
+        >>> loss = Relations(student=needs, teacher=needs, heads=2)
+        >>> round(float(loss.distance(Read((), values), Read((), values), mask=ops.ones((1, 3)))), 5)
+        0.0
     """
 
     name = "relations"
@@ -39,7 +46,12 @@ class Relations(ImitationLoss):
 
 
 def relation_scores(states: Tensor, heads: int) -> Tensor:
-    """X X^T / sqrt(width of a head): (batch, length, width) -> float32 (batch, heads, length, length)."""
+    """X X^T / sqrt(width of a head): (batch, length, width) -> float32 (batch, heads, length, length).
+
+    Example:
+        >>> ops.shape(relation_scores(ops.ones((2, 5, 8)), heads=4))
+        (2, 4, 5, 5)
+    """
     states = ops.cast(states, "float32")
     batch, length, _ = ops.shape(states)
     size = states.shape[-1] // heads
@@ -57,6 +69,11 @@ def relation_divergence(student: Any, teacher: Any, mask: Tensor) -> Tensor:
 
     Returns:
         (batch, length); values at padding are arbitrary.
+
+    Example:
+        >>> scores = ops.ones((2, 4, 5, 5))
+        >>> ops.shape(relation_divergence(scores, scores, mask=ops.ones((2, 5))))
+        (2, 5)
     """
     hidden = ((1.0 - mask) * MASK_BIAS)[:, None, None, :]
     ours, theirs = (ops.log_softmax(ops.cast(scores, "float32") + hidden, axis=-1) for scores in (student, teacher))
