@@ -36,6 +36,20 @@ def given_splits(train: str, validation: str | None, test: str | None) -> dict[s
     return {split: path for split, path in paths.items() if path is not None}
 
 
+def check_label(label: str, place: str) -> None:
+    """Checks that a label can stand on a line of its own, as in `labels.txt`.
+
+    Args:
+        label: as it was read.
+        place: the file and the line or row, then the name of the value, for errors.
+
+    Raises:
+        InputError: the label is empty or has a line end.
+    """
+    if (rule := broken_label_rule(label)) is not None:
+        raise InputError(f"{place} must {rule}, got {label!r}; rename it in the data")
+
+
 def check_labels(labels: Mapping[str, set[str]], owner: str) -> None:
     """Checks the labels of each split.
 
@@ -44,13 +58,8 @@ def check_labels(labels: Mapping[str, set[str]], owner: str) -> None:
         owner: what holds those of training, for errors.
 
     Raises:
-        InputError: a label does not fit a line, training has fewer than two, or another split has one that training
-            has not.
+        InputError: training has fewer than two labels, or another split has one that training has not.
     """
-    for split, split_labels in labels.items():
-        for label in sorted(split_labels):
-            if (rule := broken_label_rule(label)) is not None:
-                raise InputError(f"{split}: a label must {rule}, got {label!r}; rename it in the data")
     trained = sorted(labels["train"])
     if len(trained) < 2:
         raise InputError(f"{owner} must hold at least 2 labels, got only {trained}")

@@ -9,6 +9,7 @@ from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
 from components.sources.shared import (
     LabelledFiles,
+    check_label,
     check_labels,
     check_numbers,
     digest_splits,
@@ -134,7 +135,7 @@ def read_table(
 
     Raises:
         InputError: the table is missing, empty, not UTF-8, of an unknown kind, lacks a named column, or has a
-            row without a text or label, or with a label that is no number.
+            row without a text or label, or with a label that is no number or has a line end.
     """
     columns = (text, label) if second_text is None else (text, label, second_text)
     files = match_files(path, RECORD_KINDS, what="the table")
@@ -149,9 +150,11 @@ def _make_row(record: Record, columns: tuple[str, ...], numbers: bool) -> TextRo
     for column, value in zip(columns, values, strict=True):
         if not value.strip():
             raise InputError(f"{record.where}: column {column!r} must not be empty")
-    label = values[1].strip()
-    if numbers and (rule := _broken_number_rule(label)) is not None:
-        raise InputError(f"{record.where}: column {columns[1]!r} must {rule}, got {label!r}")
+    label, place = values[1].strip(), f"{record.where}: column {columns[1]!r}"
+    if not numbers:
+        check_label(label, place)
+    elif (rule := _broken_number_rule(label)) is not None:
+        raise InputError(f"{place} must {rule}, got {label!r}")
     return TextRow(values[0], label, values[2] if len(values) > 2 else None)
 
 

@@ -12,6 +12,7 @@ from components.files.record_files import RECORD_KINDS, Record, as_text, read_re
 from components.files.text_files import Lines, extension
 from components.sources.shared import (
     LabelledFiles,
+    check_label,
     check_labels,
     digest_splits,
     fingerprint_source,
@@ -125,6 +126,9 @@ class SentenceSource(LabelledFiles):
     def _read_file(self, file: str) -> list[Sentence]:
         parsed = list(self._parse_file(file))
         sentences = [sentence for sentence, _, _ in parsed]
+        for sentence, where, first in parsed:
+            for number, tag in enumerate(sentence.tags, first):
+                check_label(tag, f"{where} {number}: the tag")
         if self.scheme == "any":
             return sentences
         for sentence, where, first in parsed:

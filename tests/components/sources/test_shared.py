@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.dsl.errors import InputError
-from components.sources.shared import check_labels, digest, fingerprint_splits, given_splits
+from components.sources.shared import check_label, check_labels, digest, fingerprint_splits, given_splits
 from components.sources.table import TableSource
 
 KINDS = (".csv", ".tsv")
@@ -29,7 +29,8 @@ def test_splits_that_are_given_stand_in_their_order() -> None:
 
 def test_labels_that_training_knows_are_taken() -> None:
     check_labels({"train": {"no", "yes"}, "validation": set(), "test": {"yes"}}, "rows.csv")
-    check_labels({"train": {"a\u2028b", "c\x85d", "e\tf"}}, "rows.csv")
+    for label in ("a\u2028b", "c\x85d", "e\tf"):
+        check_label(label, "a.csv line 3")
 
 
 @pytest.mark.parametrize(
@@ -66,9 +67,9 @@ def test_labels_that_cannot_be_learnt(labels: dict[str, set[str]], message: str)
     ],
 )
 def test_labels_that_are_no_line(label: str, rule: str) -> None:
-    message = re.escape(f"test: a label must {rule}, got {label!r}; rename it in the data")
+    message = re.escape(f"a.csv line 3: column 'label' must {rule}, got {label!r}; rename it in the data")
     with pytest.raises(InputError, match=f"^{message}$"):
-        check_labels({"train": {"a", "b"}, "test": {label}}, "rows.csv")
+        check_label(label, "a.csv line 3: column 'label'")
 
 
 def test_the_digest_by_hand() -> None:

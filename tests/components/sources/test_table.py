@@ -149,3 +149,12 @@ def test_a_likeness_beyond_the_scale_is_named_with_its_split(tmp_path):
     (tmp_path / "dev.tsv").write_text("text\tb\tlabel\nx\ty\thigh\n")
     with pytest.raises(InputError, match=r"dev\.tsv line 2: column 'label' must be a finite number, got 'high'"):
         dataclasses.replace(source, validation=dev).check()
+
+
+def test_a_label_with_a_line_end_is_refused_with_its_place(tmp_path):
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"text": "x", "label": "good"}\n{"text": "y", "label": "b\\nad"}\n')
+    rule = "must hold no line feed, carriage return or NUL, got 'b\\nad'; rename it in the data"
+    with pytest.raises(InputError) as error:
+        TableSource(str(file)).splits()
+    assert str(error.value) == f"{file} line 2: column 'label' {rule}"

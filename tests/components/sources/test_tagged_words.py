@@ -230,3 +230,13 @@ def test_fingerprints_follow_settings_and_content(tmp_path):
 def test_settings_are_checked_on_creation(settings, message):
     with pytest.raises(ValueError, match=message):
         SentenceSource(**{"train": "a", **settings})
+
+
+@pytest.mark.parametrize("scheme", ["BIO", "any"])
+def test_a_tag_with_a_line_end_is_refused_with_its_place(tmp_path, scheme):
+    file = tmp_path / "a.conll"
+    file.write_text("x O\ny B-a\n\nz B-a\0b\n")
+    rule = r"the tag must hold no line feed, carriage return or NUL, got 'B-a\x00b'; rename it in the data"
+    with pytest.raises(InputError) as error:
+        SentenceSource(str(file), scheme=scheme).splits()
+    assert str(error.value) == f"{file} line 4: {rule}"
