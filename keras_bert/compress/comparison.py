@@ -1,4 +1,4 @@
-"""A student beside its teacher: what is read of both, and how far the one is from the other."""
+"""Compares the states of a student with those of its teacher."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -22,17 +22,25 @@ class Comparison:
     """The losses between the states of two models.
 
     Args:
-        student: with one output.
-        teacher: likewise; it is not trained.
+        student: a model with one output.
+        teacher: a model with one output, which is not trained.
         imitation: the weights of the losses.
-        embeds: whether the models' outputs are vectors of texts.
+        embeds: whether the outputs of the models are vectors of texts.
 
     Attributes:
-        joint: the model to train: the student, and the learned matrices between its states and wider or narrower ones
-            of the teacher. These are trained and stand in checkpoints, and nothing of them is kept in the student.
+        joint: the model to train: the student, and the learned matrices that map its states to the teacher's width.
+            Checkpoints contain these matrices, the student does not.
 
     Raises:
-        ValueError: the settings do not go with the models; names field, rule and value.
+        FieldError: the settings do not fit the models.
+
+    Example:
+        >>> student, teacher = (keras.models.clone_model(task.model) for _ in range(2))
+        >>> comparison = Comparison(student, teacher, StateImitation(hidden_states=1.0))
+        >>> inputs = task.encode(["film film"])
+        >>> outputs, _, sums = comparison.run(lambda model: inputs, ops.ones((1, 4)), training=False)
+        >>> outputs.shape.as_list(), list(sums)
+        ([1, 2], ['hidden_states_loss'])
     """
 
     def __init__(
@@ -46,25 +54,25 @@ class Comparison:
         self._teacher = _Reader(_with_states(teacher, theirs), {loss.name: loss.teacher for loss in self._losses})
 
     def weights(self, mask: Any) -> dict[str, Any]:
-        """What each loss is divided by in a step: what it counts for, over its weight."""
+        """NAME_loss -> the divisor of the loss in a step: its number of tokens, pairs or texts, over its weight."""
         weights = self._imitation.weights
         return {f"{loss.name}_loss": loss.weight(mask) / weights[loss.name] for loss in self._losses}
 
     def identity(self) -> dict[str, Any]:
-        """The settings, and the layers that they mean."""
+        """The settings, and the layers that they choose, as plain values."""
         settings = {f"imitation.{name}": value for name, value in dataclasses.asdict(self._imitation).items()}
         return settings | {f"{loss.name}.layers": dataclasses.asdict(loss) for loss in self._losses}
 
     def check(self, model: keras.Model) -> None:
-        """Raises ValueError where a model that is to be trained is not the joint one."""
+        """Raises ValueError unless the model to train is `joint`."""
         if model is not self.joint:
             raise ValueError(f"model must be the objective's own joint model, got {model.name!r}")
 
     def run(self, inputs: Callable[[keras.Model], dict[str, Any]], mask: Any, training: bool) -> tuple[Any, Any, Sums]:
-        """What the student answers, what the teacher does, and of each loss its sum and weight, as NAME_loss.
+        """Runs both models: the student's outputs, the teacher's, and the sum and weight of each loss, as NAME_loss.
 
         Args:
-            inputs: what of a batch a model is called with.
+            inputs: a function from a model to its inputs.
             mask: 1 for a token, 0 for padding, float32 (batch, length).
             training: whether the student's dropout is on.
         """
@@ -78,7 +86,7 @@ class Comparison:
 
 
 class _Reader:
-    """Runs a model of `_with_states` and sorts what is read by who asked for it."""
+    """Runs a model of `_with_states`, and sorts the tensors by the losses that read them."""
 
     def __init__(self, model: keras.Model, needs: dict[str, Needs]) -> None:
         self.model, self._needs = model, needs

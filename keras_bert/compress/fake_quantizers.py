@@ -13,17 +13,22 @@ _ACTIVATION = quantizers.MovingAverageQuantizer(num_bits=8, per_axis=False, symm
 
 
 class KernelQuantizer:
-    """Quantizes a kernel symmetrically, with one scale a unit, or one for each block of a unit's inputs.
+    """Quantizes a kernel symmetrically, with one scale for each unit, or for each block of a unit's inputs.
 
     The scale follows from the largest weight at each call.
 
     Args:
-        shape: the kernel's (inputs, units).
-        bits: bits of a weight.
-        block: inputs of a unit that share a scale, a divisor of all inputs; None for all of them.
+        shape: the shape of the kernel (inputs, units).
+        bits: the bits of a weight.
+        block: the number of inputs of a unit that share a scale, a divisor of all inputs; None for all inputs.
 
     Raises:
         ValueError: `block` does not divide the inputs.
+
+    Example:
+        >>> quantize = KernelQuantizer((2, 1), bits=8)
+        >>> quantize([[127.0], [0.4]]).numpy().tolist()  # in steps of 1
+        [[127.0], [0.0]]
     """
 
     def __init__(self, shape: tuple[int, int], bits: int = 8, block: int | None = None) -> None:
@@ -48,7 +53,12 @@ class KernelQuantizer:
 
 
 class Float16Kernel:
-    """Rounds kernels to float16."""
+    """Rounds kernels to float16.
+
+    Example:
+        >>> Float16Kernel()([[1.0, 1.0001]]).numpy().tolist()
+        [[1.0, 1.0]]
+    """
 
     def __call__(self, kernel: Any) -> tf.Tensor:
         """Rounds a kernel (inputs, units) to float16; shape and dtype stay."""
@@ -57,12 +67,25 @@ class Float16Kernel:
 
 @tf.custom_gradient
 def round_to_float16(x: tf.Tensor) -> tuple[tf.Tensor, Callable[[Any], Any]]:
-    """Rounds each number to the nearest float16; the gradient passes straight through."""
+    """Rounds each number to the nearest float16; the gradient passes straight through.
+
+    Example:
+        >>> round_to_float16(tf.constant([1.0, 1.0001])).numpy().tolist()
+        [1.0, 1.0]
+    """
     return tf.cast(tf.cast(x, tf.float16), x.dtype), lambda gradient: gradient
 
 
 class ActivationQuantizer:
-    """Quantizes a tensor to int8 with one scale and zero point; the range is a moving average over training batches."""
+    """Quantizes a tensor to int8 with one scale and zero point; the range is a moving average over training batches.
+
+    Example:
+        >>> quantizer = ActivationQuantizer()
+        >>> _ = quantizer.observe(tf.constant([0.0, 255.0]), training=False)
+        >>> quantizer.start()
+        >>> quantizer(tf.constant([0.4, 999.0]), training=False).numpy().tolist()  # in steps of 1 up to 255
+        [0.0, 255.0]
+    """
 
     def __init__(self) -> None:
         self._variables = _ACTIVATION.build(None, "activation", _RangeVariables())
@@ -78,7 +101,7 @@ class ActivationQuantizer:
         return x
 
     def start(self) -> None:
-        """Sets the range to the mean of the recorded ones, widened so that it holds 0 and is not empty."""
+        """Sets the range to the mean of the recorded ranges, widened so that it holds 0 and is not empty."""
         lows, highs = zip(*self._observed, strict=True)
         self._variables["min_var"].assign(min(sum(lows) / len(lows), 0.0))
         self._variables["max_var"].assign(max(sum(highs) / len(highs), 1e-6))
@@ -93,7 +116,15 @@ class ActivationQuantizer:
 
 
 class TableQuantizer:
-    """Quantizes an embedding table with the range of the whole table, so that rows in no batch are not clipped."""
+    """Quantizes an embedding table with the range of the whole table, so that rows in no batch are not clipped.
+
+    Example:
+        >>> table = TokenEmbedding(2, 1)
+        >>> table.build((None,))
+        >>> _ = table.embeddings.assign([[0.0], [255.0]])
+        >>> TableQuantizer(table).range()
+        (0.0, 255.0)
+    """
 
     def __init__(self, layer: TokenEmbedding) -> None:
         self.layer = layer
@@ -116,10 +147,14 @@ class TableQuantizer:
 
 
 def quantize_rows(x: tf.Tensor, training: bool) -> tf.Tensor:
-    """Quantizes each row to int8 with the row's own range, widened to hold 0, as LiteRT's dynamic-range kernels do.
+    """Quantizes each row to int8 with the range of the row, widened to hold 0, as LiteRT's dynamic-range kernels do.
 
     A row is the input of one product with a kernel: the last axis; for an attention's context
     (batch, heads, length, size) the values of all heads together.
+
+    Example:
+        >>> quantize_rows(tf.constant([[0.5, 510.0], [0.5, 127.5]]), training=False).numpy().tolist()
+        [[0.0, 510.0], [0.5, 127.5]]
     """
     axes = (1, 3) if len(x.shape) == 4 else (-1,)
     return quantize_in_float32(lambda x: _quantize_rows(x, axes), x)
@@ -134,7 +169,12 @@ def _quantize_rows(x: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
 
 
 def quantize_in_float32(quantize: Callable[[tf.Tensor], tf.Tensor], x: Any) -> tf.Tensor:
-    """Applies a function in float32, as the fake-quantization operations exist in float32 alone; the dtype stays."""
+    """Applies a function in float32, as the fake-quantization operations exist in float32 alone; the dtype stays.
+
+    Example:
+        >>> quantize_in_float32(tf.round, tf.constant([1.4], tf.bfloat16)).dtype.name
+        'bfloat16'
+    """
     x = tf.convert_to_tensor(x)
     return tf.cast(quantize(tf.cast(x, tf.float32)), x.dtype)
 

@@ -1,4 +1,4 @@
-"""Distillation of what stands between inputs and answers: states, attentions, relations, vectors."""
+"""Distillation of the tensors between inputs and answers: states, attentions, relations, vectors."""
 
 import copy
 from typing import Any, Self
@@ -16,20 +16,27 @@ from keras_bert.options.imitation import Imitation, StateImitation
 
 
 class ImitationObjective:
-    """What `DistillationObjective` minimizes, and how far the student is from the teacher in what `Imitation` weighs.
+    """The loss of `DistillationObjective`, plus the losses between a student's and a teacher's states.
 
     Args:
-        objective: of the task.
-        student: from the task's inputs to one output, as `Task.network` gives it.
-        teacher: likewise; it is not trained.
-        distillation: of the answers.
-        imitation: of all else.
+        objective: the objective of the task.
+        student: a model from the task's inputs to one output, as `Task.network` returns it.
+        teacher: a model with the same kind of output, which is not trained.
+        distillation: settings of the distillation of the answers.
+        imitation: weights of the losses between states.
 
     Attributes:
-        joint: the model to train, see `Comparison`. It is what the objective is called with.
+        joint: the model to train, with which the objective is called; see `Comparison`.
 
     Raises:
-        ValueError: the settings do not go with the models; names field, rule and value.
+        FieldError: the settings do not fit the models.
+
+    Example:
+        >>> student = keras.models.clone_model(task.model)
+        >>> objective = ImitationObjective(task.objective(), student, task.model, Distillation(), Imitation(cosine=1.0))
+        >>> batch = task.encode(["film film"]) | {"label": [1]}
+        >>> sorted(objective(objective.joint, batch, training=False))
+        ['accuracy', 'cosine_loss', 'loss', 'teacher_distance']
     """
 
     def __init__(
@@ -46,23 +53,23 @@ class ImitationObjective:
         self.joint = self._comparison.joint
 
     def without_answers(self) -> Self:
-        """The same with the same joint model, but that answers are measured and do not count."""
+        """The objective with the same joint model in which the loss of the answers is measured, but not minimized."""
         other = copy.copy(self)
         other._answers = False
         return other
 
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """Those of the task's loss, unless answers do not count, and of each loss, divided by what it counts for."""
+        """The weight of the task's loss, unless answers do not count, and the weights of the losses between states."""
         weights = self._comparison.weights(self._mask(batch))
         return {**self._plain.weights(batch), **weights} if self._answers else weights
 
     def identity(self) -> dict[str, Any]:
-        """As `DistillationObjective.identity`, with the settings and the layers that they mean."""
+        """`DistillationObjective.identity`, the settings, and the layers that they choose."""
         identity = {"class": type(self).__name__, "answers": self._answers}
         return {**self._plain.identity(), **identity, **self._comparison.identity()}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
-        """As `DistillationObjective`, and of each further loss its sum and weight, as NAME_loss.
+        """The sums of `DistillationObjective`, and the sum and weight of each further loss, as NAME_loss.
 
         Args:
             model: `joint`.
@@ -79,23 +86,29 @@ class ImitationObjective:
         return self._plain.measure(self._task.answers(outputs), self._task.answers(teacher_outputs), batch) | sums
 
     def _mask(self, batch: Batch) -> Any:
-        """(texts, length), of both texts of pairs of embeddings."""
+        """The padding mask (texts, length), with both texts of each pair of embeddings."""
         return ops.cast(self._task.inputs(self.joint, batch)["padding_mask"], "float32")
 
 
 class StatesObjective:
-    """How far a student's states are from a teacher's, on any text (Jiao et al. 2020, section 3.2): without answers.
+    """The losses between a student's and a teacher's states on texts without labels (Jiao et al. 2020, section 3.2).
 
     Args:
         student: an encoder with one output.
-        teacher: likewise; it is not trained.
-        imitation: what is compared, and its weights.
+        teacher: an encoder with one output, which is not trained.
+        imitation: the weights of the losses.
 
     Attributes:
-        joint: the model to train, see `Comparison`. It is what the objective is called with.
+        joint: the model to train, with which the objective is called; see `Comparison`.
 
     Raises:
-        ValueError: the settings do not go with the models, or weigh nothing; names field, rule and value.
+        FieldError: the settings do not fit the models, or all weights are 0.
+
+    Example:
+        >>> student = keras.models.clone_model(task.model)
+        >>> objective = StatesObjective(student, task.model, StateImitation(cosine=1.0))
+        >>> list(objective(objective.joint, task.encode(["film film"]), training=False))
+        ['cosine_loss']
     """
 
     def __init__(self, student: keras.Model, teacher: keras.Model, imitation: StateImitation) -> None:
@@ -104,16 +117,16 @@ class StatesObjective:
         self.joint = self._comparison.joint
 
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """Those of each loss, divided by what it counts for."""
+        """See `Comparison.weights`."""
         return self._comparison.weights(_tokens(batch))
 
     def identity(self) -> dict[str, Any]:
-        """The settings, the layers that they mean, and the digest of the teacher's weights."""
+        """The settings, the layers that they choose, and the digest of the teacher's weights."""
         identity = {"class": type(self).__name__, "teacher": digest_weights(self._teacher)}
         return {**identity, **self._comparison.identity()}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
-        """Of each loss its sum and weight, as NAME_loss.
+        """The sum and weight of each loss, as NAME_loss.
 
         Args:
             model: `joint`.

@@ -1,4 +1,4 @@
-"""From settings to the losses that they weigh, for a student and a teacher."""
+"""Makes the losses between a student and a teacher from their settings."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,13 +20,20 @@ def make_losses(settings: StateImitation, student: Anatomy, teacher: Anatomy, *,
     """The losses whose weight is not 0, in the order of the settings.
 
     Args:
-        settings: weights, and which layers are held against each other.
-        student: see `anatomy`.
-        teacher: likewise.
-        embeds: whether the models' outputs are vectors of texts.
+        settings: the weights of the losses, and the layers that are compared.
+        student: the anatomy of the student, see `anatomy`.
+        teacher: the anatomy of the teacher.
+        embeds: whether the outputs of the models are vectors of texts.
 
     Raises:
-        ValueError: the settings do not go with the models; names field, rule and value.
+        FieldError: the settings do not fit the models.
+
+    Example:
+        >>> from keras_bert.models.states import anatomy
+        >>> shape = anatomy(task.model)
+        >>> settings = StateImitation(hidden_states=1.0, relations=2.0)
+        >>> [loss.name for loss in make_losses(settings, shape, shape, embeds=False)]
+        ['hidden_states', 'relations']
     """
     settings.check_layers(student.layers, teacher.layers)
     settings.check_heads(student.heads, teacher.heads)
@@ -44,7 +51,12 @@ def make_losses(settings: StateImitation, student: Anatomy, teacher: Anatomy, *,
 
 
 def map_layers(settings: StateImitation, student: int, teacher: int) -> tuple[int, ...]:
-    """The teacher's block for each of the student's, from 0."""
+    """The number of the teacher's block, from 0, for each block of the student.
+
+    Example:
+        >>> map_layers(StateImitation(), student=3, teacher=12)
+        (3, 7, 11)
+    """
     return spread_layers(teacher, student) if settings.layer_map is None else tuple(settings.layer_map)
 
 

@@ -33,15 +33,21 @@ def measure_importance(network: keras.Model, objective: RowLoss, batches: Iterab
     (Michel et al. 2019, equation 2; for units Molchanov et al. 2017, section 2.2).
 
     Args:
-        network: with one output, an encoder of BERT's graph in it whose layers are not shared.
-        objective: of the task, or probes where there is none; its loss is L, a row at a time.
-        batches: inputs and labels; the more rows, the surer.
+        network: a model with one output, on an encoder of BERT's graph without shared layers.
+        objective: the task's objective, or `RandomProbes` without a task; L is its loss of a row.
+        batches: inputs and labels; more rows give a better estimate.
 
     Returns:
         An `Importance` for each block.
 
     Raises:
-        ValueError: there are no batches, or the encoder is of another graph.
+        ValueError: there are no batches, or the encoder has another graph or shared layers.
+
+    Example:
+        >>> batch = task.encode(["film film", "film"]) | {"label": [1, 0]}
+        >>> (importance,) = measure_importance(task.model, task.objective(), [batch])  # of the single block
+        >>> importance.heads.shape, importance.units.shape
+        ((2,), (16,))
     """
     blocks = prunable_blocks(network)
     totals, rows = [Importance(np.zeros(0), np.zeros(0))] * len(blocks), 0
@@ -59,6 +65,10 @@ def prunable_blocks(network: keras.Model) -> list[EncoderBlock]:
 
     Raises:
         ValueError: its graph is not BERT's, or its layers share one block.
+
+    Example:
+        >>> [block.name for block in prunable_blocks(task.model)]
+        ['block_0']
     """
     config = config_of(network)
     if not may_lose_parts(config):

@@ -10,15 +10,21 @@ from keras_bert.objectives.base import Batch, Sums
 
 
 class RandomProbes:
-    """The final states of a text along a random direction, in the place of a task's loss.
+    """A loss without a task: the projection of a text's final states on a random direction.
 
-    To first order, taking a part out of an encoder moves a text's final states, all tokens together, by a vector v. Of
-    r with independent normal entries the mean of |r v| is sqrt(2 / pi) |v|: with this loss `measure_importance` tells,
-    but for that factor, how far the states move on the mean, whatever a task will read of them. That random probes
-    stand for a norm is Hutchinson's (1990) way to a trace.
+    To first order, removing a part of an encoder moves a text's final states, all tokens together, by a vector v. For
+    a vector r of independent normal entries the mean of |r v| is sqrt(2 / pi) |v|. With this loss `measure_importance`
+    measures, up to that factor, the mean distance by which the states move. Random probes estimate a norm as they
+    estimate a trace in Hutchinson (1990).
 
     Args:
         encoder: the encoder whose states are probed.
+
+    Example:
+        >>> probes = RandomProbes(task.encoder)
+        >>> loss, rows = probes(probes.network, task.encode(["film film", "film"]), training=False)["loss"]
+        >>> float(rows)
+        2.0
     """
 
     def __init__(self, encoder: keras.Model) -> None:
@@ -30,7 +36,7 @@ class RandomProbes:
         return {spec.name: batch[spec.name] for spec in model.inputs}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
-        """`loss`: for each text the sum over its tokens of r h, each text and token with an r of its own.
+        """`loss`: the sum over the tokens of each text of r h, with another r for each text and token.
 
         Args:
             model: `network`.

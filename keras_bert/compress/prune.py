@@ -1,6 +1,6 @@
 """Magnitude pruning (Han et al. 2015) with the schedule of tfmot, on Keras 3.
 
-What is pruned is zero after every step, so that models compute as ever and need no masks afterwards.
+Pruned weights are zero after every step: models compute as before, and need no masks after the training.
 """
 
 import json
@@ -21,7 +21,7 @@ from keras_bert.options.pruning import Pruning
 
 SPARSITY_FILE = "sparsity.json"
 
-# How often masks are recomputed while the sparsity rises.
+# The number of times that masks are recomputed while the sparsity rises.
 _MASKS = 50
 
 
@@ -29,13 +29,18 @@ class Masks:
     """Keeps zeros of a model's kernels zero while it trains.
 
     Args:
-        model: made of this package's layers; of its heads, which make the logits, nothing is pruned.
+        model: a model of this package's layers; its heads, which compute the logits, are not pruned.
 
     Attributes:
         kernels: path of a layer -> the layer.
 
     Raises:
         ValueError: the model's adapter is detached.
+
+    Example:
+        >>> masks = Masks(task.model)
+        >>> masks.sparsity(), len(masks.kernels)
+        (0.0, 7)
     """
 
     def __init__(self, model: keras.Model) -> None:
@@ -69,15 +74,22 @@ class Masks:
 
 
 class MagnitudePruning(Masks):
-    """Makes the smallest weights of each kernel zero, more of them from step to step.
+    """Prunes the smallest weights of each kernel, more of them from step to step.
 
     Args:
         model: see `Masks`.
-        settings: how many, and where.
-        steps: of the training, in which the share rises as far as it is to.
+        settings: the sparsity, its pattern, and the share of the steps in which it rises.
+        steps: the number of steps of the training.
 
     Raises:
         ValueError: there are no steps.
+
+    Example:
+        >>> pruning = MagnitudePruning(task.model, Pruning(sparsity=0.5, ramp=1.0), steps=2)
+        >>> for step in (1, 2):
+        ...     pruning.after_step(step)  # behind each step of the optimizer
+        >>> pruning.sparsity()
+        0.5
     """
 
     def __init__(self, model: keras.Model, settings: Pruning, steps: int) -> None:
@@ -89,7 +101,7 @@ class MagnitudePruning(Masks):
         self._schedule = pruning_schedule.PolynomialDecay(0.0, settings.sparsity, 0, self._end, frequency=self._every)
 
     def after_step(self, number: int) -> None:
-        """Finds the masks anew where the share of zeros has risen, and keeps what they leave."""
+        """Computes new masks if the sparsity has risen, and applies the masks."""
         if number == self._end or (number < self._end and number % self._every == 0):
             _, sparsity = self._schedule(tf.constant(number))
             for path, layer in self.kernels.items():
@@ -110,12 +122,23 @@ class MagnitudePruning(Masks):
 
 
 def save_sparsity(settings: Mapping[str, Any], folder: str | os.PathLike[str]) -> None:
-    """Writes `sparsity.json` into an existing folder: later trainings of the model keep its zeros."""
+    """Writes `sparsity.json` into an existing folder: later trainings of the model keep its zeros.
+
+    Example:
+        >>> save_sparsity({"sparsity": 0.5}, ".")
+        >>> find_sparsity(".")
+        {'sparsity': 0.5}
+    """
     (Path(folder) / SPARSITY_FILE).write_text(json.dumps(dict(settings), indent=1, sort_keys=True) + "\n")
 
 
 def find_sparsity(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Reads what `save_sparsity` wrote; None where there is nothing."""
+    """Reads the settings that `save_sparsity` wrote; None if there is no file.
+
+    Example:
+        >>> find_sparsity(".") is None
+        True
+    """
     path = Path(folder) / SPARSITY_FILE
     if not path.is_file():
         return None

@@ -25,6 +25,10 @@ class QuantizationParameters(NamedTuple):
         recipe: a key of `RECIPES`.
         ranges: the activation ranges that `QuantizationAware.finish` returned.
         float_layers: the paths of layers whose products stay float.
+
+    Example:
+        >>> QuantizationParameters("mixed_wi8_ai8", {"pooler/output_tap": (-1.0, 1.0)}).float_layers
+        ()
     """
 
     recipe: RecipeName
@@ -38,6 +42,13 @@ def quantized_activations(model: keras.Model, quantization: QuantizationParamete
 
     Raises:
         ValueError: see `fixed_ranges`.
+
+    Example:
+        >>> inputs = task.encode(["film"])
+        >>> parameters = QuantizationParameters("mixed_wi8_ai8", {"classifier/output_tap": (0.0, 1e-6)})
+        >>> with quantized_activations(task.model, parameters):
+        ...     bool((task.model.predict_on_batch(inputs) <= 2e-6).all())  # clipped to the range
+        True
     """
     by_rows = RECIPES[quantization.recipe].activations == "rows"
     rows = read_taps(model, quantization.float_layers) if by_rows else []
@@ -54,14 +65,25 @@ def quantized_activations(model: keras.Model, quantization: QuantizationParamete
 
 
 def save_quantization(quantization: QuantizationParameters, folder: str | os.PathLike[str]) -> None:
-    """Writes the parameters as `quantization.json` into an existing folder."""
+    """Writes the parameters as `quantization.json` into an existing folder.
+
+    Example:
+        >>> save_quantization(QuantizationParameters("float16", {}), ".")
+        >>> read_quantization(".").recipe
+        'float16'
+    """
     ranges = {path: list(span) for path, span in quantization.ranges.items()}
     content = {"recipe": quantization.recipe, "ranges": ranges, "float_layers": list(quantization.float_layers)}
     (Path(folder) / QUANTIZATION_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
 def read_quantization(folder: str | os.PathLike[str]) -> QuantizationParameters | None:
-    """Reads the parameters that `save_quantization` wrote; None for a float model, which has no such file."""
+    """Reads the parameters that `save_quantization` wrote; None for a float model, which has no such file.
+
+    Example:
+        >>> read_quantization(".") is None
+        True
+    """
     path = Path(folder) / QUANTIZATION_FILE
     if not path.is_file():
         return None

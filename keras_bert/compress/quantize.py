@@ -1,6 +1,6 @@
 """Quantization-aware training (Jacob et al. 2018, section 3) with the quantizers of tfmot, on Keras 3.
 
-The model is not copied or rewritten: its taps and kernels are opened, and closed again when done.
+The model is not copied or rewritten: its taps and kernels get transforms, which `finish` removes.
 """
 
 import contextlib
@@ -37,14 +37,14 @@ READ = ("embeddings_norm_tap", "attention_norm_tap", "feed_forward_norm_tap", "c
 class QuantizationAware:
     """Fake quantization of a model's kernels and activations by a recipe, in training and inference.
 
-    Kernels are quantized symmetrically, with scales computed at every call; activations with one range a tap, a moving
-    average over the training batches. Gradients pass straight through.
-    Train the model as usual, then call `finish`; until then every call of the model is quantized, and
-    `training=True` also updates the ranges.
+    Kernels are quantized symmetrically, with scales computed at every call; activations with one range for each tap, a
+    moving average over the training batches. Gradients pass straight through.
+    Train the model as usual, then call `finish`. Until then every call of the model is quantized, and `training=True`
+    also updates the ranges.
 
     Args:
-        model: a model made of this package's layers; under `tf.distribute`, make this object in the same scope.
-        batches: model inputs that calibrate the initial ranges, the more varied the better.
+        model: a model of this package's layers; under `tf.distribute`, make this object in the same scope.
+        batches: model inputs that calibrate the initial ranges; varied texts are better.
         recipe: a key of `RECIPES`.
         float_layers: paths of layers whose products stay float.
 
@@ -52,8 +52,14 @@ class QuantizationAware:
         kernels: the layers with a quantized kernel, by path.
 
     Raises:
-        ValueError: there are no batches, a kernel cannot be cut into the recipe's blocks, there is no such layer, or
-            the model's adapter is detached.
+        ValueError: there are no batches, a kernel cannot be divided into the recipe's blocks, a layer does not exist,
+            or the model's adapter is detached.
+
+    Example:
+        >>> aware = QuantizationAware(task.model, [task.encode(["film film"])])
+        >>> len(aware.kernels), "embeddings_norm_tap" in aware.ranges()
+        (7, True)
+        >>> ranges = aware.finish()  # behind the training
     """
 
     def __init__(
@@ -162,7 +168,12 @@ class QuantizationAware:
 
 
 def taps_around(layer: str) -> tuple[str, ...]:
-    """Returns the paths of the taps of a layer's product: its output's, and one input's that only it reads."""
+    """Returns the paths of the taps of a layer's product: that of its output, and those of inputs that it alone reads.
+
+    Example:
+        >>> taps_around("block_0/attention/query")
+        ('block_0/attention/query/output_tap', 'block_0/attention/query_tap')
+    """
     parent, _, name = layer.rpartition("/")
     # A query is scaled behind its product; a way back has its input for itself.
     beside = {"query": ["query_tap"], "output_projection": ["context_tap", "activation_tap"]}.get(name, [])
@@ -194,6 +205,11 @@ def _with_ranges(paths: Iterable[str], heads: Iterable[str], recipe: Recipe) -> 
 
 
 def read_taps(model: keras.Model, float_layers: Sequence[str] = ()) -> list[Tap]:
-    """The taps that rounded products with kernels read from."""
+    """The taps from which quantized products with kernels read.
+
+    Example:
+        >>> sorted(tap.name for tap in read_taps(task.model) if tap.name)
+        ['activation_tap', 'attention_norm_tap', 'context_tap', 'feed_forward_norm_tap']
+    """
     freed = {tap for layer in float_layers for tap in taps_around(layer)}
     return [tap for path, tap in taps(model).items() if path.endswith(READ) and path not in freed]

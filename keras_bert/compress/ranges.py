@@ -28,6 +28,10 @@ def sublayers(model: keras.Model, kind: type[keras.layers.Layer]) -> dict[str, k
 
     Raises:
         ValueError: two of them have the same path.
+
+    Example:
+        >>> sorted(sublayers(task.model, keras.layers.LayerNormalization))
+        ['block_0/attention_norm', 'block_0/feed_forward_norm', 'embeddings_norm']
     """
     layers = model._flatten_layers(include_self=False, recursive=True)
     return _by_path((layer.path, layer) for layer in layers if isinstance(layer, kind))
@@ -38,6 +42,10 @@ def taps(model: keras.Model) -> dict[str, Tap]:
 
     Raises:
         ValueError: two of them have the same path.
+
+    Example:
+        >>> "block_0/attention/scores_tap" in taps(task.model)
+        True
     """
     layers = model._flatten_layers(include_self=False, recursive=True)
     return _by_path(pair for layer in layers for pair in taps_of(layer).items())
@@ -57,6 +65,12 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]]) 
 
     Raises:
         ValueError: a range belongs to no tap of the model, or is empty or backwards.
+
+    Example:
+        >>> inputs = task.encode(["film"])
+        >>> with fixed_ranges(task.model, {"classifier/output_tap": (0.0, 1e-6)}):
+        ...     bool((task.model.predict_on_batch(inputs) <= 2e-6).all())  # clipped to the range
+        True
     """
     opened = taps(model)
     for path, (low, high) in ranges.items():

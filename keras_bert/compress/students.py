@@ -1,4 +1,4 @@
-"""Where a student starts from."""
+"""The initial weights of a student, which come from its teacher."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -32,6 +32,10 @@ def spread_layers(teacher: int, student: int) -> tuple[int, ...]:
 
     Raises:
         ValueError: the student has more layers than the teacher, or none.
+
+    Example:
+        >>> spread_layers(12, 3)
+        (3, 7, 11)
     """
     if not 1 <= student <= teacher:
         raise ValueError(f"a student must have 1 to {teacher} of the teacher's layers, got {student}")
@@ -44,6 +48,11 @@ class Importance(NamedTuple):
     Attributes:
         heads: (heads,) importance of the attention heads.
         units: (intermediate,) importance of the feed-forward units.
+
+    Example:
+        >>> importance = Importance(heads=np.array([0.1, 0.9]), units=np.zeros(16))
+        >>> importance.heads.tolist()
+        [0.1, 0.9]
     """
 
     heads: Any
@@ -58,29 +67,34 @@ def initialize_from_teacher(
     importance: Sequence[Importance] | None = None,
     piece_counts: Any = None,
 ) -> dict[str, str]:
-    """Starts a student as wide as its teacher from the teacher's layers (Sanh et al. 2019, section 3).
+    """Copies layers of a teacher to a student of the same width (Sanh et al. 2019, section 3).
 
-    The embeddings, the pooler and the head are copied, and of the teacher's blocks those that are named; of a teacher
-    whose layers share one block, that one. Of blocks with more heads or wider feed-forward layers than the student's
-    the parts that count most are copied; of a table of pieces where the student's has a rank, the product of two
-    matrices that is nearest to it.
+    The embeddings, the pooler, the head and the chosen blocks are copied; if the teacher's layers share one block, that
+    block. Of blocks with more heads or wider feed-forward layers than the student's, the most important parts are
+    copied. Where the student's token table has a rank, it gets the nearest product of two matrices.
 
     Args:
-        student: with the teacher's head.
-        teacher: trained.
-        layers: for each block of the student a block of the teacher, counted from 0.
-        importance: of each block of the teacher, to choose its parts by; None where all of them are copied.
-        piece_counts: (vocabulary,), how often each piece stands in texts, by which errors of its vector are weighed;
-            None for all alike.
+        student: a model with the same head as the teacher.
+        teacher: the trained model.
+        layers: the number of a block of the teacher, from 0, for each block of the student.
+        importance: the importance of the parts of each block of the teacher; None if all parts are copied.
+        piece_counts: the number of times that each token occurs in texts (vocabulary,), the weights of the errors of
+            its vector; None for equal weights.
 
     Returns:
-        Student's layer -> the layer of the teacher that it was copied from.
+        The names of the student's layers -> the names of the teacher's layers that were copied.
 
     Raises:
         ValueError: there is no such block, there are not as many as the student has, one model shares its layers and
             the other does not, the weights of two layers differ in shape, as they do when the models differ in width
             or vocabulary, the encoders differ in their number of heads, without `importance`, or their variant, or the
             teacher's adapter is detached.
+
+    Example:
+        >>> student = keras.models.clone_model(task.model)
+        >>> copied = initialize_from_teacher(student, task.model, layers=[0])
+        >>> copied["block_0"], copied["classifier"]
+        ('block_0', 'classifier')
     """
     check_attached(teacher)
     config, of = config_of(student), config_of(teacher)
@@ -107,13 +121,17 @@ def initialize_from_teacher(
 
 
 def take_head(student: keras.Model, teacher: keras.Model) -> list[str]:
-    """Copies what of a teacher's head and pooler fits: the rest of a narrower student's head begins anew.
+    """Copies the layers of a teacher's head and pooler that have the same shapes; other layers keep their weights.
 
     Returns:
         The names of the layers that were copied.
 
     Raises:
         ValueError: the teacher's adapter is detached.
+
+    Example:
+        >>> take_head(keras.models.clone_model(task.model), task.model)
+        ['pooler', 'classifier']
     """
     check_attached(teacher)
     copied = []
@@ -173,15 +191,20 @@ def _highest(values: Any, count: int) -> Any:
 
 
 def factorize(matrix: Any, rank: int, row_weights: Any = None) -> tuple[Any, Any]:
-    """The two matrices (rows, rank) and (rank, columns) whose product has the least squared error.
+    """The two matrices (rows, rank) and (rank, columns) with the least squared error of their product.
 
-    The second one spans the first right singular vectors of the matrix whose rows are scaled by the square roots of
-    their weights (Eckart and Young 1936); the first one is the matrix seen along them.
+    The second one has the first right singular vectors of the matrix with rows scaled by the square roots of their
+    weights (Eckart and Young 1936); the first one is the projection of the matrix on them.
 
     Args:
-        matrix: (rows, columns).
-        rank: below the number of columns.
-        row_weights: (rows,), how much a row's error counts, beside 1 each; None for no difference.
+        matrix: the matrix to factorize (rows, columns).
+        rank: the rank of the product, below the number of columns.
+        row_weights: numbers that are added to the weight 1 of each row's error (rows,); None for equal weights.
+
+    Example:
+        >>> first, second = factorize(np.outer([1.0, 2.0], [3.0, 4.0]), rank=1)
+        >>> (first @ second).round(4).tolist()
+        [[3.0, 4.0], [6.0, 8.0]]
     """
     weights = 1.0 + (np.zeros(len(matrix)) if row_weights is None else np.asarray(row_weights, "float64"))
     exact = matrix.astype("float64")

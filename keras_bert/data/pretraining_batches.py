@@ -1,4 +1,4 @@
-"""Rows to pre-train on -> batches: with hidden tokens as they were written, or hidden anew each epoch."""
+"""Batches for pre-training: tokens are masked as they were written, or anew in every epoch."""
 
 import dataclasses
 import os
@@ -27,30 +27,39 @@ def pretraining_batches(
     drop_remainder: bool = False,
     bucket_boundaries: Sequence[int] = (),
 ) -> Batches:
-    """Rows with hidden tokens, as `mask_examples` writes them.
+    """Batches of rows with masked tokens, as `mask_examples` writes them.
 
     Each batch has token_ids, segment_ids, padding_mask (batch, length), mask_positions, mask_ids, mask_weights (batch,
-    max_predictions) and, where rows are pairs, next_sentence_label (batch,); mask_weights are float32, all others
+    max_predictions) and, if rows are pairs, next_sentence_label (batch,); mask_weights are float32, all others
     int32.
 
-    Rows that were written without hidden tokens get them here, others in each epoch; which ones depends on the seed,
-    the epoch and the row alone.
+    Rows that were written without masked tokens are masked here, differently in every epoch; the choice depends on the
+    seed, the epoch and the row alone.
 
     Args:
-        folder: holds `features.json` and `{split}-{length}-*.tfrecord`.
+        folder: a folder with `features.json` and `{split}-{length}-*.tfrecord`.
         split: `train` or `validation`.
-        batch_size: rows a batch.
-        length: the most tokens of the rows to read, where there are several lengths; None for the longest.
-        seed: of the order, and of the tokens hidden here.
-        shuffle: in a new order each epoch.
-        drop_remainder: leave out the last batch of an epoch where it is not full.
-        bucket_boundaries: lengths; a row stands beside others that fit under the same one and is padded to it.
-            Without them rows are padded to the longest length there is.
+        batch_size: the number of rows in a batch.
+        length: the length in tokens of the rows to read, if there are several lengths; None for the longest.
+        seed: seed of the order, and of the masking here.
+        shuffle: whether every epoch has a new random order.
+        drop_remainder: whether batches that are not full are left out.
+        bucket_boundaries: ascending lengths in tokens; the rows of a batch are padded to the same boundary. Without
+            them rows are padded to the longest length.
 
     Raises:
         FileNotFoundError: the folder has no records of this split.
         RecordError: a record is truncated or corrupted, or records are missing.
         ValueError: an argument is out of range.
+
+    Example:
+        >>> from keras_bert.data.records import serialize, write_features, write_records
+        >>> row = {"token_ids": [2, 4, 5, 3], "segment_ids": [0] * 4, "mask_positions": [1], "mask_ids": [5]}
+        >>> _ = write_records("train-8-0.tfrecord", [serialize(row)])
+        >>> lengths = [{"max_length": 8, "masking": {"max_predictions": 2}, "counts": {"train": 1}}]
+        >>> write_features(".", {"objective": "none", "dynamic": False, "compression": "none", "lengths": lengths})
+        >>> [batch["mask_ids"].numpy().tolist() for batch in pretraining_batches(".", "train", 1).epoch()]
+        [[[5, 0]]]
     """
     content = read_features(folder)
     descriptions = {entry["max_length"]: entry for entry in content["lengths"]}
@@ -73,7 +82,7 @@ def pretraining_batches(
 
 
 def _parse_rows(content: dict[str, Any], masking: Masking) -> Parse:
-    """From records to batches, as `features.json` describes them."""
+    """The function that parses records into a batch, as `features.json` describes them."""
     is_labelled = content["objective"] != "none"
     features = PAIR | ({"next_sentence_label": INTEGER} if is_labelled else {})
     if not content["dynamic"]:
@@ -95,7 +104,7 @@ def _parse_rows(content: dict[str, Any], masking: Masking) -> Parse:
 
 
 def _hide(parse: Parse, masking: DynamicMasking) -> Parse:
-    """As `parse`, and with tokens hidden."""
+    """The function that parses records, and masks tokens."""
 
     def parse_and_hide(records: tf.Tensor, rows: tf.Tensor, epochs: tf.Tensor, width: tf.Tensor | int) -> Batch:
         return masking(parse(records, rows, epochs, width), epochs, rows)

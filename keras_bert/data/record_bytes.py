@@ -1,9 +1,9 @@
-"""`tf.train.Example`s of whole numbers as bytes, many rows at once: NumPy in place of a Python call a row.
+"""Serializes many `tf.train.Example`s of whole numbers at once in NumPy, without a Python call for each row.
 
-An example whose features are whole numbers is nothing but varints on the wire: tags, lengths and the letters of ASCII
-names are below 128 and so are varints of one byte. A batch is therefore one table of bytes, a row an example, and what
-is present in it, read row by row, are the examples. (Protocol Buffers encoding, "Base 128 Varints";
-tensorflow/core/example/example.proto and feature.proto.)
+An example of whole numbers consists of varints alone: tags, lengths and the letters of ASCII names are below 128, hence
+varints of one byte. A batch is therefore one table of bytes with a row for each example; the bytes that are present,
+read row by row, are the examples. (Protocol Buffers encoding, "Base 128 Varints"; tensorflow/core/example/example.proto
+and feature.proto.)
 """
 
 import functools
@@ -28,8 +28,13 @@ class Column(NamedTuple):
     """A feature of a batch.
 
     Attributes:
-        values: (rows, width), whole numbers from 0 to 2^28 - 1.
-        counts: (rows,), how many of its values a row has; the rest of the row is padding.
+        values: whole numbers from 0 to 2^28 - 1 (rows, width).
+        counts: the number of values of each row (rows,); the rest of the row is padding.
+
+    Example:
+        >>> column = Column(np.array([[2, 5, 3], [2, 3, 0]]), counts=np.array([3, 2]))
+        >>> len(serialize_rows({"token_ids": column}))
+        2
     """
 
     values: NDArray[np.integer]
@@ -37,11 +42,16 @@ class Column(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Bytes of a batch that stand side by side.
+    """Columns of the table of bytes.
 
     Attributes:
-        content: (rows, width) uint8.
-        present: (rows, width), which of them a row has.
+        content: the bytes (rows, width) uint8.
+        present: whether a row has the byte (rows, width).
+
+    Example:
+        >>> block = Block(np.array([[10, 3]], np.uint8), present=np.array([[True, False]]))
+        >>> block.content[block.present].tolist()
+        [10]
     """
 
     content: NDArray[np.uint8]
@@ -49,14 +59,19 @@ class Block(NamedTuple):
 
 
 def serialize_rows(columns: Mapping[str, Column]) -> list[bytes]:
-    """One `tf.train.Example` a row, byte for byte what `serialize` makes of it.
+    """One `tf.train.Example` for each row, with the same bytes as `serialize` gives.
 
     Args:
-        columns: ASCII name of less than 128 letters -> the values of all rows; no name begins with another one, for
-            which protobuf has an order of its own.
+        columns: ASCII name of less than 128 letters -> the values of all rows; no name begins with another one, as
+            protobuf orders such names otherwise.
 
     Raises:
         ValueError: a value is below 0 or above 2^28 - 1.
+
+    Example:
+        >>> column = Column(np.array([[2, 5, 3], [2, 3, 0]]), counts=np.array([3, 2]))
+        >>> [len(example) for example in serialize_rows({"token_ids": column})]
+        [24, 23]
     """
     rows = len(next(iter(columns.values())).counts)
     blocks: list[Block] = []

@@ -24,7 +24,15 @@ _FRAME = 16
 
 
 class RecordError(ValueError):
-    """A record file, or a JSON file beside it, is corrupted."""
+    """A record file, or a JSON file beside it, is corrupted.
+
+    Example:
+        >>> _ = Path("labels.json").write_text("{}")
+        >>> read_labels(".")
+        Traceback (most recent call last):
+        ...
+        keras_bert.data.records.RecordError: labels.json must hold a JSON list, got {}
+    """
 
 
 def serialize(features: dict[str, Value]) -> bytes:
@@ -32,6 +40,11 @@ def serialize(features: dict[str, Value]) -> bytes:
 
     Args:
         features: name -> bytes, one float, an array of floats, or integers (a sequence or an array).
+
+    Example:
+        >>> example = tf.train.Example.FromString(serialize({"token_ids": [2, 5, 3]}))
+        >>> list(example.features.feature["token_ids"].int64_list.value)
+        [2, 5, 3]
     """
     return tf.train.Example(
         features=tf.train.Features(feature={name: _feature(value) for name, value in features.items()})
@@ -62,6 +75,10 @@ def write_records(
         records: serialized examples.
         compression: compression of the file.
         scratch: a folder on the same file system for the unfinished file; None for the folder of `file`.
+
+    Example:
+        >>> write_records("train.tfrecord", [serialize({"token_ids": [2, 5, 3]})])
+        1
     """
     temporary = Path(scratch or Path(file).parent) / f"{uuid.uuid4().hex}.partial"
     count = 0
@@ -77,7 +94,14 @@ def write_records(
 
 
 def read_records(files: Sequence[str], compression: Compression = "none") -> tf.data.Dataset:
-    """The serialized examples of record files, in order."""
+    """The serialized examples of record files, in order.
+
+    Example:
+        >>> row = serialize({"token_ids": [2, 5, 3]})
+        >>> _ = write_records("train.tfrecord", [row])
+        >>> [record.numpy() for record in read_records(["train.tfrecord"])] == [row]
+        True
+    """
     return tf.data.TFRecordDataset(list(files), compression_type=_TENSORFLOW_NAMES[compression])
 
 
@@ -86,6 +110,11 @@ def count_records(files: Sequence[str], compression: Compression = "none") -> in
 
     Raises:
         RecordError: a file is truncated or corrupted; the message names the file and the record.
+
+    Example:
+        >>> _ = write_records("train.tfrecord", [b"one", b"two"])
+        >>> count_records(["train.tfrecord"])
+        2
     """
     return sum(_count(file, compression) for file in files)
 
@@ -138,6 +167,11 @@ def find_records(folder: str | os.PathLike[str], pattern: str) -> list[str]:
 
     Raises:
         FileNotFoundError: no file matches.
+
+    Example:
+        >>> _ = write_records("train-128-0.tfrecord", [b"one"])
+        >>> find_records(".", "train-*.tfrecord")
+        ['train-128-0.tfrecord']
     """
     files = sorted(str(file) for file in Path(folder).glob(pattern))
     if not files:
@@ -146,7 +180,13 @@ def find_records(folder: str | os.PathLike[str], pattern: str) -> list[str]:
 
 
 def write_features(folder: str | os.PathLike[str], description: dict[str, Any]) -> None:
-    """Writes `features.json`, which describes the records of a folder."""
+    """Writes `features.json`, which describes the records of a folder.
+
+    Example:
+        >>> write_features(".", {"task": "classification", "max_length": 64})
+        >>> read_features(".")
+        {'max_length': 64, 'task': 'classification'}
+    """
     (Path(folder) / FEATURES_FILE).write_text(json.dumps(description, indent=1, sort_keys=True) + "\n")
 
 
@@ -155,13 +195,24 @@ def read_features(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
     Raises:
         RecordError: the file is corrupted.
+
+    Example:
+        >>> write_features(".", {"task": "classification", "max_length": 64})
+        >>> read_features(".")["max_length"]
+        64
     """
     description: dict[str, Any] = _read_json(Path(folder) / FEATURES_FILE, dict)
     return description
 
 
 def write_labels(folder: str | os.PathLike[str], labels: Sequence[str]) -> None:
-    """Writes `labels.json`: the names of the labels in the order of their ids."""
+    """Writes `labels.json`: the names of the labels in the order of their ids.
+
+    Example:
+        >>> write_labels(".", ["no", "yes"])
+        >>> read_labels(".")
+        ['no', 'yes']
+    """
     (Path(folder) / LABELS_FILE).write_text(json.dumps(list(labels), indent=1, ensure_ascii=False) + "\n")
 
 
@@ -170,6 +221,11 @@ def read_labels(folder: str | os.PathLike[str]) -> list[str]:
 
     Raises:
         RecordError: the file is corrupted.
+
+    Example:
+        >>> write_labels(".", ["no", "yes"])
+        >>> read_labels(".").index("yes")
+        1
     """
     labels: list[str] = _read_json(Path(folder) / LABELS_FILE, list)
     return labels

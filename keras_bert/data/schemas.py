@@ -1,4 +1,4 @@
-"""The schemas of the record files, one a task; writers and readers share them."""
+"""The schemas of the record files, one for each task; writers and readers share them."""
 
 from typing import Literal, NamedTuple
 
@@ -14,6 +14,10 @@ class Feature(NamedTuple):
         kind: the type of its values.
         meaning: the description in `features.json`.
         is_read: whether batches contain it; otherwise it only tells the source of the record.
+
+    Example:
+        >>> SCHEMAS["classification"]["label"].kind, SCHEMAS["token_classification"]["row"].is_read
+        ('integer', False)
     """
 
     kind: Kind

@@ -24,7 +24,16 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 class CheckpointError(RuntimeError):
-    """Checkpoints exist, but this training can resume from none of them."""
+    """Checkpoints exist, but this training can resume from none of them.
+
+    Example:
+        >>> path = Checkpoints(".").save(1, {"kernel": np.ones(2)}, {})
+        >>> _ = path.write_bytes(b"cut off")
+        >>> Checkpoints(".").load()
+        Traceback (most recent call last):
+        ...
+        keras_bert.training.checkpoints.CheckpointError: . holds only checkpoints that are damaged; ...
+    """
 
 
 class TrainingState(NamedTuple):
@@ -33,6 +42,11 @@ class TrainingState(NamedTuple):
     Attributes:
         arrays: the weights and all other arrays by name.
         state: plain values.
+
+    Example:
+        >>> _ = Checkpoints(".").save(1, {"kernel": np.ones(2)}, {"patience": 3})
+        >>> Checkpoints(".").load().state
+        {'patience': 3}
     """
 
     arrays: Arrays
@@ -50,6 +64,13 @@ class Checkpoints:
 
     Raises:
         ValueError: `keep` is less than 1.
+
+    Example:
+        >>> checkpoints = Checkpoints("checkpoints", keep=2)
+        >>> for step in (1, 2, 3):
+        ...     _ = checkpoints.save(step, {"kernel": np.full(2, step)}, {"step": step})
+        >>> checkpoints.load().arrays["kernel"].tolist(), len(os.listdir("checkpoints"))
+        ([3, 3], 2)
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, keep: int = 2) -> None:

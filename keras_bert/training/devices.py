@@ -18,6 +18,11 @@ class Devices:
         count: number of devices in all processes.
         workers: number of processes.
         is_chief: whether this process writes the history.
+
+    Example:
+        >>> devices = Devices(tf.distribute.OneDeviceStrategy("CPU:0"))
+        >>> devices.count, devices.workers, devices.is_chief, devices.any_worker(True, False)
+        (1, 1, True, (True, False))
     """
 
     def __init__(self, strategy: tf.distribute.Strategy) -> None:

@@ -37,15 +37,30 @@ _SAVING_SHARE = 0.05
 
 
 class NonFiniteLossError(ArithmeticError):
-    """The loss or another metric became NaN or infinite."""
+    """The loss or another metric became NaN or infinite.
+
+    Example:
+        >>> issubclass(NonFiniteLossError, ArithmeticError)
+        True
+    """
 
 
 class StoppedError(RuntimeError):
-    """A signal stopped the training before its last step; the message says how to continue."""
+    """A signal stopped the training before its last step; the message says how to continue.
+
+    Example:
+        >>> issubclass(StoppedError, RuntimeError)
+        True
+    """
 
 
 def validation_steps(steps: int, validations: int) -> set[int]:
-    """The steps that are followed by a validation: evenly spread, including the last step."""
+    """The steps that are followed by a validation: evenly spread, including the last step.
+
+    Example:
+        >>> sorted(validation_steps(100, validations=4))
+        [25, 50, 75, 100]
+    """
     return {round(steps * (index + 1) / validations) for index in range(validations)}
 
 
@@ -57,6 +72,10 @@ def entry_steps(steps: int, validations: int, log_every: int | None) -> set[int]
         validations: number of validations.
         log_every: number of steps between two entries; None for entries at even distances of at most 50 steps, and at
             least 20 of them where there are as many steps, so that the curve of a short training shows its warm-up.
+
+    Example:
+        >>> sorted(entry_steps(100, validations=2, log_every=40))
+        [40, 50, 80, 100]
     """
     validated = validation_steps(steps, validations)
     if log_every is not None:

@@ -14,6 +14,12 @@ class StopRequest:
 
     Attributes:
         signal: the name of the received signal; empty without one.
+
+    Example:
+        >>> request = StopRequest()
+        >>> request(signal.SIGTERM, None)
+        >>> request.signal
+        'SIGTERM'
     """
 
     def __init__(self) -> None:
@@ -28,7 +34,16 @@ class StopRequest:
 
 @contextlib.contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """Inside of the block, Ctrl-C and SIGTERM only set the request; outside of the main thread nothing changes."""
+    """Inside of the block, Ctrl-C and SIGTERM only set the request; outside of the main thread nothing changes.
+
+    Example:
+        >>> with stop_requests() as request:
+        ...     for step in range(3):
+        ...         if request.signal:
+        ...             break
+        >>> step
+        2
+    """
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request

@@ -20,6 +20,10 @@ def find_strategy() -> tf.distribute.Strategy:
 
     Raises:
         ValueError: `TF_CONFIG` is not a JSON object.
+
+    Example:
+        >>> find_strategy().num_replicas_in_sync >= 1
+        True
     """
     return _make(os.environ.get("TF_CONFIG", "{}"), os.environ.get("TPU_NAME", ""))
 

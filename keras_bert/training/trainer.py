@@ -16,7 +16,12 @@ VALIDATION_BATCH = 64
 
 
 def validation_rows(length: int) -> int:
-    """Rows of a validation batch with rows of up to `length` tokens; fewer for long rows, to bound memory."""
+    """Rows of a validation batch with rows of up to `length` tokens; fewer for long rows, to bound memory.
+
+    Example:
+        >>> validation_rows(128), validation_rows(2048)
+        (64, 16)
+    """
     return rows_at_once(VALIDATION_BATCH, length)
 
 
