@@ -25,16 +25,21 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Head:
-    """What a checkpoint says of its head.
+    """The head of a checkpoint.
 
     Attributes:
         task: a key of `TASKS`.
-        labels: names of the outputs, for classification of texts and tokens.
-        dropout: rate before the output layer, for all but an embedding and pre-training; None for the task's own.
-        next_sentence: for pre-training, whether there is the second head.
-        pooling: of an embedding, and for classification of texts and regression.
-        normalize: whether vectors of an embedding have length 1.
-        separator: id of what ends a question, for question answering with a graph that reads it.
+        labels: the names of the outputs, for classification of texts and of tokens.
+        dropout: the dropout rate before the output layer, which embeddings and pre-training do not have; None for the
+            default of the task.
+        next_sentence: for pre-training, whether there is a head for the next sentence.
+        pooling: the pooling of an embedding, of classification of texts and of regression.
+        normalize: whether the vectors of an embedding have length 1.
+        separator: the id of the separator behind a question, for question answering with a graph that reads it.
+
+    Example:
+        >>> Head(task="classification", labels=("no", "yes")).reads_pooler, Head(task="embedding").reads_pooler
+        (True, False)
     """
 
     task: str
@@ -52,15 +57,20 @@ class Head:
 
 
 def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Model:
-    """The bare model, with new weights.
+    """Builds the model of a head with new weights.
 
     Args:
-        config: of the encoder.
-        head: what stands on it.
+        config: the configuration of the encoder.
+        head: the head on the encoder.
         pooler: whether the encoder of an embedding has BERT's pooler.
 
     Raises:
-        ValueError: the head asks for what its builder refuses, as a single class.
+        ValueError: the builder of the head refuses its settings, as a single class.
+
+    Example:
+        >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
+        >>> build_model(config, Head(task="classification", labels=("no", "yes")), pooler=True).output.shape
+        (None, 2)
     """
     encoder = build_encoder(config, pooler=pooler if head.task == "embedding" else head.reads_pooler)
     rate: dict[str, Any] = {} if head.dropout is None else {"dropout": head.dropout}
@@ -83,7 +93,12 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
 
 
 def build_task(model: keras.Model, head: Head, tokenizer: "BaseTokenizer", max_length: int) -> Task:
-    """The task around a model of `build_model`; its further settings are the defaults, where there is room for them."""
+    """Builds the task of a model of `build_model`; its other settings are the defaults, or fit a short `max_length`.
+
+    Example:
+        >>> build_task(task.model, head_of(task), task.tokenizer, max_length=16).labels
+        ('no', 'yes')
+    """
     settings: dict[str, Any] = {"labels": head.labels} if head.labels else {}
     if head.task == "question_answering":
         # The defaults of run_squad.py, as far as a short input has room for them.
@@ -93,10 +108,14 @@ def build_task(model: keras.Model, head: Head, tokenizer: "BaseTokenizer", max_l
 
 
 def head_of(task: Task) -> Head:
-    """What stands on a task's encoder.
+    """The head of a task.
 
     Raises:
         ValueError: other libraries have no such task.
+
+    Example:
+        >>> head_of(task)
+        Head(task='classification', labels=('no', 'yes'), dropout=0.1, ..., pooling='cls', ...)
     """
     if task.name not in TASK_NAMES:
         raise ValueError(f"the task must be one of {sorted(TASK_NAMES)}, which other libraries have, got {task.name!r}")
@@ -115,10 +134,16 @@ def head_of(task: Task) -> Head:
 
 
 def check_pooling(head: Head) -> None:
-    """Refuses a classifier on the mean, for libraries that have none.
+    """Refuses a classifier with pooling by the mean, for libraries that have none.
 
     Raises:
-        ValueError: the head is one.
+        ValueError: the head is such a classifier.
+
+    Example:
+        >>> check_pooling(Head(task="classification", labels=("no", "yes"), pooling="mean"))
+        Traceback (most recent call last):
+        ...
+        ValueError: classification: pooling must be 'cls', got 'mean': ...
     """
     if classifies_texts(head.task) and head.pooling != "cls":
         raise ValueError(

@@ -16,11 +16,16 @@ PICKLE_FILE = "pytorch_model.bin"
 
 
 def open_tensors(folder: Path) -> Tensors:
-    """The tensors of a folder by name, each read when it is asked for.
+    """The tensors of a folder by name, each read from its file on access.
 
     Raises:
         FileNotFoundError: there are no safetensors, or a shard is missing.
-        ValueError: a file is no safetensors file, is cut short, or does not hold what the index says.
+        ValueError: a file is no safetensors file, is cut short, or lacks a tensor of the index.
+
+    Example:
+        >>> keras_bert.to_hugging_face(task, "sentiment-hf")
+        >>> open_tensors(Path("sentiment-hf"))["classifier.weight"].shape
+        (2, 8)
     """
     if (folder / FILE).is_file():
         return open_file(folder / FILE)
@@ -36,7 +41,13 @@ def open_tensors(folder: Path) -> Tensors:
 
 
 def save_tensors(tensors: dict[str, Array], path: Path) -> None:
-    """Writes a safetensors file that transformers takes for one of PyTorch's."""
+    """Writes a safetensors file that transformers takes for one of PyTorch's.
+
+    Example:
+        >>> save_tensors({"classifier.bias": np.zeros(2, "float32")}, Path("model.safetensors"))
+        >>> list(open_file(Path("model.safetensors")))
+        ['classifier.bias']
+    """
     save_file(tensors, path, metadata={"format": "pt"})
 
 
@@ -44,7 +55,12 @@ def open_file(path: Path) -> Tensors:
     """The tensors of one file.
 
     Raises:
-        ValueError: it is no safetensors file, or cut short.
+        ValueError: the file is no safetensors file, or is cut short.
+
+    Example:
+        >>> save_tensors({"classifier.bias": np.zeros(2, "float32")}, Path("model.safetensors"))
+        >>> open_file(Path("model.safetensors"))["classifier.bias"].tolist()
+        [0.0, 0.0]
     """
     try:
         handle: Any = safe_open(path, framework="np")

@@ -30,6 +30,10 @@ class PoolingSettings(NamedTuple):
         pooling: the kind of pooling.
         normalize: the vector is scaled to length 1.
         max_length: the longest text in tokens; None where the files have none.
+
+    Example:
+        >>> read_pooling(Path(".")) == PoolingSettings("mean", normalize=False)  # the default, without files
+        True
     """
 
     pooling: Pooling = "mean"
@@ -43,6 +47,11 @@ def read_pooling(folder: Path) -> PoolingSettings:
     Raises:
         FileNotFoundError: the configuration of the pooling is missing.
         ValueError: the files have a module or a value that is not supported.
+
+    Example:
+        >>> write_pooling(Path("."), PoolingSettings("cls", normalize=True, max_length=256), hidden_size=384)
+        >>> read_pooling(Path("."))
+        PoolingSettings(pooling='cls', normalize=True, max_length=256)
     """
     if not (folder / MODULES_FILE).is_file():
         return PoolingSettings()
@@ -65,7 +74,13 @@ def read_pooling(folder: Path) -> PoolingSettings:
 
 
 def write_pooling(folder: Path, settings: PoolingSettings, hidden_size: int) -> None:
-    """Writes the files that `read_pooling` reads, with keys that all versions of sentence-transformers read."""
+    """Writes the files that `read_pooling` reads, with keys that all versions of sentence-transformers read.
+
+    Example:
+        >>> write_pooling(Path("."), PoolingSettings(), hidden_size=384)
+        >>> sorted(file.name for file in Path(".").iterdir())
+        ['1_Pooling', 'modules.json', 'sentence_bert_config.json']
+    """
     types = ["Transformer", "Pooling", *(["Normalize"] if settings.normalize else [])]
     paths = ["", POOLING_FOLDER, "2_Normalize"]
     modules = [

@@ -28,6 +28,11 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
     Raises:
         FileNotFoundError: there are files of a slow tokenizer, and no `tokenizer.json`.
         ValueError: the file holds no JSON object.
+
+    Example:
+        >>> keras_bert.to_hugging_face(task, "sentiment-hf")
+        >>> read_definition(Path("sentiment-hf")) is None  # a WordPiece vocabulary
+        True
     """
     content = _read_if_there(folder / TOKENIZER_FILE)
     model = (content or {}).get("model")
@@ -49,6 +54,11 @@ def add_unused_tokens(content: Mapping[str, Any], tokens: Sequence[str], rows: i
         content: the content of the file.
         tokens: the vocabulary of the file.
         rows: the number of rows of the token embedding.
+
+    Example:
+        >>> content = add_unused_tokens({}, ["<pad>", "film"], rows=4)
+        >>> [token["content"] for token in content["added_tokens"]]
+        ['[unused0]', '[unused1]']
     """
     taken = set(tokens)
     names = (name for name in (f"[unused{number}]" for number in itertools.count()) if name not in taken)
@@ -57,12 +67,25 @@ def add_unused_tokens(content: Mapping[str, Any], tokens: Sequence[str], rows: i
 
 
 def read_max_length(folder: Path) -> int | None:
-    """The longest input in tokens; None where `tokenizer_config.json` has none."""
+    """The longest input in tokens; None where `tokenizer_config.json` has none.
+
+    Example:
+        >>> keras_bert.to_hugging_face(task, "sentiment-hf")
+        >>> read_max_length(Path("sentiment-hf"))
+        16
+    """
     return read_length(folder / SETTINGS_FILE, _read_if_there(folder / SETTINGS_FILE) or {}, "model_max_length")
 
 
 def write_definition(folder: Path, content: Mapping[str, Any], special: Sequence[str], max_length: int) -> None:
-    """Writes `tokenizer.json` and `tokenizer_config.json` of a tokenizer that is not WordPiece."""
+    """Writes `tokenizer.json` and `tokenizer_config.json` of a tokenizer that is not WordPiece.
+
+    Example:
+        >>> special = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
+        >>> write_definition(Path("."), {"model": {"type": "BPE"}}, special, max_length=512)
+        >>> read_definition(Path("."))
+        {'model': {'type': 'BPE'}}
+    """
     names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
     settings = {
         **dict(zip(names, special, strict=True)),
@@ -80,6 +103,12 @@ class CheckpointVocabulary(NamedTuple):
         tokens: the vocabulary entries by id.
         lowercase: text is lowercased and stripped of accents.
         max_length: the longest input in tokens; None where the files have none.
+
+    Example:
+        >>> keras_bert.to_hugging_face(task, "sentiment-hf")
+        >>> vocabulary = read_vocabulary(Path("sentiment-hf"))
+        >>> vocabulary.lowercase, vocabulary.max_length
+        (True, 16)
     """
 
     tokens: tuple[str, ...]
@@ -94,6 +123,11 @@ def read_vocabulary(folder: Path) -> CheckpointVocabulary:
         FileNotFoundError: there is no vocabulary.
         ValueError: a file has an unsupported value, the files contradict each other, or none has the key for
             lowercasing.
+
+    Example:
+        >>> keras_bert.to_hugging_face(task, "sentiment-hf")
+        >>> read_vocabulary(Path("sentiment-hf")).tokens == task.tokenizer.vocabulary
+        True
     """
     settings = _read_if_there(folder / SETTINGS_FILE) or {}
     tokenizer = _read_if_there(folder / TOKENIZER_FILE)
@@ -114,13 +148,25 @@ def read_vocabulary(folder: Path) -> CheckpointVocabulary:
 
 
 def write_vocabulary(folder: Path, vocabulary: CheckpointVocabulary) -> None:
-    """Writes `vocab.txt` and `tokenizer_config.json`."""
+    """Writes `vocab.txt` and `tokenizer_config.json`.
+
+    Example:
+        >>> write_vocabulary(Path("."), CheckpointVocabulary(("[PAD]", "film"), lowercase=True, max_length=16))
+        >>> sorted(file.name for file in Path(".").iterdir())
+        ['tokenizer_config.json', 'vocab.txt']
+    """
     write_vocabulary_file(folder / VOCABULARY_FILE, vocabulary.tokens)
     write_settings(folder, vocabulary)
 
 
 def write_settings(folder: Path, vocabulary: CheckpointVocabulary) -> None:
-    """Writes `tokenizer_config.json`."""
+    """Writes `tokenizer_config.json`.
+
+    Example:
+        >>> write_settings(Path("."), CheckpointVocabulary(("[PAD]", "film"), lowercase=True, max_length=16))
+        >>> read_max_length(Path("."))
+        16
+    """
     settings = {
         **SPECIAL_TOKENS,
         "tokenizer_class": "BertTokenizer",
@@ -137,6 +183,11 @@ def read_vocabulary_file(path: Path) -> tuple[str, ...]:
 
     Raises:
         ValueError: the file is no UTF-8, begins with a byte order mark, or has a blank line.
+
+    Example:
+        >>> write_vocabulary_file(Path("vocab.txt"), ("[PAD]", "film"))
+        >>> read_vocabulary_file(Path("vocab.txt"))
+        ('[PAD]', 'film')
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -151,7 +202,13 @@ def read_vocabulary_file(path: Path) -> tuple[str, ...]:
 
 
 def write_vocabulary_file(path: Path, tokens: tuple[str, ...]) -> None:
-    """Writes a `vocab.txt`."""
+    """Writes a `vocab.txt`.
+
+    Example:
+        >>> write_vocabulary_file(Path("vocab.txt"), ("[PAD]", "film"))
+        >>> Path("vocab.txt").read_text().split()
+        ['[PAD]', 'film']
+    """
     path.write_bytes("".join(f"{token}\n" for token in tokens).encode())
 
 
@@ -159,7 +216,13 @@ def check_size(source: str, tokens: tuple[str, ...], rows: int) -> None:
     """Checks that the vocabulary is as large as the token embedding.
 
     Raises:
-        ValueError: it is not.
+        ValueError: the sizes differ.
+
+    Example:
+        >>> check_size("sentiment-hf", ("[PAD]", "film"), rows=3)
+        Traceback (most recent call last):
+        ...
+        ValueError: sentiment-hf: the vocabulary must hold vocab_size=3 tokens, ... got 2; ...
     """
     if len(tokens) != rows:
         raise ValueError(
