@@ -30,6 +30,7 @@ ROOMS = (
     "keras_bert/digests.py",
     "keras_bert/families",
     "keras_bert/folders.py",
+    "keras_bert/fused",
     "keras_bert/interop",
     "keras_bert/layers",
     "keras_bert/losses.py",

@@ -62,6 +62,13 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
     Raises:
         FileNotFoundError: there is no such file or folder, or it lacks one of the files.
         ValueError: one of them is damaged.
+
+    Example:
+        >>> from keras_bert.export.tflite import export_tflite
+        >>> export_tflite(task.network(), "model.tflite", lengths=[16])
+        >>> attach_companions(task, Path("model.tflite"))
+        >>> load_exported("model.tflite").labels
+        ('no', 'yes')
     """
     place = Path(place)
     if place.is_dir():

@@ -17,7 +17,14 @@ UNTRAINED_AGREEMENT = 0.95
 
 
 class ParityError(AssertionError):
-    """An exported file does not give the answers of the model that it was made from."""
+    """An exported file gives other answers than its model.
+
+    Example:
+        >>> check_parity("model.tflite", np.zeros((1, 2)), np.ones((1, 2)), tolerance=0.5)
+        Traceback (most recent call last):
+        ...
+        keras_bert.export.check.ParityError: model.tflite must differ by at most 0.5 from its reference, got 1 ...
+    """
 
 
 def parity_tolerance(reference: Array, padding_mask: Array, *, half: bool) -> float:
@@ -29,6 +36,10 @@ def parity_tolerance(reference: Array, padding_mask: Array, *, half: bool) -> fl
         reference: (rows, ...), the model's outputs.
         padding_mask: (rows, length); outputs (rows, length, ...) at padding do not count.
         half: whether the file computes in float16; else in float32.
+
+    Example:
+        >>> parity_tolerance(np.full((1, 2), 10.0), np.ones((1, 5)), half=False)
+        0.0001
     """
     counted = reference[padding_mask == 1] if reference.ndim == 3 else reference
     size = float(np.abs(counted).max())
@@ -49,6 +60,10 @@ def check_parity(
 
     Raises:
         ParityError: an output differs by more, or is not a number; or the shapes differ.
+
+    Example:
+        >>> check_parity("model.tflite", np.zeros((1, 2)), np.full((1, 2), 0.25), tolerance=0.5)
+        0.25
     """
     if reference.shape != candidate.shape or reference.ndim < 2 or not reference.size:
         shapes = f"{candidate.shape} against {reference.shape}"
@@ -82,6 +97,10 @@ def check_agreement(name: str, agreement: Array, answers: Array, minimum: float)
 
     Raises:
         ParityError: they agree less, or an output is not a number; or there are no rows, or not as many of both.
+
+    Example:
+        >>> check_agreement("model.tflite", np.ones(4), answers=np.zeros((4, 2)), minimum=0.95)
+        1.0
     """
     if agreement.shape != answers.shape[:1] or not agreement.size:
         raise ParityError(f"{name} must answer each row, got {answers.shape} against {agreement.shape}")

@@ -32,6 +32,12 @@ def export_onnx(model: keras.Model, path: str | os.PathLike[str], *, output: str
         path: the file to write.
         output: the name of the output.
         opset: the version of ONNX' operator set.
+
+    Example:
+        >>> from keras_bert.export.runtimes import open_file
+        >>> export_onnx(task.network(), "model.onnx")
+        >>> open_file("model.onnx", max_length=16).predict_on_batch(task.encode(["film film"])).shape
+        (1, 2)
     """
     inputs = dict.fromkeys(input_names(model), tf.int32)
     model = without_unread_tokens(model)

@@ -24,6 +24,10 @@ class Output(NamedTuple):
 
     Attributes:
         shape: the size of each axis; None or a name where any size is allowed.
+
+    Example:
+        >>> Output((None, 2)).shape[-1]
+        2
     """
 
     shape: tuple[Any, ...]
@@ -237,6 +241,11 @@ def _for_task(outputs: dict[str, Any]) -> Any:
 
 
 def count_tokens(padding_mask: Array) -> int:
-    """Counts the tokens up to the last one that is not padding; at least 1."""
+    """Counts the tokens up to the last one that is not padding; at least 1.
+
+    Example:
+        >>> count_tokens(np.array([1, 1, 1, 0]))
+        3
+    """
     filled = np.flatnonzero(padding_mask)
     return int(filled[-1]) + 1 if filled.size else 1

@@ -49,6 +49,12 @@ def export_tflite(
 
     Raises:
         ValueError: the lengths are none, repeat or are not positive, or a range belongs to no tap of the model.
+
+    Example:
+        >>> from keras_bert.export.runtimes import open_file
+        >>> export_tflite(task.network(), "model.tflite", lengths=[8, 16])
+        >>> open_file("model.tflite", max_length=16).lengths
+        (8, 16)
     """
     if not lengths or len(set(lengths)) != len(lengths) or min(lengths) < 1:
         raise ValueError(f"lengths must be positive and differ, got {tuple(lengths)}")

@@ -20,6 +20,10 @@ def our_outputs(outputs: Mapping[str, Any], pair: Callable[[Any, Any], Any]) -> 
     Args:
         outputs: by transformers' names.
         pair: two outputs (batch, length) -> one (batch, length, 2).
+
+    Example:
+        >>> our_outputs({"start_logits": [1, 0], "end_logits": [0, 1]}, pair=lambda start, end: [*zip(start, end)])
+        {'logits': [(1, 0), (0, 1)]}
     """
     if START in outputs:
         return {LOGITS: pair(outputs[START], outputs[END])}

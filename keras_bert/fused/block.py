@@ -15,13 +15,18 @@ from keras_bert.tensors import Tensor
 
 
 class FusedBlock:
-    """What `EncoderBlock.call` computes in training, worked out with fewer passes over memory.
+    """`EncoderBlock.call` in training, with fewer passes over memory.
 
-    It reads the block's own weights and draws from its own seed generators. What stands between two matrix products is
-    computed in float32 whatever the precision of the products.
+    It reads the weights and the seed generators of the block. Operations between two matrix products are computed in
+    float32, whatever the precision of the products.
 
     Args:
-        block: it must be built.
+        block: an encoder block that is built.
+
+    Example:
+        >>> block = FusedBlock(task.encoder.get_layer("block_0"))
+        >>> block(tf.ones((2, 5, 8)), tf.zeros((2, 1, 1, 5))).shape.as_list()
+        [2, 5, 8]
     """
 
     def __init__(self, block: EncoderBlock) -> None:

@@ -14,13 +14,18 @@ from keras_bert.tensors import Tensor
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An XLA program for a function of tensors, and one for its gradient, which works everything out again.
+    """Compiles a function of tensors, and its gradient, with XLA; the gradient computes the function again.
 
-    For the gradient the arguments alone are kept: to read an intermediate result again costs more than to make it.
+    The arguments alone are kept for the gradient: reading an intermediate result costs more than computing it again.
 
     Args:
-        function: from floating-point tensors and, last, an integer seed (2,) that has no gradient, to one tensor.
-            Shapes may be unknown until it runs; a program is compiled once for each shape, whoever calls it.
+        function: a function of floating-point tensors and, last, an integer seed (2,) without a gradient, to a tensor.
+            Shapes may be unknown until it runs; a program is compiled once for each shape.
+
+    Example:
+        >>> double = compiled(lambda x, seed: 2.0 * x)
+        >>> double(tf.constant([1.0, 2.0]), tf.constant([0, 0], tf.uint32)).numpy().tolist()
+        [2.0, 4.0]
     """
     forward = tf.function(function, jit_compile=True, autograph=False, reduce_retracing=True)
 
@@ -41,15 +46,20 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def seeded_dropout(x: Tensor, seed: Tensor, rate: float) -> Tensor:
-    """X / (1 - rate) where a number drawn from the seed is at least the rate, else 0 (Srivastava et al. 2014).
+    """Dropout: x / (1 - rate) where a random number is at least the rate, else 0 (Srivastava et al. 2014).
 
-    The number is a hash of the element's place, so that the gradient draws it again instead of reading a mask: exact to
-    2^-32, and a matter of a dozen integer operations where TensorFlow's generators take some forty.
+    The number is a hash of the seed and the element's place, exact to 2^-32: the gradient draws it again instead of
+    reading a mask. It takes a dozen integer operations, where TensorFlow's generators take some forty.
 
     Args:
         x: float32 of any shape.
         seed: uint32 (2,).
-        rate: the share that becomes 0.
+        rate: the dropout rate, 0 to below 1.
+
+    Example:
+        >>> dropped = seeded_dropout(tf.ones(100), tf.constant([3, 4], tf.uint32), rate=0.5)
+        >>> sorted(set(dropped.numpy().tolist()))
+        [0.0, 2.0]
     """
     if not rate:
         return x

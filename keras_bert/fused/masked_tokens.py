@@ -1,4 +1,4 @@
-"""The loss over a vocabulary with one pass over the scores for each purpose, where TensorFlow makes a dozen."""
+"""The loss over a vocabulary in few passes over the scores, where TensorFlow makes a dozen."""
 
 from typing import Any
 
@@ -6,25 +6,32 @@ import tensorflow as tf
 
 from keras_bert.layers.noise import gumbels
 
-# Pieces of the vocabulary that are worked off at a time: what belongs to them then stays in reach.
+# The number of tokens of a chunk of the vocabulary: its scores stay in the processor's cache.
 CHUNK = 8192
 
 
 def masked_token_loss(states: Any, table: Any, bias: Any, labels: Any, chunk: int = CHUNK) -> tuple[Any, Any]:
-    """Cross-entropy of softmax(states table^T + bias), and whether the right score is the largest.
+    """Cross-entropy of softmax(states table^T + bias), and whether the label's score is the largest.
 
-    The bias, the softmax and the loss are computed in float32, whatever the states' precision is. The gradient of a
-    score is the softmax minus 1 where it is the right one's.
+    The bias, the softmax and the loss are computed in float32, whatever the precision of the states. The gradient of a
+    score is its probability, minus 1 for the label's score.
 
     Args:
         states: (rows, hidden), in the precision of the products.
         table: float32 (vocabulary, hidden).
         bias: float32 (vocabulary,).
         labels: int32 (rows,).
-        chunk: pieces of the vocabulary at a time.
+        chunk: the number of tokens of a chunk of the vocabulary.
 
     Returns:
-        The loss in nats and 1 or 0, of equal scores the first counting as the largest; both float32 (rows,).
+        The loss in nats, and 1 where the label's score is the largest, else 0; of equal scores the first one is the
+        largest. Both float32 (rows,).
+
+    Example:
+        >>> states, table, bias = tf.constant([[99.0, 0.0]]), tf.eye(2), tf.zeros(2)
+        >>> loss, correct = masked_token_loss(states, table, bias, labels=tf.constant([0]))
+        >>> float(loss[0]), float(correct[0])
+        (0.0, 1.0)
     """
     vocabulary = table.shape[0]
     tf.debugging.assert_less(labels, vocabulary, "mask_ids must be below the vocabulary's size")
@@ -56,9 +63,9 @@ def masked_token_loss(states: Any, table: Any, bias: Any, labels: Any, chunk: in
 
 
 def draw_tokens(states: Any, table: Any, bias: Any, first: Any, second: Any, chunk: int = CHUNK) -> Any:
-    """For each row a piece drawn from softmax(states table^T + bias); no gradient goes through.
+    """Draws a token from softmax(states table^T + bias) for each row; no gradient passes.
 
-    The scores are worked out once more than in `masked_token_loss`: next to the noise they cost little.
+    The scores are computed again after `masked_token_loss`: compared with the noise they cost little.
 
     Args:
         states: (rows, hidden), in the precision of the products.
@@ -66,10 +73,16 @@ def draw_tokens(states: Any, table: Any, bias: Any, first: Any, second: Any, chu
         bias: float32 (vocabulary,).
         first: uint32 (rows,), see `row_seeds`.
         second: uint32 (rows,).
-        chunk: pieces of the vocabulary at a time.
+        chunk: the number of tokens of a chunk of the vocabulary.
 
     Returns:
         Ids, int32 (rows,).
+
+    Example:
+        >>> states, table, bias = tf.constant([[99.0, 0.0]]), tf.eye(2), tf.zeros(2)
+        >>> seed = tf.constant([7], tf.uint32)
+        >>> draw_tokens(states, table, bias, seed, seed).numpy().tolist()  # token 0 has the probability 1
+        [0]
     """
     candidates = [
         _noisiest(

@@ -1,4 +1,4 @@
-"""What objectives have in common that stand for a plain one and work otherwise."""
+"""The base of objectives that compute a plain one by fused operations."""
 
 import abc
 from typing import Any
@@ -9,29 +9,36 @@ from keras_bert.objectives.base import Batch, Objective, Sums
 
 
 class FusedObjective(abc.ABC):
-    """An objective that gives what a plain one gives, up to rounding, for the one model that it was made for.
+    """An objective with the results of a plain one, up to rounding, for one model.
 
     Args:
-        plain: what it stands for.
-        model: what it is called with.
+        plain: the plain objective.
+        model: the model with which the objective is called.
+
+    Example:
+        >>> from keras_bert.fused.pretraining import FusedPretrainingObjective
+        >>> from keras_bert.models.pretraining import build_pretraining
+        >>> model = build_pretraining(task.encoder, next_sentence=False)
+        >>> FusedPretrainingObjective(model, next_sentence=False).identity()["class"]
+        'FusedPretrainingObjective'
     """
 
     def __init__(self, plain: Objective, model: keras.Model) -> None:
         self._plain, self._model = plain, model
 
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """As the plain objective's."""
+        """The weights of the plain objective."""
         return self._plain.weights(batch)
 
     def identity(self) -> dict[str, Any]:
-        """As the plain objective's, but for the class: it rounds otherwise than what it stands for."""
+        """The identity of the plain objective, with the name of this class, as results are rounded otherwise."""
         return {**self._plain.identity(), "class": type(self).__name__}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
-        """As the plain objective.
+        """The sums of the plain objective.
 
         Raises:
-            ValueError: it is another model.
+            ValueError: the model is another one.
         """
         if model is not self._model:
             raise ValueError(f"model must be the one that the objective was made for, {self._model.name!r}")
@@ -39,4 +46,4 @@ class FusedObjective(abc.ABC):
 
     @abc.abstractmethod
     def _sums(self, batch: Batch, training: bool) -> Sums:
-        """Sums and weights of all that the plain objective measures."""
+        """The sums and weights of all metrics of the plain objective."""

@@ -1,4 +1,4 @@
-"""The pre-training objective with the loss over the vocabulary in few passes."""
+"""The pre-training objective with the fused loss over the vocabulary."""
 
 from typing import Any
 
@@ -18,12 +18,22 @@ _HEADS = {"masked": "masked_token", "boundary": "span_boundary"}
 
 
 class FusedPretrainingObjective(FusedObjective):
-    """What `PretrainingObjective` computes, without the scores of the vocabulary in one piece.
+    """`PretrainingObjective` with the fused loss over the vocabulary, see `masked_token_loss`.
 
     Args:
-        model: what `build_pretraining` or `add_span_boundary` returns, and what the objective is called with.
-        next_sentence: whether the model has the second head.
-        span_boundary: whether it has that of `add_span_boundary`.
+        model: the model of the objective, as `build_pretraining` or `add_span_boundary` returns it.
+        next_sentence: whether the model has a head for the next sentence.
+        span_boundary: whether the model has the head of `add_span_boundary`.
+
+    Example:
+        >>> from keras_bert.models.pretraining import build_pretraining
+        >>> model = build_pretraining(task.encoder, next_sentence=False)
+        >>> objective = FusedPretrainingObjective(model, next_sentence=False)
+        >>> batch = {name: tf.constant(rows) for name, rows in task.encode(["film"]).items()}
+        >>> batch |= {"mask_positions": tf.constant([[1]]), "mask_ids": tf.constant([[5]])}
+        >>> batch["mask_weights"] = tf.ones((1, 1))
+        >>> sorted(objective(model, batch, training=False))
+        ['masked_accuracy', 'masked_loss']
     """
 
     def __init__(self, model: keras.Model, *, next_sentence: bool = True, span_boundary: bool = False) -> None:
@@ -39,11 +49,11 @@ class FusedPretrainingObjective(FusedObjective):
         return self.measure(self.run(batch, training), batch)
 
     def run(self, batch: Batch, training: bool) -> dict[str, Any]:
-        """What the heads over the vocabulary read, `masked` and the like (batch, predictions, units), and logits."""
+        """The inputs of the vocabulary heads, `masked` and `boundary` (batch, predictions, units), and other logits."""
         return call_model(self._body, batch, training)
 
     def measure(self, states: dict[str, Any], batch: Batch) -> Sums:
-        """The sums, of what `run` gave."""
+        """The sums and weights of all metrics, from the results of `run`."""
         sums = self._over_vocabulary("masked", states, batch, batch["mask_weights"])
         if self._span_boundary:
             sums |= self._over_vocabulary("boundary", states, batch, boundary_weights(batch))
@@ -75,5 +85,10 @@ class FusedPretrainingObjective(FusedObjective):
 
 
 def rows_of(states: Tensor) -> Tensor:
-    """(batch, predictions, units) -> (rows, units)."""
+    """(batch, predictions, units) -> (rows, units).
+
+    Example:
+        >>> rows_of(tf.ones((2, 5, 8))).shape.as_list()
+        [10, 8]
+    """
     return tf.reshape(states, (-1, states.shape[-1]))

@@ -1,4 +1,4 @@
-"""The objective of replaced tokens with the generator's loss over the vocabulary in few passes."""
+"""The objective of replaced tokens with the fused loss of the generator over the vocabulary."""
 
 import keras
 import tensorflow as tf
@@ -12,11 +12,19 @@ from keras_bert.options.generator import Generator
 
 
 class FusedReplacedTokensObjective(FusedObjective):
-    """What `ReplacedTokensObjective` computes, without the scores of the vocabulary in one piece.
+    """`ReplacedTokensObjective` with the fused loss over the vocabulary, see `masked_token_loss`.
 
     Args:
-        model: what `build_joint` returns, and what the objective is called with.
-        generator: its settings.
+        model: the model of the objective, as `build_joint` returns it.
+        generator: the settings of the generator.
+
+    Example:
+        >>> from keras_bert.models.replaced_tokens import build_joint, build_replaced_tokens
+        >>> joint = build_joint(build_replaced_tokens(task.encoder), Generator())
+        >>> objective = FusedReplacedTokensObjective(joint, Generator(weight=50.0))
+        >>> weights = objective.weights({"padding_mask": tf.ones((1, 100)), "mask_weights": tf.ones((1, 15))})
+        >>> float(weights["replaced_loss"])
+        2.0
     """
 
     def __init__(self, model: keras.Model, generator: Generator) -> None:

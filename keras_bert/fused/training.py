@@ -13,10 +13,18 @@ from keras_bert.layers.encoder_block import EncoderBlock
 
 @contextlib.contextmanager
 def fused_blocks(model: keras.Model) -> Iterator[None]:
-    """Within it, the model's encoder blocks, if it has any, compute what they do in training with `FusedBlock`.
+    """A context in which the encoder blocks of a model, if it has any, compute with `FusedBlock` in training.
 
-    Blocks whose taps or kernels have transforms compute as ever. Functions must be traced within, and keep what they
-    were traced with. Nothing else changes: weights, seeds, what is saved, and what is computed outside of training.
+    Blocks with transforms at their taps or kernels compute as before. Functions must be traced inside, and keep the
+    blocks of that time. Weights, seeds, saved models and inference do not change.
+
+    Example:
+        >>> block = task.model.get_layer("block_0")
+        >>> with fused_blocks(task.model):
+        ...     type(block.training_call).__name__
+        'FusedBlock'
+        >>> block.training_call is None
+        True
     """
     # Of other attentions than BERT's `FusedBlock` knows nothing.
     blocks = [layer for layer in model._flatten_layers() if type(layer) is EncoderBlock]
@@ -33,16 +41,24 @@ def fused_blocks(model: keras.Model) -> Iterator[None]:
 def compiled_update(
     optimizer: keras.optimizers.Optimizer, weights: Sequence[Any]
 ) -> Callable[[Sequence[Any], Any], None]:
-    """One XLA program for an optimizer's step, which otherwise passes over all weights a dozen times.
+    """One XLA program for a step of an optimizer, which otherwise passes over all weights a dozen times.
 
-    On one device only: several have to speak to each other within the step.
+    For one device only: several devices communicate within the step.
 
     Args:
-        optimizer: it must be built.
-        weights: those that move.
+        optimizer: an optimizer that is built.
+        weights: the weights that the step changes.
 
     Returns:
-        A function of their gradients and a factor, a scalar, that the gradients are multiplied with.
+        A function of the gradients and of a scalar that multiplies the gradients.
+
+    Example:
+        >>> weight = keras.Variable([1.0])
+        >>> optimizer = keras.optimizers.SGD(learning_rate=1.0)
+        >>> optimizer.build([weight])
+        >>> compiled_update(optimizer, [weight])([tf.constant([2.0])], tf.constant(0.25))
+        >>> float(weight[0])
+        0.5
     """
 
     def update(gradients: Sequence[Any], factor: Any) -> None:

@@ -8,14 +8,25 @@ from keras_bert.folders import LABELS_TEXT, TASK_FILE, VOCABULARY_FILE
 
 
 def labels_of_task(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
-    """The task in the file names the labels of the rows, in the order of their numbers."""
+    """The task in the file names the labels of the rows, in the order of their numbers.
+
+    Example:
+        >>> held = {"task.json": b'{"labels": ["yes", "no"]}'}
+        >>> list(labels_of_task(held, Expected(vocabulary_size=6, labels=("no", "yes"))))
+        ["labels of task.json must be ['no', 'yes'], in this order, got ['yes', 'no']"]
+    """
     labels = json.loads(held[TASK_FILE]).get("labels", [])
     if expected.labels and tuple(labels) != expected.labels:
         yield f"labels of {TASK_FILE} must be {list(expected.labels)}, in this order, got {labels}"
 
 
 def labels_of_mediapipe(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
-    """The labels that MediaPipe reads are those of the rows, too."""
+    """The labels that MediaPipe reads are those of the rows, too.
+
+    Example:
+        >>> list(labels_of_mediapipe({"labels.txt": b"no"}, Expected(vocabulary_size=6, labels=("no", "yes"))))
+        ["labels.txt must be ['no', 'yes'], in this order, got ['no']"]
+    """
     if LABELS_TEXT in held and expected.labels:
         # The lines of MediaPipe: other line ends of Unicode are part of a label.
         labels = held[LABELS_TEXT].decode().removesuffix("\n").split("\n")
@@ -24,7 +35,12 @@ def labels_of_mediapipe(held: Mapping[str, bytes], expected: Expected) -> Iterat
 
 
 def vocabulary(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
-    """The vocabulary in the file has as many entries as the one that tokenized the rows."""
+    """The vocabulary in the file has as many entries as the one that tokenized the rows.
+
+    Example:
+        >>> list(vocabulary({"vocab.txt": b"[PAD]"}, Expected(vocabulary_size=6)))
+        ['vocab.txt must have 6 entries, got 0']
+    """
     size = held[VOCABULARY_FILE].count(b"\n")
     if size != expected.vocabulary_size:
         yield f"{VOCABULARY_FILE} must have {expected.vocabulary_size} entries, got {size}"

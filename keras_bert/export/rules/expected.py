@@ -15,6 +15,11 @@ class Expected(NamedTuple):
         labels: the labels of the training rows, by number; none where there are no labels.
         recipe: a key of `RECIPES`; None for a float file.
         float_layers: the layers whose products stay float.
+
+    Example:
+        >>> expected = Expected(vocabulary_size=6, recipe="static_wi8_ai8", float_layers=("classifier",))
+        >>> expected.integers_alone, expected.stays_float("classification/classifier/MatMul")
+        (True, True)
     """
 
     vocabulary_size: int
