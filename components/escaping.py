@@ -18,7 +18,7 @@ _ADDRESS = re.compile(r"(?i)(?<=[a-z]):(?=//)|(?<=www)\.")
 def escape_terminal(text: str) -> str:
     r"""A text whose control characters are written out, such as `\x1b`; line ends and tabs stay.
 
-    Example:
+    Examples:
         >>> escape_terminal("\x1b[2Jgone")
         '\\x1b[2Jgone'
     """
@@ -28,7 +28,7 @@ def escape_terminal(text: str) -> str:
 def escape_field(text: str) -> str:
     r"""A text as one field of a tab-separated line: tabs and line ends are written out as well.
 
-    Example:
+    Examples:
         >>> escape_field("one\ttwo")
         'one\\ttwo'
     """
@@ -38,7 +38,7 @@ def escape_field(text: str) -> str:
 def escape_markdown(text: str) -> str:
     r"""A text that Markdown shows as it is: no markup, no HTML, no links; line ends become `<br>`.
 
-    Example:
+    Examples:
         >>> escape_markdown("<script> *a* snake_case")
         '&lt;script&gt; \\*a\\* snake_case'
     """

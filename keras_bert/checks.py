@@ -18,7 +18,7 @@ class FieldError(ValueError):
         value: the value that breaks the rule; `...` for a field that is missing.
         hint: text after the value, such as `; did you mean 'tflite'?`.
 
-    Example:
+    Examples:
         >>> error = FieldError("Loss", "temperature", "be positive", -1.0)
         >>> str(error), error.describe("distillation")
         ('Loss.temperature must be positive, got -1.0', 'distillation.temperature must be positive, got -1.0')
@@ -43,7 +43,7 @@ def check(owner: str, field: str, holds: bool, rule: str, value: Any) -> None:
 
     Infinity keeps most rules of one bound, and makes weights NaN far from where it was set.
 
-    Example:
+    Examples:
         >>> temperature = -1.0
         >>> check("Loss", "temperature", temperature > 0, "be positive", temperature)
         Traceback (most recent call last):
@@ -60,7 +60,7 @@ def check(owner: str, field: str, holds: bool, rule: str, value: Any) -> None:
 def broken_float32_rule(number: float) -> str | None:
     """The rule that a number breaks if float32 cannot hold it; None if it can.
 
-    Example:
+    Examples:
         >>> broken_float32_rule(1e39)
         'be at most 3.4028e+38 in size, the largest number of float32'
         >>> broken_float32_rule(1e38) is None
@@ -78,7 +78,7 @@ def broken_label_rule(label: str) -> str | None:
     MediaPipe ends a line of its labels at a line feed and at a carriage return and a label at NUL, and answers an empty
     label without a name (measured with 1.2.2). Other line ends of Unicode, as U+2028 and U+0085, are part of a label.
 
-    Example:
+    Examples:
         >>> broken_label_rule("")
         'not be empty'
         >>> broken_label_rule("positive") is None

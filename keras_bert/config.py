@@ -24,7 +24,7 @@ class Variant:
         span_head: whether the head for answers begins with a separate feed-forward layer.
         depends_on_padding: whether the answer to a row depends on its padding.
 
-    Example:
+    Examples:
         >>> from keras_bert.families.longformer.settings import Longformer
         >>> isinstance(Longformer(), Variant), Longformer().kind
         (True, 'longformer')
@@ -86,7 +86,7 @@ class EncoderShape:
             were taken out of BERT's graph.
         variant: settings of a graph that differs from BERT's; None for BERT's.
 
-    Example:
+    Examples:
         >>> shape = EncoderShape(num_layers=4, hidden_size=256, num_heads=4, intermediate_size=1024)
         >>> shape.encoder_config(vocabulary_size=30522, max_length=128).max_length
         128
@@ -150,7 +150,7 @@ class EncoderConfig(EncoderShape):
         pooler_dropout: the dropout rate in front of the pooler; 0 in BERT.
         layer_norm_epsilon: a number added to the variance (1e-12 in the released code).
 
-    Example:
+    Examples:
         >>> shape = {"num_layers": 4, "hidden_size": 256, "num_heads": 4, "intermediate_size": 1024}
         >>> config = EncoderConfig(**shape, vocabulary_size=30522)
         >>> config.head_size, config.max_length

@@ -14,7 +14,7 @@ _DIGITS = 16
 def digest(parts: Iterable[bytes]) -> str:
     """The first 16 hexadecimal digits of SHA-256 of the bytes, one part after the other.
 
-    Example:
+    Examples:
         >>> digest([b"one", b"two"]) == digest([b"onetwo"]), len(digest([]))
         (True, 16)
     """
@@ -27,7 +27,7 @@ def digest(parts: Iterable[bytes]) -> str:
 def digest_weights(model: "keras.Model") -> str:
     """The digest of the shapes and values of a model's weights, which does not depend on the names of its layers.
 
-    Example:
+    Examples:
         >>> first = digest_weights(task.model)
         >>> task.model.set_weights([weight + 1 for weight in task.model.get_weights()])
         >>> digest_weights(task.model) == first

@@ -58,7 +58,7 @@ def temporary_folder() -> Iterator[str]:
 
     It lies in the usual folder for temporary files, or in `/tmp` where the path of that folder would be a pattern.
 
-    Example:
+    Examples:
         >>> with temporary_folder() as folder:
         ...     os.path.isdir(folder)
         True
@@ -79,7 +79,7 @@ def staged_files(folder: Path) -> Iterator[Path]:
     Raises:
         NotADirectoryError: `folder` is a file.
 
-    Example:
+    Examples:
         >>> with staged_files(Path("model")) as staging:
         ...     _ = (staging / "vocab.txt").write_text("film")
         ...     os.path.exists("model")

@@ -14,7 +14,7 @@ IGNORED = -1
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """-log softmax(logits)[label], in nats: logits (..., classes), labels int (...) -> (...).
 
-    Example:
+    Examples:
         >>> round(float(cross_entropy(ops.convert_to_tensor([0.0, 0.0]), ops.convert_to_tensor(1))), 4)  # log 2
         0.6931
     """
@@ -24,7 +24,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 def correct(logits: Tensor, labels: Tensor) -> Tensor:
     """1 where the largest logit is the label's, else 0: logits (..., classes), labels int (...) -> float32 (...).
 
-    Example:
+    Examples:
         >>> np.asarray(correct(ops.convert_to_tensor([[0.1, 0.9], [0.1, 0.9]]), ops.convert_to_tensor([1, 0]))).tolist()
         [1.0, 0.0]
     """
@@ -34,7 +34,7 @@ def correct(logits: Tensor, labels: Tensor) -> Tensor:
 def weighted(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Values and weights of one shape -> (sum of the weighted values, sum of the weights).
 
-    Example:
+    Examples:
         >>> total, weight = weighted(ops.convert_to_tensor([2.0, 4.0]), ops.convert_to_tensor([1.0, 0.5]))
         >>> float(total), float(weight)
         (4.0, 1.5)
@@ -45,7 +45,7 @@ def weighted(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
 def labelled_cross_entropy() -> keras.losses.Loss:
     """A Keras loss: the mean of -log softmax(logits)[label], in nats, over labels that are not `IGNORED`.
 
-    Example:
+    Examples:
         >>> loss = labelled_cross_entropy()
         >>> round(float(loss(ops.convert_to_tensor([[1, IGNORED]]), ops.zeros((1, 2, 2)))), 4)  # log 2
         0.6931
@@ -64,7 +64,7 @@ def replaced_loss(labels: Tensor, logits: Tensor) -> Tensor:
     Returns:
         (batch, length), 0 for `IGNORED` labels; Keras' mean leaves them out.
 
-    Example:
+    Examples:
         >>> labels = ops.convert_to_tensor([[0, 1, IGNORED]])
         >>> [round(float(loss), 4) for loss in replaced_loss(labels, ops.zeros((1, 3)))[0]]  # log 2
         [0.6931, 0.6931, 0.0]
@@ -82,7 +82,7 @@ class StandardizedSquaredError(keras.losses.Loss):
     Args:
         standard_deviation: standard deviation of the targets, in their unit.
 
-    Example:
+    Examples:
         >>> loss = StandardizedSquaredError(standard_deviation=1800.0)
         >>> float(loss(ops.convert_to_tensor([[3400.0]]), ops.convert_to_tensor([[7000.0]])))
         4.0
@@ -113,7 +113,7 @@ def span_loss(positions: Tensor, logits: Tensor) -> Tensor:
     Returns:
         (batch,)
 
-    Example:
+    Examples:
         >>> positions, logits = ops.convert_to_tensor([[1, 2]]), ops.zeros((1, 4, 2))
         >>> round(float(span_loss(positions, logits)[0]), 4)  # log 4: four tokens, all equally likely
         1.3863
@@ -125,7 +125,7 @@ def span_loss(positions: Tensor, logits: Tensor) -> Tensor:
 def correct_spans(positions: Tensor, logits: Tensor) -> Tensor:
     """1 where the largest logits are at the answer's start and end, else 0; shapes as in `span_loss`.
 
-    Example:
+    Examples:
         >>> logits = ops.convert_to_tensor([[[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]]])  # from token 1 to token 2
         >>> np.asarray(correct_spans(ops.convert_to_tensor([[1, 2]]), logits)).tolist()
         [1.0]

@@ -37,7 +37,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     Raises:
         ValueError: there is no such `decay`.
 
-    Example:
+    Examples:
         >>> schedule = WarmupDecay(peak=1.0, steps=10, warmup=0.2)
         >>> [round(float(schedule(step)), 3) for step in (0, 1, 2, 9)]
         [0.5, 1.0, 1.0, 0.125]
@@ -81,7 +81,7 @@ class LayerwiseAdamW(keras.optimizers.Adam):
     Raises:
         ValueError: `amsgrad` is true.
 
-    Example:
+    Examples:
         >>> kernels = [keras.Variable([1.0], name=f"block_{number}") for number in range(2)]
         >>> LayerwiseAdamW(0.1, decoupled_decay=1.0, layer_decay=0.5).apply([ops.zeros(1)] * 2, kernels)
         >>> [round(float(kernel[0]), 2) for kernel in kernels]  # without a gradient the decay alone acts
@@ -174,7 +174,7 @@ def adamw(
     Raises:
         ValueError: an argument is out of range.
 
-    Example:
+    Examples:
         >>> optimizer = adamw(1e-3, steps=100)
         >>> round(float(optimizer.learning_rate), 6)  # the first of ten steps of warm-up
         0.0001

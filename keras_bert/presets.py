@@ -132,7 +132,7 @@ def preset(name: str, vocabulary: str = "uncased") -> EncoderConfig:
     Raises:
         ValueError: there is no such preset or vocabulary.
 
-    Example:
+    Examples:
         >>> preset("roberta-base").num_layers
         12
         >>> preset("tiny", vocabulary="chinese").vocabulary_size

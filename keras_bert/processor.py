@@ -16,7 +16,7 @@ def native_precision() -> Literal["bfloat16", "float32"]:
     It is bfloat16 where the processor multiplies it natively, about twice as fast as float32 or more; else float32,
     which would emulate bfloat16. On systems without `/proc/cpuinfo` it is float32.
 
-    Example:
+    Examples:
         >>> native_precision() in ("bfloat16", "float32")
         True
     """

@@ -11,7 +11,7 @@ def rows_at_once(rows: int, length: int) -> int:
         rows: of up to 512 tokens, at least 1.
         length: tokens of the longest row.
 
-    Example:
+    Examples:
         >>> rows_at_once(64, length=128), rows_at_once(64, length=2048)
         (64, 16)
     """

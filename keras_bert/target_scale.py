@@ -13,7 +13,7 @@ class TargetScale(NamedTuple):
         mean: of the targets, in their unit.
         standard_deviation: of the targets, in their unit; above 0.
 
-    Example:
+    Examples:
         >>> scale = TargetScale(mean=5200.0, standard_deviation=1800.0)
         >>> scale.mean + scale.standard_deviation * 0.5
         6100.0
@@ -26,7 +26,7 @@ class TargetScale(NamedTuple):
     def of(cls, targets: Iterable[float]) -> "TargetScale":
         """The scale on which the targets have mean 0 and standard deviation 1; deviation 1 where all are equal.
 
-        Example:
+        Examples:
             >>> TargetScale.of([3400.0, 7000.0])
             TargetScale(mean=5200.0, standard_deviation=1800.0)
         """

@@ -58,7 +58,7 @@ def validated_dataclass(cls: type[T] | None = None, *, kw_only: bool = True) -> 
         cls: the class.
         kw_only: whether all arguments must be named.
 
-    Example:
+    Examples:
         >>> @validated_dataclass
         ... class Loss:
         ...     temperature: pydantic.PositiveFloat = 2.0
@@ -113,7 +113,7 @@ def read_json(kind: type[T], content: Mapping[str, Any], owner: str) -> T:
         FieldError: a field breaks a rule.
         TypeError: a field is missing, or the record does not have it.
 
-    Example:
+    Examples:
         >>> from keras_bert.options.masking import Masking
         >>> read_json(Masking, {"rate": 0.2, "strategy": "spans"}, "Masking").rate
         0.2
@@ -146,7 +146,7 @@ def field_place(problem: Mapping[str, Any], content: Any) -> list[str]:
         problem: an item of `pydantic.ValidationError.errors()`.
         content: the plain values that pydantic read.
 
-    Example:
+    Examples:
         >>> problem = {"type": "less_than_equal", "loc": ("fine_tuning", "Training", "warmup")}
         >>> field_place(problem, {"fine_tuning": {"warmup": 2.0}})
         ['fine_tuning', 'warmup']
@@ -167,7 +167,7 @@ def field_error(problem: Mapping[str, Any], place: Sequence[str]) -> FieldError:
         place: the keys that lead to the field, such as `["fine_tuning", "steps"]`; for an error of a rule between
             several fields, or of a union's discriminator, the keys that lead to the record.
 
-    Example:
+    Examples:
         >>> problem = {"type": "less_than_equal", "ctx": {"le": 1}, "input": 2.0}
         >>> str(field_error(problem, ["fine_tuning", "warmup"]))
         'fine_tuning.warmup must be at most 1, got 2.0'

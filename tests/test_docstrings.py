@@ -19,6 +19,8 @@ from keras_bert.tasks.base import Task
 REPOSITORY = Path(__file__).parents[1]
 PACKAGES = ("keras_bert", "components", "pipeline")
 PROMPT = ">>> "
+# The heading by which the site knows the lines below it as code.
+HEADING = "Examples:"
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # Folders and files of the library in which every public class and function has an example.
 ROOMS = (
@@ -112,6 +114,7 @@ def test_the_examples_of_a_module_give_what_they_show(
         folder = tmp_path / str(number)
         folder.mkdir()
         monkeypatch.chdir(folder)
+        assert HEADING in test.docstring, f"{test.name} must have its examples below {HEADING}"
         assert not any(doctest.SKIP in example.options for example in test.examples), f"{test.name} skips an example"
         runner.run(test, out=report.append)
     assert runner.tries > 0

@@ -51,7 +51,7 @@ class BeamOptions:
         options: further Beam pipeline options by name, passed on unchanged. Workers on other machines must see the
             same files as this process and have this project installed.
 
-    Example:
+    Examples:
         >>> BeamOptions(runner="FlinkRunner", options={"flink_master": "localhost:8081"}).runner
         'FlinkRunner'
     """

@@ -33,7 +33,7 @@ class Adapter:
     Raises:
         ValueError: the encoder has no such layers, no biases, or no place for adapters.
 
-    Example:
+    Examples:
         >>> adapter = Adapter(task.model, Lora(rank=2))
         >>> with adapter.active():
         ...     sum(weight.trainable for weight in task.encoder.weights if "block" in weight.path)
@@ -182,7 +182,7 @@ def check_free(model: keras.Model, adapter: Adapter | None = None) -> None:
     Raises:
         ValueError: there is one.
 
-    Example:
+    Examples:
         >>> check_free(task.model)
         >>> _ = task.adapt(Lora(rank=2))
         >>> check_free(task.model)

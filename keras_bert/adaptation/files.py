@@ -26,7 +26,7 @@ def write_adapter(adapter: Adapter, folder: Path, task: Mapping[str, Any]) -> No
         folder: the folder to write.
         task: settings that rebuild the task and its head, as plain values.
 
-    Example:
+    Examples:
         >>> adapter = task.adapt(read_adaptation({"kind": "lora"}))
         >>> write_adapter(adapter, Path("sentiment-lora"), task.settings())
         >>> sorted(file.name for file in Path("sentiment-lora").iterdir())
@@ -49,7 +49,7 @@ class AdapterSettings(NamedTuple):
         base: digest of the encoder with which the adapter was trained, see `Adapter.base`.
         task: settings that rebuild the task and its head.
 
-    Example:
+    Examples:
         >>> _ = task.adapt(read_adaptation({"kind": "lora"}))
         >>> task.save_adapter("sentiment-lora")
         >>> read_settings(Path("sentiment-lora")).task["labels"]
@@ -68,7 +68,7 @@ def read_settings(folder: Path) -> AdapterSettings:
         FileNotFoundError: there is no adapter.
         ValueError: `adapter.json` is damaged.
 
-    Example:
+    Examples:
         >>> _ = task.adapt(read_adaptation({"kind": "lora", "rank": 4}))
         >>> task.save_adapter("sentiment-lora")
         >>> read_settings(Path("sentiment-lora")).adaptation.rank
@@ -96,7 +96,7 @@ def read_adapter(folder: Path, make: Callable[[Adaptation], Adapter]) -> Adapter
         FileNotFoundError: a file is missing.
         ValueError: a file is damaged, the adapter was trained with another encoder, or it has other shapes.
 
-    Example:
+    Examples:
         >>> _ = task.adapt(read_adaptation({"kind": "lora", "rank": 4}))
         >>> task.save_adapter("sentiment-lora")
         >>> task.drop_adapter()

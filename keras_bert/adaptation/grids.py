@@ -16,7 +16,7 @@ def grid_bits(kernel: Any) -> int | None:
     A quantization grid is symmetric, with one scale for each unit, or for each unit and block of inputs, see `RECIPES`:
     the largest value of a block is the last step, and all others are whole numbers of steps.
 
-    Example:
+    Examples:
         >>> steps = np.array([[127, -3], [5, 127], [-20, 8]])
         >>> grid_bits(0.01 * steps), grid_bits(0.01 * steps + 0.0037)
         (8, None)

@@ -31,7 +31,7 @@ def make_parts(model: keras.Model, adaptation: Adaptation) -> Parts:
     Raises:
         ValueError: the encoder has no such layers, or no place for the prompt.
 
-    Example:
+    Examples:
         >>> sorted(make_parts(task.model, Lora(rank=2)))
         ['block_0/attention/query', 'block_0/attention/value']
     """
@@ -51,7 +51,7 @@ def make_parts(model: keras.Model, adaptation: Adaptation) -> Parts:
 def dense_layers(model: keras.Model) -> dict[str, Dense]:
     """Path -> dense layer, of all blocks of a model.
 
-    Example:
+    Examples:
         >>> sorted(dense_layers(task.model))[:2]
         ['block_0/attention/key', 'block_0/attention/output_projection']
     """

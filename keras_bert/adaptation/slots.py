@@ -9,7 +9,7 @@ def fill(layer: keras.layers.Layer, adapter: keras.layers.Layer) -> None:
     Raises:
         ValueError: the layer has an adapter already.
 
-    Example:
+    Examples:
         >>> from keras_bert.layers.dense import Dense
         >>> layer, adapter = Dense(4), keras.layers.Identity()
         >>> layer.build((None, 8))
@@ -28,7 +28,7 @@ def fill(layer: keras.layers.Layer, adapter: keras.layers.Layer) -> None:
 def clear(layer: keras.layers.Layer) -> None:
     """Detaches the adapter of a layer.
 
-    Example:
+    Examples:
         >>> from keras_bert.layers.dense import Dense
         >>> layer = Dense(4)
         >>> layer.build((None, 8))

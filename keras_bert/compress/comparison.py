@@ -34,7 +34,7 @@ class Comparison:
     Raises:
         FieldError: the settings do not fit the models.
 
-    Example:
+    Examples:
         >>> student, teacher = (keras.models.clone_model(task.model) for _ in range(2))
         >>> comparison = Comparison(student, teacher, StateImitation(hidden_states=1.0))
         >>> inputs = task.encode(["film film"])

@@ -32,7 +32,7 @@ class LayerDiagnosis(NamedTuple):
         weights: the number of weights in its kernel.
         extra_bytes: the growth of the file if this layer is float.
 
-    Example:
+    Examples:
         >>> inputs = task.encode(["film film"])
         >>> diagnosis = QuantizationDiagnosis(task.model, [inputs], inputs, "mixed_wi8_ai8").diagnose_layers()[0]
         >>> diagnosis.kernel_db > 20, diagnosis.extra_bytes == 3 * diagnosis.weights
@@ -62,7 +62,7 @@ class QuantizationDiagnosis:
     Attributes:
         distance: the mean squared difference of quantized and float outputs, over the mean square of float outputs.
 
-    Example:
+    Examples:
         >>> inputs = task.encode(["film film"])
         >>> diagnosis = QuantizationDiagnosis(task.model, [inputs], inputs, "mixed_wi8_ai8")
         >>> len(diagnosis.diagnose_layers()) == len(diagnosis.aware.kernels)
@@ -176,7 +176,7 @@ def search_float_layers(
         score: scores the model with some layers float; higher is better.
         minimum: the least score.
 
-    Example:
+    Examples:
         >>> gains = {"block_0/attention/key": 0.3, "block_0/attention/query": 0.1}
         >>> score = lambda layers: 0.5 + sum(gains[layer] for layer in layers)
         >>> *_, (layers, value) = search_float_layers(list(gains), score, minimum=0.75)

@@ -25,7 +25,7 @@ class KernelQuantizer:
     Raises:
         ValueError: `block` does not divide the inputs.
 
-    Example:
+    Examples:
         >>> quantize = KernelQuantizer((2, 1), bits=8)
         >>> quantize([[127.0], [0.4]]).numpy().tolist()  # in steps of 1
         [[127.0], [0.0]]
@@ -55,7 +55,7 @@ class KernelQuantizer:
 class Float16Kernel:
     """Rounds kernels to float16.
 
-    Example:
+    Examples:
         >>> Float16Kernel()([[1.0, 1.0001]]).numpy().tolist()
         [[1.0, 1.0]]
     """
@@ -69,7 +69,7 @@ class Float16Kernel:
 def round_to_float16(x: tf.Tensor) -> tuple[tf.Tensor, Callable[[Any], Any]]:
     """Rounds each number to the nearest float16; the gradient passes straight through.
 
-    Example:
+    Examples:
         >>> round_to_float16(tf.constant([1.0, 1.0001])).numpy().tolist()
         [1.0, 1.0]
     """
@@ -79,7 +79,7 @@ def round_to_float16(x: tf.Tensor) -> tuple[tf.Tensor, Callable[[Any], Any]]:
 class ActivationQuantizer:
     """Quantizes a tensor to int8 with one scale and zero point; the range is a moving average over training batches.
 
-    Example:
+    Examples:
         >>> quantizer = ActivationQuantizer()
         >>> _ = quantizer.observe(tf.constant([0.0, 255.0]), training=False)
         >>> quantizer.start()
@@ -118,7 +118,7 @@ class ActivationQuantizer:
 class TableQuantizer:
     """Quantizes an embedding table with the range of the whole table, so that rows in no batch are not clipped.
 
-    Example:
+    Examples:
         >>> table = TokenEmbedding(2, 1)
         >>> table.build((None,))
         >>> _ = table.embeddings.assign([[0.0], [255.0]])
@@ -152,7 +152,7 @@ def quantize_rows(x: tf.Tensor, training: bool) -> tf.Tensor:
     A row is the input of one product with a kernel: the last axis; for an attention's context
     (batch, heads, length, size) the values of all heads together.
 
-    Example:
+    Examples:
         >>> quantize_rows(tf.constant([[0.5, 510.0], [0.5, 127.5]]), training=False).numpy().tolist()
         [[0.0, 510.0], [0.5, 127.5]]
     """
@@ -171,7 +171,7 @@ def _quantize_rows(x: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
 def quantize_in_float32(quantize: Callable[[tf.Tensor], tf.Tensor], x: Any) -> tf.Tensor:
     """Applies a function in float32, as the fake-quantization operations exist in float32 alone; the dtype stays.
 
-    Example:
+    Examples:
         >>> quantize_in_float32(tf.round, tf.constant([1.4], tf.bfloat16)).dtype.name
         'bfloat16'
     """

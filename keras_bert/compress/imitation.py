@@ -31,7 +31,7 @@ class ImitationObjective:
     Raises:
         FieldError: the settings do not fit the models.
 
-    Example:
+    Examples:
         >>> student = keras.models.clone_model(task.model)
         >>> objective = ImitationObjective(task.objective(), student, task.model, Distillation(), Imitation(cosine=1.0))
         >>> batch = task.encode(["film film"]) | {"label": [1]}
@@ -104,7 +104,7 @@ class StatesObjective:
     Raises:
         FieldError: the settings do not fit the models, or all weights are 0.
 
-    Example:
+    Examples:
         >>> student = keras.models.clone_model(task.model)
         >>> objective = StatesObjective(student, task.model, StateImitation(cosine=1.0))
         >>> list(objective(objective.joint, task.encode(["film film"]), training=False))

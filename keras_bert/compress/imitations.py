@@ -28,7 +28,7 @@ def make_losses(settings: StateImitation, student: Anatomy, teacher: Anatomy, *,
     Raises:
         FieldError: the settings do not fit the models.
 
-    Example:
+    Examples:
         >>> from keras_bert.models.states import anatomy
         >>> shape = anatomy(task.model)
         >>> settings = StateImitation(hidden_states=1.0, relations=2.0)
@@ -53,7 +53,7 @@ def make_losses(settings: StateImitation, student: Anatomy, teacher: Anatomy, *,
 def map_layers(settings: StateImitation, student: int, teacher: int) -> tuple[int, ...]:
     """The number of the teacher's block, from 0, for each block of the student.
 
-    Example:
+    Examples:
         >>> map_layers(StateImitation(), student=3, teacher=12)
         (3, 7, 11)
     """

@@ -43,7 +43,7 @@ def measure_importance(network: keras.Model, objective: RowLoss, batches: Iterab
     Raises:
         ValueError: there are no batches, or the encoder has another graph or shared layers.
 
-    Example:
+    Examples:
         >>> batch = task.encode(["film film", "film"]) | {"label": [1, 0]}
         >>> (importance,) = measure_importance(task.model, task.objective(), [batch])  # of the single block
         >>> importance.heads.shape, importance.units.shape
@@ -66,7 +66,7 @@ def prunable_blocks(network: keras.Model) -> list[EncoderBlock]:
     Raises:
         ValueError: its graph is not BERT's, or its layers share one block.
 
-    Example:
+    Examples:
         >>> [block.name for block in prunable_blocks(task.model)]
         ['block_0']
     """

@@ -20,7 +20,7 @@ class RandomProbes:
     Args:
         encoder: the encoder whose states are probed.
 
-    Example:
+    Examples:
         >>> probes = RandomProbes(task.encoder)
         >>> loss, rows = probes(probes.network, task.encode(["film film", "film"]), training=False)["loss"]
         >>> float(rows)

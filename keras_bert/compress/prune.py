@@ -37,7 +37,7 @@ class Masks:
     Raises:
         ValueError: the model's adapter is detached.
 
-    Example:
+    Examples:
         >>> masks = Masks(task.model)
         >>> masks.sparsity(), len(masks.kernels)
         (0.0, 7)
@@ -84,7 +84,7 @@ class MagnitudePruning(Masks):
     Raises:
         ValueError: there are no steps.
 
-    Example:
+    Examples:
         >>> pruning = MagnitudePruning(task.model, Pruning(sparsity=0.5, ramp=1.0), steps=2)
         >>> for step in (1, 2):
         ...     pruning.after_step(step)  # behind each step of the optimizer
@@ -124,7 +124,7 @@ class MagnitudePruning(Masks):
 def save_sparsity(settings: Mapping[str, Any], folder: str | os.PathLike[str]) -> None:
     """Writes `sparsity.json` into an existing folder: later trainings of the model keep its zeros.
 
-    Example:
+    Examples:
         >>> save_sparsity({"sparsity": 0.5}, ".")
         >>> find_sparsity(".")
         {'sparsity': 0.5}
@@ -135,7 +135,7 @@ def save_sparsity(settings: Mapping[str, Any], folder: str | os.PathLike[str]) -
 def find_sparsity(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
     """Reads the settings that `save_sparsity` wrote; None if there is no file.
 
-    Example:
+    Examples:
         >>> find_sparsity(".") is None
         True
     """

@@ -26,7 +26,7 @@ class QuantizationParameters(NamedTuple):
         ranges: the activation ranges that `QuantizationAware.finish` returned.
         float_layers: the paths of layers whose products stay float.
 
-    Example:
+    Examples:
         >>> QuantizationParameters("mixed_wi8_ai8", {"pooler/output_tap": (-1.0, 1.0)}).float_layers
         ()
     """
@@ -43,7 +43,7 @@ def quantized_activations(model: keras.Model, quantization: QuantizationParamete
     Raises:
         ValueError: see `fixed_ranges`.
 
-    Example:
+    Examples:
         >>> inputs = task.encode(["film"])
         >>> parameters = QuantizationParameters("mixed_wi8_ai8", {"classifier/output_tap": (0.0, 1e-6)})
         >>> with quantized_activations(task.model, parameters):
@@ -67,7 +67,7 @@ def quantized_activations(model: keras.Model, quantization: QuantizationParamete
 def save_quantization(quantization: QuantizationParameters, folder: str | os.PathLike[str]) -> None:
     """Writes the parameters as `quantization.json` into an existing folder.
 
-    Example:
+    Examples:
         >>> save_quantization(QuantizationParameters("float16", {}), ".")
         >>> read_quantization(".").recipe
         'float16'
@@ -80,7 +80,7 @@ def save_quantization(quantization: QuantizationParameters, folder: str | os.Pat
 def read_quantization(folder: str | os.PathLike[str]) -> QuantizationParameters | None:
     """Reads the parameters that `save_quantization` wrote; None for a float model, which has no such file.
 
-    Example:
+    Examples:
         >>> read_quantization(".") is None
         True
     """

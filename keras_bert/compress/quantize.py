@@ -55,7 +55,7 @@ class QuantizationAware:
         ValueError: there are no batches, a kernel cannot be divided into the recipe's blocks, a layer does not exist,
             or the model's adapter is detached.
 
-    Example:
+    Examples:
         >>> aware = QuantizationAware(task.model, [task.encode(["film film"])])
         >>> len(aware.kernels), "embeddings_norm_tap" in aware.ranges()
         (7, True)
@@ -170,7 +170,7 @@ class QuantizationAware:
 def taps_around(layer: str) -> tuple[str, ...]:
     """Returns the paths of the taps of a layer's product: that of its output, and those of inputs that it alone reads.
 
-    Example:
+    Examples:
         >>> taps_around("block_0/attention/query")
         ('block_0/attention/query/output_tap', 'block_0/attention/query_tap')
     """
@@ -207,7 +207,7 @@ def _with_ranges(paths: Iterable[str], heads: Iterable[str], recipe: Recipe) -> 
 def read_taps(model: keras.Model, float_layers: Sequence[str] = ()) -> list[Tap]:
     """The taps from which quantized products with kernels read.
 
-    Example:
+    Examples:
         >>> sorted(tap.name for tap in read_taps(task.model) if tap.name)
         ['activation_tap', 'attention_norm_tap', 'context_tap', 'feed_forward_norm_tap']
     """

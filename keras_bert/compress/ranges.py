@@ -29,7 +29,7 @@ def sublayers(model: keras.Model, kind: type[keras.layers.Layer]) -> dict[str, k
     Raises:
         ValueError: two of them have the same path.
 
-    Example:
+    Examples:
         >>> sorted(sublayers(task.model, keras.layers.LayerNormalization))
         ['block_0/attention_norm', 'block_0/feed_forward_norm', 'embeddings_norm']
     """
@@ -43,7 +43,7 @@ def taps(model: keras.Model) -> dict[str, Tap]:
     Raises:
         ValueError: two of them have the same path.
 
-    Example:
+    Examples:
         >>> "block_0/attention/scores_tap" in taps(task.model)
         True
     """
@@ -66,7 +66,7 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]]) 
     Raises:
         ValueError: a range belongs to no tap of the model, or is empty or backwards.
 
-    Example:
+    Examples:
         >>> inputs = task.encode(["film"])
         >>> with fixed_ranges(task.model, {"classifier/output_tap": (0.0, 1e-6)}):
         ...     bool((task.model.predict_on_batch(inputs) <= 2e-6).all())  # clipped to the range

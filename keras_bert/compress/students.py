@@ -33,7 +33,7 @@ def spread_layers(teacher: int, student: int) -> tuple[int, ...]:
     Raises:
         ValueError: the student has more layers than the teacher, or none.
 
-    Example:
+    Examples:
         >>> spread_layers(12, 3)
         (3, 7, 11)
     """
@@ -49,7 +49,7 @@ class Importance(NamedTuple):
         heads: (heads,) importance of the attention heads.
         units: (intermediate,) importance of the feed-forward units.
 
-    Example:
+    Examples:
         >>> importance = Importance(heads=np.array([0.1, 0.9]), units=np.zeros(16))
         >>> importance.heads.tolist()
         [0.1, 0.9]
@@ -90,7 +90,7 @@ def initialize_from_teacher(
             or vocabulary, the encoders differ in their number of heads, without `importance`, or their variant, or the
             teacher's adapter is detached.
 
-    Example:
+    Examples:
         >>> student = keras.models.clone_model(task.model)
         >>> copied = initialize_from_teacher(student, task.model, layers=[0])
         >>> copied["block_0"], copied["classifier"]
@@ -129,7 +129,7 @@ def take_head(student: keras.Model, teacher: keras.Model) -> list[str]:
     Raises:
         ValueError: the teacher's adapter is detached.
 
-    Example:
+    Examples:
         >>> take_head(keras.models.clone_model(task.model), task.model)
         ['pooler', 'classifier']
     """
@@ -201,7 +201,7 @@ def factorize(matrix: Any, rank: int, row_weights: Any = None) -> tuple[Any, Any
         rank: the rank of the product, below the number of columns.
         row_weights: numbers that are added to the weight 1 of each row's error (rows,); None for equal weights.
 
-    Example:
+    Examples:
         >>> first, second = factorize(np.outer([1.0, 2.0], [3.0, 4.0]), rank=1)
         >>> (first @ second).round(4).tolist()
         [[3.0, 4.0], [6.0, 8.0]]

@@ -24,7 +24,7 @@ class PlannedBatch(NamedTuple):
         rows: (batch,) row numbers.
         width: length in tokens that rows are padded to.
 
-    Example:
+    Examples:
         >>> BatchPlan(5, batch_size=2, longest=8).batch(3)._asdict()["epoch"]  # an epoch has three batches
         1
     """
@@ -57,7 +57,7 @@ class BatchPlan:
     Raises:
         ValueError: an argument is out of range.
 
-    Example:
+    Examples:
         >>> plan = BatchPlan(5, batch_size=2, longest=8)
         >>> [plan.batch(number).rows.tolist() for number in range(plan.per_epoch)]
         [[0, 1], [2, 3], [4]]

@@ -33,7 +33,7 @@ class Batches:
     Attributes:
         per_epoch: number of batches in an epoch.
 
-    Example:
+    Examples:
         >>> from keras_bert.data.records import serialize, write_records
         >>> _ = write_records("rows.tfrecord", [serialize({"number": [number]}) for number in range(5)])
         >>> records, plan = RecordStore(["rows.tfrecord"]), BatchPlan(5, batch_size=2, longest=1)
@@ -124,7 +124,7 @@ class Phases:
     Attributes:
         per_epoch: number of batches in an epoch of `then`.
 
-    Example:
+    Examples:
         >>> from keras_bert.data.records import serialize, write_records
         >>> _ = write_records("rows.tfrecord", [serialize({"number": [number]}) for number in range(4)])
         >>> records, feature = RecordStore(["rows.tfrecord"]), {"number": tf.io.FixedLenFeature([], tf.int64)}
@@ -162,7 +162,7 @@ def reading_options() -> tf.data.Options:
     Deleting a dataset waits until the autotuning thread wakes up, and that thread doubles its sleep each time, up to a
     minute (measured with TensorFlow 2.21).
 
-    Example:
+    Examples:
         >>> dataset = tf.data.Dataset.range(3).with_options(reading_options())
         >>> dataset.options().deterministic
         True

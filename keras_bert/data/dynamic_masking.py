@@ -28,7 +28,7 @@ class DynamicMasking:
         masking: masking options.
         seed: seeds all choices.
 
-    Example:
+    Examples:
         >>> task.tokenizer.save(".")
         >>> batch = {"token_ids": tf.constant([[2, 5, 5, 3]]), "padding_mask": tf.ones((1, 4), tf.int32)}
         >>> first_row = tf.constant([0], tf.int64)

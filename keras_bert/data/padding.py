@@ -18,7 +18,7 @@ PAIR = {"token_ids": INTEGERS, "segment_ids": INTEGERS}
 def pad_pair(rows: Mapping[str, tf.RaggedTensor], width: tf.Tensor | int, prefix: str = "") -> Batch:
     """The model inputs (batch, width) int32 of ragged rows; `prefix` precedes their names.
 
-    Example:
+    Examples:
         >>> rows = {name: tf.ragged.constant([[2, 5, 3], [2, 3]]) for name in PAIR}
         >>> pad_pair(rows, width=4)["padding_mask"].numpy().tolist()
         [[1, 1, 1, 0], [1, 1, 0, 0]]
@@ -32,7 +32,7 @@ def pad_pair(rows: Mapping[str, tf.RaggedTensor], width: tf.Tensor | int, prefix
 def pad(rows: tf.RaggedTensor, width: tf.Tensor | int, filling: int = 0) -> tf.Tensor:
     """Pads ragged rows with `filling` to (batch, width) int32.
 
-    Example:
+    Examples:
         >>> pad(tf.ragged.constant([[2, 5, 3], [2, 3]]), width=4, filling=-1).numpy().tolist()
         [[2, 5, 3, -1], [2, 3, -1, -1]]
     """
@@ -69,7 +69,7 @@ def plan_batches(
     Raises:
         ValueError: there are no records, or an argument is out of range.
 
-    Example:
+    Examples:
         >>> from keras_bert.data.records import serialize, write_records
         >>> _ = write_records("train.tfrecord", [serialize({"token_ids": [2, 5, 3]})] * 3)
         >>> records, features = RecordStore(["train.tfrecord"]), {"token_ids": INTEGERS}

@@ -52,7 +52,7 @@ def pretraining_batches(
         RecordError: a record is truncated or corrupted, or records are missing.
         ValueError: an argument is out of range.
 
-    Example:
+    Examples:
         >>> from keras_bert.data.records import serialize, write_features, write_records
         >>> row = {"token_ids": [2, 4, 5, 3], "segment_ids": [0] * 4, "mask_positions": [1], "mask_ids": [5]}
         >>> _ = write_records("train-8-0.tfrecord", [serialize(row)])

@@ -31,7 +31,7 @@ class Column(NamedTuple):
         values: whole numbers from 0 to 2^28 - 1 (rows, width).
         counts: the number of values of each row (rows,); the rest of the row is padding.
 
-    Example:
+    Examples:
         >>> column = Column(np.array([[2, 5, 3], [2, 3, 0]]), counts=np.array([3, 2]))
         >>> len(serialize_rows({"token_ids": column}))
         2
@@ -48,7 +48,7 @@ class Block(NamedTuple):
         content: the bytes (rows, width) uint8.
         present: whether a row has the byte (rows, width).
 
-    Example:
+    Examples:
         >>> block = Block(np.array([[10, 3]], np.uint8), present=np.array([[True, False]]))
         >>> block.content[block.present].tolist()
         [10]
@@ -68,7 +68,7 @@ def serialize_rows(columns: Mapping[str, Column]) -> list[bytes]:
     Raises:
         ValueError: a value is below 0 or above 2^28 - 1.
 
-    Example:
+    Examples:
         >>> column = Column(np.array([[2, 5, 3], [2, 3, 0]]), counts=np.array([3, 2]))
         >>> [len(example) for example in serialize_rows({"token_ids": column})]
         [24, 23]

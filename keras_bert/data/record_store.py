@@ -35,7 +35,7 @@ class RecordStore:
     Raises:
         RecordError: a file is truncated or corrupted; the message names the file and the record.
 
-    Example:
+    Examples:
         >>> from keras_bert.data.records import serialize, write_records
         >>> rows = [serialize({"token_ids": [2, 5, 3]}), serialize({"token_ids": [2, 3]})]
         >>> _ = write_records("rows.tfrecord", rows)
@@ -95,7 +95,7 @@ class FeatureValues(NamedTuple):
         values: (values,) of all records, concatenated.
         lengths: (records,) number of values in every record.
 
-    Example:
+    Examples:
         >>> from keras_bert.data.records import serialize, write_records
         >>> _ = write_records("rows.tfrecord", [serialize({"token_ids": [2, 5, 3]}), serialize({"token_ids": [2, 3]})])
         >>> values = RecordStore(["rows.tfrecord"]).values("token_ids")

@@ -26,7 +26,7 @@ _FRAME = 16
 class RecordError(ValueError):
     """A record file, or a JSON file beside it, is corrupted.
 
-    Example:
+    Examples:
         >>> _ = Path("labels.json").write_text("{}")
         >>> read_labels(".")
         Traceback (most recent call last):
@@ -41,7 +41,7 @@ def serialize(features: dict[str, Value]) -> bytes:
     Args:
         features: name -> bytes, one float, an array of floats, or integers (a sequence or an array).
 
-    Example:
+    Examples:
         >>> example = tf.train.Example.FromString(serialize({"token_ids": [2, 5, 3]}))
         >>> list(example.features.feature["token_ids"].int64_list.value)
         [2, 5, 3]
@@ -76,7 +76,7 @@ def write_records(
         compression: compression of the file.
         scratch: a folder on the same file system for the unfinished file; None for the folder of `file`.
 
-    Example:
+    Examples:
         >>> write_records("train.tfrecord", [serialize({"token_ids": [2, 5, 3]})])
         1
     """
@@ -96,7 +96,7 @@ def write_records(
 def read_records(files: Sequence[str], compression: Compression = "none") -> tf.data.Dataset:
     """The serialized examples of record files, in order.
 
-    Example:
+    Examples:
         >>> row = serialize({"token_ids": [2, 5, 3]})
         >>> _ = write_records("train.tfrecord", [row])
         >>> [record.numpy() for record in read_records(["train.tfrecord"])] == [row]
@@ -111,7 +111,7 @@ def count_records(files: Sequence[str], compression: Compression = "none") -> in
     Raises:
         RecordError: a file is truncated or corrupted; the message names the file and the record.
 
-    Example:
+    Examples:
         >>> _ = write_records("train.tfrecord", [b"one", b"two"])
         >>> count_records(["train.tfrecord"])
         2
@@ -168,7 +168,7 @@ def find_records(folder: str | os.PathLike[str], pattern: str) -> list[str]:
     Raises:
         FileNotFoundError: no file matches.
 
-    Example:
+    Examples:
         >>> _ = write_records("train-128-0.tfrecord", [b"one"])
         >>> find_records(".", "train-*.tfrecord")
         ['train-128-0.tfrecord']
@@ -182,7 +182,7 @@ def find_records(folder: str | os.PathLike[str], pattern: str) -> list[str]:
 def write_features(folder: str | os.PathLike[str], description: dict[str, Any]) -> None:
     """Writes `features.json`, which describes the records of a folder.
 
-    Example:
+    Examples:
         >>> write_features(".", {"task": "classification", "max_length": 64})
         >>> read_features(".")
         {'max_length': 64, 'task': 'classification'}
@@ -196,7 +196,7 @@ def read_features(folder: str | os.PathLike[str]) -> dict[str, Any]:
     Raises:
         RecordError: the file is corrupted.
 
-    Example:
+    Examples:
         >>> write_features(".", {"task": "classification", "max_length": 64})
         >>> read_features(".")["max_length"]
         64
@@ -208,7 +208,7 @@ def read_features(folder: str | os.PathLike[str]) -> dict[str, Any]:
 def write_labels(folder: str | os.PathLike[str], labels: Sequence[str]) -> None:
     """Writes `labels.json`: the names of the labels in the order of their ids.
 
-    Example:
+    Examples:
         >>> write_labels(".", ["no", "yes"])
         >>> read_labels(".")
         ['no', 'yes']
@@ -222,7 +222,7 @@ def read_labels(folder: str | os.PathLike[str]) -> list[str]:
     Raises:
         RecordError: the file is corrupted.
 
-    Example:
+    Examples:
         >>> write_labels(".", ["no", "yes"])
         >>> read_labels(".").index("yes")
         1

@@ -28,7 +28,7 @@ class WordReplacer:
         seed: seed of the choice.
         guess: a masked language model that proposes candidates from the context, instead of `table`.
 
-    Example:
+    Examples:
         >>> from keras_bert.tokenizers.eager import EagerWordPiece
         >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "book"]
         >>> tokenizer = EagerWordPiece(words, lowercase=True)

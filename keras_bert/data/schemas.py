@@ -15,7 +15,7 @@ class Feature(NamedTuple):
         meaning: the description in `features.json`.
         is_read: whether batches contain it; otherwise it only tells the source of the record.
 
-    Example:
+    Examples:
         >>> SCHEMAS["classification"]["label"].kind, SCHEMAS["token_classification"]["row"].is_read
         ('integer', False)
     """

@@ -66,7 +66,7 @@ def task_batches(
         RecordError: a record is truncated or corrupted, or has a label that does not exist.
         ValueError: an argument is out of range.
 
-    Example:
+    Examples:
         >>> from keras_bert.data.records import serialize, write_features, write_labels, write_records
         >>> row = {"token_ids": [2, 5, 3], "segment_ids": [0, 0, 0], "label": [1]}
         >>> _ = write_records("train.tfrecord", [serialize(row)] * 3)

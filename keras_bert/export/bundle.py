@@ -37,7 +37,7 @@ def load(place: str | os.PathLike[str]) -> Task:
         ModuleNotFoundError: TensorFlow, which reads text into tokens for a Keras model, is not installed.
         ValueError: a file is damaged.
 
-    Example:
+    Examples:
         >>> task.save("sentiment")
         >>> [answer.label in task.labels for answer in load("sentiment").predict(["what a film"])]
         [True]
@@ -63,7 +63,7 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
         FileNotFoundError: there is no such file or folder, or it lacks one of the files.
         ValueError: one of them is damaged.
 
-    Example:
+    Examples:
         >>> from keras_bert.export.tflite import export_tflite
         >>> export_tflite(task.network(), "model.tflite", lengths=[16])
         >>> attach_companions(task, Path("model.tflite"))

@@ -19,7 +19,7 @@ UNTRAINED_AGREEMENT = 0.95
 class ParityError(AssertionError):
     """An exported file gives other answers than its model.
 
-    Example:
+    Examples:
         >>> check_parity("model.tflite", np.zeros((1, 2)), np.ones((1, 2)), tolerance=0.5)
         Traceback (most recent call last):
         ...
@@ -37,7 +37,7 @@ def parity_tolerance(reference: Array, padding_mask: Array, *, half: bool) -> fl
         padding_mask: (rows, length); outputs (rows, length, ...) at padding do not count.
         half: whether the file computes in float16; else in float32.
 
-    Example:
+    Examples:
         >>> parity_tolerance(np.full((1, 2), 10.0), np.ones((1, 5)), half=False)
         0.0001
     """
@@ -61,7 +61,7 @@ def check_parity(
     Raises:
         ParityError: an output differs by more, or is not a number; or the shapes differ.
 
-    Example:
+    Examples:
         >>> check_parity("model.tflite", np.zeros((1, 2)), np.full((1, 2), 0.25), tolerance=0.5)
         0.25
     """
@@ -98,7 +98,7 @@ def check_agreement(name: str, agreement: Array, answers: Array, minimum: float)
     Raises:
         ParityError: they agree less, or an output is not a number; or there are no rows, or not as many of both.
 
-    Example:
+    Examples:
         >>> check_agreement("model.tflite", np.ones(4), answers=np.zeros((4, 2)), minimum=0.95)
         1.0
     """

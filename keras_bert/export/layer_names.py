@@ -9,7 +9,7 @@ def make_layer_pattern(layer: str) -> str:
 
     Tensors are called after the layers that make them, and each part of a path may have a number behind it.
 
-    Example:
+    Examples:
         >>> pattern = make_layer_pattern("block_0/attention/key")
         >>> re.search(pattern, "classification/block_0_1/attention_1/key_1/MatMul") is not None
         True
@@ -20,7 +20,7 @@ def make_layer_pattern(layer: str) -> str:
 def is_head_float(float_layers: Iterable[str]) -> bool:
     """Whether one of the layers that stay float stands on the encoder itself: the one that makes the answer.
 
-    Example:
+    Examples:
         >>> is_head_float(["classifier"]), is_head_float(["block_0/attention/key"])
         (True, False)
     """

@@ -33,7 +33,7 @@ def export_onnx(model: keras.Model, path: str | os.PathLike[str], *, output: str
         output: the name of the output.
         opset: the version of ONNX' operator set.
 
-    Example:
+    Examples:
         >>> from keras_bert.export.runtimes import open_file
         >>> export_onnx(task.network(), "model.onnx")
         >>> open_file("model.onnx", max_length=16).predict_on_batch(task.encode(["film film"])).shape

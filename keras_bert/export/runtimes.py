@@ -25,7 +25,7 @@ class Output(NamedTuple):
     Attributes:
         shape: the size of each axis; None or a name where any size is allowed.
 
-    Example:
+    Examples:
         >>> Output((None, 2)).shape[-1]
         2
     """
@@ -243,7 +243,7 @@ def _for_task(outputs: dict[str, Any]) -> Any:
 def count_tokens(padding_mask: Array) -> int:
     """Counts the tokens up to the last one that is not padding; at least 1.
 
-    Example:
+    Examples:
         >>> count_tokens(np.array([1, 1, 1, 0]))
         3
     """

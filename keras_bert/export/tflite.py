@@ -50,7 +50,7 @@ def export_tflite(
     Raises:
         ValueError: the lengths are none, repeat or are not positive, or a range belongs to no tap of the model.
 
-    Example:
+    Examples:
         >>> from keras_bert.export.runtimes import open_file
         >>> export_tflite(task.network(), "model.tflite", lengths=[8, 16])
         >>> open_file("model.tflite", max_length=16).lengths

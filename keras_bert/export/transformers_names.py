@@ -21,7 +21,7 @@ def our_outputs(outputs: Mapping[str, Any], pair: Callable[[Any, Any], Any]) -> 
         outputs: by transformers' names.
         pair: two outputs (batch, length) -> one (batch, length, 2).
 
-    Example:
+    Examples:
         >>> our_outputs({"start_logits": [1, 0], "end_logits": [0, 1]}, pair=lambda start, end: [*zip(start, end)])
         {'logits': [(1, 0), (0, 1)]}
     """

@@ -20,7 +20,7 @@ class TaskNames(NamedTuple):
         output_layer: the output layer behind a dropout layer, which is called `{output_layer}_dropout`; None where
             there is no dropout.
 
-    Example:
+    Examples:
         >>> TASK_NAMES["regression"].output_layer
         'regressor'
     """
@@ -47,7 +47,7 @@ CLASSES = ("embedding", "pretraining", "classification", "token_classification",
 def class_of(task: str) -> str:
     """The task with the same class in transformers: a regression is a classification with one output.
 
-    Example:
+    Examples:
         >>> class_of("regression")
         'classification'
     """
@@ -57,7 +57,7 @@ def class_of(task: str) -> str:
 def classifies_texts(task: str) -> bool:
     """Whether transformers has the task as a head on one vector for the whole text.
 
-    Example:
+    Examples:
         >>> classifies_texts("regression"), classifies_texts("embedding")
         (True, False)
     """
@@ -125,7 +125,7 @@ def read_number(key: str, value: Tensor, *, whole: bool = False) -> Tensor:
     Raises:
         ValueError: the value is no number, or no whole one.
 
-    Example:
+    Examples:
         >>> read_number("hidden_size", 768, whole=True)
         768
         >>> read_number("hidden_size", "768")
@@ -146,7 +146,7 @@ class Fused(NamedTuple):
         whole: the ending of its name.
         parts: the endings of the names of its parts; a single part is the tensor by another name.
 
-    Example:
+    Examples:
         >>> Fused("Wqkv.weight", ("query.weight", "key.weight", "value.weight")).whole
         'Wqkv.weight'
     """
@@ -190,7 +190,7 @@ class Family:
         fused: tensors that hold several of the tensors in `encoder`.
         unread: the beginnings of the names of tensors that transformers ignores where a class has no layer for them.
 
-    Example:
+    Examples:
         >>> from keras_bert.families.registry import FAMILIES
         >>> FAMILIES["bert"].architecture("token_classification")
         'BertForTokenClassification'

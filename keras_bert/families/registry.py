@@ -38,7 +38,7 @@ def find_family(name: Any, where: str) -> Family:
     Raises:
         ValueError: there is no such family; the message suggests the nearest name.
 
-    Example:
+    Examples:
         >>> find_family("xlm-roberta", "config.json").title
         'XLMRoberta'
     """
@@ -59,7 +59,7 @@ def family_of(config: EncoderConfig, name: str | None, *, pooler: bool) -> Famil
     Raises:
         ValueError: the encoder does not fit the family, or any.
 
-    Example:
+    Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
         >>> family_of(config, None, pooler=True).name
         'bert'

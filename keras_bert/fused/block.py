@@ -23,7 +23,7 @@ class FusedBlock:
     Args:
         block: an encoder block that is built.
 
-    Example:
+    Examples:
         >>> block = FusedBlock(task.encoder.get_layer("block_0"))
         >>> block(tf.ones((2, 5, 8)), tf.zeros((2, 1, 1, 5))).shape.as_list()
         [2, 5, 8]

@@ -22,7 +22,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         function: a function of floating-point tensors and, last, an integer seed (2,) without a gradient, to a tensor.
             Shapes may be unknown until it runs; a program is compiled once for each shape.
 
-    Example:
+    Examples:
         >>> double = compiled(lambda x, seed: 2.0 * x)
         >>> double(tf.constant([1.0, 2.0]), tf.constant([0, 0], tf.uint32)).numpy().tolist()
         [2.0, 4.0]
@@ -56,7 +56,7 @@ def seeded_dropout(x: Tensor, seed: Tensor, rate: float) -> Tensor:
         seed: uint32 (2,).
         rate: the dropout rate, 0 to below 1.
 
-    Example:
+    Examples:
         >>> dropped = seeded_dropout(tf.ones(100), tf.constant([3, 4], tf.uint32), rate=0.5)
         >>> sorted(set(dropped.numpy().tolist()))
         [0.0, 2.0]

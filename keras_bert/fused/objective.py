@@ -15,7 +15,7 @@ class FusedObjective(abc.ABC):
         plain: the plain objective.
         model: the model with which the objective is called.
 
-    Example:
+    Examples:
         >>> from keras_bert.fused.pretraining import FusedPretrainingObjective
         >>> from keras_bert.models.pretraining import build_pretraining
         >>> model = build_pretraining(task.encoder, next_sentence=False)

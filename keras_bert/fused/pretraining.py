@@ -25,7 +25,7 @@ class FusedPretrainingObjective(FusedObjective):
         next_sentence: whether the model has a head for the next sentence.
         span_boundary: whether the model has the head of `add_span_boundary`.
 
-    Example:
+    Examples:
         >>> from keras_bert.models.pretraining import build_pretraining
         >>> model = build_pretraining(task.encoder, next_sentence=False)
         >>> objective = FusedPretrainingObjective(model, next_sentence=False)
@@ -87,7 +87,7 @@ class FusedPretrainingObjective(FusedObjective):
 def rows_of(states: Tensor) -> Tensor:
     """(batch, predictions, units) -> (rows, units).
 
-    Example:
+    Examples:
         >>> rows_of(tf.ones((2, 5, 8))).shape.as_list()
         [10, 8]
     """

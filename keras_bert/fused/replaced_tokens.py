@@ -18,7 +18,7 @@ class FusedReplacedTokensObjective(FusedObjective):
         model: the model of the objective, as `build_joint` returns it.
         generator: the settings of the generator.
 
-    Example:
+    Examples:
         >>> from keras_bert.models.replaced_tokens import build_joint, build_replaced_tokens
         >>> joint = build_joint(build_replaced_tokens(task.encoder), Generator())
         >>> objective = FusedReplacedTokensObjective(joint, Generator(weight=50.0))

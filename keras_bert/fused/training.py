@@ -18,7 +18,7 @@ def fused_blocks(model: keras.Model) -> Iterator[None]:
     Blocks with transforms at their taps or kernels compute as before. Functions must be traced inside, and keep the
     blocks of that time. Weights, seeds, saved models and inference do not change.
 
-    Example:
+    Examples:
         >>> block = task.model.get_layer("block_0")
         >>> with fused_blocks(task.model):
         ...     type(block.training_call).__name__
@@ -52,7 +52,7 @@ def compiled_update(
     Returns:
         A function of the gradients and of a scalar that multiplies the gradients.
 
-    Example:
+    Examples:
         >>> weight = keras.Variable([1.0])
         >>> optimizer = keras.optimizers.SGD(learning_rate=1.0)
         >>> optimizer.build([weight])

@@ -25,7 +25,7 @@ def read_json(path: Path, kind: type = dict) -> Any:
         FileNotFoundError: there is no such file.
         ValueError: it holds no JSON, or a value of another type.
 
-    Example:
+    Examples:
         >>> _ = Path("config.json").write_text('{"model_type": "bert"}')
         >>> read_json(Path("config.json"))
         {'model_type': 'bert'}
@@ -44,7 +44,7 @@ def read_json(path: Path, kind: type = dict) -> Any:
 def write_json(path: Path, content: Any) -> None:
     """Writes a value as JSON; equal values give equal bytes.
 
-    Example:
+    Examples:
         >>> write_json(Path("config.json"), {"model_type": "bert"})
         >>> read_json(Path("config.json"))["model_type"]
         'bert'
@@ -63,7 +63,7 @@ def check_only(path: Path, content: Mapping[str, Any], only: Mapping[str, Any]) 
     Raises:
         ValueError: a key has another value.
 
-    Example:
+    Examples:
         >>> check_only(Path("config.json"), {"is_decoder": True}, {"is_decoder": False})
         Traceback (most recent call last):
         ...
@@ -81,7 +81,7 @@ def read_length(path: Path, content: Mapping[str, Any], key: str) -> int | None:
     Raises:
         ValueError: the value is no whole number, or has no room for a token between two special tokens.
 
-    Example:
+    Examples:
         >>> read_length(Path("tokenizer_config.json"), {"model_max_length": 512}, "model_max_length")
         512
         >>> read_length(Path("tokenizer_config.json"), {"model_max_length": 1e30}, "model_max_length") is None
@@ -117,7 +117,7 @@ def read_encoder_config(
     Raises:
         ValueError: a key is missing, or its value is not supported.
 
-    Example:
+    Examples:
         >>> from keras_bert.families.bert.hugging_face import BERT
         >>> config = keras_bert.preset("tiny")
         >>> content = write_encoder_config(config, BERT.keys, "gelu_new")
@@ -148,7 +148,7 @@ def read_encoder_config(
 def write_encoder_config(config: EncoderConfig, keys: Mapping[str, str], activation: str) -> dict[str, Any]:
     """The keys that `read_encoder_config` reads; `activation` is the name in the other library.
 
-    Example:
+    Examples:
         >>> from keras_bert.families.bert.hugging_face import BERT
         >>> write_encoder_config(keras_bert.preset("tiny"), BERT.keys, "gelu_new")["num_hidden_layers"]
         2

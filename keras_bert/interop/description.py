@@ -32,7 +32,7 @@ def write_description(task: Task, folder: Path) -> None:
     Raises:
         ValueError: transformers has no head for the task.
 
-    Example:
+    Examples:
         >>> write_description(task, Path("."))
         >>> sorted(file.name for file in Path(".").iterdir())
         ['config.json', 'tokenizer.json', 'tokenizer_config.json']

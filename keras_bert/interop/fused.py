@@ -17,7 +17,7 @@ def split(tensors: Mapping[str, Array], fused: Sequence[Fused], heads: int) -> T
         fused: the fused tensors of the family.
         heads: the number of attention heads.
 
-    Example:
+    Examples:
         >>> fused = Fused("Wqkv", ("query", "key", "value"))
         >>> tensors = split({"layer.0.Wqkv": np.arange(6)}, [fused], heads=2)
         >>> {name: array.tolist() for name, array in tensors.items()}  # two heads of three rows
@@ -39,7 +39,7 @@ def split(tensors: Mapping[str, Array], fused: Sequence[Fused], heads: int) -> T
 def join(tensors: Mapping[str, Array], fused: Sequence[Fused], heads: int) -> dict[str, Array]:
     """Joins the parts of fused tensors: the inverse of `split`.
 
-    Example:
+    Examples:
         >>> fused = Fused("Wqkv", ("query", "key", "value"))
         >>> parts = {"query": np.array([0, 3]), "key": np.array([1, 4]), "value": np.array([2, 5])}
         >>> join(parts, [fused], heads=2)["Wqkv"].tolist()

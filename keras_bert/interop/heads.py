@@ -37,7 +37,7 @@ class Head:
         normalize: whether the vectors of an embedding have length 1.
         separator: the id of the separator behind a question, for question answering with a graph that reads it.
 
-    Example:
+    Examples:
         >>> Head(task="classification", labels=("no", "yes")).reads_pooler, Head(task="embedding").reads_pooler
         (True, False)
     """
@@ -67,7 +67,7 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
     Raises:
         ValueError: the builder of the head refuses its settings, as a single class.
 
-    Example:
+    Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
         >>> build_model(config, Head(task="classification", labels=("no", "yes")), pooler=True).output.shape
         (None, 2)
@@ -95,7 +95,7 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
 def build_task(model: keras.Model, head: Head, tokenizer: "BaseTokenizer", max_length: int) -> Task:
     """Builds the task of a model of `build_model`; its other settings are the defaults, or fit a short `max_length`.
 
-    Example:
+    Examples:
         >>> build_task(task.model, head_of(task), task.tokenizer, max_length=16).labels
         ('no', 'yes')
     """
@@ -113,7 +113,7 @@ def head_of(task: Task) -> Head:
     Raises:
         ValueError: other libraries have no such task.
 
-    Example:
+    Examples:
         >>> head_of(task)
         Head(task='classification', labels=('no', 'yes'), dropout=0.1, ..., pooling='cls', ...)
     """
@@ -139,7 +139,7 @@ def check_pooling(head: Head) -> None:
     Raises:
         ValueError: the head is such a classifier.
 
-    Example:
+    Examples:
         >>> check_pooling(Head(task="classification", labels=("no", "yes"), pooling="mean"))
         Traceback (most recent call last):
         ...

@@ -92,7 +92,7 @@ def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
         ValueError: a file is damaged or has an unsupported value, or tensors, vocabulary and configuration do not fit
             each other.
 
-    Example:
+    Examples:
         >>> keras_bert.to_hugging_face(task, "sentiment-hf")
         >>> from_hugging_face("sentiment-hf").labels
         ('no', 'yes')
@@ -141,7 +141,7 @@ def read_model(folder: str | os.PathLike[str]) -> keras.Model:
         FileNotFoundError: see `from_hugging_face`.
         ValueError: see `from_hugging_face`.
 
-    Example:
+    Examples:
         >>> to_hugging_face(task, "sentiment-hf")
         >>> read_model("sentiment-hf").output.shape
         (None, 2)
@@ -166,7 +166,7 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
         ValueError: the family has no model like the task's, as for pooling by the mean under a classifier; the task has
             an adapter that is not merged; or `folder` holds a file that would be read beside those written.
 
-    Example:
+    Examples:
         >>> to_hugging_face(task, "sentiment-hf")
         >>> sorted(os.listdir("sentiment-hf"))
         ['config.json', 'model.safetensors', 'tokenizer_config.json', 'vocab.txt']

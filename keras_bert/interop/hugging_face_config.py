@@ -46,7 +46,7 @@ def read_config(folder: Path) -> tuple[Family, dict[str, Any]]:
         FileNotFoundError: there is no such file.
         ValueError: it describes a model that is not supported.
 
-    Example:
+    Examples:
         >>> keras_bert.to_hugging_face(task, "sentiment-hf")
         >>> family, content = read_config(Path("sentiment-hf"))
         >>> family.name, content["num_hidden_layers"]
@@ -77,7 +77,7 @@ def architecture_of(path: Path, family: Family, content: Mapping[str, Any]) -> s
     Raises:
         ValueError: the file names no class of the family, or several.
 
-    Example:
+    Examples:
         >>> content = {"architectures": ["BertForSequenceClassification"]}
         >>> architecture_of(Path("config.json"), find_family("bert", "config.json"), content)
         'BertForSequenceClassification'
@@ -95,7 +95,7 @@ def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> En
     Raises:
         ValueError: a key is missing, or its value is not supported.
 
-    Example:
+    Examples:
         >>> keras_bert.to_hugging_face(task, "sentiment-hf")
         >>> read_encoder(Path("sentiment-hf"), *read_config(Path("sentiment-hf"))).hidden_size
         8
@@ -127,7 +127,7 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_
     Raises:
         ValueError: the head is not supported.
 
-    Example:
+    Examples:
         >>> keras_bert.to_hugging_face(task, "sentiment-hf")
         >>> read_head(Path("sentiment-hf"), *read_config(Path("sentiment-hf")), next_sentence=False).labels
         ('no', 'yes')
@@ -170,7 +170,7 @@ def write_config(
     Raises:
         ValueError: the family has no such head, no pooling by the mean, or another activation in front of a classifier.
 
-    Example:
+    Examples:
         >>> config, bert = keras_bert.preset("tiny"), find_family("bert", "family")
         >>> content = write_config(config, Head(task="classification", labels=("no", "yes")), bert, pad_id=0)
         >>> content["architectures"], content["id2label"]

@@ -68,7 +68,7 @@ def to_peft(task: Task, folder: str | os.PathLike[str], *, family: str | None = 
     Raises:
         ValueError: the task has no LoRA adapter, or transformers has no such model.
 
-    Example:
+    Examples:
         >>> _ = task.adapt(Lora(rank=2))
         >>> to_peft(task, "sentiment-peft")
         >>> sorted(os.listdir("sentiment-peft"))
@@ -113,7 +113,7 @@ def from_peft(folder: str | os.PathLike[str], task: Task, *, family: str | None 
         FileNotFoundError: a file is missing.
         ValueError: the adapter is no LoRA, has an unsupported setting, or does not fit the task.
 
-    Example:
+    Examples:
         >>> _ = task.adapt(Lora(rank=2))
         >>> to_peft(task, "sentiment-peft")
         >>> task.drop_adapter()

@@ -22,7 +22,7 @@ def open_tensors(folder: Path) -> Tensors:
         FileNotFoundError: there are no safetensors, or a shard is missing.
         ValueError: a file is no safetensors file, is cut short, or lacks a tensor of the index.
 
-    Example:
+    Examples:
         >>> keras_bert.to_hugging_face(task, "sentiment-hf")
         >>> open_tensors(Path("sentiment-hf"))["classifier.weight"].shape
         (2, 8)
@@ -43,7 +43,7 @@ def open_tensors(folder: Path) -> Tensors:
 def save_tensors(tensors: dict[str, Array], path: Path) -> None:
     """Writes a safetensors file that transformers takes for one of PyTorch's.
 
-    Example:
+    Examples:
         >>> save_tensors({"classifier.bias": np.zeros(2, "float32")}, Path("model.safetensors"))
         >>> list(open_file(Path("model.safetensors")))
         ['classifier.bias']
@@ -57,7 +57,7 @@ def open_file(path: Path) -> Tensors:
     Raises:
         ValueError: the file is no safetensors file, or is cut short.
 
-    Example:
+    Examples:
         >>> save_tensors({"classifier.bias": np.zeros(2, "float32")}, Path("model.safetensors"))
         >>> open_file(Path("model.safetensors"))["classifier.bias"].tolist()
         [0.0, 0.0]

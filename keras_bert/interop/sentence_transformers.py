@@ -31,7 +31,7 @@ class PoolingSettings(NamedTuple):
         normalize: the vector is scaled to length 1.
         max_length: the longest text in tokens; None where the files have none.
 
-    Example:
+    Examples:
         >>> read_pooling(Path(".")) == PoolingSettings("mean", normalize=False)  # the default, without files
         True
     """
@@ -48,7 +48,7 @@ def read_pooling(folder: Path) -> PoolingSettings:
         FileNotFoundError: the configuration of the pooling is missing.
         ValueError: the files have a module or a value that is not supported.
 
-    Example:
+    Examples:
         >>> write_pooling(Path("."), PoolingSettings("cls", normalize=True, max_length=256), hidden_size=384)
         >>> read_pooling(Path("."))
         PoolingSettings(pooling='cls', normalize=True, max_length=256)
@@ -76,7 +76,7 @@ def read_pooling(folder: Path) -> PoolingSettings:
 def write_pooling(folder: Path, settings: PoolingSettings, hidden_size: int) -> None:
     """Writes the files that `read_pooling` reads, with keys that all versions of sentence-transformers read.
 
-    Example:
+    Examples:
         >>> write_pooling(Path("."), PoolingSettings(), hidden_size=384)
         >>> sorted(file.name for file in Path(".").iterdir())
         ['1_Pooling', 'modules.json', 'sentence_bert_config.json']

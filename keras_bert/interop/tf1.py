@@ -83,7 +83,7 @@ def from_tf1(
         ValueError: a file is damaged or has an unsupported value, or tensors, vocabulary, configuration, task and
             labels do not fit each other.
 
-    Example:
+    Examples:
         >>> to_tf1(task, "sentiment-tf1/model.ckpt")
         >>> from_tf1("sentiment-tf1/model.ckpt", lowercase=True, labels=["no", "yes"]).labels
         ('no', 'yes')
@@ -115,7 +115,7 @@ def to_tf1(task: Task, prefix: str | os.PathLike[str]) -> None:
             LayerNorm, a classifier with pooling by the mean, an embedding other than the plain mean, or an adapter that
             is not merged.
 
-    Example:
+    Examples:
         >>> to_tf1(task, "sentiment-tf1/model.ckpt")
         >>> sorted(os.listdir("sentiment-tf1"))
         ['bert_config.json', 'model.ckpt.data-00000-of-00001', 'model.ckpt.index', 'vocab.txt']

@@ -42,7 +42,7 @@ def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
     Raises:
         ValueError: the file describes a tokenizer with other ids than `Tokenizer`.
 
-    Example:
+    Examples:
         >>> content = write_tokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film"], lowercase=True)
         >>> read_tokenizer(Path("tokenizer.json"), content)[5]
         'film'
@@ -76,7 +76,7 @@ def write_tokenizer(tokens: Sequence[str], *, lowercase: bool) -> dict[str, Any]
         tokens: the vocabulary by id, with `SPECIAL_TOKENS`.
         lowercase: text is lowercased and stripped of accents.
 
-    Example:
+    Examples:
         >>> content = write_tokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film"], lowercase=True)
         >>> content["model"]["type"], content["normalizer"]["lowercase"]
         ('WordPiece', True)
@@ -108,7 +108,7 @@ def check_added(path: Path, field: str, tokens: list[Any]) -> None:
     Raises:
         ValueError: an item is no token, or not one of `SPECIAL_TOKENS`.
 
-    Example:
+    Examples:
         >>> check_added(Path("tokenizer.json"), "added_tokens", ["[MASK]", {"content": "[PAD]"}])
         >>> check_added(Path("tokenizer.json"), "added_tokens", ["<user>"])
         Traceback (most recent call last):
@@ -130,7 +130,7 @@ def content_of(path: Path, field: str, token: Any) -> str:
     Raises:
         ValueError: the token is neither a string nor an object with a `content`.
 
-    Example:
+    Examples:
         >>> content_of(Path("tokenizer.json"), "mask_token", {"content": "[MASK]", "lstrip": False})
         '[MASK]'
     """

@@ -29,7 +29,7 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
         FileNotFoundError: there are files of a slow tokenizer, and no `tokenizer.json`.
         ValueError: the file holds no JSON object.
 
-    Example:
+    Examples:
         >>> keras_bert.to_hugging_face(task, "sentiment-hf")
         >>> read_definition(Path("sentiment-hf")) is None  # a WordPiece vocabulary
         True
@@ -55,7 +55,7 @@ def add_unused_tokens(content: Mapping[str, Any], tokens: Sequence[str], rows: i
         tokens: the vocabulary of the file.
         rows: the number of rows of the token embedding.
 
-    Example:
+    Examples:
         >>> content = add_unused_tokens({}, ["<pad>", "film"], rows=4)
         >>> [token["content"] for token in content["added_tokens"]]
         ['[unused0]', '[unused1]']
@@ -69,7 +69,7 @@ def add_unused_tokens(content: Mapping[str, Any], tokens: Sequence[str], rows: i
 def read_max_length(folder: Path) -> int | None:
     """The longest input in tokens; None where `tokenizer_config.json` has none.
 
-    Example:
+    Examples:
         >>> keras_bert.to_hugging_face(task, "sentiment-hf")
         >>> read_max_length(Path("sentiment-hf"))
         16
@@ -80,7 +80,7 @@ def read_max_length(folder: Path) -> int | None:
 def write_definition(folder: Path, content: Mapping[str, Any], special: Sequence[str], max_length: int) -> None:
     """Writes `tokenizer.json` and `tokenizer_config.json` of a tokenizer that is not WordPiece.
 
-    Example:
+    Examples:
         >>> special = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
         >>> write_definition(Path("."), {"model": {"type": "BPE"}}, special, max_length=512)
         >>> read_definition(Path("."))
@@ -104,7 +104,7 @@ class CheckpointVocabulary(NamedTuple):
         lowercase: text is lowercased and stripped of accents.
         max_length: the longest input in tokens; None where the files have none.
 
-    Example:
+    Examples:
         >>> keras_bert.to_hugging_face(task, "sentiment-hf")
         >>> vocabulary = read_vocabulary(Path("sentiment-hf"))
         >>> vocabulary.lowercase, vocabulary.max_length
@@ -124,7 +124,7 @@ def read_vocabulary(folder: Path) -> CheckpointVocabulary:
         ValueError: a file has an unsupported value, the files contradict each other, or none has the key for
             lowercasing.
 
-    Example:
+    Examples:
         >>> keras_bert.to_hugging_face(task, "sentiment-hf")
         >>> read_vocabulary(Path("sentiment-hf")).tokens == task.tokenizer.vocabulary
         True
@@ -150,7 +150,7 @@ def read_vocabulary(folder: Path) -> CheckpointVocabulary:
 def write_vocabulary(folder: Path, vocabulary: CheckpointVocabulary) -> None:
     """Writes `vocab.txt` and `tokenizer_config.json`.
 
-    Example:
+    Examples:
         >>> write_vocabulary(Path("."), CheckpointVocabulary(("[PAD]", "film"), lowercase=True, max_length=16))
         >>> sorted(file.name for file in Path(".").iterdir())
         ['tokenizer_config.json', 'vocab.txt']
@@ -162,7 +162,7 @@ def write_vocabulary(folder: Path, vocabulary: CheckpointVocabulary) -> None:
 def write_settings(folder: Path, vocabulary: CheckpointVocabulary) -> None:
     """Writes `tokenizer_config.json`.
 
-    Example:
+    Examples:
         >>> write_settings(Path("."), CheckpointVocabulary(("[PAD]", "film"), lowercase=True, max_length=16))
         >>> read_max_length(Path("."))
         16
@@ -184,7 +184,7 @@ def read_vocabulary_file(path: Path) -> tuple[str, ...]:
     Raises:
         ValueError: the file is no UTF-8, begins with a byte order mark, or has a blank line.
 
-    Example:
+    Examples:
         >>> write_vocabulary_file(Path("vocab.txt"), ("[PAD]", "film"))
         >>> read_vocabulary_file(Path("vocab.txt"))
         ('[PAD]', 'film')
@@ -204,7 +204,7 @@ def read_vocabulary_file(path: Path) -> tuple[str, ...]:
 def write_vocabulary_file(path: Path, tokens: tuple[str, ...]) -> None:
     """Writes a `vocab.txt`.
 
-    Example:
+    Examples:
         >>> write_vocabulary_file(Path("vocab.txt"), ("[PAD]", "film"))
         >>> Path("vocab.txt").read_text().split()
         ['[PAD]', 'film']
@@ -218,7 +218,7 @@ def check_size(source: str, tokens: tuple[str, ...], rows: int) -> None:
     Raises:
         ValueError: the sizes differ.
 
-    Example:
+    Examples:
         >>> check_size("sentiment-hf", ("[PAD]", "film"), rows=3)
         Traceback (most recent call last):
         ...

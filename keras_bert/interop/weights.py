@@ -26,7 +26,7 @@ _SHOWN = 5
 class Tensors(Mapping[str, Array]):
     """Tensors by name, each read from its file on access.
 
-    Example:
+    Examples:
         >>> tensors = Tensors({"bias": lambda: np.zeros(2)})  # read at each access
         >>> list(tensors), tensors["bias"].shape
         (['bias'], (2,))
@@ -69,7 +69,7 @@ def read_weights(
         ValueError: a tensor is missing or unexpected, has another shape, is not of float32, float16 or bfloat16, or
             holds NaN or an infinity. Some weights are assigned then.
 
-    Example:
+    Examples:
         >>> from keras_bert.interop.names import TF1
         >>> tensors = write_weights(task.model, TF1)
         >>> read_weights(task.model, {name: 0 * array for name, array in tensors.items()}, TF1)
@@ -103,7 +103,7 @@ def write_weights(model: keras.Model, form: TensorNames) -> dict[str, Array]:
     Raises:
         ValueError: the library has no name for a weight.
 
-    Example:
+    Examples:
         >>> from keras_bert.interop.names import TF1
         >>> write_weights(task.model, TF1)["output_weights"].shape
         (2, 8)
@@ -124,7 +124,7 @@ def zero_pooler(form: TensorNames, hidden_size: int) -> dict[str, Array]:
 
     Its output is 0 for every text, which cannot be taken for a trained one; `has_pooler` recognizes it.
 
-    Example:
+    Examples:
         >>> from keras_bert.interop.names import TF1
         >>> {name: array.shape for name, array in zero_pooler(TF1, hidden_size=8).items()}
         {'bert/pooler/dense/kernel': (8, 8), 'bert/pooler/dense/bias': (8,)}
@@ -139,7 +139,7 @@ def zero_pooler(form: TensorNames, hidden_size: int) -> dict[str, Array]:
 def has_pooler(tensors: Mapping[str, Array], form: TensorNames) -> bool:
     """True if a file holds a pooler other than `zero_pooler`.
 
-    Example:
+    Examples:
         >>> from keras_bert.interop.names import TF1
         >>> has_pooler(write_weights(task.model, TF1), TF1), has_pooler(zero_pooler(TF1, hidden_size=8), TF1)
         (True, False)
@@ -157,7 +157,7 @@ def as_float32(array: Array, name: str, source: str) -> Array:
     Raises:
         ValueError: the tensor has another type.
 
-    Example:
+    Examples:
         >>> as_float32(np.ones(2, "float16"), "classifier.bias", "model.safetensors").dtype.name
         'float32'
     """

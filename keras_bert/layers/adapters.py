@@ -21,7 +21,7 @@ class LowRank(keras.layers.Layer):
         alpha: the factor of the product, times the rank.
         dropout: the dropout rate on x.
 
-    Example:
+    Examples:
         >>> layer, inputs, outputs = LowRank(rank=2, alpha=4.0), ops.ones((3, 8)), ops.ones((3, 4))
         >>> bool(ops.all(layer(inputs, outputs) == outputs))  # B begins with zeros
         True
@@ -61,7 +61,7 @@ class BottleneckAdapter(keras.layers.Layer):
     Args:
         size: the width between W1 and W2.
 
-    Example:
+    Examples:
         >>> inputs, outputs = ops.ones((3, 8)), ops.ones((3, 4))
         >>> ops.shape(BottleneckAdapter(size=2)(inputs, outputs))
         (3, 4)
@@ -96,7 +96,7 @@ class SoftPrompt(keras.layers.Layer):
     Args:
         tokens: the number of learned vectors.
 
-    Example:
+    Examples:
         >>> ids, vectors = ops.zeros((1, 5), "int32"), ops.ones((1, 5, 8))
         >>> np.sum(SoftPrompt(tokens=2)(ids, vectors), axis=-1).tolist()  # the learned vectors begin with zeros
         [[0.0, 0.0, 8.0, 8.0, 8.0]]
@@ -126,7 +126,7 @@ class PromptBorder(keras.layers.Layer):
     Attributes:
         tokens: the number of tokens of the prompt, 0 without one. An adapter sets it; it is not saved.
 
-    Example:
+    Examples:
         >>> PromptBorder().tokens  # none, until an adapter sets it
         0
     """
@@ -145,7 +145,7 @@ class PromptPlaces(PromptBorder):
     Attributes:
         attachments: the adapter that is attached to the encoder; it is not saved.
 
-    Example:
+    Examples:
         >>> places = PromptPlaces()
         >>> places.tokens = 2
         >>> inputs = {"token_ids": ops.full((1, 3), 7, "int32"), "padding_mask": ops.ones((1, 3), "int32")}
@@ -182,7 +182,7 @@ class PromptPlaces(PromptBorder):
 class TokenStates(PromptBorder):
     """Removes the states of a prompt in front of those of the tokens.
 
-    Example:
+    Examples:
         >>> token_states = TokenStates()
         >>> token_states.tokens = 2
         >>> ops.shape(token_states(ops.ones((1, 5, 8))))
@@ -201,7 +201,7 @@ class DecodedStates(TokenStates):
     A Keras model keeps the layers that lead to its outputs. The final states do not lead to the decoder's, so that
     without this layer the encoder inside the model would be lost. They are not read, hence not computed.
 
-    Example:
+    Examples:
         >>> decoded, final = ops.zeros((1, 5, 8)), ops.ones((1, 5, 8))
         >>> float(ops.max(DecodedStates()(decoded, final)))
         0.0

@@ -32,7 +32,7 @@ class Attachments:
     Attributes:
         attached: the adapter, None for the encoder alone.
 
-    Example:
+    Examples:
         >>> class Printer:
         ...     def insert(self):
         ...         print("inserted")

@@ -22,7 +22,7 @@ MASK_BIAS = -120.0
 class AttentionBias(keras.layers.Layer):
     """Makes a bias of the attention scores from a padding mask.
 
-    Example:
+    Examples:
         >>> np.asarray(AttentionBias()(ops.convert_to_tensor([[1, 1, 0]]))).astype(int).tolist()
         [[[[0, 0, -120]]]]
     """
@@ -49,7 +49,7 @@ class SelfAttention(keras.layers.Layer):
         scores_all_pairs: True if the scores of all pairs of tokens pass `scores_tap` as one matrix per head, at every
             length. Students can imitate no other scores.
 
-    Example:
+    Examples:
         >>> states, attention_bias = ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5))
         >>> ops.shape(SelfAttention(num_heads=2)(states, attention_bias))
         (2, 5, 8)
@@ -166,7 +166,7 @@ class ConfiguredAttention(SelfAttention):
     Args:
         config: the configuration, or its plain values.
 
-    Example:
+    Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
         >>> ConfiguredAttention(config).num_heads
         2

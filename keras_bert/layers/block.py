@@ -14,7 +14,7 @@ class ConfiguredLayer(keras.layers.Layer):
     Args:
         config: the configuration, or its plain values (`EncoderConfig.as_dict`), which saved models hold.
 
-    Example:
+    Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
         >>> layer = ConfiguredLayer(config)
         >>> ConfiguredLayer.from_config(layer.get_config()).config == config
@@ -35,7 +35,7 @@ class TransformerBlock(ConfiguredLayer):
 
     Every block holds the configuration of the whole encoder: a model is described by its first block.
 
-    Example:
+    Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
         >>> TransformerBlock(config).compute_output_shape((2, 5, 8), (2, 1, 1, 5))
         (2, 5, 8)
@@ -54,7 +54,7 @@ class TransformerBlock(ConfiguredLayer):
 def as_config(config: EncoderConfig | Mapping[str, Any]) -> EncoderConfig:
     """A configuration, given as it is or as plain values.
 
-    Example:
+    Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
         >>> as_config(config.as_dict()) == config
         True
@@ -65,7 +65,7 @@ def as_config(config: EncoderConfig | Mapping[str, Any]) -> EncoderConfig:
 def weights_by_path(layer: keras.layers.Layer) -> dict[str, Any]:
     """The weights of a layer of a model by their paths inside the layer.
 
-    Example:
+    Examples:
         >>> layer = keras.layers.Dense(4, name="block_0")
         >>> layer.build((None, 8))
         >>> list(weights_by_path(layer))

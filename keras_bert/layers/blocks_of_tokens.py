@@ -11,7 +11,7 @@ from keras_bert.tensors import Tensor
 def pad_to_blocks(x: Tensor, size: int, value: float = 0.0) -> Tensor:
     """(batch, heads, length, width) -> the same, padded with `value` to a length that is a multiple of `size`.
 
-    Example:
+    Examples:
         >>> ops.shape(pad_to_blocks(ops.ones((2, 1, 5, 3)), size=4))
         (2, 1, 8, 3)
     """
@@ -27,7 +27,7 @@ def pad_to_blocks(x: Tensor, size: int, value: float = 0.0) -> Tensor:
 def split_blocks(x: Tensor, size: int) -> Tensor:
     """(batch, heads, blocks x size, width) -> (batch, heads, blocks, size, width).
 
-    Example:
+    Examples:
         >>> ops.shape(split_blocks(ops.ones((2, 1, 8, 3)), size=4))
         (2, 1, 2, 4, 3)
     """
@@ -44,7 +44,7 @@ def with_neighbours(blocks: Tensor) -> Tensor:
     Returns:
         (batch, heads, blocks - 2, 3 x size, width), of all blocks but the first and the last.
 
-    Example:
+    Examples:
         >>> blocks = ops.reshape(ops.arange(4), (1, 1, 4, 1, 1))
         >>> np.reshape(with_neighbours(blocks), (2, 3)).tolist()
         [[0, 1, 2], [1, 2, 3]]
@@ -55,7 +55,7 @@ def with_neighbours(blocks: Tensor) -> Tensor:
 def join_blocks(blocks: Tensor) -> Tensor:
     """(batch, heads, blocks, size, width) -> (batch, heads, blocks x size, width).
 
-    Example:
+    Examples:
         >>> ops.shape(join_blocks(ops.ones((2, 1, 2, 4, 3))))
         (2, 1, 8, 3)
     """
@@ -66,7 +66,7 @@ def join_blocks(blocks: Tensor) -> Tensor:
 def transpose_blocks(x: Tensor) -> Tensor:
     """(batch, heads, blocks, size, width) -> (batch, heads, blocks, width, size).
 
-    Example:
+    Examples:
         >>> ops.shape(transpose_blocks(ops.ones((2, 1, 2, 4, 3))))
         (2, 1, 2, 3, 4)
     """

@@ -27,7 +27,7 @@ class Dense(keras.layers.Layer):
         adapter: a layer that is called with the rows of the inputs and of the outputs, and whose result replaces the
             outputs; see `keras_bert.adaptation`.
 
-    Example:
+    Examples:
         >>> layer = Dense(4)
         >>> ops.shape(layer(ops.ones((2, 5, 8))))
         (2, 5, 4)

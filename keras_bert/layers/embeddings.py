@@ -27,7 +27,7 @@ class TokenEmbedding(keras.layers.Layer):
         adapter: a layer that is called with ids and vectors, and whose output replaces the vectors.
         table_transform: a function that is applied to the table in every call; it is not saved.
 
-    Example:
+    Examples:
         >>> table = TokenEmbedding(vocabulary_size=20, hidden_size=8)
         >>> vectors = table(ops.convert_to_tensor([[2, 7, 3]]))
         >>> ops.shape(vectors), ops.shape(table(vectors, reverse=True))
@@ -114,7 +114,7 @@ class PositionEmbedding(keras.layers.Layer):
     Attributes:
         table_transform: see `TokenEmbedding`.
 
-    Example:
+    Examples:
         >>> ops.shape(PositionEmbedding(max_length=16)(ops.zeros((2, 5, 8))))
         (2, 5, 8)
     """
@@ -176,7 +176,7 @@ class SegmentEmbedding(keras.layers.Layer):
         num_segments: the number of rows of the table; a single row is added to all tokens.
         initializer_range: the standard deviation of the truncated normal initializer.
 
-    Example:
+    Examples:
         >>> segment_ids = ops.convert_to_tensor([[0, 0, 0, 1, 1]])
         >>> ops.shape(SegmentEmbedding(num_segments=2)(ops.zeros((1, 5, 8)), segment_ids))
         (1, 5, 8)
@@ -220,7 +220,7 @@ class EmbeddingProjection(keras.layers.Layer):
         hidden_size: the width of the encoder.
         initializer_range: the standard deviation of the truncated normal initializer.
 
-    Example:
+    Examples:
         >>> ops.shape(EmbeddingProjection(hidden_size=8)(ops.ones((2, 5, 4))))
         (2, 5, 8)
     """

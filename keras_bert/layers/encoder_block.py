@@ -30,7 +30,7 @@ class EncoderBlock(TransformerBlock):
             a tap or a kernel of the block has a transform, or while a layer has an adapter that does more than add to
             its product. It is not saved.
 
-    Example:
+    Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
         >>> states, attention_bias = ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5))
         >>> ops.shape(EncoderBlock(config)(states, attention_bias))

@@ -17,7 +17,7 @@ def gelu_erf(x: Tensor) -> Tensor:
 
     `ops.gelu` uses erfc, which ONNX Runtime does not have.
 
-    Example:
+    Examples:
         >>> [round(float(gelu_erf(ops.convert_to_tensor(x))), 4) for x in (-1.0, 0.0, 1.0)]
         [-0.1587, 0.0, 0.8413]
     """
@@ -27,7 +27,7 @@ def gelu_erf(x: Tensor) -> Tensor:
 def gelu_tanh(x: Tensor) -> Tensor:
     """The tanh approximation of GELU (Hendrycks and Gimpel 2016, section 2).
 
-    Example:
+    Examples:
         >>> [round(float(gelu_tanh(ops.convert_to_tensor(x))), 4) for x in (-1.0, 0.0, 1.0)]
         [-0.1588, 0.0, 0.8412]
     """
@@ -46,7 +46,7 @@ class FeedForward(keras.layers.Layer):
         activation: a key of `ACTIVATIONS`.
         initializer_range: the standard deviation of the truncated normal initializer.
 
-    Example:
+    Examples:
         >>> ops.shape(FeedForward(intermediate_size=16)(ops.ones((2, 5, 8))))
         (2, 5, 8)
     """

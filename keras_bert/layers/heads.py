@@ -23,7 +23,7 @@ class Pooler(keras.layers.Layer):
         activation: `tanh` as in BERT, a key of `feed_forward.ACTIVATIONS`, or `none` for h itself.
         dropout: the dropout rate on the state of the first token; 0 in BERT.
 
-    Example:
+    Examples:
         >>> ops.shape(Pooler()(ops.ones((2, 5, 8))))
         (2, 8)
     """
@@ -67,7 +67,7 @@ class Pooler(keras.layers.Layer):
 class MeanPooler(keras.layers.Layer):
     """The mean of the final states of all tokens but padding (Reimers and Gurevych 2019, section 3).
 
-    Example:
+    Examples:
         >>> states, padding_mask = ops.convert_to_tensor([[[1.0], [3.0], [9.0]]]), ops.convert_to_tensor([[1, 1, 0]])
         >>> np.asarray(MeanPooler()(states, padding_mask)).tolist()
         [[2.0]]
@@ -91,7 +91,7 @@ class MeanPooler(keras.layers.Layer):
 class FirstTokenPooler(keras.layers.Layer):
     """The final state of the first token, `[CLS]` (Reimers and Gurevych 2019, section 3).
 
-    Example:
+    Examples:
         >>> np.asarray(FirstTokenPooler()(ops.convert_to_tensor([[[1.0], [3.0], [9.0]]]))).tolist()
         [[1.0]]
     """
@@ -112,7 +112,7 @@ class PredictionHead(keras.layers.Layer):
         units: the width of the output; None for the width of the states.
         use_bias: adds b, and the bias of LayerNorm; ModernBERT has neither.
 
-    Example:
+    Examples:
         >>> ops.shape(PredictionHead(units=4)(ops.ones((2, 5, 8))))
         (2, 5, 4)
     """
@@ -166,7 +166,7 @@ class MaskedTokenTransform(PredictionHead):
     Other positions get no scores: with 20 predictions in 128 tokens this saves 84 % of the largest matrix product of a
     small model.
 
-    Example:
+    Examples:
         >>> mask_positions = ops.convert_to_tensor([[1, 3]])
         >>> ops.shape(MaskedTokenTransform()(ops.ones((1, 5, 8)), mask_positions))
         (1, 2, 8)
@@ -192,7 +192,7 @@ class OutputColumns(keras.layers.Layer):
         columns: the number of last columns of the states.
         initializer_range: the standard deviation of the truncated normal initializer.
 
-    Example:
+    Examples:
         >>> states, scores = ops.ones((1, 2, 8)), ops.ones((1, 2, 20))
         >>> ops.shape(OutputColumns(columns=4)(states, scores))
         (1, 2, 20)
@@ -230,7 +230,7 @@ class OutputColumns(keras.layers.Layer):
 class OutputBias(keras.layers.Layer):
     """Adds a learned number to the score of each token of the vocabulary.
 
-    Example:
+    Examples:
         >>> ops.shape(OutputBias()(ops.ones((1, 2, 20))))
         (1, 2, 20)
     """
@@ -254,7 +254,7 @@ class ReplacedTokenTransform(keras.layers.Layer):
         activation: a key of `feed_forward.ACTIVATIONS`.
         initializer_range: the standard deviation of the truncated normal initializer.
 
-    Example:
+    Examples:
         >>> ops.shape(ReplacedTokenTransform()(ops.ones((2, 5, 8))))
         (2, 5, 8)
     """

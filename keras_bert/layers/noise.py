@@ -12,7 +12,7 @@ def mix(x: Tensor) -> Tensor:
 
     `lowbias32` of https://github.com/skeeto/hash-prospector, with its later constants: bias 0.107.
 
-    Example:
+    Examples:
         >>> np.asarray(mix(ops.convert_to_tensor([0, 1, 2], "uint32"))).tolist()
         [0, 114555507, 229111015]
     """
@@ -25,7 +25,7 @@ def mix(x: Tensor) -> Tensor:
 def draw_numbers(places: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """A random number for each place and pair of seeds, all uint32 and broadcast.
 
-    Example:
+    Examples:
         >>> first, second = ops.convert_to_tensor(3, "uint32"), ops.convert_to_tensor(4, "uint32")
         >>> all_numbers = draw_numbers(ops.convert_to_tensor([0, 1, 2], "uint32"), first, second)
         >>> bool(draw_numbers(ops.convert_to_tensor(2, "uint32"), first, second) == all_numbers[2])
@@ -46,7 +46,7 @@ def row_seeds(seed: Tensor, positions: Tensor, ids: Tensor) -> tuple[Tensor, Ten
     Returns:
         Both uint32 (batch, places).
 
-    Example:
+    Examples:
         >>> seed, positions = ops.convert_to_tensor([0, 1]), ops.convert_to_tensor([[1, 4], [2, 3]])
         >>> first, second = row_seeds(seed, positions, ids=ops.convert_to_tensor([[7, 8], [9, 9]]))
         >>> alone, _ = row_seeds(seed, positions[1:], ids=ops.convert_to_tensor([[9, 9]]))
@@ -73,7 +73,7 @@ def gumbels(places: Tensor, first: Tensor, second: Tensor) -> Tensor:
     Returns:
         float32 of the broadcast shape.
 
-    Example:
+    Examples:
         >>> first, second = ops.convert_to_tensor(3, "uint32"), ops.convert_to_tensor(4, "uint32")
         >>> numbers = gumbels(ops.cast(ops.arange(10_000), "uint32"), first, second)
         >>> round(float(ops.mean(numbers)), 1)  # near 0.577, the mean of the distribution

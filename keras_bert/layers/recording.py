@@ -20,7 +20,7 @@ def recording(taps: Iterable[Tap]) -> Iterator[Seen]:
     Args:
         taps: the taps to record; a tap that occurs twice is recorded once.
 
-    Example:
+    Examples:
         >>> tap = Tap("output_tap")
         >>> with recording([tap]) as seen:
         ...     _ = tap(3.0, training=False)

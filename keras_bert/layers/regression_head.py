@@ -19,7 +19,7 @@ class RegressionHead(Dense):
     thousands of steps of Adam away from them. The scale is kept in weights that do not train, so that every model on
     this head, and every function that was compiled of one, answers on the same scale.
 
-    Example:
+    Examples:
         >>> head = RegressionHead(1)
         >>> head.build((None, 8))
         >>> head.scale = TargetScale(mean=5200.0, standard_deviation=1800.0)
@@ -61,7 +61,7 @@ class RegressionHead(Dense):
 def plain_weights(model: keras.Model) -> list[Any]:
     """The weights of a model without the scales of its regression heads, which other libraries do not have.
 
-    Example:
+    Examples:
         >>> inputs = keras.Input((8,))
         >>> model = keras.Model(inputs, RegressionHead(1, name="regressor")(inputs))
         >>> [weight.path for weight in plain_weights(model)]
@@ -74,7 +74,7 @@ def plain_weights(model: keras.Model) -> list[Any]:
 def folded_heads(model: keras.Model) -> dict[str, Any]:
     """Path -> W and b, float32, of a plain x W + b that gives the same answers as the head with its scale.
 
-    Example:
+    Examples:
         >>> inputs, head = keras.Input((8,)), RegressionHead(1, name="regressor")
         >>> model = keras.Model(inputs, head(inputs))
         >>> head.scale = TargetScale(mean=5200.0, standard_deviation=1800.0)
@@ -92,7 +92,7 @@ def folded_heads(model: keras.Model) -> dict[str, Any]:
 def forget_scale(model: keras.Model) -> None:
     """Resets the scale of a model's regression head, if it has one: it then answers with x W + b.
 
-    Example:
+    Examples:
         >>> inputs, head = keras.Input((8,)), RegressionHead(1)
         >>> model = keras.Model(inputs, head(inputs))
         >>> head.scale = TargetScale(mean=5200.0, standard_deviation=1800.0)

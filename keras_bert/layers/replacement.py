@@ -18,7 +18,7 @@ class TokenReplacement(keras.layers.Layer):
     Args:
         seed: the seed of all samples; None for a random one.
 
-    Example:
+    Examples:
         >>> scores = 1e6 * ops.one_hot(ops.convert_to_tensor([[7]]), 10)  # the generator is sure of token 7
         >>> token_ids, positions = ops.convert_to_tensor([[2, 4, 3]]), ops.convert_to_tensor([[1]])
         >>> originals, weights = ops.convert_to_tensor([[5]]), ops.ones((1, 1))

@@ -17,7 +17,7 @@ class SeparatorReader(keras.layers.Layer):
     Args:
         separator: the separator's id; None where the layer does not look for it.
 
-    Example:
+    Examples:
         >>> token_ids = ops.convert_to_tensor([[2, 7, 3, 9, 3]])
         >>> np.asarray(SeparatorReader(separator=3).before_separator(token_ids)).tolist()
         [[1, 1, 0, 0, 0]]

@@ -28,7 +28,7 @@ def find_borders(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         The positions left and right of the span, and the place from 0, each int32 (batch, predictions). For filling
         they are arbitrary positions of the text.
 
-    Example:
+    Examples:
         >>> left, right, place = find_borders(ops.convert_to_tensor([[2, 3, 6]]))  # spans of two tokens and of one
         >>> [np.asarray(part).tolist() for part in (left, right, place)]
         [[[1, 1, 5]], [[4, 4, 7]], [[0, 1, 0]]]
@@ -52,7 +52,7 @@ class SpanBoundaryTransform(keras.layers.Layer):
         layer_norm_epsilon: a number added to the variance.
         initializer_range: the standard deviation of the truncated normal initializer.
 
-    Example:
+    Examples:
         >>> states, mask_positions = ops.ones((1, 5, 8)), ops.convert_to_tensor([[2, 3]])
         >>> ops.shape(SpanBoundaryTransform(units=4)(states, mask_positions))
         (1, 2, 4)

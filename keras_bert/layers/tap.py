@@ -19,7 +19,7 @@ class Tap:
     Args:
         name: the name of the tap in its layer; empty if the layer is nothing but the tap.
 
-    Example:
+    Examples:
         >>> tap = Tap()
         >>> tap(3.4, training=False)
         3.4
@@ -41,7 +41,7 @@ class Tap:
 class TapLayer(keras.layers.Layer):
     """A tap as a layer of a model's graph.
 
-    Example:
+    Examples:
         >>> layer = TapLayer()
         >>> layer.tap.transform = lambda x, training: keras.ops.round(x)
         >>> np.asarray(layer(keras.ops.convert_to_tensor([1.4, 2.6]))).tolist()
@@ -60,7 +60,7 @@ class TapLayer(keras.layers.Layer):
 def taps_of(layer: keras.layers.Layer) -> dict[str, Tap]:
     """The taps of a layer by their paths, without those of the layers inside it.
 
-    Example:
+    Examples:
         >>> layer = TapLayer(name="embeddings_tap")
         >>> _ = layer(keras.ops.ones((2, 8)))  # a layer has its path from the first call on
         >>> list(taps_of(layer))

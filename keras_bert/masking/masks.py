@@ -19,7 +19,7 @@ class Masked(NamedTuple):
         mask_ids: (batch, predictions) int32, the original tokens at these positions, padded with 0.
         mask_weights: (batch, predictions) float32, 1 for a prediction, 0 for padding.
 
-    Example:
+    Examples:
         >>> Masked._fields
         ('token_ids', 'mask_positions', 'mask_ids', 'mask_weights')
     """
@@ -39,7 +39,7 @@ class MaskingVocabulary(NamedTuple):
         continues: (vocabulary,) bool, whether a token continues a word.
         replacement_ids: (n,) int32, the tokens that may replace a masked one: all but the special tokens.
 
-    Example:
+    Examples:
         >>> vocabulary = masking_vocabulary(task.tokenizer)
         >>> vocabulary.mask_id, vocabulary.replacement_ids.tolist()
         (4, [5])
@@ -73,7 +73,7 @@ class MaskingTokenizer(Protocol):
 def masking_vocabulary(tokenizer: MaskingTokenizer) -> MaskingVocabulary:
     """The properties of a tokenizer's vocabulary that masking needs.
 
-    Example:
+    Examples:
         >>> masking_vocabulary(task.tokenizer).is_special.tolist()
         [True, True, True, True, True, False]
     """
@@ -95,7 +95,7 @@ def mask_tokens(
 ) -> Masked:
     """Masks tokens of every row of a batch with one random generator; see `mask_rows`, which takes a key for each row.
 
-    Example:
+    Examples:
         >>> token_ids = np.array([[2, 7, 8, 9, 3]], "int32")
         >>> vocabulary = {"mask_id": 4, "replacement_ids": np.arange(5, 20, dtype="int32")}
         >>> masking, rng = Masking(max_predictions=1), np.random.default_rng(0)
@@ -149,7 +149,7 @@ def mask_rows(
     Raises:
         ValueError: the strategy masks words, and `continues` is missing.
 
-    Example:
+    Examples:
         >>> token_ids, choices = np.array([[2, 7, 8, 9, 3]], "int32"), np.arange(5, 20, dtype="int32")
         >>> masking = Masking(max_predictions=2, mask_share=1.0, random_share=0.0)
         >>> keys = np.array([1], "uint64")

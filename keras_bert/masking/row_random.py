@@ -21,7 +21,7 @@ def row_keys(seed: int, epochs: Any, indices: Any) -> Keys:
         epochs: the epoch, a number or (rows,).
         indices: the index of every row in the data (rows,).
 
-    Example:
+    Examples:
         >>> keys = row_keys(seed=1, epochs=0, indices=[3, 4])
         >>> bool(row_keys(seed=1, epochs=0, indices=[4])[0] == keys[1])
         True
@@ -38,7 +38,7 @@ class RowRandom:
     Args:
         keys: (rows,) the seeds of the streams.
 
-    Example:
+    Examples:
         >>> keys = row_keys(seed=1, epochs=0, indices=[3, 4])
         >>> both, second = RowRandom(keys).uniform(2), RowRandom(keys[1:]).uniform(2)
         >>> both.shape, np.array_equal(both[1:], second)

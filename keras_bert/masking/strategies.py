@@ -33,7 +33,7 @@ class WordSpans(NamedTuple):
         numbers: (batch, length) index of the word that a token belongs to; undefined for tokens outside of words.
         firsts: (batch + 1,) first word of every row, then the number of words.
 
-    Example:
+    Examples:
         >>> words = find_words(np.array([[False, True, True, True]]), np.array([[False, False, True, False]]))
         >>> words.starts.tolist(), words.sizes.tolist()
         ([1, 3], [2, 1])
@@ -51,7 +51,7 @@ def find_words(candidates: Flags, continues: Flags) -> WordSpans:
     A candidate begins a word unless it continues one and the token before it is also a candidate: the rest of a word
     that was cut counts as a word.
 
-    Example:
+    Examples:
         >>> candidates, continues = np.array([[False, True, True, True]]), np.array([[False, False, True, False]])
         >>> find_words(candidates, continues).sizes.tolist()
         [2, 1]
@@ -76,7 +76,7 @@ def choose_tokens(candidates: Flags, budget: Numbers, random: RowRandom) -> Flag
         budget: (batch,) number of tokens to choose, at most the number of candidates of the row.
         random: random numbers of the rows.
 
-    Example:
+    Examples:
         >>> candidates = np.array([[False, True, True, True]])
         >>> chosen = choose_tokens(candidates, np.array([2]), RowRandom(np.array([1], "uint64")))
         >>> int(chosen.sum()), bool((chosen <= candidates).all())
@@ -97,7 +97,7 @@ def choose_words(candidates: Flags, continues: Flags, budget: Numbers, random: R
 
     This is `do_whole_word_mask` of google-research/bert. Nothing is chosen in a row where no word fits.
 
-    Example:
+    Examples:
         >>> candidates, continues = np.array([[False, True, True, True]]), np.array([[False, False, True, False]])
         >>> choose_words(candidates, continues, np.array([1]), RowRandom(np.array([1], "uint64"))).tolist()
         [[False, False, False, True]]
@@ -131,7 +131,7 @@ def choose_spans(candidates: Flags, continues: Flags, budget: Numbers, random: R
     Returns:
         (batch, length) the number of the span that contains a token, counted from 1 in every row; 0 outside of spans.
 
-    Example:
+    Examples:
         >>> candidates, continues = np.array([[False, True, True, True]]), np.array([[False, False, True, False]])
         >>> choose_spans(candidates, continues, np.array([1]), RowRandom(np.array([1], "uint64"))).tolist()
         [[0, 0, 0, 1]]

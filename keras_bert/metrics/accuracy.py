@@ -16,7 +16,7 @@ class LabelledAccuracy(keras.metrics.Mean):
     Args:
         name: name of the metric in logs.
 
-    Example:
+    Examples:
         >>> metric = LabelledAccuracy()
         >>> logits = ops.convert_to_tensor([[[0.1, 0.9], [0.1, 0.9], [0.1, 0.9]]])
         >>> float(metric(ops.convert_to_tensor([[1, 0, IGNORED]]), logits))
@@ -39,7 +39,7 @@ class LabelledAccuracy(keras.metrics.Mean):
 class ReplacedAccuracy(LabelledAccuracy):
     """The accuracy of binary labels; a logit above 0 predicts 1. Labels and logits have one shape.
 
-    Example:
+    Examples:
         >>> labels, logits = ops.convert_to_tensor([[1, 0, IGNORED]]), ops.convert_to_tensor([[2.0, 2.0, 2.0]])
         >>> float(ReplacedAccuracy()(labels, logits))
         0.5

@@ -18,7 +18,7 @@ LOWEST, HIGHEST = 0.01, 100.0
 def probabilities(logits: Array, temperature: float = 1.0) -> Array:
     """The softmax of logits (..., labels) that are divided by a temperature, float64.
 
-    Example:
+    Examples:
         >>> probabilities(np.array([0.0, 0.0])).tolist()
         [0.5, 0.5]
         >>> probabilities(np.array([2.0, 0.0]), temperature=100.0).round(2).tolist()
@@ -42,7 +42,7 @@ def find_temperature(logits: Array, truth: Array) -> float | None:
     Returns:
         The temperature; None where there is no peak: every row is right, or they are no better than chance.
 
-    Example:
+    Examples:
         >>> logits, truth = np.array([[2.0, 0.0]] * 4), np.array([0, 0, 0, 1])  # sure to 88 %, right in 75 %
         >>> round(find_temperature(logits, truth), 2)  # 2 / log 3
         1.82
@@ -63,7 +63,7 @@ def find_temperature(logits: Array, truth: Array) -> float | None:
 def likelihood_loss(logits: Array, truth: Array, temperature: float = 1.0) -> float:
     """The mean negative log likelihood of the true labels, in nats; the arguments are those of `find_temperature`.
 
-    Example:
+    Examples:
         >>> round(likelihood_loss(np.array([[0.0, 0.0]]), np.array([1])), 4)  # log 2
         0.6931
     """
@@ -81,7 +81,7 @@ class Bin(NamedTuple):
         confidence: mean confidence.
         accuracy: share of right answers.
 
-    Example:
+    Examples:
         >>> reliability(np.array([0.75, 0.75]), np.array([True, False]))[11]
         Bin(rows=2, confidence=0.75, accuracy=0.5)
     """
@@ -96,7 +96,7 @@ def reliability(confidences: Array, right: Array) -> list[Bin | None]:
 
     Bins are (0, 1/15], (1/15, 2/15], ...; the arguments are those of `calibration_error`.
 
-    Example:
+    Examples:
         >>> bins = reliability(np.array([0.5, 1.0]), np.array([True, True]))
         >>> [place for place, entry in enumerate(bins) if entry is not None]
         [7, 14]
@@ -118,7 +118,7 @@ def calibration_error(confidences: Array, right: Array) -> float:
         confidences: the confidence of each answer (rows,).
         right: True for each right answer (rows,).
 
-    Example:
+    Examples:
         >>> calibration_error(np.array([0.75, 0.75]), np.array([True, False]))
         0.25
     """
@@ -133,7 +133,7 @@ class Kept(NamedTuple):
         share: their share of all answers, 0 to 1.
         precision: the share of right answers among them; None where there are none.
 
-    Example:
+    Examples:
         >>> Kept(share=0.5, precision=1.0).precision
         1.0
     """
@@ -145,7 +145,7 @@ class Kept(NamedTuple):
 def kept_by(threshold: float, confidences: Array, right: Array) -> Kept:
     """The share and the precision of the answers with a confidence of at least the threshold.
 
-    Example:
+    Examples:
         >>> kept_by(0.8, np.array([0.9, 0.6]), np.array([True, False]))
         Kept(share=0.5, precision=1.0)
     """
@@ -164,7 +164,7 @@ def find_threshold(confidences: Array, right: Array, precision: float) -> float 
     Returns:
         One of the confidences; None where no threshold reaches the precision.
 
-    Example:
+    Examples:
         >>> find_threshold(np.array([0.9, 0.8, 0.6]), np.array([True, True, False]), precision=0.95)
         0.8
     """

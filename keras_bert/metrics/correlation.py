@@ -12,7 +12,7 @@ def correlations(predicted: Sequence[float], truth: Sequence[float]) -> dict[str
         ValueError: there are fewer than 2 rows, the numbers of predictions and true values differ, or all values of one
             side are equal: a correlation with a constant is undefined.
 
-    Example:
+    Examples:
         >>> scores = correlations([1.0, 2.0, 30.0], [1.0, 2.0, 3.0])
         >>> round(scores["pearson"], 2), round(scores["spearman"], 2)
         (0.88, 1.0)

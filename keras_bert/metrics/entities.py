@@ -19,7 +19,7 @@ class Span(NamedTuple):
         start: index of the first tag.
         end: index after the last tag.
 
-    Example:
+    Examples:
         >>> words = ["Ada", "Lovelace", "wrote"]
         >>> span = Span("person", 0, 2)
         >>> words[span.start : span.end]
@@ -41,7 +41,7 @@ class Score:
         f1: harmonic mean of precision and recall.
         support: number of true entities.
 
-    Example:
+    Examples:
         >>> entity_scores([["B-person", "O"]], [["B-person", "B-place"]]).micro.precision
         0.5
     """
@@ -61,7 +61,7 @@ class EntityScores:
         macro: mean scores over the types, true or predicted; `support` is the number of all entities.
         types: scores by type, in alphabetical order.
 
-    Example:
+    Examples:
         >>> scores = entity_scores([["B-person", "O"]], [["B-person", "B-place"]])
         >>> scores.macro.f1, list(scores.types)
         (0.5, ['person', 'place'])
@@ -80,7 +80,7 @@ def split_tag(tag: str) -> tuple[str, str]:
     Raises:
         ValueError: the tag is none of BIO, IOB1 or IOBES.
 
-    Example:
+    Examples:
         >>> split_tag("B-person"), split_tag("O")
         (('B', 'person'), ('O', '_'))
     """
@@ -105,7 +105,7 @@ def entities_of(tags: Sequence[str], scheme: Scheme = "conlleval") -> list[Span]
     Raises:
         ValueError: there is no such scheme, or one of `tags` is none of its tags.
 
-    Example:
+    Examples:
         >>> entities_of(["B-person", "I-person", "O", "I-place"])
         [Span(label='person', start=0, end=2), Span(label='place', start=3, end=4)]
         >>> entities_of(["B-person", "I-person", "O", "I-place"], scheme="iob2")
@@ -148,7 +148,7 @@ def entity_scores(
     Raises:
         ValueError: the lengths differ, or a tag is none of the scheme's.
 
-    Example:
+    Examples:
         >>> scores = entity_scores([["B-person", "I-person", "O"]], [["B-person", "I-person", "B-place"]])
         >>> scores.micro.precision, scores.micro.recall, scores.micro.support
         (0.5, 1.0, 1)

@@ -15,7 +15,7 @@ def number_errors(predicted: Sequence[float], truth: Sequence[float]) -> dict[st
     Raises:
         ValueError: the numbers of predictions and true values differ, or all true values are equal: `r2` is undefined.
 
-    Example:
+    Examples:
         >>> number_errors([1.0, 2.0, 6.0], [1.0, 3.0, 5.0])["r2"]
         0.75
     """

@@ -16,7 +16,7 @@ Scores = dict[str, float]
 def normalize(text: str) -> str:
     """The text in lower case, without ASCII punctuation and English articles, with one space between words.
 
-    Example:
+    Examples:
         >>> normalize("The  Eiffel Tower.")
         'eiffel tower'
     """
@@ -30,7 +30,7 @@ def exact_match(prediction: str, golds: Sequence[str]) -> float:
         prediction: the answer's text; empty for no answer.
         golds: the right answers' texts; none where the question has no answer.
 
-    Example:
+    Examples:
         >>> exact_match("the Eiffel Tower", ["Eiffel Tower", "La tour Eiffel"])
         1.0
     """
@@ -46,7 +46,7 @@ def f1(prediction: str, golds: Sequence[str]) -> float:
         prediction: the answer's text; empty for no answer.
         golds: the right answers' texts; none where the question has no answer.
 
-    Example:
+    Examples:
         >>> round(f1("Eiffel Tower in Paris", ["Eiffel Tower"]), 3)  # precision 1/2, recall 1
         0.667
     """
@@ -67,7 +67,7 @@ def score_v1(predictions: Mapping[str, str], golds: Mapping[str, Sequence[str]])
     Raises:
         ValueError: there are no questions, or one has no right answer.
 
-    Example:
+    Examples:
         >>> score_v1({"q1": "Eiffel Tower", "q2": "1900"}, {"q1": ["the Eiffel Tower"], "q2": ["1889"]})
         {'exact': 50.0, 'f1': 50.0, 'total': 2}
     """
@@ -107,7 +107,7 @@ def score_v2(
         ValueError: there are no questions, a question lacks its prediction or its score, or there is a threshold
             without scores.
 
-    Example:
+    Examples:
         >>> scores = score_v2({"q1": "Eiffel Tower", "q2": "1900"}, {"q1": ["the Eiffel Tower"], "q2": []})
         >>> scores["exact"], scores["HasAns_exact"], scores["NoAns_exact"]
         (50.0, 100.0, 0.0)

@@ -30,7 +30,7 @@ def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
         length), and the outputs `sequence_output` (batch, length, hidden) and, with a pooler, `pooled_output` (batch,
         hidden).
 
-    Example:
+    Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
         >>> encoder = build_encoder(config)
         >>> outputs = encoder({name: np.ones((2, 5), "int32") for name in input_names(encoder)})
@@ -56,7 +56,7 @@ def _pool(config: EncoderConfig, states: Tensor) -> Tensor:
 def has_prediction_head(config: EncoderConfig) -> bool:
     """True if every head on an encoder begins with a prediction head without biases, as in ModernBERT.
 
-    Example:
+    Examples:
         >>> has_prediction_head(keras_bert.preset("modernbert-base")), has_prediction_head(keras_bert.preset("tiny"))
         (True, False)
     """
@@ -68,7 +68,7 @@ def predicted(encoder: keras.Model, states: Tensor) -> Tensor:
 
     (..., hidden) -> the same shape; see `has_prediction_head`.
 
-    Example:
+    Examples:
         >>> encoder = task.encoder
         >>> predicted(encoder, sequence_output(encoder)).shape  # BERT's heads have no such layer: the states themselves
         (None, None, 8)
@@ -85,7 +85,7 @@ def _prediction_head(config: EncoderConfig, name: str) -> PredictionHead:
 def input_names(model: keras.Model) -> list[str]:
     """The inputs of a model among `INPUT_NAMES`; there are no `segment_ids` with less than two segments.
 
-    Example:
+    Examples:
         >>> input_names(task.model)
         ['token_ids', 'segment_ids', 'padding_mask']
     """
@@ -105,7 +105,7 @@ def encoder_of(model: keras.Model) -> keras.Model:
     Raises:
         ValueError: there is no encoder in the model.
 
-    Example:
+    Examples:
         >>> encoder = encoder_of(task.model)
         >>> sorted(encoder.output)
         ['pooled_output', 'sequence_output']
@@ -124,7 +124,7 @@ def output_of(model: keras.Model, name: str) -> Any:
     Raises:
         ValueError: there is no layer of this name.
 
-    Example:
+    Examples:
         >>> output_of(task.model, "embeddings_norm").shape
         (None, None, 8)
     """
@@ -137,7 +137,7 @@ def sequence_output(encoder: keras.Model) -> Any:
     Raises:
         ValueError: the model is no encoder, but has a head.
 
-    Example:
+    Examples:
         >>> sequence_output(task.encoder).shape
         (None, None, 8)
     """
@@ -152,7 +152,7 @@ def pooled_output(encoder: keras.Model) -> Any:
     Raises:
         ValueError: the encoder has no pooler, as in a model with mean pooling, or the model is no encoder.
 
-    Example:
+    Examples:
         >>> pooled_output(task.encoder).shape
         (None, 8)
     """
@@ -168,7 +168,7 @@ def config_of(model: keras.Model) -> EncoderConfig:
     Raises:
         ValueError: there is no encoder in the model.
 
-    Example:
+    Examples:
         >>> config_of(task.model).hidden_size
         8
     """
@@ -181,7 +181,7 @@ def blocks_of(model: keras.Model) -> list[TransformerBlock]:
     Raises:
         ValueError: there are no blocks.
 
-    Example:
+    Examples:
         >>> [block.name for block in blocks_of(task.model)]
         ['block_0']
     """
@@ -194,7 +194,7 @@ def blocks_of(model: keras.Model) -> list[TransformerBlock]:
 def calls_of(model: keras.Model, layer: keras.layers.Layer) -> list[Any]:
     """The calls of a layer in the graph of a model, first to last.
 
-    Example:
+    Examples:
         >>> len(calls_of(task.model, task.model.get_layer("block_0")))
         1
     """
@@ -205,7 +205,7 @@ def calls_of(model: keras.Model, layer: keras.layers.Layer) -> list[Any]:
 def has_layer(model: keras.Model, name: str) -> bool:
     """True if a model has a layer of this name.
 
-    Example:
+    Examples:
         >>> has_layer(task.model, "classifier"), has_layer(task.model, "span_classifier")
         (True, False)
     """

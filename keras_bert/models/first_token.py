@@ -20,7 +20,7 @@ def without_unread_tokens(model: keras.Model) -> keras.Model:
     The result shares the layers, has the same outputs, and is for inference. Models that read all states, have a
     prompt, or another block than BERT's are returned as they are.
 
-    Example:
+    Examples:
         >>> shorter = without_unread_tokens(task.model)
         >>> inputs = task.encode(["film film film"])
         >>> bool(np.allclose(shorter.predict_on_batch(inputs), task.model.predict_on_batch(inputs), atol=1e-5))

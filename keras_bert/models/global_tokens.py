@@ -23,7 +23,7 @@ def with_global_tokens(
     Raises:
         ValueError: the kind is `question`, and there is no separator.
 
-    Example:
+    Examples:
         >>> from keras_bert.families.longformer.settings import Longformer
         >>> shape = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16}
         >>> config = keras_bert.EncoderConfig(**shape, vocabulary_size=20, variant=Longformer())
@@ -45,7 +45,7 @@ def with_global_tokens(
 def global_tokens_of(model: keras.Model) -> GlobalTokens | None:
     """The layer of a model that marks global tokens; None for other graphs than Longformer's.
 
-    Example:
+    Examples:
         >>> global_tokens_of(task.model) is None
         True
     """
@@ -57,7 +57,7 @@ def start_global_projections(model: keras.Model) -> None:
 
     For an encoder that was pre-trained on masked tokens: no token was global, and these projections were not trained.
 
-    Example:
+    Examples:
         >>> from keras_bert.families.longformer.settings import Longformer
         >>> shape = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16}
         >>> config = keras_bert.EncoderConfig(**shape, vocabulary_size=20, variant=Longformer())

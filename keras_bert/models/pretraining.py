@@ -26,7 +26,7 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True, mask_
     Raises:
         ValueError: the encoder has no pooler for the second head, or another graph than the mask decoder needs.
 
-    Example:
+    Examples:
         >>> model = build_pretraining(task.encoder)
         >>> model.output["masked_tokens"].shape, model.output["next_sentence"].shape
         ((None, None, 6), (None, 2))
@@ -67,7 +67,7 @@ def add_span_boundary(model: keras.Model) -> keras.Model:
     Returns:
         The model with the further output `boundary_tokens` (batch, predictions, vocabulary), logits.
 
-    Example:
+    Examples:
         >>> model = add_span_boundary(build_pretraining(task.encoder, next_sentence=False))
         >>> sorted(model.output)
         ['boundary_tokens', 'masked_tokens']

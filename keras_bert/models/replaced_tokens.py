@@ -25,7 +25,7 @@ def build_replaced_tokens(encoder: keras.Model) -> keras.Model:
     Returns:
         A model with the inputs of the encoder and logits (batch, length), above 0 for replaced tokens.
 
-    Example:
+    Examples:
         >>> build_replaced_tokens(task.encoder).output.shape
         (None, None)
     """
@@ -54,7 +54,7 @@ def build_joint(discriminator: keras.Model, settings: Generator, *, mask_decoder
     Raises:
         ValueError: the generator would be larger than the discriminator, or its shape breaks a rule.
 
-    Example:
+    Examples:
         >>> joint = build_joint(build_replaced_tokens(task.encoder), Generator())
         >>> sorted(joint.output)
         ['is_replaced', 'masked_tokens', 'replaced_tokens']
@@ -76,7 +76,7 @@ def build_joint(discriminator: keras.Model, settings: Generator, *, mask_decoder
 def settle(joint: keras.Model) -> None:
     """Makes the discriminator inside a model of `build_joint` independent of the generator.
 
-    Example:
+    Examples:
         >>> discriminator = build_replaced_tokens(task.encoder)
         >>> joint = build_joint(discriminator, Generator(sharing="gradient_disentangled"))
         >>> settle(joint)

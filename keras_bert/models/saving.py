@@ -32,7 +32,7 @@ def save_model(model: keras.Model, path: Path) -> None:
 
     Equal models give equal bytes, so that steps behind a repeated training need not run again.
 
-    Example:
+    Examples:
         >>> save_model(task.model, Path("model.keras"))
         >>> first = Path("model.keras").read_bytes()
         >>> save_model(task.model, Path("model.keras"))
@@ -60,7 +60,7 @@ def load_model(path: Path) -> keras.Model:
         FileNotFoundError: there is no such file.
         ValueError: the file is no `.keras` file, or damaged.
 
-    Example:
+    Examples:
         >>> save_model(task.model, Path("model.keras"))
         >>> load_model(Path("model.keras")).output.shape
         (None, 2)
@@ -80,7 +80,7 @@ def load_model(path: Path) -> keras.Model:
 def describe_model(model: keras.Model) -> bytes:
     """The architecture of a model as bytes, which do not depend on its weights.
 
-    Example:
+    Examples:
         >>> description = describe_model(task.model)
         >>> task.model.set_weights([0 * weight for weight in task.model.get_weights()])
         >>> describe_model(task.model) == description

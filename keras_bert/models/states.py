@@ -34,7 +34,7 @@ class Anatomy(NamedTuple):
         unreadable: the names in `ATTENDED` that cannot be read.
         attention: the name of the class of the attention.
 
-    Example:
+    Examples:
         >>> anatomy(task.model)
         Anatomy(layers=1, heads=2, attention_width=8, unreadable=frozenset(), attention='SelfAttention')
     """
@@ -55,7 +55,7 @@ def hidden_states(model: keras.Model) -> list[Any]:
     Raises:
         ValueError: there is no encoder in the model.
 
-    Example:
+    Examples:
         >>> [states.shape for states in hidden_states(task.model)]
         [(None, None, 8), (None, None, 8)]
     """
@@ -72,7 +72,7 @@ def anatomy(model: keras.Model) -> Anatomy:
     Raises:
         ValueError: there is no encoder in the model.
 
-    Example:
+    Examples:
         >>> anatomy(task.model).heads
         2
     """
@@ -105,7 +105,7 @@ class AttentionReader:
         model: a model with an encoder; see `anatomy` for the tensors that can be read.
         attended: a name in `ATTENDED` -> the numbers of the layers, from 0.
 
-    Example:
+    Examples:
         >>> reader = AttentionReader(task.model, {"scores": [0], "query": [0]})
         >>> logits, attended = reader.run(task.encode(["film film film"]), training=False)
         >>> ops.shape(attended["scores"][0]), ops.shape(attended["query"][0])

@@ -11,7 +11,7 @@ from keras_bert.layers.attachments import Attachments
 def attachments_of(model: Any) -> Attachments | None:
     """The attachments of a model's encoder; None where the model is a file in another runtime, or has no encoder.
 
-    Example:
+    Examples:
         >>> adapter = task.adapt(keras_bert.Lora(rank=2))
         >>> attachments_of(task.model).attached is adapter
         True
@@ -26,7 +26,7 @@ def check_attached(model: keras.Model) -> None:
     Raises:
         ValueError: the adapter is detached.
 
-    Example:
+    Examples:
         >>> check_attached(task.model)
         >>> task.adapt(keras_bert.Lora(rank=2)).detach()
         >>> check_attached(task.model)
@@ -43,7 +43,7 @@ def forget_traces(model: keras.Model) -> None:
 
     Call it after a change of a layer that they share.
 
-    Example:
+    Examples:
         >>> _ = task.model.predict_on_batch(task.encode(["film"]))
         >>> forget_traces(task.model)
         >>> task.model.predict_function is None

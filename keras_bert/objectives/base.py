@@ -43,7 +43,7 @@ class Objective(Protocol):
 class PlainObjective:
     """An objective whose settings are the fields of a dataclass, all plain values.
 
-    Example:
+    Examples:
         >>> from keras_bert.objectives.pretraining import PretrainingObjective
         >>> PretrainingObjective(next_sentence=False).identity()
         {'class': 'PretrainingObjective', 'next_sentence': False, 'span_boundary': False}
@@ -62,7 +62,7 @@ class TaskObjective(PlainObjective, abc.ABC):
         has_token_outputs: whether the outputs of `run` run along the tokens (batch, length, ...).
         padding_output: their value at padding.
 
-    Example:
+    Examples:
         >>> objective = task.objective()
         >>> batch = task.encode(["film film", "film"]) | {"label": np.array([1, 0])}
         >>> logits = objective.run(task.model, batch, training=False)
@@ -122,7 +122,7 @@ class TaskObjective(PlainObjective, abc.ABC):
 def call_model(model: keras.Model, batch: Batch, training: bool) -> Any:
     """Calls a model with the entries of a batch that have the names of its inputs.
 
-    Example:
+    Examples:
         >>> batch = task.encode(["film film", "film"]) | {"label": np.array([1, 0])}
         >>> tuple(call_model(task.model, batch, training=False).shape)
         (2, 2)
@@ -133,7 +133,7 @@ def call_model(model: keras.Model, batch: Batch, training: bool) -> Any:
 def add_up(parts: Sequence[Sums]) -> dict[str, tuple[float, float]]:
     """The sums and weights of each metric over several batches.
 
-    Example:
+    Examples:
         >>> add_up([{"loss": (3.0, 2.0)}, {"loss": (1.0, 2.0)}])
         {'loss': (4.0, 4.0)}
     """
@@ -146,7 +146,7 @@ def add_up(parts: Sequence[Sums]) -> dict[str, tuple[float, float]]:
 def averages(window: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, float]:
     """The mean of each metric over steps; metrics without weight, as in batches without masked tokens, are left out.
 
-    Example:
+    Examples:
         >>> averages([{"loss": (3.0, 2.0), "recall": (0.0, 0.0)}, {"loss": (1.0, 2.0), "recall": (0.0, 0.0)}])
         {'loss': 1.0}
     """
@@ -158,7 +158,7 @@ def averages(window: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, float
 def means(window: Sequence[Sums]) -> dict[str, float]:
     """The mean of each metric over batches.
 
-    Example:
+    Examples:
         >>> means([{"loss": (3.0, 2.0)}, {"loss": (1.0, 2.0)}])
         {'loss': 1.0}
     """

@@ -22,7 +22,7 @@ def balanced_class_weights(counts: Sequence[int]) -> list[float]:
     Raises:
         ValueError: a count is negative, or all are 0.
 
-    Example:
+    Examples:
         >>> balanced_class_weights([6, 2])
         [0.6666666666666666, 2.0]
     """
@@ -35,7 +35,7 @@ def balanced_class_weights(counts: Sequence[int]) -> list[float]:
 def check_weights(owner: str, weights: Sequence[float] | None) -> None:
     """Raises ValueError unless all weights are positive and finite.
 
-    Example:
+    Examples:
         >>> check_weights("Loss", [1.0, 0.0])
         Traceback (most recent call last):
         ...
@@ -48,7 +48,7 @@ def check_weights(owner: str, weights: Sequence[float] | None) -> None:
 def check_count(owner: str, weights: Sequence[float] | None, logits: Tensor) -> None:
     """Raises ValueError unless there is a weight for each label; a lookup beyond the last weight raises nothing.
 
-    Example:
+    Examples:
         >>> check_count("Loss", [1.0, 2.0], ops.zeros((1, 3)))
         Traceback (most recent call last):
         ...
@@ -62,7 +62,7 @@ def check_count(owner: str, weights: Sequence[float] | None, logits: Tensor) -> 
 def row_weights(labels: Tensor, class_weights: Sequence[float] | None = None) -> Tensor:
     """The weight of each label, float32, in the shape of the labels; 1 without class weights.
 
-    Example:
+    Examples:
         >>> np.asarray(row_weights(ops.convert_to_tensor([1, 0, 1]), [0.5, 2.0])).tolist()
         [2.0, 0.5, 2.0]
     """
@@ -74,7 +74,7 @@ def row_weights(labels: Tensor, class_weights: Sequence[float] | None = None) ->
 def token_weights(labels: Tensor, class_weights: Sequence[float] | None = None) -> Tensor:
     """The weights of `row_weights`, but 0 for labels that are `IGNORED`.
 
-    Example:
+    Examples:
         >>> np.asarray(token_weights(ops.convert_to_tensor([[1, IGNORED, 0]]), [0.5, 2.0])).tolist()
         [[2.0, 0.0, 0.5]]
     """

@@ -24,7 +24,7 @@ class ClassificationObjective(TaskObjective):
     Raises:
         ValueError: a weight is not positive and finite.
 
-    Example:
+    Examples:
         >>> objective, batch = ClassificationObjective([1.0, 3.0]), {"label": ops.convert_to_tensor([1, 0])}
         >>> float(objective.weights(batch)["loss"])
         4.0

@@ -21,7 +21,7 @@ class DistillationObjective:
             hold its outputs, as `teacher_answers`.
         distillation: temperature, and the share of the true labels.
 
-    Example:
+    Examples:
         >>> objective = DistillationObjective(task.objective(), teacher=task.model, distillation=Distillation())
         >>> batch = task.encode(["film film", "film"]) | {"label": np.array([1, 0])}
         >>> distance, rows = objective(task.model, batch, training=False)["teacher_distance"]

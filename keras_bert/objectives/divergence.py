@@ -10,7 +10,7 @@ def divergence(student_logits: Tensor, teacher_logits: Tensor, temperature: floa
 
     T^2 keeps the gradients as large as those of the true labels (Hinton et al. 2015, section 2).
 
-    Example:
+    Examples:
         >>> logits = ops.convert_to_tensor([[1.0, 2.0]])
         >>> float(divergence(logits, logits, temperature=2.0)[0])
         0.0

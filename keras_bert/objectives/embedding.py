@@ -17,7 +17,7 @@ from keras_bert.tensors import Tensor
 class EmbeddingObjective(TaskObjective):
     """Squared error of the cosine of two texts' vectors (Reimers and Gurevych 2019, section 3).
 
-    Example:
+    Examples:
         >>> batch = {"value": ops.convert_to_tensor([1.0, 0.5])}
         >>> sums = EmbeddingObjective().measure(ops.convert_to_tensor([1.0, 0.0]), batch)
         >>> [float(number) for number in sums["loss"]]

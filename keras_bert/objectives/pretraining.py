@@ -23,7 +23,7 @@ class PretrainingObjective(PlainObjective):
         next_sentence: whether the model has a next-sentence head.
         span_boundary: whether the model has the head of `add_span_boundary`.
 
-    Example:
+    Examples:
         >>> batch = {"mask_weights": ops.convert_to_tensor([[1.0, 1.0, 0.0]])}
         >>> float(PretrainingObjective(next_sentence=False).weights(batch)["masked_loss"])
         2.0
@@ -60,7 +60,7 @@ class PretrainingObjective(PlainObjective):
 def boundary_weights(batch: Batch) -> Any:
     """1 for a masked token whose place in its span has a vector, else 0, float32 (batch, predictions).
 
-    Example:
+    Examples:
         >>> positions, weights = ops.convert_to_tensor([[2, 3, 0]]), ops.convert_to_tensor([[1.0, 1.0, 0.0]])
         >>> np.asarray(boundary_weights({"mask_positions": positions, "mask_weights": weights})).tolist()
         [[1.0, 1.0, 0.0]]
@@ -72,7 +72,7 @@ def boundary_weights(batch: Batch) -> Any:
 def measure_masked(logits: Tensor, batch: Batch) -> Sums:
     """Sums and weights of `masked_loss` and `masked_accuracy`: logits (batch, predictions, vocabulary).
 
-    Example:
+    Examples:
         >>> batch = {"mask_ids": ops.convert_to_tensor([[1, 0]]), "mask_weights": ops.convert_to_tensor([[1.0, 0.0]])}
         >>> sums = measure_masked(ops.convert_to_tensor([[[0.0, 9.0], [0.0, 9.0]]]), batch)
         >>> [float(number) for number in sums["masked_accuracy"]]

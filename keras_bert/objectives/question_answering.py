@@ -19,7 +19,7 @@ from keras_bert.tensors import Tensor
 class QuestionAnsweringObjective(TaskObjective):
     """Mean of the cross-entropies of the answer's start and end.
 
-    Example:
+    Examples:
         >>> batch = {"positions": ops.convert_to_tensor([[1, 2]])}
         >>> logits = ops.convert_to_tensor([[[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]]])
         >>> [float(number) for number in QuestionAnsweringObjective().measure(logits, batch)["accuracy"]]

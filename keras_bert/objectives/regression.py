@@ -19,7 +19,7 @@ class RegressionObjective(TaskObjective):
     Attributes:
         standard_deviation: standard deviation of the targets, in their unit; losses are in units of its square.
 
-    Example:
+    Examples:
         >>> batch = {"value": ops.convert_to_tensor([3400.0])}
         >>> sums = RegressionObjective(standard_deviation=1800.0).measure(ops.convert_to_tensor([[7000.0]]), batch)
         >>> [float(number) for number in sums["loss"]], [float(number) for number in sums["absolute_error"]]

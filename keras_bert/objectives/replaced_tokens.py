@@ -22,7 +22,7 @@ class ReplacedTokensObjective(PlainObjective):
     Attributes:
         generator: the generator's settings.
 
-    Example:
+    Examples:
         >>> batch = {"padding_mask": ops.ones((1, 100)), "mask_weights": ops.ones((1, 15))}
         >>> weights = ReplacedTokensObjective(Generator(weight=50.0)).weights(batch)
         >>> {name: float(weight) for name, weight in weights.items()}
@@ -55,7 +55,7 @@ def measure_replaced(logits: Tensor, is_replaced: Tensor, padding_mask: Tensor) 
         `replaced_loss` and `replaced_accuracy` over all tokens, `replaced_recall` over the replaced tokens, and
         `replaced_precision` over the tokens that are predicted as replaced.
 
-    Example:
+    Examples:
         >>> logits, is_replaced = ops.convert_to_tensor([[9.0, 9.0, -9.0]]), ops.convert_to_tensor([[1, 0, 0]])
         >>> sums = measure_replaced(logits, is_replaced, padding_mask=ops.ones((1, 3)))
         >>> [float(number) for number in sums["replaced_precision"]]  # one of the two that are predicted

@@ -24,7 +24,7 @@ class TokenClassificationObjective(TaskObjective):
     Raises:
         ValueError: a weight is not positive and finite.
 
-    Example:
+    Examples:
         >>> batch = {"label": ops.convert_to_tensor([[1, IGNORED, 0]])}
         >>> sums = TokenClassificationObjective().measure(ops.convert_to_tensor([[[0.0, 9.0]] * 3]), batch)
         >>> [float(number) for number in sums["accuracy"]]

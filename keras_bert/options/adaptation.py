@@ -21,7 +21,7 @@ class Lora:
             `attention/output_projection` where two layers have the same name. None for query and value, as in the paper
             (section 4.2), or for the one layer that computes both.
 
-    Example:
+    Examples:
         >>> Lora(rank=4, layers=("query", "value"))
         Lora(kind='lora', rank=4, alpha=16.0, dropout=0.0, layers=('query', 'value'))
     """
@@ -41,7 +41,7 @@ class Adapters:
         kind: `adapters`.
         size: width between the two layers (section 3.2: 8 to 256).
 
-    Example:
+    Examples:
         >>> Adapters(size=0)
         Traceback (most recent call last):
         ...
@@ -60,7 +60,7 @@ class Prompt:
         kind: `prompt`.
         tokens: number of vectors (section 3.2: 20 to 100); each takes one of the encoder's positions.
 
-    Example:
+    Examples:
         >>> Prompt(tokens=10)
         Prompt(kind='prompt', tokens=10)
     """
@@ -76,7 +76,7 @@ class Bias:
     Attributes:
         kind: `bias`.
 
-    Example:
+    Examples:
         >>> Bias() == read_adaptation({"kind": "bias"})
         True
     """
@@ -94,7 +94,7 @@ def read_adaptation(content: Mapping[str, Any]) -> Adaptation:
         FieldError: no adaptation has this kind, or a field breaks a rule of its kind.
         TypeError: a field is missing, or the kind does not have it.
 
-    Example:
+    Examples:
         >>> read_adaptation({"kind": "prompt", "tokens": 10})
         Prompt(kind='prompt', tokens=10)
     """

@@ -14,7 +14,7 @@ class Distillation:
             unlikely labels.
         hard_weight: share of the loss that goes to the true labels, 0 to 1; the rest goes to the teacher's answers.
 
-    Example:
+    Examples:
         >>> Distillation(temperature=4.0)
         Distillation(temperature=4.0, hard_weight=0.5)
     """

@@ -24,7 +24,7 @@ class Export:
             `tflite_text` for LiteRT with the operations of tensorflow-text, a file that takes text.
         opset: version of ONNX' operator set, 14 to 18.
 
-    Example:
+    Examples:
         >>> Export(runtimes=("tflite",)).choose_lengths(max_length=100)
         [32, 64, 100]
     """

@@ -35,7 +35,7 @@ class Generator:
             plus a learned difference (He et al. 2023, section 3.3).
         weight: weight of the discriminator's loss, above 0, beside 1 for the generator's loss (appendix A: 50).
 
-    Example:
+    Examples:
         >>> shape = {"num_layers": 2, "hidden_size": 64, "num_heads": 4, "intermediate_size": 256}
         >>> discriminator = EncoderConfig(**shape, vocabulary_size=20)
         >>> generator = Generator(size=0.25).config(discriminator)

@@ -37,7 +37,7 @@ class StateImitation:
         relation_heads: for `query_key_value`, number of heads that the widths of both models are divided into; None for
             the teacher's number of heads. Wang et al. 2021, section 4: 48 for a width of 768, 64 for 1024.
 
-    Example:
+    Examples:
         >>> StateImitation(hidden_states=1.0, cosine=0.5).weights
         {'hidden_states': 1.0, 'cosine': 0.5}
     """
@@ -144,7 +144,7 @@ class Imitation(StateImitation):
             answers is added. These first steps are a separate training with its own warm-up and decay (Jiao et al.
             2020, section 4).
 
-    Example:
+    Examples:
         >>> Imitation(hidden_states=1.0).is_on, Imitation().is_on
         (True, False)
         >>> Imitation(intermediate_steps=0.5)

@@ -23,7 +23,7 @@ class Masking:
         mask_share: share of the chosen tokens that `[MASK]` replaces, 0 to 1.
         random_share: share of the chosen tokens that a random token replaces, 0 to 1; the rest stay as they are.
 
-    Example:
+    Examples:
         >>> Masking(max_predictions=20).scaled(length=512, longest=128).max_predictions
         80
     """

@@ -31,7 +31,7 @@ class PretrainingRows:
             their ids. All parts of a long document go to the same side, by the hash of its text.
         compression: compression of the record files.
 
-    Example:
+    Examples:
         >>> PretrainingRows(objective="none").duplication
         1
     """

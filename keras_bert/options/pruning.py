@@ -21,7 +21,7 @@ class Pruning:
         ramp: share of the steps, above 0 and at most 1, in which the sparsity rises (Zhu and Gupta 2017, equation 1);
             the other weights go on training after it.
 
-    Example:
+    Examples:
         >>> Pruning(sparsity=0.9, pattern="2:4")
         Traceback (most recent call last):
         ...

@@ -24,7 +24,7 @@ class Recipe:
         block: number of inputs of a unit that share a scale; None for one scale a unit.
         heads: whether the kernels that compute the logits are quantized, too.
 
-    Example:
+    Examples:
         >>> RECIPES["float16"].integers, RECIPES["weights_wi4_block32"].block
         (False, 32)
     """
@@ -69,7 +69,7 @@ class Quantization:
         float_layers: names of the products with weights that stay float32, such as `block_0/attention/key`; the command
             `doctor` measures their worth.
 
-    Example:
+    Examples:
         >>> Quantization().recipe
         'mixed_wi8_ai8'
     """

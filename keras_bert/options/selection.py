@@ -20,7 +20,7 @@ class Selection:
         validations: number of validations, evenly spread over the training.
         patience: number of validations in a row without a better value after which training stops; None for never.
 
-    Example:
+    Examples:
         >>> Selection(keep="last", patience=2)
         Traceback (most recent call last):
         ...

@@ -26,7 +26,7 @@ class Student:
         intermediate_size: width of the feed-forward layer.
         embedding_rank: columns of the table of token embeddings, see `EncoderShape`.
 
-    Example:
+    Examples:
         >>> shape = {"num_layers": 6, "hidden_size": 64, "num_heads": 4, "intermediate_size": 256}
         >>> teacher = EncoderConfig(**shape, vocabulary_size=20)
         >>> student = Student(layers=(1, 3, 5), num_heads=2).config(teacher, max_length=64)
@@ -80,7 +80,7 @@ class Student:
 def may_lose_parts(teacher: EncoderConfig) -> bool:
     """Whether a student may keep some of the heads and units of each block: BERT's graph without shared layers.
 
-    Example:
+    Examples:
         >>> shape = {"num_layers": 6, "hidden_size": 64, "num_heads": 4, "intermediate_size": 256}
         >>> may_lose_parts(EncoderConfig(**shape, vocabulary_size=20))
         True

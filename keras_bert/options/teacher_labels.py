@@ -15,7 +15,7 @@ class TeacherLabels:
         candidates: number of words from which a replacement is drawn.
         seed: seed of the replacements, 0 to 2^32 - 1.
 
-    Example:
+    Examples:
         >>> TeacherLabels(copies=10).replaced
         0.4
     """

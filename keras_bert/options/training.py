@@ -40,7 +40,7 @@ class Training:
             no mean.
         seed: seed of the initial weights, dropout and the order of the examples, 0 to 2^32 - 1.
 
-    Example:
+    Examples:
         >>> training = Training(epochs=2.0, batch_size=32, accumulation=4)
         >>> training.count_steps(1000), training.part_size
         (62, 8)

@@ -28,7 +28,7 @@ class Adaptable(abc.ABC):
         positions: maximum number of tokens of the model.
         max_length: maximum number of tokens of a text or pair, special tokens included.
 
-    Example:
+    Examples:
         >>> adapter = task.adapt(keras_bert.Lora(rank=2))
         >>> task.adapter is adapter
         True

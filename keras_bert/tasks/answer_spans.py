@@ -19,7 +19,7 @@ class Spans:
         totals: logarithm of the sum of e^score over all possible spans.
         null_scores: score of `[CLS]`, which stands for no answer; for a row the smallest score of its windows.
 
-    Example:
+    Examples:
         >>> first = Spans(*(np.array([number]) for number in (3.0, 4, 5, 3.1, -1.0)))
         >>> int(first.firsts[0]), int(first.lasts[0])
         (4, 5)
@@ -41,7 +41,7 @@ def best_spans(logits: Array, windows: Windows, widest: Array, max_answer_length
         widest: the result of `widest_windows`.
         max_answer_length: maximum number of tokens of a span.
 
-    Example:
+    Examples:
         >>> fields = {"numbers": 0, "rows": 0, "question_lengths": 1, "columns": 3, "firsts": 0, "lengths": 2}
         >>> windows = Windows(**{name: np.array([number]) for name, number in fields.items()})
         >>> logits = np.zeros((1, 6, 2))
@@ -76,7 +76,7 @@ def best_of_rows(parts: list[Spans], rows: Array) -> Spans:
         parts: the spans of all windows, in order.
         rows: the row of each window (windows,).
 
-    Example:
+    Examples:
         >>> windows = [Spans(*(np.array([number]) for number in (score, 4, 5, score, -1.0))) for score in (1.0, 3.0)]
         >>> best_of_rows(windows, rows=np.array([0, 0])).scores.tolist()  # two windows of one row
         [3.0]

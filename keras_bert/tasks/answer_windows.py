@@ -27,7 +27,7 @@ class TokenizedTexts:
         ends: index after the last character of each token (tokens,).
         splits: text t has the tokens splits[t]:splits[t + 1] (texts + 1,).
 
-    Example:
+    Examples:
         >>> texts = TokenizedTexts.of(task.tokenizer, ["film film", "film"])
         >>> texts.ids.tolist(), texts.starts.tolist(), texts.lengths.tolist()
         ([5, 5, 5], [0, 5, 0], [2, 1])
@@ -63,7 +63,7 @@ class Windows:
         firsts: index of the first token of the context in `contexts.ids`.
         lengths: number of tokens of the context in the window; 0 for an empty context.
 
-    Example:
+    Examples:
         >>> questions, contexts = (TokenizedTexts.of(task.tokenizer, [text]) for text in ("film", "film " * 6))
         >>> windows = cut_windows(questions, contexts, max_length=8, stride=2, max_query_length=2, special=3)
         >>> windows.firsts.tolist(), windows.lengths.tolist(), windows.part(slice(1)).firsts.tolist()
@@ -102,7 +102,7 @@ def cut_windows(
         max_query_length: maximum number of tokens of a question.
         special: number of special tokens of a window.
 
-    Example:
+    Examples:
         >>> questions, contexts = (TokenizedTexts.of(task.tokenizer, [text]) for text in ("film", "film " * 6))
         >>> cut_windows(questions, contexts, max_length=8, stride=2, max_query_length=2, special=3).rows.tolist()
         [0, 0]
@@ -123,7 +123,7 @@ def window_features(
 ) -> Features:
     """The model's inputs (windows, longest window), int32.
 
-    Example:
+    Examples:
         >>> questions, contexts = (TokenizedTexts.of(task.tokenizer, [text]) for text in ("film", "film " * 6))
         >>> windows = cut_windows(questions, contexts, max_length=8, stride=2, max_query_length=2, special=3)
         >>> window_features(questions, contexts, windows, task.tokenizer)["token_ids"].tolist()
@@ -159,7 +159,7 @@ def find_tokens(contexts: TokenizedTexts, bounds: Sequence[tuple[int, int] | Non
     Raises:
         ValueError: a span holds no token, only characters that the tokenizer leaves out.
 
-    Example:
+    Examples:
         >>> contexts = TokenizedTexts.of(task.tokenizer, ["film film film"])
         >>> find_tokens(contexts, [(5, 9)]).tolist()
         [[1, 1]]
@@ -187,7 +187,7 @@ def answer_positions(spans: Array, windows: Windows) -> Array:
         (windows, 2) int32; 0 and 0, the column of `[CLS]`, for windows without the whole answer (Devlin et al. 2019,
         section 4.3).
 
-    Example:
+    Examples:
         >>> questions, contexts = (TokenizedTexts.of(task.tokenizer, [text]) for text in ("film", "film " * 6))
         >>> windows = cut_windows(questions, contexts, max_length=8, stride=2, max_query_length=2, special=3)
         >>> answer_positions(np.array([[4, 5]]), windows).tolist()  # the last two tokens, in the second window alone
@@ -211,7 +211,7 @@ def widest_windows(windows: Windows, tokens: int) -> Array:
     Returns:
         (tokens + 1,); the last entry is that of padding.
 
-    Example:
+    Examples:
         >>> questions, contexts = (TokenizedTexts.of(task.tokenizer, [text]) for text in ("film", "film " * 6))
         >>> windows = cut_windows(questions, contexts, max_length=8, stride=2, max_query_length=2, special=3)
         >>> widest_windows(windows, tokens=6)[:6].tolist()

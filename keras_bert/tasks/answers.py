@@ -23,7 +23,7 @@ class Answer:
         null_score_difference: score of no answer minus score of the best span (`score_diff` of `run_squad.py`);
             infinite if the context has no tokens. `score_v2` chooses a `null_threshold` by it.
 
-    Example:
+    Examples:
         >>> context = "The tower opened in 1889."
         >>> answer = Answer("1889", start=20, end=24, probability=0.9, null_score_difference=-3.0)
         >>> context[answer.start : answer.end]
@@ -42,7 +42,7 @@ def answers_of(
 ) -> list[Answer]:
     """The best span of each row as its answer; no answer where the null score exceeds its score by the threshold.
 
-    Example:
+    Examples:
         >>> contexts = ["film film"]
         >>> spans = Spans(*(np.array([number]) for number in (9.0, 1, 1, 9.0, -9.0)))
         >>> answers_of(spans, TokenizedTexts.of(task.tokenizer, contexts), contexts, null_threshold=0.0)[0].text

@@ -65,7 +65,7 @@ class Task(Adaptable):
     Raises:
         ValueError: the vocabularies differ in size, or the model has fewer positions than `max_length`.
 
-    Example:
+    Examples:
         >>> task.name, task.max_length, task.count_tokens(["film film"])
         ('classification', 16, [4])
         >>> task.encode(["film film"])["token_ids"].tolist()
@@ -361,7 +361,7 @@ def _as_rows(texts: Sequence[str], pairs: Sequence[str] | None) -> tuple[list[st
 def slices(rows: int, at_once: int) -> list[slice]:
     """Consecutive slices of at most `at_once` rows that cover all rows.
 
-    Example:
+    Examples:
         >>> [[10, 11, 12, 13, 14][part] for part in slices(5, at_once=2)]
         [[10, 11], [12, 13], [14]]
     """
@@ -371,7 +371,7 @@ def slices(rows: int, at_once: int) -> list[slice]:
 def pad_rows(rows: Sequence[Sequence[int]], filling: int) -> Array:
     """Rows of numbers -> (rows, longest row) int32.
 
-    Example:
+    Examples:
         >>> pad_rows([[2, 7, 3], [2, 3]], filling=0).tolist()
         [[2, 7, 3], [2, 3, 0]]
     """

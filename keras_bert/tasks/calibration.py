@@ -12,7 +12,7 @@ class Calibration(NamedTuple):
         temperature: divisor of the logits before the softmax; 1 leaves them unchanged.
         threshold: the least probability of an answer that the model is sure of, 0 to 1; None for all answers.
 
-    Example:
+    Examples:
         >>> Calibration(threshold=0.9).is_sure(0.95), Calibration(threshold=0.9).is_sure(0.6)
         (True, False)
     """
@@ -31,7 +31,7 @@ def read_calibration(file: Path) -> Calibration:
     Raises:
         ValueError: the file is damaged.
 
-    Example:
+    Examples:
         >>> _ = Path("metrics.json").write_text('{"calibration": {"temperature": 1.5}}')
         >>> read_calibration(Path("metrics.json"))
         Calibration(temperature=1.5, threshold=None)

@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 def is_keras_model(model: Any) -> "TypeGuard[keras.Model]":
     """Whether a model is one of Keras, and not an exported file; where nothing imported Keras, there is none.
 
-    Example:
+    Examples:
         >>> is_keras_model(task.model), is_keras_model("model.tflite")
         (True, False)
     """
@@ -32,7 +32,7 @@ def as_texts(name: str, texts: Any, *, at_least: int = 1) -> list[str]:
         TypeError: `texts` is one string or no collection, or an item is no string.
         ValueError: there are fewer than `at_least` items.
 
-    Example:
+    Examples:
         >>> as_texts("texts", ("a film", "a book"))
         ['a film', 'a book']
         >>> as_texts("texts", "a film")
@@ -58,7 +58,7 @@ def as_numbers(name: str, values: Sequence[float]) -> Array:
         TypeError: one of the values is no number.
         ValueError: one is not finite, or larger than float32 can hold.
 
-    Example:
+    Examples:
         >>> as_numbers("scores", [1, 2.5]).tolist()
         [[1.0], [2.5]]
     """
@@ -75,7 +75,7 @@ def as_numbers(name: str, values: Sequence[float]) -> Array:
 def check_same_length(first: str, texts: Sized, second: str, others: Sized) -> None:
     """Raises ValueError unless both are equally long; `first` and `second` are their names.
 
-    Example:
+    Examples:
         >>> check_same_length("texts", ["a film"], "labels", [])
         Traceback (most recent call last):
         ...
@@ -92,7 +92,7 @@ def check_labels(owner: str, labels: Sequence[str], outputs: int) -> tuple[str, 
         TypeError: a label is no string.
         ValueError: a label stands twice, or there are not as many as the model has outputs.
 
-    Example:
+    Examples:
         >>> check_labels("Classification", ["no", "yes"], outputs=2)
         ('no', 'yes')
     """
@@ -108,7 +108,7 @@ def label_numbers(labels: Sequence[str], allowed: Sequence[str]) -> Array:
     Raises:
         ValueError: a label is unknown.
 
-    Example:
+    Examples:
         >>> label_numbers(["yes", "no"], allowed=["no", "yes"]).tolist()
         [1, 0]
     """

@@ -37,7 +37,7 @@ def build_classifier(
     Raises:
         ValueError: there are fewer than 2 labels, there is no such pooling, or the encoder has no pooler.
 
-    Example:
+    Examples:
         >>> build_classifier(task.encoder, num_labels=3).output.shape
         (None, 3)
     """
@@ -59,7 +59,7 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
     Raises:
         ValueError: there is no such pooling, or the encoder has no pooler.
 
-    Example:
+    Examples:
         >>> pool(task.encoder, "mean").shape
         (None, 8)
     """
@@ -80,7 +80,7 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
 def pooling_of(model: keras.Model) -> Pooling:
     """The pooling of a model that `build_classifier` or `build_regressor` built.
 
-    Example:
+    Examples:
         >>> pooling_of(build_classifier(task.encoder, num_labels=3, pooling="mean"))
         'mean'
     """
@@ -97,7 +97,7 @@ class Prediction:
         label: the most probable label.
         probability: the probability of that label, 0 to 1.
 
-    Example:
+    Examples:
         >>> Prediction("positive", 0.98).label
         'positive'
     """
@@ -109,7 +109,7 @@ class Prediction:
 def decode(logits: Array, labels: Sequence[str], temperature: float = 1.0) -> Prediction:
     """Logits of one text (labels,) -> its most probable label, with its probability at a temperature.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> decode(np.array([0.0, 0.0, 100.0]), ["bad", "fair", "good"])
         Prediction(label='good', probability=1.0)
@@ -131,7 +131,7 @@ class Classification(Task):
         TypeError: a label is no string.
         ValueError: see `Task`; or there are not as many labels as outputs, or one occurs twice.
 
-    Example:
+    Examples:
         >>> sentiment = Classification.build(task.encoder, task.tokenizer, labels=["bad", "good"], max_length=16)
         >>> inputs, numbers = sentiment.examples(["film film", "film"], ["good", "bad"])
         >>> inputs["token_ids"].tolist(), numbers.tolist()

@@ -36,7 +36,7 @@ def build_embedder(encoder: keras.Model, *, pooling: Pooling = "mean", normalize
     Raises:
         ValueError: there is no such pooling.
 
-    Example:
+    Examples:
         >>> build_embedder(task.encoder).output["embedding"].shape
         (None, 8)
     """
@@ -61,7 +61,7 @@ def build_embedder(encoder: keras.Model, *, pooling: Pooling = "mean", normalize
 def cosine_similarity(first: Array, second: Array) -> Array:
     """Cosines of all pairs, float32: (n, hidden), (m, hidden) -> (n, m); 0 where a vector is all zero.
 
-    Example:
+    Examples:
         >>> cosine_similarity(np.array([[2.0, 0.0]]), np.array([[3.0, 0.0], [0.0, 1.0]])).tolist()
         [[1.0, 0.0]]
     """
@@ -78,7 +78,7 @@ class Match:
         similarity: cosine to the query, -1 to 1.
         index: index of the text among the searched texts.
 
-    Example:
+    Examples:
         >>> Match("a film", similarity=0.75, index=3)
         Match(text='a film', similarity=0.75, index=3)
     """
@@ -102,7 +102,7 @@ class Embedding(Task):
     Raises:
         ValueError: see `Task`; or the model has no output `embedding`.
 
-    Example:
+    Examples:
         >>> embedding = Embedding.build(task.encoder, task.tokenizer, max_length=16)
         >>> embedding.predict(["film", "film film"]).shape
         (2, 8)

@@ -20,7 +20,7 @@ class Entity:
         end: index after the last character.
         probability: mean probability of the tags of its words, 0 to 1.
 
-    Example:
+    Examples:
         >>> Entity("person", text="Ada", start=0, end=3, probability=0.9).text
         'Ada'
     """
@@ -42,7 +42,7 @@ def decode(text: str, tags: Sequence[str], probabilities: Array, starts: Array, 
         starts: index of the first character of each word (words,).
         ends: index after the last character of each word (words,).
 
-    Example:
+    Examples:
         >>> tags, probabilities = ["B-person", "O"], np.array([0.75, 1.0])
         >>> decode("Ada wrote", tags, probabilities, starts=np.array([0, 4]), ends=np.array([3, 9]))
         [Entity(label='person', text='Ada', start=0, end=3, probability=0.75)]
@@ -63,7 +63,7 @@ def are_entity_tags(labels: Sequence[str]) -> bool:
     Raises:
         ValueError: only some labels are entity tags, or `O` is missing.
 
-    Example:
+    Examples:
         >>> are_entity_tags(["O", "B-person", "I-person"]), are_entity_tags(["NOUN", "VERB"])
         (True, False)
     """

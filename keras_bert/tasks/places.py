@@ -19,7 +19,7 @@ def end_with_marks(text: str, end: int) -> int:
         text: the whole text.
         end: the index after the last character of the part's last token.
 
-    Example:
+    Examples:
         >>> end_with_marks("cafe\u0301 noir", 4)
         5
     """

@@ -26,7 +26,7 @@ class Filling(NamedTuple):
         piece: the vocabulary entry.
         probability: its probability, 0 to 1.
 
-    Example:
+    Examples:
         >>> Filling("film", 0.5).piece
         'film'
     """
@@ -46,7 +46,7 @@ class Pretraining(Task):
     Raises:
         ValueError: see `Task`; or the model has no output `masked_tokens`.
 
-    Example:
+    Examples:
         >>> pretraining = Pretraining.build(task.encoder, task.tokenizer, max_length=16)
         >>> (fillings,) = pretraining.predict(["film [MASK]"], top_k=2)[0]  # one blank
         >>> len(fillings)

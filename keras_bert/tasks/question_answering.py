@@ -62,7 +62,7 @@ def build_span_classifier(
     Raises:
         ValueError: the graph reads a separator, and there is none.
 
-    Example:
+    Examples:
         >>> build_span_classifier(task.encoder).output.shape
         (None, None, 2)
     """
@@ -99,7 +99,7 @@ def build_span_classifier(
 def separator_of(model: keras.Model) -> int | None:
     """The id of the separator by which a model finds the end of a question; None for a model that does not.
 
-    Example:
+    Examples:
         >>> separator_of(build_span_classifier(task.encoder)) is None  # BERT's graph reads none
         True
     """
@@ -129,7 +129,7 @@ class QuestionAnswering(Task):
         ValueError: see `Task`; or the model does not give two logits for each token, a setting is below 1, the
             windows have no room for a context or leave gaps, or `null_threshold` is not finite.
 
-    Example:
+    Examples:
         >>> settings = {"max_length": 16, "stride": 2, "max_query_length": 4, "null_threshold": None}
         >>> answering = QuestionAnswering.build(task.encoder, task.tokenizer, **settings)
         >>> (answer,) = answering.predict(["film"], ["film film film"])

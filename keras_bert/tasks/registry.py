@@ -49,7 +49,7 @@ def register_task(task: type[Task], schema: Mapping[str, Feature]) -> None:
     Raises:
         ValueError: the name is taken.
 
-    Example:
+    Examples:
         >>> class Headlines(Classification):
         ...     name = "headlines"
         >>> register_task(Headlines, SCHEMAS["classification"])
@@ -70,7 +70,7 @@ def load(folder: str | os.PathLike[str]) -> Task:
         ModuleNotFoundError: TensorFlow, which reads text into tokens, is not installed.
         ValueError: a file is damaged, or `task.json` names no known task or setting.
 
-    Example:
+    Examples:
         >>> task.save("sentiment")
         >>> load("sentiment").labels
         ('no', 'yes')
@@ -107,7 +107,7 @@ def load_adapter(folder: str | os.PathLike[str], base: Task) -> Task:
         FileNotFoundError: there is no adapter.
         ValueError: a file is damaged, or the adapter was trained with another encoder.
 
-    Example:
+    Examples:
         >>> _ = task.adapt(keras_bert.Lora(rank=2))
         >>> task.save_adapter("sentiment-lora")
         >>> task.drop_adapter()
@@ -138,7 +138,7 @@ def restore(
     Raises:
         ValueError: they are not those of the task, or do not fit its model; names `file`, which they were read from.
 
-    Example:
+    Examples:
         >>> settings = task.settings()
         >>> restore(Classification, task.model, task.tokenizer, settings, Path("task.json")).labels
         ('no', 'yes')
@@ -162,7 +162,7 @@ def read_settings(file: Path) -> tuple[type[Task], dict[str, Any]]:
     Raises:
         ValueError: it is damaged, or names no known task.
 
-    Example:
+    Examples:
         >>> task.save("sentiment")
         >>> read_settings(Path("sentiment/task.json"))[1]
         {'labels': ['no', 'yes'], 'max_length': 16}

@@ -39,7 +39,7 @@ def build_regressor(encoder: keras.Model, *, pooling: Pooling = "cls", dropout: 
     Raises:
         ValueError: there is no such pooling, or the encoder has no pooler.
 
-    Example:
+    Examples:
         >>> build_regressor(task.encoder).output.shape
         (None, 1)
     """
@@ -64,7 +64,7 @@ class Regression(Task):
     Raises:
         ValueError: the model gives no numbers, or has no `RegressionHead`; see also `Task`.
 
-    Example:
+    Examples:
         >>> prices = Regression.build(task.encoder, task.tokenizer, max_length=16)
         >>> inputs, numbers = prices.examples(["film", "film film"], [3400.0, 7000.0])
         >>> prices.scale

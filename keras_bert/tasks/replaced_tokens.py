@@ -28,7 +28,7 @@ class Suspect(NamedTuple):
         end: index after its last character.
         probability: probability that another token stood in its place, 0 to 1.
 
-    Example:
+    Examples:
         >>> Suspect("film", start=0, end=4, probability=0.1).text
         'film'
     """
@@ -50,7 +50,7 @@ class ReplacedTokens(Task):
     Raises:
         ValueError: see `Task`; or the model has no head for replaced tokens.
 
-    Example:
+    Examples:
         >>> detection = ReplacedTokens.build(task.encoder, task.tokenizer, max_length=16)
         >>> [(suspect.text, suspect.start) for suspect in detection.predict(["film film"])[0]]
         [('film', 0), ('film', 5)]

@@ -38,7 +38,7 @@ def build_tagger(encoder: keras.Model, num_labels: int, *, dropout: float = 0.1)
     Raises:
         ValueError: there are fewer than 2 labels.
 
-    Example:
+    Examples:
         >>> build_tagger(task.encoder, num_labels=3).output.shape
         (None, None, 3)
     """
@@ -74,7 +74,7 @@ class TokenClassification(Task):
         ValueError: see `Task`; or there are not as many labels as outputs, one occurs twice, only some
             are entity tags, or `O` is missing among entity tags.
 
-    Example:
+    Examples:
         >>> tagger = TokenClassification.build(task.encoder, task.tokenizer, labels=["O", "B-work"], max_length=16)
         >>> inputs, tags = tagger.examples([["film", "film"]], [["B-work", "O"]])
         >>> tags.tolist()

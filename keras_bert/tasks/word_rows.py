@@ -18,7 +18,7 @@ class Words:
         sizes: number of tokens of each word (words,); 0 for a word of which the tokenizer leaves nothing.
         splits: sentence s has the words splits[s]:splits[s + 1] (sentences + 1,).
 
-    Example:
+    Examples:
         >>> words = Words(ids=np.array([5, 6, 7]), sizes=np.array([2, 1]), splits=np.array([0, 2]))  # one sentence
         >>> pack_words(words, room=4).token_ids.tolist()
         [[5, 6, 7]]
@@ -40,7 +40,7 @@ class WordRows:
         row: row of the word (places,).
         column: column of the word's first token (places,).
 
-    Example:
+    Examples:
         >>> words = Words(ids=np.array([5, 6, 7]), sizes=np.array([2, 1]), splits=np.array([0, 2]))
         >>> rows = pack_words(words, room=4)
         >>> rows.column.tolist(), rows.model_inputs(cls_id=2, sep_id=3, pad_id=0)["token_ids"].tolist()
@@ -86,7 +86,7 @@ def pack_words(words: Words, room: int, overlap: int = 0) -> WordRows:
     Returns:
         The rows, sentence by sentence; none for a sentence without tokens.
 
-    Example:
+    Examples:
         >>> words = Words(ids=np.array([5, 6, 7]), sizes=np.array([2, 1]), splits=np.array([0, 2]))
         >>> pack_words(words, room=2).token_ids.tolist()
         [[5, 6], [7, 0]]
@@ -118,7 +118,7 @@ def split_words(sizes: Sequence[int] | Array, room: int, overlap: int = 0) -> li
     Returns:
         For each run the index of its first word, and the index after its last.
 
-    Example:
+    Examples:
         >>> split_words([2, 1, 2], room=3), split_words([2, 1, 2], room=3, overlap=1)
         ([(0, 2), (2, 3)], [(0, 2), (1, 3)])
     """

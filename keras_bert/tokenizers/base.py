@@ -32,7 +32,7 @@ class BaseTokenizer(abc.ABC):
     Raises:
         ValueError: a special token is not in the vocabulary.
 
-    Example:
+    Examples:
         >>> tokenizer = task.tokenizer
         >>> tokenizer.vocabulary_size, tokenizer.cls_id, tokenizer.mask, tokenizer.special_count(texts=2)
         (6, 2, '[MASK]', 3)
@@ -190,7 +190,7 @@ def share_room(lengths: Sequence[Any], room: int, library: Any) -> list[Any]:
         room: the maximum number of tokens of a row, without special tokens.
         library: the library of the arrays: TensorFlow or NumPy.
 
-    Example:
+    Examples:
         >>> first, second = share_room([np.array([9, 2]), np.array([3, 2])], room=8, library=np)
         >>> first.tolist(), second.tolist()
         ([5, 2], [3, 2])

@@ -35,7 +35,7 @@ def build_double_array(
             one is a continuation byte, 80 to BF.
         blocks: key -> value of each of the 64 keys that are one continuation byte longer; not of the key itself.
 
-    Example:
+    Examples:
         >>> units = build_double_array({b"a": 7})
         >>> base = int(units[0 ^ ord("a")]) >> 10 ^ ord("a")  # the place of the value of "a"
         >>> int(units[base]) & 0x7FFFFFFF

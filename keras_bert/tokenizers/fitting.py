@@ -38,7 +38,7 @@ def choose_vocabulary(
     Raises:
         ValueError: `size` is below the number of tokens that are always kept, or `min_count` is below 1.
 
-    Example:
+    Examples:
         >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "book", "f"]
         >>> choose_vocabulary(Tokenizer(words, lowercase=True), counts=[0, 0, 0, 0, 0, 3, 0, 0]).tolist()
         [0, 1, 2, 3, 4, 5, 7]
@@ -68,7 +68,7 @@ def reduce_tokenizer(tokenizer: BaseTokenizer, kept: Sequence[int]) -> BaseToken
     Raises:
         ValueError: a special token is left out.
 
-    Example:
+    Examples:
         >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "book", "f"]
         >>> reduce_tokenizer(Tokenizer(words, lowercase=True), [0, 1, 2, 3, 4, 6]).vocabulary[5:]
         ('book',)

@@ -22,7 +22,7 @@ def load_tokenizer(folder: str | os.PathLike[str]) -> BaseTokenizer:
         FileNotFoundError: one of the two files is missing.
         ValueError: a file is damaged, or the files do not belong together.
 
-    Example:
+    Examples:
         >>> task.tokenizer.save(".")
         >>> load_tokenizer(".").vocabulary == task.tokenizer.vocabulary
         True
@@ -36,7 +36,7 @@ def load_tokenizer(folder: str | os.PathLike[str]) -> BaseTokenizer:
 def load_eager_tokenizer(folder: str | os.PathLike[str]) -> BaseTokenizer:
     """Loads a tokenizer in NumPy, without TensorFlow: the same ids, arguments and errors as `load_tokenizer`.
 
-    Example:
+    Examples:
         >>> task.tokenizer.save(".")
         >>> load_eager_tokenizer(".").tokenize(["film film"]).to_list()
         [[5, 5]]

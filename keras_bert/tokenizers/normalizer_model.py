@@ -52,7 +52,7 @@ def normalizer_model(lowercase: bool) -> bytes:
 
     Bytes that are no UTF-8 are removed, as is U+FFFD, which replaces them in decoded text.
 
-    Example:
+    Examples:
         >>> len(normalizer_model(lowercase=True)) > len(normalizer_model(lowercase=False))
         True
     """
@@ -109,7 +109,7 @@ def _broken_sequences() -> Iterator[bytes]:
 def matcher_vocabulary(vocabulary: Sequence[str], lowercase: bool) -> list[str]:
     r"""The vocabulary in the characters of normalized text; a token that no text can match gets another name.
 
-    Example:
+    Examples:
         >>> matcher_vocabulary(["film", "Film"], lowercase=True)  # no lowercased text holds "Film"
         ['film', '\ue000.1']
     """

@@ -17,7 +17,7 @@ class Rows:
         flat_values: the numbers of all rows, one row after the other (numbers,) int32.
         row_splits: where each row starts, and after the last, where it ends (rows + 1,) int64.
 
-    Example:
+    Examples:
         >>> rows = Rows.of([[5, 6], [7]])
         >>> rows.flat_values.tolist(), rows.row_lengths().tolist()
         ([5, 6, 7], [2, 1])
@@ -48,7 +48,7 @@ def tokenize_rows(matcher: Any, texts: Sequence[bytes]) -> Rows:
         matcher: a `tokenizers.Tokenizer`.
         texts: texts in UTF-8; other bytes count as U+FFFD.
 
-    Example:
+    Examples:
         >>> from keras_bert.tokenizers.eager import EagerWordPiece
         >>> matcher = EagerWordPiece(task.tokenizer.vocabulary, lowercase=True).matcher
         >>> tokenize_rows(matcher, [b"film film", b"book"]).to_list()
@@ -60,7 +60,7 @@ def tokenize_rows(matcher: Any, texts: Sequence[bytes]) -> Rows:
 def tokenize_rows_with_offsets(matcher: Any, texts: Sequence[bytes]) -> tuple[Rows, Rows, Rows]:
     """The token ids, and the characters where each token starts and ends, without white space in front of it.
 
-    Example:
+    Examples:
         >>> from keras_bert.tokenizers.eager import EagerWordPiece
         >>> matcher = EagerWordPiece(task.tokenizer.vocabulary, lowercase=True).matcher
         >>> ids, starts, ends = tokenize_rows_with_offsets(matcher, [b"film film"])

@@ -27,7 +27,7 @@ class SubwordVocabulary(BaseTokenizer):
         ValueError: the content describes no byte-level BPE or unigram, its ids have gaps, it lacks a special token, a
             token has a line end, or special tokens stand elsewhere than around the texts.
 
-    Example:
+    Examples:
         >>> from keras_bert.tokenizers.learning import learn_subwords
         >>> tokenizer = learn_subwords(["film film"], "bpe", 263, lowercase=True)
         >>> tokenizer.continues("film"), tokenizer.continues("Ġfilm"), tokenizer.count_bytes("Ġfilm")

@@ -19,7 +19,7 @@ class SubwordTokenizer(SubwordVocabulary, GraphTokenizer):
     Raises:
         ValueError: see `SubwordVocabulary`.
 
-    Example:
+    Examples:
         >>> from keras_bert.tokenizers.learning import learn_subwords
         >>> content = learn_subwords(["film film"], "bpe", 263, lowercase=True).definition()
         >>> tokenizer = SubwordTokenizer(content)

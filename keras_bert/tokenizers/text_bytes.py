@@ -16,7 +16,7 @@ def encode_texts(name: str, texts: Any) -> list[bytes]:
         TypeError: `texts` is a single text or no list, or an item is no text.
         ValueError: there are no texts, or a text has a lone surrogate.
 
-    Example:
+    Examples:
         >>> encode_texts("texts", ["café"])
         [b'caf\xc3\xa9']
     """

@@ -20,7 +20,7 @@ def as_strings(name: str, texts: Any, like: tf.Tensor | None = None) -> tf.Tenso
         ValueError: there are no texts, or not as many as in `like`; a text has a lone surrogate; a tensor is not
             (batch,).
 
-    Example:
+    Examples:
         >>> as_strings("texts", ["a film"]).numpy().tolist()
         [b'a film']
     """

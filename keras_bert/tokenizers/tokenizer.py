@@ -21,7 +21,7 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
         vocabulary: the tokens; the index of a token is its id.
         lowercase: whether text is lowercased, and its accents are removed, first.
 
-    Example:
+    Examples:
         >>> tokenizer = Tokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "##s"], lowercase=True)
         >>> tokenizer.tokenize(["Films"]).to_list()
         [[5, 6]]

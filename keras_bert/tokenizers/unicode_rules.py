@@ -79,7 +79,7 @@ def normalize(code_point: int, lowercase: bool) -> str:
         code_point: the code point of the character, no surrogate.
         lowercase: whether to lowercase and strip accents.
 
-    Example:
+    Examples:
         >>> normalize(ord("É"), lowercase=True), normalize(ord("É"), lowercase=False), normalize(0, lowercase=True)
         ('e', 'É', '')
     """
@@ -99,7 +99,7 @@ def normalize(code_point: int, lowercase: bool) -> str:
 def stays(code_points: range, lowercase: bool) -> bool:
     """Whether `normalize` changes none of some characters, checked at once; False may be wrong, True is never.
 
-    Example:
+    Examples:
         >>> stays(range(ord("a"), ord("z") + 1), lowercase=True), stays(range(ord("A"), ord("Z") + 1), lowercase=True)
         (True, False)
     """

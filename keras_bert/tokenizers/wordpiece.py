@@ -29,7 +29,7 @@ class TokenSpans(NamedTuple):
         ends: the index after the last byte of each token (tokens,) int64.
         splits: text t has the tokens splits[t]:splits[t + 1] (batch + 1,) int64.
 
-    Example:
+    Examples:
         >>> TokenSpans._fields
         ('ids', 'starts', 'ends', 'splits')
     """
@@ -48,7 +48,7 @@ class WordPiece:
         lowercase: whether text is lowercased, and its accents are removed, first.
         unknown_id: the id of the token for a word that the other tokens do not make up.
 
-    Example:
+    Examples:
         >>> matcher = WordPiece(task.tokenizer.vocabulary, lowercase=True, unknown_id=1)
         >>> matcher.tokenize(tf.constant(["film book"])).to_list()
         [[5, 1]]
@@ -147,7 +147,7 @@ def _count_characters(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 def build_wordpiece(vocabulary: tuple[str, ...], lowercase: bool, unknown_id: int) -> WordPiece:
     """A `WordPiece`, the same object for the same arguments.
 
-    Example:
+    Examples:
         >>> vocabulary = task.tokenizer.vocabulary
         >>> build_wordpiece(vocabulary, True, 1) is build_wordpiece(vocabulary, True, 1)
         True

@@ -25,7 +25,7 @@ class WordPieceVocabulary(BaseTokenizer):
     Raises:
         ValueError: the vocabulary is empty, lacks a special token, or has a token twice, an empty or a very long one.
 
-    Example:
+    Examples:
         >>> task.tokenizer.definition(), task.tokenizer.continues("##s"), task.tokenizer.count_bytes("film")
         ({'lowercase': True}, True, 5)
     """

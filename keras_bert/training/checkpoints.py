@@ -26,7 +26,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 class CheckpointError(RuntimeError):
     """Checkpoints exist, but this training can resume from none of them.
 
-    Example:
+    Examples:
         >>> path = Checkpoints(".").save(1, {"kernel": np.ones(2)}, {})
         >>> _ = path.write_bytes(b"cut off")
         >>> Checkpoints(".").load()
@@ -43,7 +43,7 @@ class TrainingState(NamedTuple):
         arrays: the weights and all other arrays by name.
         state: plain values.
 
-    Example:
+    Examples:
         >>> _ = Checkpoints(".").save(1, {"kernel": np.ones(2)}, {"patience": 3})
         >>> Checkpoints(".").load().state
         {'patience': 3}
@@ -65,7 +65,7 @@ class Checkpoints:
     Raises:
         ValueError: `keep` is less than 1.
 
-    Example:
+    Examples:
         >>> checkpoints = Checkpoints("checkpoints", keep=2)
         >>> for step in (1, 2, 3):
         ...     _ = checkpoints.save(step, {"kernel": np.full(2, step)}, {"step": step})

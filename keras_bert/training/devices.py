@@ -19,7 +19,7 @@ class Devices:
         workers: number of processes.
         is_chief: whether this process writes the history.
 
-    Example:
+    Examples:
         >>> devices = Devices(tf.distribute.OneDeviceStrategy("CPU:0"))
         >>> devices.count, devices.workers, devices.is_chief, devices.any_worker(True, False)
         (1, 1, True, (True, False))

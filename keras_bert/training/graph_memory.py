@@ -15,7 +15,7 @@ def temporary_custom_gradients() -> Iterator[None]:
     weights and moments of all of them, 240 MB for 15 million parameters, and every training was slower than the one
     before. A name is looked up only while a gradient is traced, so the functions still run and can be traced again.
 
-    Example:
+    Examples:
         >>> before = len(ops.gradient_registry._registry)
         >>> with temporary_custom_gradients():
         ...     _ = task.model.predict_on_batch(task.encode(["film"]))

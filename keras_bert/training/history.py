@@ -18,7 +18,7 @@ _SCALAR = tf.compat.v1.SummaryMetadata(
 def write_history(history: Sequence[Mapping[str, float | str]], path: Path) -> None:
     """Writes the history as JSON lines, without times, so that equal trainings give equal files.
 
-    Example:
+    Examples:
         >>> write_history([{"step": 10, "loss": 0.5}, {"step": 20, "loss": 0.25}], Path("history.jsonl"))
         >>> print(Path("history.jsonl").read_text().strip())
         {"loss": 0.5, "step": 10}
@@ -34,7 +34,7 @@ class RunningRecord:
         folder: the folder; created if it is missing.
         earlier: entries from before an interruption.
 
-    Example:
+    Examples:
         >>> record = RunningRecord("record")
         >>> record.add({"step": 10, "loss": 0.5})
         >>> record.close()

@@ -39,7 +39,7 @@ _SAVING_SHARE = 0.05
 class NonFiniteLossError(ArithmeticError):
     """The loss or another metric became NaN or infinite.
 
-    Example:
+    Examples:
         >>> issubclass(NonFiniteLossError, ArithmeticError)
         True
     """
@@ -48,7 +48,7 @@ class NonFiniteLossError(ArithmeticError):
 class StoppedError(RuntimeError):
     """A signal stopped the training before its last step; the message says how to continue.
 
-    Example:
+    Examples:
         >>> issubclass(StoppedError, RuntimeError)
         True
     """
@@ -57,7 +57,7 @@ class StoppedError(RuntimeError):
 def validation_steps(steps: int, validations: int) -> set[int]:
     """The steps that are followed by a validation: evenly spread, including the last step.
 
-    Example:
+    Examples:
         >>> sorted(validation_steps(100, validations=4))
         [25, 50, 75, 100]
     """
@@ -73,7 +73,7 @@ def entry_steps(steps: int, validations: int, log_every: int | None) -> set[int]
         log_every: number of steps between two entries; None for entries at even distances of at most 50 steps, and at
             least 20 of them where there are as many steps, so that the curve of a short training shows its warm-up.
 
-    Example:
+    Examples:
         >>> sorted(entry_steps(100, validations=2, log_every=40))
         [40, 50, 80, 100]
     """

@@ -15,7 +15,7 @@ class LossScale:
         skipped: number of skipped steps.
         patience: number of steps without overflow after which the scale doubles.
 
-    Example:
+    Examples:
         >>> loss_scale = LossScale()
         >>> loss_scale.update(overflow=True)
         >>> loss_scale.scale, loss_scale.skipped

@@ -24,7 +24,7 @@ def computing_in(model: keras.Model, precision: Precision) -> Iterator[None]:
     Raises:
         ValueError: the precision is unknown.
 
-    Example:
+    Examples:
         >>> with computing_in(task.model, "bfloat16"):
         ...     task.model.get_layer("classifier").compute_dtype
         'bfloat16'

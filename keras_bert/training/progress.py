@@ -19,7 +19,7 @@ class Progress:
         waited: number of validations since then.
         ended: whether the training has finished.
 
-    Example:
+    Examples:
         >>> progress = Progress(step=10)
         >>> dataclasses.asdict(progress)["step"], progress.ended
         (10, False)
@@ -43,7 +43,7 @@ class Clock:
         waiting: time in seconds that steps waited for batches.
         tokens: number of processed tokens without padding.
 
-    Example:
+    Examples:
         >>> clock = Clock(tokens=4096.0)
         >>> clock.times()["tokens_per_second"] > 0
         True

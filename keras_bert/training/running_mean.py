@@ -18,7 +18,7 @@ class RunningMean:
     Attributes:
         variables: the means, in the order of the weights.
 
-    Example:
+    Examples:
         >>> bias = task.model.get_layer("classifier").bias
         >>> mean = RunningMean([bias], decay=0.5)
         >>> _ = bias.assign([1.0, 1.0])

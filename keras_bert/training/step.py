@@ -60,7 +60,7 @@ class TrainingStep:
     Raises:
         ValueError: the model's adapter is detached.
 
-    Example:
+    Examples:
         >>> step = TrainingStep(task.model, task.objective(), Training(learning_rate=1e-4, xla="off"), steps=100)
         >>> step.devices.count >= 1, step.fresh_step
         (True, 0)

@@ -15,7 +15,7 @@ class StopRequest:
     Attributes:
         signal: the name of the received signal; empty without one.
 
-    Example:
+    Examples:
         >>> request = StopRequest()
         >>> request(signal.SIGTERM, None)
         >>> request.signal
@@ -36,7 +36,7 @@ class StopRequest:
 def stop_requests() -> Iterator[StopRequest]:
     """Inside of the block, Ctrl-C and SIGTERM only set the request; outside of the main thread nothing changes.
 
-    Example:
+    Examples:
         >>> with stop_requests() as request:
         ...     for step in range(3):
         ...         if request.signal:

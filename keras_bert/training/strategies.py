@@ -21,7 +21,7 @@ def find_strategy() -> tf.distribute.Strategy:
     Raises:
         ValueError: `TF_CONFIG` is not a JSON object.
 
-    Example:
+    Examples:
         >>> find_strategy().num_replicas_in_sync >= 1
         True
     """

@@ -18,7 +18,7 @@ VALIDATION_BATCH = 64
 def validation_rows(length: int) -> int:
     """Rows of a validation batch with rows of up to `length` tokens; fewer for long rows, to bound memory.
 
-    Example:
+    Examples:
         >>> validation_rows(128), validation_rows(2048)
         (64, 16)
     """

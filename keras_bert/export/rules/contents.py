@@ -10,7 +10,7 @@ from keras_bert.folders import LABELS_TEXT, TASK_FILE, VOCABULARY_FILE
 def labels_of_task(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
     """The task in the file names the labels of the rows, in the order of their numbers.
 
-    Example:
+    Examples:
         >>> held = {"task.json": b'{"labels": ["yes", "no"]}'}
         >>> list(labels_of_task(held, Expected(vocabulary_size=6, labels=("no", "yes"))))
         ["labels of task.json must be ['no', 'yes'], in this order, got ['yes', 'no']"]
@@ -23,7 +23,7 @@ def labels_of_task(held: Mapping[str, bytes], expected: Expected) -> Iterator[st
 def labels_of_mediapipe(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
     """The labels that MediaPipe reads are those of the rows, too.
 
-    Example:
+    Examples:
         >>> list(labels_of_mediapipe({"labels.txt": b"no"}, Expected(vocabulary_size=6, labels=("no", "yes"))))
         ["labels.txt must be ['no', 'yes'], in this order, got ['no']"]
     """
@@ -37,7 +37,7 @@ def labels_of_mediapipe(held: Mapping[str, bytes], expected: Expected) -> Iterat
 def vocabulary(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
     """The vocabulary in the file has as many entries as the one that tokenized the rows.
 
-    Example:
+    Examples:
         >>> list(vocabulary({"vocab.txt": b"[PAD]"}, Expected(vocabulary_size=6)))
         ['vocab.txt must have 6 entries, got 0']
     """

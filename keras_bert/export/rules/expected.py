@@ -16,7 +16,7 @@ class Expected(NamedTuple):
         recipe: a key of `RECIPES`; None for a float file.
         float_layers: the layers whose products stay float.
 
-    Example:
+    Examples:
         >>> expected = Expected(vocabulary_size=6, recipe="static_wi8_ai8", float_layers=("classifier",))
         >>> expected.integers_alone, expected.stays_float("classification/classifier/MatMul")
         (True, True)

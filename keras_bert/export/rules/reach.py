@@ -13,7 +13,7 @@ def find_reachable_operations(
         makers: of each operation, in the order in which they run, its kind, what it takes and what it makes.
         through: kinds of operations whose results count as the input, too.
 
-    Example:
+    Examples:
         >>> makers = [("Cast", ["ids"], ["cast"]), ("Gather", ["cast"], ["vectors"]), ("Add", ["vectors"], ["sum"])]
         >>> list(find_reachable_operations("ids", makers, through=frozenset(["Cast"])))
         [0, 1]

@@ -35,7 +35,7 @@ class BigBirdAttention(ConfiguredAttention):
         config: the configuration of the encoder, or its plain values.
         index: the number of the layer, from 0; the seed of its random blocks.
 
-    Example:
+    Examples:
         >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
         >>> config = EncoderConfig(**sizes, variant=BigBird(block_size=1, random_blocks=1))
         >>> states, attention_bias = ops.ones((2, 9, 8)), ops.zeros((2, 1, 1, 9))
@@ -171,7 +171,7 @@ class BigBirdBlock(EncoderBlock):
         config: the configuration of the encoder, or its plain values.
         index: the number of the layer, from 0.
 
-    Example:
+    Examples:
         >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
         >>> block = BigBirdBlock(EncoderConfig(**sizes, variant=BigBird()), index=0)
         >>> ops.shape(block(ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5))))

@@ -25,7 +25,7 @@ class BigBird(Variant):
         random_blocks: the number of random blocks (table 8: 3).
         attention: `block_sparse`, or `full` for BERT's attention at every length.
 
-    Example:
+    Examples:
         >>> BigBird(block_size=64, random_blocks=3).longest_full
         704
     """

@@ -21,7 +21,7 @@ class ConvolutionSum(ConfiguredLayer):
 
     The convolution is a matrix product of windows of tokens, which int8 kernels of other layers compute, too.
 
-    Example:
+    Examples:
         >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
         >>> layer = ConvolutionSum(EncoderConfig(**sizes, variant=DeBERTa(convolution=3)))
         >>> ops.shape(layer(ops.ones((2, 5, 8)), ops.ones((2, 5, 8)), ops.ones((2, 5))))

@@ -25,7 +25,7 @@ class DeBERTaAttention(ConfiguredAttention):
     Args:
         config: the configuration of the encoder, or its plain values.
 
-    Example:
+    Examples:
         >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
         >>> attention = DeBERTaAttention(EncoderConfig(**sizes, variant=DeBERTa()))
         >>> states, attention_bias, relative = ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5)), ops.ones((2, 10, 8))
@@ -109,7 +109,7 @@ class DeBERTaBlock(EncoderBlock):
     Args:
         config: the configuration of the encoder, or its plain values.
 
-    Example:
+    Examples:
         >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
         >>> block = DeBERTaBlock(EncoderConfig(**sizes, variant=DeBERTa()))
         >>> ops.shape(block(ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5)), ops.ones((2, 10, 8))))

@@ -20,7 +20,7 @@ class RelativeEmbedding(ConfiguredLayer):
 
     All blocks share the table (He et al. 2021, section 3.1); with `normalized_positions` LayerNorm is applied to it.
 
-    Example:
+    Examples:
         >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
         >>> layer = RelativeEmbedding(EncoderConfig(**sizes, variant=DeBERTa()))
         >>> ops.shape(layer(ops.ones((2, 5, 8))))
@@ -96,7 +96,7 @@ def relative_positions(distances: np.ndarray[Any, Any], variant: DeBERTa) -> np.
     Half of the buckets hold one distance each. Larger distances d are in bucket `near + ceil(log(d / near) /
     log((max_distance - 1) / near) x (near - 1))` (`make_log_bucket_position` of DeBERTa's released code, version 2).
 
-    Example:
+    Examples:
         >>> relative_positions(np.array([-300, 5, 300, 511]), DeBERTa(max_distance=512, position_buckets=256)).tolist()
         [-207, 5, 207, 255]
     """
@@ -116,7 +116,7 @@ def by_distance_to_pairs(scores: Tensor) -> Tensor:
     is shifted by one place against the row above it. This needs no gather: the flattened rows are cut into rows that
     are shorter by one (the relative shift of Dai et al. 2019, appendix B).
 
-    Example:
+    Examples:
         >>> by_distance = ops.convert_to_tensor([[2, 1, 0, -1], [2, 1, 0, -1]])  # each score is the distance itself
         >>> np.asarray(by_distance_to_pairs(by_distance)).tolist()
         [[0, -1], [1, 0]]

@@ -32,7 +32,7 @@ class DeBERTa(Variant):
             the two largest checkpoints of version 2.
         convolution_activation: the activation of that convolution.
 
-    Example:
+    Examples:
         >>> DeBERTa().span, DeBERTa().terms
         (256, 3)
     """

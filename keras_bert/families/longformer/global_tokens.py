@@ -31,7 +31,7 @@ class GlobalTokens(SeparatorReader, PromptBorder):
     Raises:
         ValueError: the kind is unknown, `most` is below 1, or a question has no separator.
 
-    Example:
+    Examples:
         >>> token_ids = ops.convert_to_tensor([[2, 7, 3, 9, 3]])
         >>> layer = GlobalTokens("question", most=4, separator=3)
         >>> np.asarray(layer(token_ids, ops.ones_like(token_ids))).tolist()

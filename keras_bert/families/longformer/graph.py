@@ -16,7 +16,7 @@ GLOBAL_TOKENS = "global_tokens"
 def longformer_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
     """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden).
 
-    Example:
+    Examples:
         >>> import keras
         >>> from keras_bert.families.longformer.settings import Longformer
         >>> sizes = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}

@@ -34,7 +34,7 @@ class LongformerAttention(ConfiguredAttention):
         config: the configuration of the encoder, or its plain values.
         index: the number of the layer, from 0.
 
-    Example:
+    Examples:
         >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
         >>> attention = LongformerAttention(EncoderConfig(**sizes, variant=Longformer(window=4)), index=0)
         >>> global_tokens = ops.ones((2, 1), "int32")  # the first token alone
@@ -149,7 +149,7 @@ class LongformerBlock(EncoderBlock):
         config: the configuration of the encoder, or its plain values.
         index: the number of the layer, from 0.
 
-    Example:
+    Examples:
         >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
         >>> block = LongformerBlock(EncoderConfig(**sizes, variant=Longformer(window=4)), index=0)
         >>> ops.shape(block(ops.ones((2, 9, 8)), ops.zeros((2, 1, 1, 9)), ops.ones((2, 1), "int32")))

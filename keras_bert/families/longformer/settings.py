@@ -24,7 +24,7 @@ class Longformer(Variant):
         window: the number of tokens around it that a token attends to, half of them on either side (section 4.1: 512).
         windows: a window for each layer, in place of `window`; those behind the last layer are not read.
 
-    Example:
+    Examples:
         >>> Longformer(window=512).reach(layer=0)
         256
         >>> Longformer(windows=(32, 64, 128)).of_layers([0, 2]).windows

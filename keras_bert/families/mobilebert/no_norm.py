@@ -13,7 +13,7 @@ from keras_bert.tensors import Tensor
 class NoNorm(keras.layers.Layer):
     """gamma x + beta, element by element (Sun et al. 2020, section 3.3).
 
-    Example:
+    Examples:
         >>> np.asarray(NoNorm()(ops.convert_to_tensor([[1.0, 5.0]]))).tolist()  # gamma 1 and beta 0 change nothing
         [[1.0, 5.0]]
     """
@@ -39,7 +39,7 @@ def make_norm(kind: Normalization, epsilon: float, **kwargs: Any) -> keras.layer
         epsilon: a number that LayerNorm adds to the variance.
         kwargs: further arguments of the layer, as its name.
 
-    Example:
+    Examples:
         >>> type(make_norm("layer_norm", epsilon=1e-12, name="norm")).__name__
         'LayerNormalization'
     """

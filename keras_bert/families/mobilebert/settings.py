@@ -23,7 +23,7 @@ class MobileBERT(Variant):
             MobileBERT tiny; otherwise queries and keys have another bottleneck, and values read the wide states
             (figure 1c).
 
-    Example:
+    Examples:
         >>> MobileBERT(feed_forwards=2).normalization
         'no_norm'
     """

@@ -21,7 +21,7 @@ class GatedFeedForward(FeedForward):
         initializer_range: the standard deviation of the truncated normal initializer.
         output_range: the standard deviation for W2.
 
-    Example:
+    Examples:
         >>> ops.shape(GatedFeedForward(intermediate_size=16)(ops.ones((2, 5, 8))))
         (2, 5, 8)
     """

@@ -25,7 +25,7 @@ class ModernBERTBlock(TransformerBlock):
         config: the configuration of the encoder, or its plain values.
         index: the number of the block, from 0; it decides whether the attention is local.
 
-    Example:
+    Examples:
         >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
         >>> block = ModernBERTBlock(EncoderConfig(**sizes, num_segments=0, variant=ModernBERT()), index=0)
         >>> block(keras.Input((5, 8)), keras.Input((1, 1, 5))).shape

@@ -19,7 +19,7 @@ def rotary_table(length: Tensor, size: int, theta: float) -> tuple[Tensor, Tenso
         size: the width of a head, even.
         theta: the base of the angles.
 
-    Example:
+    Examples:
         >>> cosines, sines = rotary_table(length=5, size=4, theta=10_000.0)
         >>> ops.shape(cosines), ops.shape(sines)
         ((5, 4), (5, 4))
@@ -36,7 +36,7 @@ def rotate(x: Tensor, table: tuple[Any, Any]) -> Tensor:
 
     (batch, heads, length, size) -> the same, computed in float32: in bfloat16 near positions would be equal.
 
-    Example:
+    Examples:
         >>> x = ops.ones((1, 2, 5, 4))
         >>> bool(ops.all(rotate(x, rotary_table(5, 4, 10_000.0))[:, :, 0] == x[:, :, 0]))  # the first position stays
         True

@@ -19,7 +19,7 @@ class WindowBias(keras.layers.Layer):
     Args:
         reach: the largest distance in tokens within the window.
 
-    Example:
+    Examples:
         >>> np.asarray(WindowBias(reach=1)(ops.zeros((1, 1, 1, 3))))[0, 0].astype(int).tolist()
         [[0, 0, -120], [0, 0, 0], [-120, 0, 0]]
     """
@@ -55,7 +55,7 @@ class RotaryAttention(SelfAttention):
         initializer_range: the standard deviation of the truncated normal initializer.
         output_range: the standard deviation for the output projection.
 
-    Example:
+    Examples:
         >>> attention = RotaryAttention(num_heads=2, theta=10_000.0)
         >>> ops.shape(attention(ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5))))
         (2, 5, 8)

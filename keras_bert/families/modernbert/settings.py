@@ -27,7 +27,7 @@ class ModernBERT(Variant):
         local_theta: the base of the rotary angles in local attention.
         embedding_dropout: the dropout rate on the embeddings.
 
-    Example:
+    Examples:
         >>> [ModernBERT(global_every=3).is_global(layer) for layer in range(4)]
         [True, False, False, True]
     """

@@ -15,7 +15,7 @@ class Attentions(ImitationLoss):
     A are the scores before the softmax, which converge faster (same paper). A pair of tokens that either model masks,
     such as one outside of a window, counts as equal, as padding does in the paper's code.
 
-    Example:
+    Examples:
         >>> from keras_bert.objectives.imitation.base import Needs
         >>> loss = Attentions(student=Needs(attended={"scores": (0,)}), teacher=Needs(attended={"scores": (1,)}))
         >>> student = Read((), {"scores": [ops.zeros((1, 2, 3, 3))]})
@@ -42,7 +42,7 @@ def score_difference(student: Any, teacher: Any) -> Any:
     Raises:
         ValueError: the numbers of heads differ.
 
-    Example:
+    Examples:
         >>> student, teacher = ops.zeros((1, 2, 1, 1)), ops.convert_to_tensor([[[[1.0]], [[3.0]]]])
         >>> np.asarray(score_difference(student, teacher)).tolist()
         [[[5.0]]]
@@ -57,7 +57,7 @@ def score_difference(student: Any, teacher: Any) -> Any:
 def token_pairs(mask: Tensor) -> Tensor:
     """1 where both are tokens: (batch, length) -> (batch, length, length).
 
-    Example:
+    Examples:
         >>> np.asarray(token_pairs(ops.convert_to_tensor([[1.0, 0.0]]))).tolist()
         [[[1.0, 0.0], [0.0, 0.0]]]
     """

@@ -24,7 +24,7 @@ class Needs:
         states: the layers whose states are read.
         attended: `query`, `key`, `value` or `scores` -> the blocks, from 0, whose tensor is read.
 
-    Example:
+    Examples:
         >>> Needs(attended={"query": (5,), "value": (5,)}).states
         ()
     """
@@ -40,7 +40,7 @@ class Read(NamedTuple):
         states: arrays (batch, length, width); for `OUTPUT` (batch, width).
         attended: `scores` (batch, heads, length, length), all others (batch, length, width).
 
-    Example:
+    Examples:
         >>> Read(states=[ops.ones((2, 5, 8))], attended={}).states[0].shape[-1]
         8
     """
@@ -59,7 +59,7 @@ class ImitationLoss(abc.ABC):
         student: the tensors of the student that are read.
         teacher: the tensors of the teacher that are read.
 
-    Example:
+    Examples:
         >>> from keras_bert.objectives.imitation.hidden_states import HiddenStates
         >>> loss = HiddenStates(student=Needs(states=(0, 1)), teacher=Needs(states=(0, 3)))
         >>> loss.projection(0), loss.projection(1)
@@ -94,7 +94,7 @@ class ImitationLoss(abc.ABC):
 def per_token(values: Tensor, mask: Tensor) -> Tensor:
     """The sum over tokens: values and mask (batch, length) -> a scalar; padding may hold anything but NaN.
 
-    Example:
+    Examples:
         >>> float(per_token(ops.convert_to_tensor([[2.0, 3.0]]), mask=ops.convert_to_tensor([[1.0, 0.0]])))
         2.0
     """
@@ -104,7 +104,7 @@ def per_token(values: Tensor, mask: Tensor) -> Tensor:
 def cosines(first: Tensor, second: Tensor) -> Tensor:
     """The cosines of pairs of vectors: twice (..., width) -> (...), float32; 0 where a vector is all zero.
 
-    Example:
+    Examples:
         >>> first, second = ops.convert_to_tensor([[2.0, 0.0], [2.0, 0.0]]), ops.eye(2)
         >>> np.asarray(cosines(first, second)).tolist()
         [1.0, 0.0]

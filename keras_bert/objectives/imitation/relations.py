@@ -22,7 +22,7 @@ class Relations(ImitationLoss):
     Attributes:
         heads: number of relation heads.
 
-    Example:
+    Examples:
         >>> from keras_bert.objectives.imitation.base import Needs
         >>> needs, values = Needs(attended={"value": (5,)}), {"value": [ops.ones((1, 3, 8))]}
         >>> loss = Relations(student=needs, teacher=needs, heads=2)
@@ -48,7 +48,7 @@ class Relations(ImitationLoss):
 def relation_scores(states: Tensor, heads: int) -> Tensor:
     """X X^T / sqrt(width of a head): (batch, length, width) -> float32 (batch, heads, length, length).
 
-    Example:
+    Examples:
         >>> ops.shape(relation_scores(ops.ones((2, 5, 8)), heads=4))
         (2, 4, 5, 5)
     """
@@ -70,7 +70,7 @@ def relation_divergence(student: Any, teacher: Any, mask: Tensor) -> Tensor:
     Returns:
         (batch, length); values at padding are arbitrary.
 
-    Example:
+    Examples:
         >>> scores = ops.ones((2, 4, 5, 5))
         >>> ops.shape(relation_divergence(scores, scores, mask=ops.ones((2, 5))))
         (2, 5)
