@@ -13,7 +13,6 @@ from keras_bert.interop import hugging_face_config
 from keras_bert.interop.hugging_face import from_hugging_face, read_model
 from keras_bert.presets import preset
 from tests.keras_bert.interop.checkpoints import GOLDEN, change_json, change_tensors, check_equal_weights
-from tests.keras_bert.interop.family_checkpoints import make_checkpoint
 from tests.keras_bert.interop.test_families import unpack
 
 SHAPE = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size": 12, "vocabulary_size": 30}
@@ -127,6 +126,9 @@ def test_the_family_of_an_encoder(settings, expected):
 
 
 def test_rows_that_are_no_pieces(tmp_path):
+    pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
+    from tests.keras_bert.interop.family_checkpoints import make_checkpoint
+
     expected = make_checkpoint(tmp_path, "deberta-v2", []).tokenizer.vocabulary
     content = json.loads((tmp_path / "tokenizer.json").read_text())
     pieces = content["model"]["vocab"]
