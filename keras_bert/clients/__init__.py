@@ -1,1 +1,1 @@
-"""What an app or a page takes along: tokenizers to copy, and a page that runs a model where it is opened."""
+"""Files for apps: tokenizers to copy, golden outputs to test against, and a page that runs a model in the browser."""

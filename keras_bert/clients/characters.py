@@ -1,6 +1,7 @@
-"""What BERT's basic tokenizer makes of each character, as a table for the tokenizers of apps.
+"""The table of characters for the tokenizers of apps: how BERT's basic tokenizer normalizes and splits text.
 
-Platforms know different versions of Unicode. With the table none of them is asked: text is cut everywhere as here.
+Platforms have different versions of Unicode. With this table tokenizers do not use them, and split text everywhere as
+here.
 """
 
 import itertools
@@ -9,10 +10,10 @@ from collections.abc import Iterable
 
 from keras_bert.tokenizers.unicode_rules import FORMER_PUNCTUATION, LATER_PUNCTUATION, normalize, stays
 
-# Decomposed by a formula (The Unicode Standard, section 3.12), which the tokenizers have.
+# Decomposed by a formula (The Unicode Standard, section 3.12), which the apps' tokenizers contain.
 _HANGUL = range(0xAC00, 0xD7A4)
 _SURROGATES = range(0xD800, 0xE000)
-# The last two of a plane are no characters, and stay.
+# The last two code points of a plane are no characters; the tokenizer keeps them.
 _PRIVATE = (range(0xE000, 0xF900), range(0xF0000, 0xFFFFE), range(0x100000, 0x10FFFE))
 # `_is_chinese_char` of google-research/bert; 2b820 to 2b91f are left out there, too.
 _CHINESE = (
@@ -26,15 +27,16 @@ _PLANE_15 = 0xF0000
 
 
 def character_table(lowercase: bool) -> str:
-    """The table, for `characters.txt`.
+    """Returns the content of `characters.txt`.
 
     Args:
-        lowercase: whether text is lowercased and stripped of its accents.
+        lowercase: whether the tokenizer lowercases text and strips accents.
 
     Returns:
-        Lines of hexadecimal code points: `dropped FIRST LAST` for what vanishes, `blank FIRST LAST` for what parts
-        words, `replaced CODE CODE ...` for a character and what stands in its place, `syllables FIRST LAST` for those
-        of Hangul, which fall into their letters, and `isolated FIRST LAST` for what is then a word by itself.
+        Lines of hexadecimal code points: `dropped FIRST LAST` for characters that are removed, `blank FIRST LAST` for
+        characters that separate words, `replaced CODE CODE ...` for a character and its replacement, `syllables FIRST
+        LAST` for Hangul syllables, which are decomposed into letters, and `isolated FIRST LAST` for characters that
+        are words by themselves after these replacements.
     """
     dropped = {*_SURROGATES, *itertools.chain(*_PRIVATE)}
     blank, replaced = set(), []

@@ -1,4 +1,4 @@
-"""Golden vectors: texts with their pieces, the files' numbers and the answers, which an app can be tested against."""
+"""Golden outputs: texts with their token ids, the outputs of the files and the answers, to test an app against."""
 
 import dataclasses
 import json
@@ -17,25 +17,31 @@ from keras_bert.tasks.base import Array, Task
 from keras_bert.tasks.calibration import Calibration, read_calibration
 
 _DIGITS = 6
-# A file that takes text gives the numbers of the one that takes ids; `check_text` proves it.
+# A file that takes text gives the same outputs as the file that takes ids; `check_text` verifies it.
 _FILES = tuple(file for file in FILES if file.takes_ids)
 
 
 def make_golden_rows(folder: Path) -> list[dict[str, Any]]:
-    """What a client has to get for each text.
+    """Makes the rows of `golden.json`: the results that a client must get for each text.
 
     Args:
-        folder: of exported files, with the task's settings and its tokenizer.
+        folder: a folder of exported files, with the task's settings and its tokenizer.
 
     Returns:
-        Of each `text` (the question, of answers) and, of pairs, `second`: `pieces` and `offsets` of all its pieces, in
-        characters (Unicode code points), without special tokens; the model's inputs, cut to its longest row; `outputs`,
-        each file's numbers for that row by the file's name, of outputs along the tokens one list a token; and `answer`,
-        that of the file which `predict` asks, before calibration, of vectors nothing more. A file for MediaPipe gets
-        single texts alone and the ids that MediaPipe makes of them, and answers with probabilities of classes.
+        A row for each text or pair:
+        - `text`, the question in question answering; and `second`, for a pair;
+        - `pieces` and `offsets`: the ids of all tokens of the text and their offsets in characters (Unicode code
+          points), without special tokens;
+        - the model's inputs by name, truncated to its maximum length;
+        - `outputs`: file name -> the file's output for these inputs, one list for each token if it has a length axis;
+        - `answer`: the answer of the file that `predict` uses, before calibration; left out where the task predicts
+          vectors.
+
+        A file for MediaPipe gets only single texts and the ids that MediaPipe makes of them, and its classifiers give
+        probabilities.
     """
     task = load_exported(folder)
-    # A folder in the making has no metrics yet; where there are some, they count for `calibrated` alone.
+    # A folder that is being exported has no metrics yet; if there are some, only `calibrated` uses them.
     task.calibration = Calibration()
     tasks = {file: load_exported(folder, file.name) for file in _FILES if (folder / file.name).is_file()}
     return [_golden(task, tasks, text, second) for text, second in _texts(task)]
@@ -47,13 +53,12 @@ def write_golden(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def add_calibrated_answers(folder: Path) -> None:
-    """Adds to each answer of a `golden.json` the `calibrated` one, which `predict` gives.
+    """Adds `calibrated` to each row of `golden.json`: the calibrated answer, which `predict` gives.
 
-    Nothing changes where `metrics.json` holds no calibration. With a threshold, each answer says whether the model
-    `is_sure` of it.
+    Nothing changes if `metrics.json` holds no calibration. With a threshold, each answer gets `is_sure`.
 
     Args:
-        folder: of exported files, with `golden.json` and `metrics.json`.
+        folder: a folder of exported files, with `golden.json` and `metrics.json`.
     """
     if read_calibration(folder / METRICS_FILE) == Calibration():
         return
@@ -94,10 +99,10 @@ def _encode(task: Task, text: str, second: str | None) -> dict[str, Array]:
 
 
 def _predict_outputs(task: Task, text: str, second: str | None) -> Array:
-    """The numbers of a file for a row, without padding."""
+    """Runs a file on one row; returns its output for the row, without padding."""
     output = task.model.predict_on_batch(_encode(task, text, second))
     values = np.asarray(output[task.output_name] if isinstance(output, dict) else output)[0]
-    # The file gives probabilities, and the task gets their logarithms.
+    # The file gives probabilities; the runtime class takes their logarithms.
     return np.exp(values) if isinstance(task.model, LogProbabilityClassifier) else values
 
 
@@ -117,7 +122,7 @@ def _with_sureness(task: Task, answer: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Records as tables, numbers rounded; what is infinite, as JSON has it not, is null."""
+    """Converts records to dicts and rounds numbers; infinite numbers, which JSON cannot write, become None."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _plain(dataclasses.asdict(value))
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A page that runs a pushed model where it is opened: one file, no network, nothing to install."""
+"""A page that runs a pushed model in the browser: one file, no network, nothing to install."""
 
 import base64
 import html
@@ -25,19 +25,19 @@ from keras_bert.folders import (
 )
 from keras_bert.tasks.calibration import read_calibration
 
-# What an app copies: Kotlin, Swift and JavaScript.
+# The sources that an app copies: Kotlin, Swift and JavaScript.
 TOKENIZER_SOURCES = ("WordPiece.kt", "WordPiece.swift", "wordpiece.js")
-# In the order in which they need one another.
+# Each script after the ones that it imports.
 _SCRIPTS = ("flatbuffer.js", "operations.js", "tflite.js", "wordpiece.js", "answers.js", "page.js")
 _PAGE_TASK = re.compile(r'^  ([a-z_]+): \["', re.MULTILINE)
 _OPERATION = re.compile(r'^  \d+: \["([A-Z_]+)"', re.MULTILINE)
 
 
 def write_tokenizers(folder: Path) -> None:
-    """Writes the tokenizers to copy into an app, and `characters.txt`, which they read, beside the files of a model.
+    """Writes the tokenizers' sources for apps and `characters.txt`, which they read, into the folder of a model.
 
     Args:
-        folder: with a tokenizer; where its pieces are no word pieces nothing is written.
+        folder: a folder with a tokenizer; nothing is written unless it is a WordPiece tokenizer.
     """
     options = json.loads((folder / TOKENIZER_FILE).read_text(encoding="utf-8"))
     if "lowercase" not in options:
@@ -49,21 +49,21 @@ def write_tokenizers(folder: Path) -> None:
 
 
 def find_page_obstacle(folder: Path) -> str:
-    """Why there can be no page of a folder with exported files; empty if nothing stands against it."""
+    """Returns the reason why a folder of exported files cannot have a page; empty if it can."""
     file = _model_file(folder)
     if not file.is_file():
         return "there is no file for LiteRT"
     if not (folder / CHARACTERS_FILE).is_file():
-        return "the page makes ids of word pieces alone"
+        return "the page has a WordPiece tokenizer alone"
     task = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))["task"]
     if task not in _PAGE_TASK.findall(_read("page.js")):
-        return f"the page shows no answers of the task {task}"
+        return f"the page cannot show answers of the task {task}"
     unknown = sorted({operation.split()[0] for operation in count_operations(file)} - page_operations())
-    return f"the page knows no {', '.join(unknown)}" if unknown else ""
+    return f"the page cannot run the operations {', '.join(unknown)}" if unknown else ""
 
 
 def page_operations() -> frozenset[str]:
-    """The operations of LiteRT that the page can run."""
+    """Returns the names of the LiteRT operations that the page can run."""
     return frozenset(_OPERATION.findall(_read("operations.js")))
 
 
@@ -71,8 +71,8 @@ def write_page(folder: Path, name: str) -> None:
     """Writes `index.html`.
 
     Args:
-        folder: holds a `.tflite` file, the task's settings, `vocab.txt`, `characters.txt` and `metrics.json`.
-        name: of the model.
+        folder: a folder with a `.tflite` file, the task's settings, `vocab.txt`, `characters.txt` and `metrics.json`.
+        name: the name of the model, the page's title.
     """
     task, metrics = (json.loads((folder / file).read_text(encoding="utf-8")) for file in (TASK_FILE, METRICS_FILE))
     characters = (folder / CHARACTERS_FILE).read_text()
@@ -82,7 +82,7 @@ def write_page(folder: Path, name: str) -> None:
     fields = {
         "title": html.escape(name),
         "about": html.escape(_about(task, metrics, file)),
-        # Nothing within a script may look like its end.
+        # `</script>` inside of the script would end it.
         "description": json.dumps(content).replace("<", "\\u003c"),
         "model": base64.b64encode(file.read_bytes()).decode(),
         "code": page_code(),
@@ -91,7 +91,7 @@ def write_page(folder: Path, name: str) -> None:
 
 
 def page_code() -> str:
-    """All scripts as one, whose parts then need not be loaded."""
+    """Joins all scripts into one, without their imports and exports."""
     code = "\n".join(map(_read, _SCRIPTS))
     return re.sub(r"^export ", "", re.sub(r"^import .*\n", "", code, flags=re.MULTILINE), flags=re.MULTILINE)
 

@@ -1,10 +1,10 @@
-"""Files that travel inside a model's file: what makes its ids of text, and what is known of it.
+"""Files attached to a model's file: its tokenizer, task settings and metrics.
 
-A `.tflite` file has them as LiteRT's own metadata has associated files, in a zip archive behind the model, which
-`unzip` opens; an `.onnx` file as its metadata, by name. Runtimes pass over both.
+In a `.tflite` file they are in a zip archive behind the model, like the associated files of LiteRT's metadata, and
+`unzip` opens it; in an `.onnx` file they are metadata entries. Runtimes ignore both.
 
-The first of them is a digest of the model before them: a runtime that opens a damaged model may end the process, or
-answer something else without a word (docs/decisions/0029-model-files-hold-a-digest.md).
+The first attached file is a digest of the model: a runtime that opens a damaged model may end the process, or give
+wrong outputs without an error (docs/decisions/0029-model-files-hold-a-digest.md).
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from pathlib import Path
 
 DIGEST_FILE = "digest.json"
 
-# The same bytes whenever they are written; the first day that an archive knows.
+# A fixed date, the first that a zip archive can hold, so that equal files give equal bytes.
 _DAY = (1980, 1, 1, 0, 0, 0)
 
 
@@ -27,11 +27,11 @@ def attach_entries(path: str | os.PathLike[str], files: Mapping[str, bytes], *, 
     Args:
         path: a `.tflite` or `.onnx` file.
         files: the contents by name; UTF-8 for an `.onnx` file.
-        stored: of a `.tflite` file, whether they are left as they are, in place of being compressed; so is what comes
-            to files that were.
+        stored: whether files in a `.tflite` file are stored without compression; files that are added to an archive
+            with stored files are stored as well.
 
     Raises:
-        ValueError: it holds a file of such a name, or is no such file.
+        ValueError: a file of this name is attached already, or `path` is no `.tflite` or `.onnx` file.
     """
     path = Path(path)
     held = read_attachments(path)
@@ -44,12 +44,12 @@ def attach_entries(path: str | os.PathLike[str], files: Mapping[str, bytes], *, 
         import onnx
 
         entries = [onnx.StringStringEntryProto(key=name, value=content.decode()) for name, content in files.items()]
-        # Messages that follow one another are one message, with all that they list.
+        # Protobuf reads concatenated messages as one message and joins their lists.
         with path.open("ab") as stream:
             stream.write(onnx.ModelProto(metadata_props=entries).SerializeToString(deterministic=True))
         return
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
-        # MediaPipe opens no archive in which anything is compressed.
+        # MediaPipe cannot open an archive with compressed files.
         stored = stored or any(entry.compress_type == zipfile.ZIP_STORED for entry in archive.infolist())
         for name, content in files.items():
             entry = zipfile.ZipInfo(name, _DAY)
@@ -61,7 +61,7 @@ def check_integrity(path: str | os.PathLike[str]) -> None:
     """Compares the model in a file with the digest that was attached to it.
 
     Raises:
-        ValueError: it is not what it was then; it holds no digest; or see `read_attachments`.
+        ValueError: the model has changed, or the file holds no digest; see also `read_attachments`.
     """
     path = Path(path)
     held = read_attachments(path)
@@ -82,7 +82,7 @@ def read_attachments(path: str | os.PathLike[str]) -> dict[str, bytes]:
     """Reads the files that are attached to a model's file; returns their contents by name.
 
     Raises:
-        ValueError: it is no `.tflite` or `.onnx` file, or they are damaged.
+        ValueError: it is no `.tflite` or `.onnx` file, or the attached files are damaged.
     """
     path = Path(path)
     if path.suffix == ".onnx":
@@ -93,7 +93,7 @@ def read_attachments(path: str | os.PathLike[str]) -> dict[str, bytes]:
             model = onnx.load_model(path, load_external_data=False)
         except DecodeError as error:
             raise ValueError(f"{path} must be an .onnx file: {error}") from None
-        # What is not UTF-8 comes as bytes.
+        # Protobuf returns text that is not UTF-8 as bytes.
         if any(isinstance(text, bytes) for entry in model.metadata_props for text in (entry.key, entry.value)):
             raise ValueError(f"what is attached to {path} must be UTF-8, got other bytes")
         return {entry.key: entry.value.encode() for entry in model.metadata_props}
@@ -104,7 +104,7 @@ def read_attachments(path: str | os.PathLike[str]) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(path) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
-    # The last three where damage reads as a method that is not known, a password, or a place before the file's start.
+    # The last three: damaged bytes read as an unknown compression method, a password or a negative offset.
     except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError, OSError) as error:
         raise ValueError(f"what is attached to {path} is damaged: {error}") from None
 
@@ -114,7 +114,7 @@ def _describe_model(path: Path) -> bytes:
     size = path.stat().st_size
     if path.suffix != ".onnx" and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            size = archive.start_dir  # the list of its files is written anew, behind them
+            size = archive.start_dir  # zipfile rewrites the directory of the archive behind the new files
     return json.dumps({"bytes": size, "sha256": _digest(path, size)}).encode()
 
 

@@ -8,9 +8,9 @@ Array = np.ndarray[Any, Any]
 
 # Float32 sums in another order: 1e-6 measured on logits of up to 10.
 FLOAT32_TOLERANCE = 1e-4
-# The same of larger outputs, as of a regression on prices: float32 has 24 bits, whatever the size of a number.
+# The tolerance as a share of larger outputs, such as predicted prices: float32 has 24 bits at any size.
 FLOAT32_SHARE = 1e-5
-# Float16 has 11 bits, and each sum rounds anew: of the largest output.
+# The tolerance in float16, as a share of the largest output: it has 11 bits, and each sum is rounded.
 FLOAT16_SHARE = 0.02
 # The least mean agreement of files with quantization grids that the model was not trained for.
 UNTRAINED_AGREEMENT = 0.95
@@ -59,7 +59,7 @@ def check_parity(
         padding_mask: (rows, length); outputs (rows, length, ...) at padding do not count.
 
     Raises:
-        ParityError: an output differs by more, or is not a number; or the shapes differ.
+        ParityError: an output differs by more than `tolerance`, an output is not a number, or the shapes differ.
 
     Examples:
         >>> check_parity("model.tflite", np.zeros((1, 2)), np.full((1, 2), 0.25), tolerance=0.5)
@@ -86,8 +86,8 @@ def check_parity(
 def check_agreement(name: str, agreement: Array, answers: Array, minimum: float) -> float:
     """Checks that a file agrees with its reference, and returns the mean agreement over the rows.
 
-    For integer files: rounding in another order moves single values by a quantization step, and the sum of such
-    steps depends on the model. The answers must not change.
+    For files with integers: another order of rounding moves single values by a quantization step, and the sum of
+    these errors depends on the model. So answers are compared, not outputs.
 
     Args:
         name: the file's name, for the message.
@@ -96,7 +96,8 @@ def check_agreement(name: str, agreement: Array, answers: Array, minimum: float)
         minimum: the smallest mean, 0 to 1; one row may always differ.
 
     Raises:
-        ParityError: they agree less, or an output is not a number; or there are no rows, or not as many of both.
+        ParityError: the mean is below `minimum`, an output is not a finite number, there are no rows, or the numbers
+            of rows differ.
 
     Examples:
         >>> check_agreement("model.tflite", np.ones(4), answers=np.zeros((4, 2)), minimum=0.95)

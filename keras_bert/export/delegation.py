@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# What LiteRT calls a node that stands for those that a delegate took.
+# LiteRT's name for a node that replaces the nodes which a delegate runs.
 _DELEGATE = "DELEGATE"
-# What XNNPACK computes with; LiteRT's schema has shapes and places in int32 besides.
+# The types that XNNPACK computes with; shapes and indices are int32 in LiteRT's schema.
 _NUMBERS = ("float16", "float32", "int8", "uint8")
-# Where XNNPACK's sums of integers end: nearer to 0 than 2^-10 of the result's a term's steps may not be.
+# The limit of XNNPACK's integer sums: a term's scale must be at least 2^-10 of the result's scale.
 _SUMS = ("ADD", "SUB")
 _FINEST = 2.0**-10
 
@@ -35,8 +35,8 @@ class Delegation(NamedTuple):
 def count_delegated(path: str | os.PathLike[str]) -> Delegation:
     """Counts the nodes of the first signature; the others hold the same operations.
 
-    LiteRT tells it in a log that Python cannot switch on. Its nodes tell it, too: with fusion there is a node of the
-    delegate for each part, without for each node that it took, with the same outputs.
+    LiteRT writes the counts to a log that Python cannot turn on. They also follow from the nodes: with fusion there is
+    one delegate node for each partition; without fusion there is one for each delegated node, with the same outputs.
 
     Args:
         path: a `.tflite` file with signatures.
@@ -51,13 +51,13 @@ def count_delegated(path: str | os.PathLike[str]) -> Delegation:
 
 
 def _nodes_of(path: str | os.PathLike[str], *, fused: bool) -> tuple[Sequence[Any], Sequence[Any], dict[int, float]]:
-    """Those of the graph, those of the delegate beside them once it has been asked, and the steps of tensors."""
+    """Reads the graph's nodes, the delegate's nodes, which LiteRT adds at the first run, and the tensors' scales."""
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter: Any = Interpreter(model_path=os.fspath(path), experimental_disable_delegate_node_fusion=not fused)
     runner = interpreter.get_signature_runner(next(iter(interpreter.get_signature_list())))
     nodes = interpreter._get_ops_details()
-    # The delegate takes its share when a signature is asked for the first time.
+    # LiteRT delegates nodes when a signature first runs.
     runner(**{name: np.ones(given["shape"], given["dtype"]) for name, given in runner.get_input_details().items()})
     beside = interpreter._get_ops_details()[len(nodes) :]
     steps = {tensor["index"]: float(tensor["quantization"][0]) for tensor in interpreter.get_tensor_details()}
@@ -65,7 +65,7 @@ def _nodes_of(path: str | os.PathLike[str], *, fused: bool) -> tuple[Sequence[An
 
 
 def _type_of(node: Mapping[str, Any]) -> str:
-    """Of the first operand, which is the one that is computed with."""
+    """Returns the type of the first operand, with which the node computes."""
     types = [*node["operand_types"], *node["result_types"]]
     return np.dtype(types[0]).name
 

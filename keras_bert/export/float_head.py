@@ -17,11 +17,11 @@ _PRODUCT = schema.BuiltinOperator.FULLY_CONNECTED
 
 
 def keep_head_float(content: bytes, model: keras.Model) -> bytes:
-    """The same file, with W and b of the model's regression head, if it has one, as they are in the model.
+    """Replaces the weights of a regression head, if the model has one, by the model's float32 weights.
 
     Args:
-        content: of a `.tflite` file, whose converter folded the scale of the targets into the last product.
-        model: that it was made of.
+        content: the bytes of a `.tflite` file, in which the scale of the targets is folded into the last product.
+        model: the model that the file was made from.
 
     Raises:
         RuntimeError: a graph of the file does not end in a product with weights.
@@ -57,7 +57,7 @@ def _append_buffer(model: Any, values: Any) -> int:
 
 
 def _append_tensor(graph: Any, values: Any, buffer: int) -> int:
-    """A float32 constant; its number in the graph."""
+    """Appends a float32 constant to a graph; returns its index."""
     tensor = schema.TensorT()
     tensor.name, tensor.shape = f"regression_head_{len(graph.tensors)}".encode(), np.array(values.shape, np.int32)
     tensor.type, tensor.buffer = schema.TensorType.FLOAT32, buffer

@@ -1,13 +1,13 @@
-"""Layers of a Keras model in the names of what a file computes."""
+"""Finds layers of a Keras model by the names of the tensors in an exported file."""
 
 import re
 from collections.abc import Iterable
 
 
 def make_layer_pattern(layer: str) -> str:
-    """A regular expression for a layer's place, as `block_0/attention/key`, within the name of a tensor.
+    """Makes a regular expression that finds a layer's path, such as `block_0/attention/key`, in a tensor's name.
 
-    Tensors are called after the layers that make them, and each part of a path may have a number behind it.
+    Tensors are named after the layers that make them; each part of the path may have a numeric suffix.
 
     Examples:
         >>> pattern = make_layer_pattern("block_0/attention/key")
@@ -18,7 +18,7 @@ def make_layer_pattern(layer: str) -> str:
 
 
 def is_head_float(float_layers: Iterable[str]) -> bool:
-    """Whether one of the layers that stay float stands on the encoder itself: the one that makes the answer.
+    """Returns whether the model's head is among the float layers: a layer outside of blocks, with no "/" in its path.
 
     Examples:
         >>> is_head_float(["classifier"]), is_head_float(["block_0/attention/key"])

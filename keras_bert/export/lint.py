@@ -1,4 +1,4 @@
-"""Checks that an exported file keeps the rules of its kind; a breach raises an error."""
+"""Checks that an exported file follows the rules for its format; a violation raises an error."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -13,18 +13,18 @@ Rule = Callable[[Any, Expected], Iterator[str]]
 
 
 class LintError(AssertionError):
-    """An exported file breaks a rule; the message says file, rule and place."""
+    """An exported file violates a rule; the message names the file, the rule and the place."""
 
 
 def lint_file(path: Path, expected: Expected) -> None:
-    """Checks all rules of its kind on a file.
+    """Checks a file against all rules for its format.
 
     Args:
         path: a `.tflite` or `.onnx` file with its companions attached.
         expected: the facts about the model that it was made from.
 
     Raises:
-        LintError: it breaks a rule; the message has the first breach.
+        LintError: it violates a rule; the message has the first violation.
     """
     if path.suffix == ".onnx":
         import onnx
@@ -38,5 +38,5 @@ def lint_file(path: Path, expected: Expected) -> None:
 def _check(path: Path, rules: Iterable[Rule], subjects: Iterable[Any], expected: Expected) -> None:
     for subject in subjects:
         for rule in rules:
-            for breach in rule(subject, expected):
-                raise LintError(f"{path.name}, {rule.__name__}: {breach}")
+            for violation in rule(subject, expected):
+                raise LintError(f"{path.name}, {rule.__name__}: {violation}")

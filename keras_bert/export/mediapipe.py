@@ -23,13 +23,13 @@ from keras_bert.export.tflite_kinds import METADATA_NAME
 from keras_bert.folders import LABELS_TEXT, VOCABULARY_FILE
 from keras_bert.tasks.base import Task
 
-# The identifier of its schema, and MediaPipe's names of our inputs.
+# The identifier of the metadata schema, and MediaPipe's names of our inputs.
 _IDENTIFIER = b"M001"
 _INPUTS = {"token_ids": "ids", "segment_ids": "segment_ids", "padding_mask": "mask"}
-# Of the schema: kinds of files, of the contents of a tensor, and of steps before the first tensor.
+# Enumerators of the schema: types of associated files (2), of tensor content, and of process units.
 _AXIS_LABELS, _VOCABULARY, _FEATURE, _BERT_TOKENIZER = 2, 5, 1, 4
 
-# Writes a value, and gives what a table keeps of it; of a table of the schema by the number of its field.
+# A writer writes a value and returns its offset, or a byte; a table maps the numbers of the schema's fields to writers.
 Writer = Callable[[flatbuffers.Builder], Any]
 Table = Mapping[int, Writer]
 
@@ -40,12 +40,12 @@ def export_mediapipe(
     quantization: QuantizationParameters | None = None,
     rows: Mapping[str, Array] | None = None,
 ) -> None:
-    """Writes a task that MediaPipe knows, for its longest texts; classes answer with probabilities.
+    """Writes a task for MediaPipe, with one signature of the maximum length; classifiers return probabilities.
 
     Args:
         task: a classifier of single texts or an embedding, with a Keras model.
         path: the file to write.
-        quantization: what `QuantizationAware` left of it; None writes a float file.
+        quantization: the recipe and the activation ranges; None writes a float file.
         rows: see `export_quantized`.
 
     Raises:
@@ -88,7 +88,7 @@ def add_metadata(path: str | os.PathLike[str], vocabulary: Sequence[str], labels
     model.metadata = [*(model.metadata or ()), entry]
     path.write_bytes(write_model(model))
     files = {VOCABULARY_FILE: vocabulary, **({LABELS_TEXT: labels} if labels else {})}
-    # MediaPipe reads them where they lie.
+    # MediaPipe reads the files from the archive without decompression.
     attach_entries(
         path, {name: "".join(f"{line}\n" for line in lines).encode() for name, lines in files.items()}, stored=True
     )
@@ -118,7 +118,7 @@ def _file(name: str, kind: int) -> Writer:
 
 
 class _Byte(int):
-    """A number that stands in a table; other fields hold offsets."""
+    """A number that a table holds itself; other fields hold offsets."""
 
 
 def _kind(kind: int) -> Writer:
@@ -142,7 +142,7 @@ def _list(members: Sequence[Writer]) -> Writer:
 
 def _table(fields: Table) -> Writer:
     def write(builder: flatbuffers.Builder) -> Any:
-        # Nothing else may be written while a table is.
+        # Values are written first: flatbuffers cannot write them inside of a table.
         values = {number: field(builder) for number, field in fields.items()}
         builder.StartObject(max(values, default=-1) + 1)
         for number, value in values.items():

@@ -1,8 +1,8 @@
 """The tokenization of MediaPipe Tasks, which differs from the training's for some texts.
 
 MediaPipe's BertTokenizer (`mediapipe/tasks/cc/text/tokenizers/bert_tokenizer.h`, `bert_preprocessor_calculator.cc`)
-lowercases A to Z alone, keeps accents and characters without width, parts words at ASCII white space alone, and takes a
-word of more than 100 bytes for unknown. Its metadata has no option for any of that.
+lowercases only A to Z, keeps accents and zero-width characters, splits words only at ASCII white space, and treats
+words of more than 100 bytes as unknown. Its metadata has no option for any of that.
 """
 
 import unicodedata
@@ -27,7 +27,7 @@ _HAN = (
 
 
 class MediaPipeTokenizer(EagerWordPiece):
-    """A tokenizer that gives the ids of MediaPipe's; what it does not override is as in the training."""
+    """A tokenizer that gives MediaPipe's token ids; methods that it does not override are those of the training."""
 
     def tokenize(self, texts: Any) -> Rows:
         """See `BaseTokenizer`."""
@@ -35,15 +35,15 @@ class MediaPipeTokenizer(EagerWordPiece):
         return Rows.of([[number for word in _words(text) for number in self._match(word)] for text in decoded])
 
     def _match(self, word: str) -> list[int]:
-        """The longest pieces of a word from its start on, or the unknown piece for all of it."""
+        """Splits a word into the longest tokens from its start on; a word that cannot be split is unknown."""
         if len(word.encode()) > _MAX_BYTES:
             return [self.unknown_id]
         ids: list[int] = []
         start = 0
         while start < len(word):
             mark = CONTINUATION if start else ""
-            pieces = ((end, self._ids.get(mark + word[start:end])) for end in range(len(word), start, -1))
-            end, number = next(((end, number) for end, number in pieces if number is not None), (0, None))
+            tokens = ((end, self._ids.get(mark + word[start:end])) for end in range(len(word), start, -1))
+            end, number = next(((end, number) for end, number in tokens if number is not None), (0, None))
             if number is None:
                 return [self.unknown_id]
             ids.append(number)
@@ -52,11 +52,11 @@ class MediaPipeTokenizer(EagerWordPiece):
 
 
 def measure_other_ids(tokenizer: BaseTokenizer, texts: Sequence[str]) -> float:
-    """The share of texts, 0 to 1, of which MediaPipe makes other ids than the tokenizer of the training.
+    """Returns the share of texts, 0 to 1, that get other token ids from MediaPipe than from the given tokenizer.
 
     Args:
-        tokenizer: of lowercased word pieces.
-        texts: at least one.
+        tokenizer: a WordPiece tokenizer that lowercases.
+        texts: at least one text.
     """
     theirs = MediaPipeTokenizer(tokenizer.vocabulary, lowercase=True).tokenize(texts).to_list()
     ours = tokenizer.tokenize(texts).to_list()

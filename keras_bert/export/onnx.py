@@ -25,10 +25,10 @@ def export_onnx(model: keras.Model, path: str | os.PathLike[str], *, output: str
     """Writes a model with one output as `.onnx`, see `without_unread_tokens`; equal models give equal bytes.
 
     The graph takes `token_ids`, `segment_ids` (where the model does) and `padding_mask`, int32 (batch, length), and
-    gives float32 (batch, labels), (batch, length, labels) or the shape of the model's output.
+    returns float32 (batch, labels), (batch, length, labels) or the shape of the model's output.
 
     Args:
-        model: from an encoder's inputs to one output.
+        model: a model from an encoder's inputs to one output.
         path: the file to write.
         output: the name of the output.
         opset: the version of ONNX' operator set.
@@ -50,7 +50,7 @@ def make_onnx(
     """Converts a function to an ONNX graph that passes ONNX' checker; equal functions give equal graphs.
 
     Args:
-        serve: inputs by name (batch, length) -> outputs by name.
+        serve: a function from inputs by name (batch, length) to outputs by name.
         inputs: name -> type.
         opset: the version of ONNX' operator set.
     """

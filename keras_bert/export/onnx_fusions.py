@@ -1,4 +1,4 @@
-"""Nodes of a graph of ONNX in the forms that runtimes have fast kernels for."""
+"""Rewrites nodes of an ONNX graph to operations for which runtimes have fast kernels."""
 
 import math
 from collections import Counter
@@ -8,23 +8,26 @@ import numpy as np
 
 from keras_bert.export.onnx_graphs import count_readers, graphs_in
 
-# `LayerNormalization` is one older, but until then tf2onnx writes some means as pools.
+# `LayerNormalization` exists since operator set 17, but up to there tf2onnx writes some means as pooling.
 NORMALIZATION_OPSET = 18
 
 _SHARE = float(np.float32(math.sqrt(0.5)))
 
 
 def fuse_operations(graph: Any, opset: int) -> None:
-    """Writes normalizations as `LayerNormalization`, from operator set 18 on, and GELU and ids in their usual forms.
+    """Fuses normalizations, rewrites GELU and the lookup of ids, and folds factors into weights.
 
-    Keras takes a mean, a variance and a reciprocal root apart, in a form that ONNX Runtime's own optimizer does not
-    know. Nor does it know a GELU of erf(x * 0.707), which TensorFlow makes of erf(x / sqrt 2). Keras adds the length of
-    a table to ids below zero, which `Gather` does itself. And a number by which all results of a product with weights
-    are multiplied, as those of queries, goes into the weights. Weights that several nodes read stay one. Nodes that
-    nothing reads any more stay.
+    - Normalizations become `LayerNormalization`, from operator set 18 on: ONNX Runtime's optimizer does not recognize
+      the nodes that Keras makes for mean, variance and reciprocal root.
+    - erf(x * 0.707), which TensorFlow makes from the erf(x / sqrt 2) of a GELU, becomes a division again, for the same
+      reason.
+    - Keras adds the length of a table to negative ids before it looks them up; `Gather` does so itself.
+    - A factor of all outputs of a product with weights, such as that of queries, is folded into the weights.
+
+    Weights that several nodes read stay shared. Nodes that nothing reads any more stay in the graph.
 
     Args:
-        graph: a `GraphProto` of float32; those inside its nodes, as of a choice, are written anew, too.
+        graph: a float32 `GraphProto`; graphs inside of its nodes, such as the branches of `If`, are rewritten, too.
         opset: the version of ONNX' operator set.
     """
     nodes = _Nodes(graph)
@@ -44,9 +47,9 @@ class _Normalization(NamedTuple):
     """(x - mean) / sqrt(variance + epsilon) * scale + offset along the last axis (Ba et al. 2016, section 3).
 
     Attributes:
-        rows: name of x.
-        scale: name of a constant.
-        offset: name of a constant; empty for none.
+        rows: the name of x.
+        scale: the name of a constant.
+        offset: the name of a constant; empty for none.
         epsilon: a small number.
     """
 
@@ -57,13 +60,13 @@ class _Normalization(NamedTuple):
 
 
 class _Move(NamedTuple):
-    """A factor that may go from behind a product with weights into them.
+    """A factor behind a product with weights that can be folded into the weights.
 
     Attributes:
-        product: the node that multiplies.
+        product: the node that multiplies by the factor.
         reshape: the node before it.
-        factor: the number.
-        places: the nodes that read kernel and bias, and as which of their inputs.
+        factor: the factor.
+        places: the nodes that read kernel and bias, and the index of the input.
     """
 
     product: Any
@@ -77,7 +80,7 @@ class _Move(NamedTuple):
 
 
 class _Nodes:
-    """The nodes of a graph, and what each of them is made of."""
+    """The nodes of a graph, with the constants, the node that makes each value, and the number of its readers."""
 
     def __init__(self, graph: Any) -> None:
         from onnx import numpy_helper
@@ -88,7 +91,7 @@ class _Nodes:
         self._readers = count_readers(graph)
 
     def unwrap_ids(self, lookup: Any) -> None:
-        """Looks up `ids` in the place of `ids < 0 ? ids + length : ids`, which is a sum of products with 0 and 1."""
+        """Replaces the ids `ids < 0 ? ids + length : ids`, a sum of products with 0 and 1, of a lookup by `ids`."""
         table, wrapped = lookup.input
         if any(attribute.name == "axis" and attribute.i for attribute in lookup.attribute):
             return
@@ -104,7 +107,7 @@ class _Nodes:
                             lookup.input[1] = ids
 
     def write_quotient(self, erf: Any) -> None:
-        """Writes x * (1 / sqrt 2) as x / sqrt 2."""
+        """Rewrites x * (1 / sqrt 2) as x / sqrt 2."""
         for rows, factor in self._parts(erf.input[0], "Mul"):
             if self._is_number(factor) and float(self._values[factor]) == _SHARE:
                 node = self._makers[erf.input[0]]
@@ -112,7 +115,7 @@ class _Nodes:
                 node.input[:] = [rows, self._constant("root_of_two", np.array(math.sqrt(2), "float32"))]
 
     def write_normalization(self, last: Any) -> None:
-        """Writes one in the place of its last node, if that is what the node ends."""
+        """Replaces the last node of a normalization by `LayerNormalization`; other nodes stay."""
         from onnx import helper
 
         normalization = self._find_normalization(last.output[0])
@@ -125,7 +128,7 @@ class _Nodes:
             )
 
     def move_factors(self) -> None:
-        """Multiplies kernel and bias in the place of their product, where all who read them do so."""
+        """Folds factors into kernels and biases, if all nodes that read these weights have the same factor."""
         moves = [move for node in self._graph.node if (move := self._find_move(node)) is not None]
         moved = Counter((name, move.factor) for move in moves for name in move.weights())
         for move in moves:
@@ -138,7 +141,7 @@ class _Nodes:
                 move.product.output[:] = [result]
 
     def _find_move(self, product: Any) -> _Move | None:
-        """Of reshape(rows @ kernel + bias) * factor."""
+        """Finds the factor in reshape(rows @ kernel + bias) * factor."""
         for reshaped, factor in self._parts(product.output[0], "Mul"):
             reshape = self._read_once(reshaped, "Reshape")
             if reshape is not None and self._is_number(factor):
@@ -148,14 +151,14 @@ class _Nodes:
         return None
 
     def _weights_of(self, name: str) -> list[tuple[Any, int]]:
-        """Where kernel and bias of a product with weights stand; nothing of another node."""
+        """Finds the nodes that read kernel and bias of a product with weights; an empty list for other nodes."""
         added = self._read_once(name, "Add")
         places = [] if added is None or added.input[1] not in self._values else [(added, 1)]
         product = self._read_once(added.input[0] if places else name, "MatMul")
         return [*places, (product, 1)] if product is not None and product.input[1] in self._values else []
 
     def _find_normalization(self, name: str) -> _Normalization | None:
-        """What `x * factor + (offset - mean * factor)` is, the factor being scale / sqrt(variance + epsilon)."""
+        """Matches `x * factor + (offset - mean * factor)` with the factor scale / sqrt(variance + epsilon)."""
         for product, shift in self._parts(name, "Add"):
             for rows, factor in self._parts(product, "Mul"):
                 for root, scale in self._parts(factor, "Mul"):
@@ -168,7 +171,7 @@ class _Nodes:
         return None
 
     def _find_variance(self, rows: str, name: str) -> tuple[str, float] | None:
-        """Of mean((x - mean) * (x - mean)) + epsilon the name of the mean of x, and the number."""
+        """Matches mean((x - mean) * (x - mean)) + epsilon; returns the name of the mean of x, and epsilon."""
         for variance, epsilon in self._parts(name, "Add"):
             for one, other in self._parts(self._under_mean(variance), "Mul"):
                 difference = self._makers.get(one)
@@ -179,7 +182,7 @@ class _Nodes:
         return None
 
     def _find_offset(self, shift: str, mean: str, factor: str) -> str | None:
-        """The constant beside -mean * factor in a shift: empty where there is none, None of another shift."""
+        """Finds the constant that a shift adds to -mean * factor: empty without constant, None for other nodes."""
         if self._is_product(shift, mean, factor, negative=True):
             return ""
         for moved, offset in self._parts(shift, "Add"):
@@ -200,7 +203,7 @@ class _Nodes:
         return name in self._values and self._values[name].ndim == 0
 
     def _is_row(self, name: str, width: int | None = None) -> bool:
-        """Whether a constant runs along the last axis alone; Keras gives it the rank of what it scales."""
+        """Whether all axes of a constant but the last have size 1; Keras gives it the rank of the tensor it scales."""
         if name not in self._values or not self._values[name].ndim:
             return False
         size = self._values[name].size
@@ -217,7 +220,7 @@ class _Nodes:
         return ids in (node.input[0], self._under(node.input[0], "Cast")) and not self._values[node.input[1]].any()
 
     def _parts(self, name: str, kind: str) -> list[tuple[str, str]]:
-        """Both orders of what a sum or product is of; nothing of another node."""
+        """The two operands of a sum or product in both orders; an empty list for other nodes."""
         node = self._makers.get(name)
         if node is None or node.op_type != kind:
             return []
@@ -225,12 +228,12 @@ class _Nodes:
         return [(one, other), (other, one)]
 
     def _under(self, name: str, kind: str) -> str:
-        """What a node of one input takes; nothing of another node."""
+        """The input of a node of this kind with one input; empty for other nodes."""
         node = self._makers.get(name)
         return str(node.input[0]) if node is not None and node.op_type == kind else ""
 
     def _under_mean(self, name: str) -> str:
-        """What a mean along the last axis, which stays as one of size 1, is of."""
+        """The input of a mean along the last axis that keeps this axis with size 1; empty for other nodes."""
         node = self._makers.get(name)
         if node is None or node.op_type != "ReduceMean":
             return ""
@@ -239,16 +242,16 @@ class _Nodes:
         return str(node.input[0]) if keeps and axes == [[-1]] else ""
 
     def _read_once(self, name: str, kind: str) -> Any:
-        """The node of a kind whose result nobody reads but one; None otherwise."""
+        """The node of this kind that makes a value, if only one node reads the value; else None."""
         node = self._makers.get(name)
         return node if node is not None and node.op_type == kind and self._readers[name] == 1 else None
 
     def _row(self, name: str) -> str:
-        """A constant with its last axis alone."""
+        """Adds a constant reshaped to its last axis; returns its name."""
         return self._constant(f"{name}_row", self._values[name].reshape(-1))
 
     def _constant(self, name: str, values: Any) -> str:
-        """What is asked for twice is there once."""
+        """Adds a constant, unless it exists already; returns its name."""
         from onnx import numpy_helper
 
         if name not in self._values:

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def make_canonical(graph: Any) -> None:
-    """Puts nodes and weights into the order of their use and numbers them: tf2onnx leaves order and names to chance."""
+    """Sorts nodes and weights by their use, and renames them: tf2onnx's order and names change from run to run."""
     _number(graph, {value.name: value.name for value in (*graph.input, *graph.output)}, "")
     for value in (*graph.input, *graph.output):
         for dimension, name in zip(value.type.tensor_type.shape.dim, ("batch", "length"), strict=False):
@@ -15,12 +15,12 @@ def make_canonical(graph: Any) -> None:
 
 
 def _number(graph: Any, outer: dict[str, str], mark: str) -> None:
-    """The same for one graph, and for those inside its nodes, as a choice between two has them.
+    """Sorts and renames one graph, and the graphs inside of its nodes, such as the branches of `If`.
 
     Args:
         graph: the graph.
-        outer: names that are known already -> what they are called from now on.
-        mark: what new names begin with.
+        outer: old name -> new name, of values that are renamed already.
+        mark: the prefix of new names.
     """
     graph.doc_string = ""
     nodes = _in_order_of_use(graph)
@@ -44,7 +44,7 @@ def _number(graph: Any, outer: dict[str, str], mark: str) -> None:
             inner.name = f"{node.name}_{attribute}"
             _number(inner, names, f"{inner.name}_")
             for value in inner.output:
-                # Their shapes are known from the node around them, and name what is unknown by chance.
+                # The node around them gives their shapes; here unknown sizes have random names.
                 value.type.tensor_type.ClearField("shape")
     for weight in used:
         weight.name = names[weight.name]
@@ -61,7 +61,7 @@ def graphs_in(node: Any) -> dict[str, Any]:
 
 
 def read_by(node: Any) -> list[str]:
-    """The names of what a node takes, and of what graphs inside of it take from around it."""
+    """The names of a node's inputs, and of the outer values that the graphs inside of it read."""
     names = list(node.input)
     for graph in graphs_in(node).values():
         made = {weight.name for weight in graph.initializer} | {name for node in graph.node for name in node.output}
@@ -72,13 +72,13 @@ def read_by(node: Any) -> list[str]:
 
 
 def count_readers(graph: Any) -> Counter[str]:
-    """How many nodes read each value; that the graph answers with it counts as one."""
+    """Counts the nodes that read each value; an output of the graph counts as one more reader."""
     read = [name for node in graph.node for name in read_by(node)]
     return Counter([*read, *(value.name for value in graph.output)])
 
 
 def _in_order_of_use(graph: Any) -> list[Any]:
-    """Copies of the nodes, each after those whose results it takes; what no output needs is left out."""
+    """Copies of the nodes in topological order, without nodes that no output needs."""
     makers = {name: node for node in graph.node for name in node.output}
     ordered: list[Any] = []
     seen: set[str] = set()

@@ -16,10 +16,10 @@ from keras_bert.export.onnx_graphs import count_readers, make_canonical
 if TYPE_CHECKING:
     import onnx
 
-# Of squares of states, as normalizations take them: float16 ends at 65504, the square of 256.
+# Operations on squares of hidden states, as in normalizations: float16 ends at 65504, the square of 256.
 _MEANS = ("ReduceMean", "ReduceSum", "Pow", "Sqrt", "Reciprocal")
 
-# ONNX' numbers of int32 and int64.
+# The numbers of int32 and int64 in ONNX' `TensorProto.DataType`.
 _INTEGERS = (6, 7)
 
 
@@ -31,7 +31,7 @@ def convert_to_float16(graph: "onnx.ModelProto") -> "onnx.ModelProto":
     copy = onnx.ModelProto()
     copy.CopyFrom(graph)
     with warnings.catch_warnings():
-        # The converter warns of numbers that float16 rounds, which is intended.
+        # The converter warns of numbers that float16 rounds, as intended.
         warnings.simplefilter("ignore")
         half: onnx.ModelProto = convert_float_to_float16(
             copy,
@@ -40,7 +40,7 @@ def convert_to_float16(graph: "onnx.ModelProto") -> "onnx.ModelProto":
             node_block_list=[*_find_squares(graph.graph), *_find_counts(graph.graph), *_find_scale(graph.graph)],
         )
     _join_casts(half.graph)
-    # The casts stand at the end.
+    # The converter appends the casts at the end.
     make_canonical(half.graph)
     onnx.checker.check_model(half)
     return half
@@ -63,7 +63,7 @@ def _find_counts(graph: "onnx.GraphProto") -> list[str]:
     names: dict[str, None] = {}
     while pending:
         node = pending.pop()
-        # A shape is the same in any numbers.
+        # A shape does not depend on the type of the values.
         if node.name not in names and node.op_type != "Shape":
             names[node.name] = None
             pending += [makers[name] for name in node.input if name in makers]
@@ -71,9 +71,9 @@ def _find_counts(graph: "onnx.GraphProto") -> list[str]:
 
 
 def _find_scale(graph: "onnx.GraphProto") -> list[str]:
-    """Names of the sums and products with single numbers that end in the output: the scale of a regression's targets.
+    """Returns the names of the last sums and products with a scalar: the scale of a regression's targets.
 
-    A mean of 100,000 is infinite in float16.
+    They stay float32: a mean of 100,000 is infinite in float16.
     """
     from onnx import numpy_helper
 
@@ -101,10 +101,10 @@ def _join_casts(graph: "onnx.GraphProto") -> None:
 
 
 def convert_to_dynamic_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
-    """The same with int8 weights, a scale a unit; what products read is rounded when it is known.
+    """Converts weights to int8, with one scale for each unit; the inputs of products are quantized at run time.
 
-    Seven bits of weights, as transformers.js' own converter: sums of pairs of eight bits overflow on processors
-    without VNNI.
+    Weights have seven bits, as in transformers.js' converter: sums of pairs of eight-bit products overflow on
+    processors without VNNI.
     """
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
@@ -128,9 +128,9 @@ _OFF_GRID = 1e-3
 def convert_to_static_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
     """Replaces kernels and the token table by integers where the activations beside them are quantized.
 
-    What a product reads has a grid already, as `QuantizeLinear` and `DequantizeLinear` of ONNX: so are fake
-    quantizations written. Kernels that lie on a symmetric grid, a scale a unit, become the very int8 of it; others stay
-    as they are.
+    The inputs of these products are quantized already: tf2onnx writes fake quantization as `QuantizeLinear` and
+    `DequantizeLinear`. Kernels on a symmetric quantization grid, with one scale for each unit, become int8 without
+    loss; others stay as they are.
 
     Args:
         graph: the graph of a model inside `fixed_ranges`.
@@ -169,17 +169,17 @@ class _Steps:
                     self._replace_table(node, reader)
 
     def _pass_separators(self) -> None:
-        """Reads past products with a number that only another converter needs, and no runtime can fuse."""
-        given = {}
+        """Removes the products with `SEPARATOR`, which only TensorFlow's converter needs and no runtime can fuse."""
+        replaced = {}
         for node in self._graph.node:
             if node.op_type == "Mul":
                 for one, other in (node.input, reversed(node.input)):
                     if other in self._values and self._values[other].tolist() == SEPARATOR:
-                        given[node.output[0]] = one
-            node.input[:] = [given.get(name, name) for name in node.input]
+                        replaced[node.output[0]] = one
+            node.input[:] = [replaced.get(name, name) for name in node.input]
 
     def _has_grid(self, quantize: "onnx.NodeProto") -> bool:
-        """Whether scale and zero point are constants; the latter may be left out."""
+        """Whether a node has both scale and zero point, and both are constants."""
         return len(quantize.input) == 3 and all(name in self._values for name in quantize.input[1:])
 
     def _is_on_grid(self, name: str) -> bool:
@@ -205,9 +205,9 @@ class _Steps:
         product.input[1] = values
 
     def _replace_table(self, lookup: "onnx.NodeProto", quantize: "onnx.NodeProto") -> None:
-        """Looks up steps in the place of values that become steps right afterwards."""
+        """Quantizes a table, so that the lookup returns integers and `quantize` behind it can go."""
         name = lookup.input[0]
-        scale, zero = (self._values[given] for given in quantize.input[1:])
+        scale, zero = (self._values[parameter] for parameter in quantize.input[1:])
         limits = np.iinfo(zero.dtype)
         steps = np.clip(np.round(self._values[name] / scale) + zero, limits.min, limits.max)
         lookup.input[0] = self._constant("_".join([name, *quantize.input[1:], "steps"]), steps.astype(zero.dtype))
@@ -231,7 +231,7 @@ class _Steps:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The quantizer advises to prepare the graph for it, which changes nothing here."""
+    """Silences the quantizer's advice to preprocess the graph, which changes nothing here."""
     logger, before = logging.getLogger(), logging.getLogger().level
     logger.setLevel(logging.ERROR)
     try:

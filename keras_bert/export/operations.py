@@ -12,7 +12,7 @@ import numpy as np
 
 from keras_bert.export.runtimes import Array, open_session
 
-# What the profile calls the time that a node's own work takes.
+# The suffix of a profile event with the time that a node's kernel takes.
 _KERNEL = "_kernel_time"
 
 
@@ -39,7 +39,7 @@ def profile_onnx(path: str | os.PathLike[str], row: Mapping[str, Array], answers
         answers: the number of answers that are averaged, after as many for warming up.
 
     Raises:
-        ValueError: it is no such file.
+        ValueError: the file is no `.onnx` file.
     """
     with tempfile.TemporaryDirectory() as folder:
         session = open_session(path, profile=os.fspath(Path(folder) / "profile"))
@@ -48,7 +48,7 @@ def profile_onnx(path: str | os.PathLike[str], row: Mapping[str, Array], answers
             session.run(None, inputs)
         events = json.loads(Path(session.end_profiling()).read_text())
     kernels = [event for event in events if event.get("cat") == "Node" and event["name"].endswith(_KERNEL)]
-    # Each answer runs the same nodes: the second half of the events is that of the second half of the answers.
+    # Each answer runs the same nodes: the second half of the events belongs to the second half of the answers.
     counted = kernels[len(kernels) // 2 :]
     spent: Counter[str] = Counter()
     places: dict[str, set[str]] = {}

@@ -88,12 +88,12 @@ def _with_integers(
     granularity = qtyping.QuantGranularity(block)
     if recipe.activations == "all":
         manager.add_static_config(".*", everything, 8, recipe.weight_bits, granularity)
-        # Whoever reads the answers reads numbers. A sum that is the answer hides places by the mask's constant: in its
-        # range the steps of the logits would be too long.
+        # Outputs stay float for their readers. If the output is a sum, it adds the mask's constant to hide places: a
+        # grid over that range would be too coarse for logits.
         manager.add_quantization_config(".*", qtyping.TFLOperationName.OUTPUT, algorithm_key="no_quantize")
         kinds = [qtyping.TFLOperationName.ADD]
         if is_head_float(float_layers):
-            # Its result is called as the output is, not as the layer.
+            # The head's result has the name of the output, not that of the layer.
             kinds.append(qtyping.TFLOperationName.FULLY_CONNECTED)
         for name, kind in itertools.product(_output_names(base), kinds):
             manager.add_quantization_config(re.escape(name), kind, algorithm_key="no_quantize")
@@ -101,15 +101,15 @@ def _with_integers(
         manager.add_dynamic_config(".*", everything, recipe.weight_bits, granularity)
     for layer in float_layers:
         manager.add_quantization_config(f".*/{make_layer_pattern(layer)}/.*", everything, algorithm_key="no_quantize")
-    # It draws bars, tells sizes and warns of the table, which is integer already.
+    # The quantizer prints progress bars and sizes, and warns that the token table is quantized already.
     silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     with silent[0], silent[1], warnings.catch_warnings():
         warnings.simplefilter("ignore")
         quantizer = Quantizer(str(base), manager.get_quantization_recipe())
         ranges = None
         if quantizer.need_calibration:
-            # A range is that of all rows. The quantizer's own way averages those of single rows, which cuts off what
-            # few of them reach.
+            # A range covers all rows. By default the quantizer averages the ranges of single rows, which clips values
+            # that only a few rows reach.
             calibrator = Calibrator(base.read_bytes(), num_threads=1, qsv_update_func=min_max_update)
             calibrator.calibrate(samples, manager)
             ranges = calibrator.get_model_qsvs()
@@ -127,7 +127,7 @@ def _output_names(file: Path) -> set[str]:
 def _by_signature(
     rows: Mapping[str, Array], names: Sequence[str], lengths: Sequence[int]
 ) -> dict[str, list[dict[str, Array]]]:
-    """Pads the rows that fit each signature to its length; where none fits, cuts all of them."""
+    """Pads the rows that fit a signature to its length; if no row fits, truncates all rows."""
     mask = np.asarray(rows["padding_mask"])
     sizes = mask.sum(axis=1)
     samples: dict[str, list[dict[str, Any]]] = {}

@@ -7,23 +7,23 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 _IDENTIFIER = b"TFL3"
-# What LiteRT's schema asks of the data of a buffer, so that runtimes may read it where it lies; the schema's Python
-# does not say it.
+# The alignment that LiteRT's schema requires for the data of a buffer, so that runtimes may map it; the schema's Python
+# code does not set it.
 _ALIGNMENT = 16
 
 
 def share_vectors(content: bytes) -> bytes:
-    """The same model in fewer bytes.
+    """Rewrites a model with equal vectors stored once.
 
-    A scale and a zero point of eight bytes stand beside each unit of each kernel and of each bias, in every signature
-    anew: of a file of 7 MB with two signatures that is half a megabyte.
+    Each unit of each kernel and bias has a scale and a zero point of eight bytes, repeated in every signature: half a
+    megabyte in a file of 7 MB with two signatures.
 
     Args:
         content: the bytes of a `.tflite` file.
     """
     model = schema.ModelT.InitFromPackedBuf(content)
     for buffer in model.buffers:
-        # Some writers put the data of buffers behind the model; its place there would be another one.
+        # Some writers put the data of buffers behind the model, where its offset would change.
         if buffer.offset > 1:
             buffer.data = np.frombuffer(content, np.uint8, buffer.size, buffer.offset)
             buffer.offset = buffer.size = 0
@@ -38,7 +38,7 @@ def write_model(model: schema.ModelT) -> bytes:
 
 
 class _SharingBuilder(flatbuffers.Builder):
-    """A writer that writes equal vectors of numbers once: tables know them by their place."""
+    """A builder that writes equal vectors of numbers once; all tables refer to the same offset."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size)

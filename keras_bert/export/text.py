@@ -44,7 +44,7 @@ def export_text(task: Task, path: str | os.PathLike[str], quantization: Quantiza
 
 
 def text_inputs(task: Task) -> TextInputs:
-    """How the file of a task with a WordPiece tokenizer takes text."""
+    """Returns the text inputs of a task with a WordPiece tokenizer."""
     assert isinstance(task.tokenizer, Tokenizer), "LiteRTText.check comes first"
     return TextInputs(task.tokenizer, _SIGNATURES[task.second_text], task.places)
 
@@ -83,10 +83,10 @@ class TextModel:
         self.shapes = {name: tuple(int(size) for size in details[name]["shape"]) for name in details}
 
     def __call__(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> dict[str, Array]:
-        """Texts, or pairs -> each output (texts, ...): the numbers float32, `starts` and `ends` int32.
+        """Texts, or pairs -> outputs by name (texts, ...), float32; `starts` and `ends` are int32.
 
         Raises:
-            ValueError: the file takes pairs alone, or none.
+            ValueError: the file takes only pairs, or no pairs.
         """
         sides: dict[str, Sequence[str]] = {"text": texts} | ({} if seconds is None else {"second": seconds})
         if len(sides) not in self._ask:
@@ -110,7 +110,7 @@ def check_text(task: Task, path: Path, file: Path, texts: Sequence[str]) -> floa
         texts: the texts to compare on, as single texts and as pairs, where the file has such signatures.
 
     Raises:
-        ParityError: outputs differ, or the places are not those of the tokenizer.
+        ParityError: outputs differ, or the offsets in the text are not the tokenizer's.
     """
     text_model, ids_model, inputs, largest = TextModel(path), TFLiteModel(file), text_inputs(task), 0.0
     for name in inputs.signatures:

@@ -27,7 +27,7 @@ class TextRuntime(TextModel):
 
     Args:
         path: the file.
-        max_length: the most tokens of a row; what is longer is cut.
+        max_length: the most tokens of a row; longer texts are truncated.
         num_threads: threads of one inference.
     """
 
@@ -41,8 +41,8 @@ class TextRuntime(TextModel):
         self.output = outputs.get("logits", outputs)
 
 
-class _AsksText(Task):
-    """What differs from the other tasks: outputs come from texts, a row a text, cut to `max_length`."""
+class _TextTask(Task):
+    """A task with a model that takes texts: each text is one row, truncated to `max_length`."""
 
     truncates = True
 
@@ -59,7 +59,7 @@ class _AsksText(Task):
         yield from keep(outputs.get("logits", outputs))
 
 
-class TextTagger(_AsksText, TokenClassification):
+class TextTagger(_TextTask, TokenClassification):
     """Tags of words, each at the place of the word."""
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[list[Entity]]:
@@ -68,7 +68,7 @@ class TextTagger(_AsksText, TokenClassification):
         return [decode(text, tags, likely, starts, ends) for text, (tags, likely, starts, ends) in rows]
 
     def predict_tags(self, words: Sequence[Sequence[str]], *, batch_size: int = 32) -> list[list[str]]:
-        """The tag of each word of each sentence: that of its first part, `O` behind where the sentence is cut."""
+        """The tag of each word of each sentence: the tag of its first token, `O` for words that were cut off."""
         answers = []
         for sentence, (tags, _, starts, _) in zip(words, self._rows([" ".join(words) for words in words]), strict=True):
             firsts = np.cumsum([0, *(len(word) + 1 for word in sentence)])[:-1]
@@ -77,7 +77,7 @@ class TextTagger(_AsksText, TokenClassification):
         return answers
 
     def _rows(self, texts: Sequence[str]) -> Iterator[tuple[list[str], Array, Array, Array]]:
-        """Of each text the tags of its words, their probabilities, and where the words start and end."""
+        """Yields for each text the tags of its words, their probabilities, and the words' starts and ends."""
         outputs = self.model(texts)
         for logits, starts, ends in zip(outputs["logits"], outputs[STARTS], outputs[ENDS], strict=True):
             places = starts >= 0
@@ -86,11 +86,11 @@ class TextTagger(_AsksText, TokenClassification):
             yield tags, shares.max(axis=1), starts[places], ends[places]
 
 
-class TextQuestionAnswering(_AsksText, QuestionAnswering):
-    """Answers from contexts, each read as one window."""
+class TextQuestionAnswering(_TextTask, QuestionAnswering):
+    """Question answering on a file that takes text; each context is read as one window."""
 
     def predict(self, questions: Sequence[str], contexts: Sequence[str], *, batch_size: int = 32) -> list[Answer]:
-        """The answer to each question, from its context up to where it is cut."""
+        """The answer to each question, from its context, which is truncated to one window."""
         questions, contexts = as_texts("questions", questions), as_texts("contexts", contexts)
         check_same_length("questions", questions, "contexts", contexts)
         outputs = self.model(questions, contexts)
@@ -98,20 +98,20 @@ class TextQuestionAnswering(_AsksText, QuestionAnswering):
         lengths = inside.sum(axis=1)
         rows, splits = np.arange(len(lengths)), np.cumsum([0, *lengths])
         starts, ends = outputs[STARTS][inside], outputs[ENDS][inside]
-        # Ids are the file's own, and nothing asks for them.
-        pieces = TokenizedTexts(np.zeros_like(starts), starts, ends, splits)
+        # The ids stay inside of the file; no code below reads them.
+        tokens = TokenizedTexts(np.zeros_like(starts), starts, ends, splits)
         columns = inside.argmax(axis=1)
         windows = Windows(
             rows, rows, np.maximum(columns - self.tokenizer.special_count(2) + 1, 0), columns, splits[:-1], lengths
         )
         widest = np.append(np.repeat(rows, lengths), 0)
         spans = best_spans(outputs["logits"], windows, widest, self.max_answer_length)
-        return answers_of(best_of_rows([spans], rows), pieces, contexts, self.null_threshold)
+        return answers_of(best_of_rows([spans], rows), tokens, contexts, self.null_threshold)
 
 
 _WITH_PLACES: dict[Places, type[Task]] = {"words": TextTagger, "tokens": TextQuestionAnswering}
 
 
 def find_text_task(task: type[Task]) -> type[Task]:
-    """The task that runs a file which takes text, in the place of the one that runs a file which takes ids."""
-    return _WITH_PLACES.get(task.places) or type(f"Text{task.__name__}", (_AsksText, task), {})
+    """Returns the class of a task for a file that takes text, given its class for a file that takes token ids."""
+    return _WITH_PLACES.get(task.places) or type(f"Text{task.__name__}", (_TextTask, task), {})

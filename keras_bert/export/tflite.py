@@ -32,10 +32,10 @@ def export_tflite(
     """Writes a model with one output as `.tflite`, see `without_unread_tokens`.
 
     The signatures `serve_32`, `serve_64`, ... take `token_ids`, `segment_ids` (where the model does) and
-    `padding_mask`, int32 (1, length), and answer with float32 (1, labels), (1, length, labels) or whatever the model's
-    output is. They share their weights. Of text the signatures are `serve_text` and `serve_pair`, which take strings in
-    their place, cut to the longest of the lengths, on operations of tensorflow-text besides, and tell the places of
-    `text` as outputs of their own.
+    `padding_mask`, int32 (1, length), and return float32 (1, labels), (1, length, labels) or the shape of the model's
+    output. They share their weights. A file that takes text has the signatures `serve_text` and `serve_pair` instead.
+    They take strings, truncate them to the longest of the lengths, need operations of tensorflow-text, and return the
+    offsets that `text` describes as further outputs.
 
     Args:
         model: from an encoder's inputs to one output.
@@ -48,7 +48,7 @@ def export_tflite(
         text: the tokenizer in front of the model; None for a file that takes token ids.
 
     Raises:
-        ValueError: the lengths are none, repeat or are not positive, or a range belongs to no tap of the model.
+        ValueError: there are no lengths, they repeat or are not positive, or a range belongs to no tap of the model.
 
     Examples:
         >>> from keras_bert.export.runtimes import open_file
@@ -70,7 +70,7 @@ def export_tflite(
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
         converter.allow_custom_ops = text is not None
         if ranges is not None:
-            # Without a representative data set this means: int8 where the graph says so, by its fake-quantizations.
+            # Without a representative data set the converter writes int8 only where the graph has fake quantizations.
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
         if half:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -112,7 +112,7 @@ def _serve(
         return answer(dict(zip(specs, inputs, strict=True)))
 
     concrete = compute.get_concrete_function()
-    # Without variables a function answers with a list, in the order of the names.
+    # A function without variables returns a list, in the order of the names.
     names, frozen = sorted(concrete.structured_outputs), convert_variables_to_constants_v2(concrete)
 
     @tf.function(autograph=False)

@@ -30,14 +30,14 @@ def export_transformers_js(task: Task, folder: Path, opset: int = OPSET, ranges:
     Where activations have ranges there is a second int8 file with these ranges (`QuantizeLinear`), for
     accelerators; the other one measures the range of each row.
 
-    The graphs take `input_ids`, `attention_mask` and, of models that tell segments apart, `token_type_ids`, int64
-    (batch, length). They answer with float32 `logits`; with `start_logits` and `end_logits` (batch, length); or with
-    `last_hidden_state` (batch, length, width) and the vectors of an embedding, `sentence_embedding` (batch, width).
-    Equal tasks give equal bytes.
+    The graphs take `input_ids`, `attention_mask` and, for models with segments, `token_type_ids`, int64 (batch,
+    length). They return float32 `logits`; for question answering `start_logits` and `end_logits` (batch, length); for
+    embeddings `last_hidden_state` (batch, length, width) and `sentence_embedding` (batch, width). Equal tasks give
+    equal bytes.
 
     Args:
-        task: of a Keras model.
-        folder: an existing one, in which the other is made.
+        task: a task with a Keras model.
+        folder: an existing folder, in which `transformers_js` is made.
         opset: the version of ONNX' operator set.
         ranges: the activation ranges that `QuantizationAware.finish` returned; None for a float model.
 

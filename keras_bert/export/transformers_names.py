@@ -5,21 +5,21 @@ from typing import Any
 
 from keras_bert.folders import LOGITS
 
-# Our input -> theirs.
+# Our name of an input -> transformers' name.
 INPUTS = {"token_ids": "input_ids", "padding_mask": "attention_mask", "segment_ids": "token_type_ids"}
 OURS = {theirs: ours for ours, theirs in INPUTS.items()}
 
 START, END = "start_logits", "end_logits"
-# The states, and what Optimum calls the vector that sentence-transformers makes of them.
+# The hidden states, and Optimum's name for the vector that sentence-transformers computes from them.
 STATES, VECTOR = "last_hidden_state", "sentence_embedding"
 
 
 def our_outputs(outputs: Mapping[str, Any], pair: Callable[[Any, Any], Any]) -> dict[str, Any]:
-    """Outputs by our names; those that have them already stay as they are.
+    """Renames outputs to our names; outputs that have these names already stay as they are.
 
     Args:
-        outputs: by transformers' names.
-        pair: two outputs (batch, length) -> one (batch, length, 2).
+        outputs: the outputs by transformers' names.
+        pair: a function from two outputs (batch, length) to one (batch, length, 2).
 
     Examples:
         >>> our_outputs({"start_logits": [1, 0], "end_logits": [0, 1]}, pair=lambda start, end: [*zip(start, end)])

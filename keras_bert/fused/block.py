@@ -1,4 +1,4 @@
-"""An encoder block of few operations: four matrix products, two of them over heads, and XLA programs between them."""
+"""A fused encoder block: six matrix products, with XLA programs between them."""
 
 import functools
 import math
@@ -51,7 +51,7 @@ class FusedBlock:
         return tf.reshape(x, shape)
 
     def _context(self, rows: Tensor, bias: Tensor, shape: Any) -> Tensor:
-        """Rows (batch x length, hidden), bias (batch, 1, 1, length) -> what heads read (batch x length, attention)."""
+        """Rows (batch x length, hidden), bias (batch, 1, 1, length) -> context (batch x length, attention)."""
         attention = self._attention
         parts = attention.query, attention.key, attention.value
         added = tf.concat([_float32(part.bias) for part in parts], axis=0)
@@ -71,18 +71,18 @@ _NO_SEED = (0, 0)
 
 
 def _float32(variable: keras.Variable) -> Any:
-    """The weight itself, where Keras would hand out a copy in the layer's precision."""
+    """Returns the float32 weight; Keras would return a copy in the layer's precision."""
     return tf.convert_to_tensor(variable._value)
 
 
 def _product(rows: Tensor, dense: Any, dtype: str) -> Tensor:
-    """Without the bias, but with what an adapter adds."""
+    """Multiplies rows by a layer's kernel; adds the output of the layer's adapter, but no bias."""
     product = tf.matmul(rows, tf.cast(_float32(dense.kernel), dtype))
     return product if dense.adapter is None else dense.adapter(rows, product, training=True)
 
 
 def _products(rows: Tensor, parts: Sequence[Any]) -> Tensor:
-    """Those of several layers side by side: as one, where they have no adapters."""
+    """Concatenates the products of several layers; computes them as one product if no layer has an adapter."""
     if any(part.adapter is not None for part in parts):
         return tf.concat([_product(rows, part, rows.dtype) for part in parts], axis=1)
     kernel = tf.cast(tf.concat([_float32(part.kernel) for part in parts], axis=1), rows.dtype)
@@ -90,18 +90,18 @@ def _products(rows: Tensor, parts: Sequence[Any]) -> Tensor:
 
 
 def _seed(dropout: keras.layers.Dropout) -> Any:
-    """The next seed of a dropout layer, uint32 (2,)."""
+    """Draws the next seed of a dropout layer, uint32 (2,)."""
     if not dropout.rate:
         return tf.constant(_NO_SEED, tf.uint32)
     seed = tf.cast(dropout.seed_generator.next(), tf.uint32)
-    # The generators of several devices stand at the same place; their rows are to lose different numbers.
+    # The generators of all devices have the same state; each device must drop other values.
     replica = tf.distribute.get_replica_context()
     number = 0 if replica is None else replica.replica_id_in_sync_group
     return tf.bitwise.bitwise_xor(seed, tf.stack([tf.constant(0, tf.uint32), tf.cast(number, tf.uint32)]))
 
 
 def _add_bias(x: Tensor, bias: Tensor, seed: Tensor) -> Tensor:
-    """In float32, as is the bias's gradient: a sum over all rows, which in bfloat16 soon stands still."""
+    """Adds in float32. The bias's gradient is a sum over all rows: in bfloat16 it soon stops to grow."""
     return tf.cast(tf.cast(x, tf.float32) + bias, x.dtype)
 
 

@@ -1,7 +1,7 @@
-"""Elementwise work between two matrix products as one XLA program, forwards and backwards.
+"""Compiles the elementwise operations between two matrix products into one XLA program, and one for the gradient.
 
-TensorFlow runs each of its operations over the whole tensor, and memory is what they wait for; XLA makes one loop of
-many. The matrix products stay outside, with oneDNN, whose products XLA's do not reach on a CPU.
+TensorFlow runs each operation over the whole tensor, which is limited by memory bandwidth; XLA fuses them into one
+loop. The matrix products stay outside: oneDNN's are faster than XLA's on a CPU.
 """
 
 from collections.abc import Callable

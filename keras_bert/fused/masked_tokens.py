@@ -37,7 +37,7 @@ def masked_token_loss(states: Any, table: Any, bias: Any, labels: Any, chunk: in
     tf.debugging.assert_less(labels, vocabulary, "mask_ids must be below the vocabulary's size")
     bounds = _bounds(vocabulary, chunk)
 
-    # Scores stand with the vocabulary down and the rows across: XLA's sums over the first axis are the fast ones.
+    # Scores have the shape (vocabulary, rows): XLA sums faster over the first axis.
     @tf.custom_gradient
     def head(states: Any, table: Any, bias: Any) -> tuple[Any, Any]:
         tables = [tf.cast(table[start:end], states.dtype) for start, end in bounds]
@@ -95,7 +95,7 @@ def draw_tokens(states: Any, table: Any, bias: Any, first: Any, second: Any, chu
         for start, end in _bounds(table.shape[0], chunk)
     ]
     highest, places = (tf.stack(parts) for parts in zip(*candidates, strict=True))
-    # Of equal ones the first, as within a chunk.
+    # The first of equal scores, as within a chunk.
     return tf.reduce_min(tf.where(highest == tf.reduce_max(highest, axis=0), places, table.shape[0]), axis=0)
 
 
@@ -117,12 +117,12 @@ def _numbers(scores: Any) -> Any:
 
 @_compiled
 def _normalizer(scores: Any, bias: Any, places: Any) -> Any:
-    """Log sum exp over a chunk (chunk, rows) -> (rows,)."""
+    """Computes log sum exp over a chunk: (chunk, rows) -> (rows,)."""
     return tf.reduce_logsumexp(_biased(scores, bias), axis=0)
 
 
 def _chosen(scores: Any, bias: Any, places: Any) -> Any:
-    """The right scores of a chunk, 0 for the rows whose right score is in another: (rows,)."""
+    """Returns the labels' scores (rows,), 0 for rows with a label in another chunk."""
     size = tf.shape(scores)[0]
     here = tf.clip_by_value(places, 0, size - 1)
     products = tf.gather_nd(scores, tf.stack([here, tf.range(tf.shape(scores)[1])], axis=1))
@@ -131,7 +131,7 @@ def _chosen(scores: Any, bias: Any, places: Any) -> Any:
 
 @_compiled
 def _beaten(scores: Any, bias: Any, places: Any, right: Any) -> Any:
-    """1 where a score is larger than the right one, or as large and before it, else 0."""
+    """Returns 1 for rows where a score is larger than the label's, or as large and before it, else 0: (rows,)."""
     biased = _biased(scores, bias)
     beaten = tf.where(_numbers(scores) < places, biased >= right, biased > right)
     return tf.reduce_max(tf.cast(beaten, tf.float32), axis=0)
@@ -139,16 +139,16 @@ def _beaten(scores: Any, bias: Any, places: Any, right: Any) -> Any:
 
 @_compiled
 def _noisiest(scores: Any, bias: Any, start: Any, first: Any, second: Any) -> tuple[Any, Any]:
-    """The highest score of a chunk with its noise, and the piece that has it; both (rows,)."""
-    pieces = _numbers(scores) + start
-    noisy = _biased(scores, bias) + gumbels(tf.cast(pieces, tf.uint32), first, second)
+    """Returns the highest score of a chunk after Gumbel noise is added, and its token id; both (rows,)."""
+    token_ids = _numbers(scores) + start
+    noisy = _biased(scores, bias) + gumbels(tf.cast(token_ids, tf.uint32), first, second)
     highest = tf.reduce_max(noisy, axis=0)
-    return highest, tf.reduce_min(tf.where(noisy == highest, pieces, pieces.dtype.max), axis=0)
+    return highest, tf.reduce_min(tf.where(noisy == highest, token_ids, token_ids.dtype.max), axis=0)
 
 
 @_compiled
 def _gradient(upstream: Any, scores: Any, bias: Any, places: Any, normalizers: Any) -> Any:
-    """Of the scores."""
+    """Computes the gradient of the loss by the scores of a chunk."""
     shares = tf.exp(_biased(scores, bias) - normalizers)
     right = tf.cast(_numbers(scores) == places, tf.float32)
     return tf.cast(upstream * (shares - right), scores.dtype)

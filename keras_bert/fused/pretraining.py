@@ -13,7 +13,7 @@ from keras_bert.objectives.base import Batch, Sums, call_model
 from keras_bert.objectives.pretraining import PretrainingObjective, boundary_weights
 from keras_bert.tensors import Tensor
 
-# Name in the metrics -> what the layers of its head begin with.
+# Name in the metrics -> prefix of the names of its head's layers.
 _HEADS = {"masked": "masked_token", "boundary": "span_boundary"}
 
 

@@ -26,7 +26,7 @@ def fused_blocks(model: keras.Model) -> Iterator[None]:
         >>> block.training_call is None
         True
     """
-    # Of other attentions than BERT's `FusedBlock` knows nothing.
+    # `FusedBlock` computes BERT's attention only.
     blocks = [layer for layer in model._flatten_layers() if type(layer) is EncoderBlock]
     before = [block.training_call for block in blocks]
     try:

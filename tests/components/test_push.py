@@ -98,7 +98,7 @@ def test_versions_count_up_and_hold_everything(tmp_path: Path) -> None:
     card = (version / "README.md").read_text()
     assert card.startswith("# reviews, version 2\n")
     assert "| tflite int8 | 90.00 | 1.50 | 0.25 |" in card
-    assert "- no `index.html`: the page makes ids of word pieces alone\n" in card
+    assert "- no `index.html`: the page has a WordPiece tokenizer alone\n" in card
 
 
 def test_a_folder_under_the_root_is_found_after_a_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

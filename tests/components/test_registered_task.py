@@ -213,7 +213,7 @@ def test_a_registered_task_goes_through_every_step(checkpoint: Path, tmp_path: P
     version = tmp_path / "models" / "1"
     card = (version / "README.md").read_text()
     assert "A BERT that answers two questions." in card
-    assert f"the page shows no answers of the task {NAME}" in card
+    assert f"the page cannot show answers of the task {NAME}" in card
     task = load_exported(version)
     lines = list(answer_lines(task, ["the cow", "old elm"], None))
     assert lines == [f"{task.predict([text])[0]}\t{text}" for text in ("the cow", "old elm")]

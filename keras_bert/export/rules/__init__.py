@@ -1,1 +1,1 @@
-"""What exported files must keep, whatever they answer: a rule a small function, which gives a line for each breach."""
+"""The rules for exported files, apart from their outputs: each rule is a function that yields its violations."""

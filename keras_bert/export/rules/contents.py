@@ -1,4 +1,4 @@
-"""The rules of what travels inside a file: the labels and the vocabulary that it was made with."""
+"""The rules for the files attached to a model's file: its labels and its vocabulary."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ from keras_bert.folders import LABELS_TEXT, TASK_FILE, VOCABULARY_FILE
 
 
 def labels_of_task(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
-    """The task in the file names the labels of the rows, in the order of their numbers.
+    """The attached task has the labels of the training rows, in the order of their numbers.
 
     Examples:
         >>> held = {"task.json": b'{"labels": ["yes", "no"]}'}
@@ -21,21 +21,21 @@ def labels_of_task(held: Mapping[str, bytes], expected: Expected) -> Iterator[st
 
 
 def labels_of_mediapipe(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
-    """The labels that MediaPipe reads are those of the rows, too.
+    """The labels that MediaPipe reads are the labels of the training rows, too.
 
     Examples:
         >>> list(labels_of_mediapipe({"labels.txt": b"no"}, Expected(vocabulary_size=6, labels=("no", "yes"))))
         ["labels.txt must be ['no', 'yes'], in this order, got ['no']"]
     """
     if LABELS_TEXT in held and expected.labels:
-        # The lines of MediaPipe: other line ends of Unicode are part of a label.
+        # MediaPipe splits lines at \n only: Unicode's other line ends are part of a label.
         labels = held[LABELS_TEXT].decode().removesuffix("\n").split("\n")
         if tuple(labels) != expected.labels:
             yield f"{LABELS_TEXT} must be {list(expected.labels)}, in this order, got {labels}"
 
 
 def vocabulary(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
-    """The vocabulary in the file has as many entries as the one that tokenized the rows.
+    """The attached vocabulary has as many entries as the vocabulary of the training rows.
 
     Examples:
         >>> list(vocabulary({"vocab.txt": b"[PAD]"}, Expected(vocabulary_size=6)))

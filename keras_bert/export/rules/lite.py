@@ -1,4 +1,4 @@
-"""The rules of `.tflite` files."""
+"""The rules for `.tflite` files."""
 
 from collections.abc import Iterator
 
@@ -7,44 +7,45 @@ from keras_bert.export.rules.expected import Expected
 from keras_bert.export.rules.lite_graphs import LiteGraph
 from keras_bert.export.rules.reach import find_reachable_operations
 
-# The coarsest grid of attention scores before their softmax. Weights of attention change by a factor of e where a score
-# does by 1; with a mask of -120, which shares the grid, it is 0.5, with one of -1e4 it is 39.
+# The largest step of a quantization grid for attention scores. Attention weights change by a factor of e if a score
+# changes by 1. The grid includes the mask's constant: with -120 a step is 0.5, with -1e4 it is 39.
 COARSEST_SCORES = 2.0
-# From integers to floats and back.
+# Operations that convert between integers and floats.
 _BORDERS = frozenset(("CAST", "DEQUANTIZE", "QUANTIZE"))
-# What guards a normalized vector against a division by 0: one number a text, which ai-edge-quantizer leaves float.
+# The operation that prevents a division by 0 in a normalized vector: one number for each text, which ai-edge-quantizer
+# leaves float.
 _GUARDS = frozenset(("MINIMUM",))
-# What becomes of ids before they are looked up: those below 0 count from the end, a prompt stands before them.
+# Operations on ids before the lookup: negative ids count from the end, and a prompt is put before them.
 _OF_IDS = frozenset(("ADD", "CAST", "CONCATENATION", "PAD", "PADV2", "RESHAPE", "SELECT", "SELECT_V2"))
 _LOOKUPS = frozenset(("GATHER", "EMBEDDING_LOOKUP"))
 
 
 def built_in_operations(graph: LiteGraph, expected: Expected) -> Iterator[str]:
-    """Every operation runs wherever LiteRT does: no custom one, and none of TensorFlow's own ("Flex")."""
+    """Every operation is built into LiteRT: no custom operations, and none of TensorFlow ("Flex")."""
     for operation in graph.operations:
         if not operation.built_in:
             yield f"{operation.place} must be built into LiteRT, got {operation.kind}"
 
 
 def int32_inputs(graph: LiteGraph, expected: Expected) -> Iterator[str]:
-    """Ids are int32: delegates and clients of phones know no int64."""
+    """Inputs are int32: delegates and clients on phones cannot read int64."""
     for name, number in graph.inputs.items():
         if graph.tensors[number].type != "int32":
             yield f"input {name} must be int32, got {graph.tensors[number].type}"
 
 
 def fixed_shapes(graph: LiteGraph, expected: Expected) -> Iterator[str]:
-    """Every size is known: what is not, is planned anew for every answer, and no accelerator takes it."""
+    """Every shape is fixed: LiteRT plans memory again at each run for others, and no accelerator takes them."""
     for tensor in graph.tensors:
         if -1 in tensor.shape:
             yield f"tensor {tensor.name} must have a fixed shape, got {list(tensor.shape)}"
 
 
 def integers_alone(graph: LiteGraph, expected: Expected) -> Iterator[str]:
-    """Where the recipe makes all numbers integers, no operation falls back to floats.
+    """If the recipe quantizes all activations, no operation computes with floats.
 
-    A sum that is the answer stays float: it hides places by the mask's constant, which would take the grid for itself.
-    So does a product that is the answer, where its layer was left float.
+    If the output is a sum, it stays float: it adds the mask's constant, and a grid over that range would be too coarse.
+    So does a product that is the output, if its layer is float.
     """
     if not expected.integers_alone:
         return
@@ -59,7 +60,7 @@ def integers_alone(graph: LiteGraph, expected: Expected) -> Iterator[str]:
 
 
 def fine_scores(graph: LiteGraph, expected: Expected) -> Iterator[str]:
-    """Attention scores that lie on a grid keep their differences: no mask takes all of its range for itself."""
+    """The quantization grid of attention scores is fine enough: the mask's constant does not take all of its range."""
     for operation in graph.operations:
         if operation.kind == "SOFTMAX":
             scores = graph.tensors[operation.inputs[0]]
@@ -69,7 +70,7 @@ def fine_scores(graph: LiteGraph, expected: Expected) -> Iterator[str]:
 
 
 def vocabulary_in_table(graph: LiteGraph, expected: Expected) -> Iterator[str]:
-    """The table that ids are looked up in has a row for each vocabulary entry."""
+    """The token table has a row for each vocabulary entry."""
     if "token_ids" not in graph.inputs:
         return
     makers = [

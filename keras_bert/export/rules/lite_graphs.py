@@ -12,10 +12,10 @@ class Tensor(NamedTuple):
     """A tensor of a graph.
 
     Attributes:
-        name: within the graph.
-        type: as `int8`.
-        shape: its axes; -1 where any size will do.
-        step: of a tensor of integers that all lie on one grid, the distance of two of them; else None.
+        name: its name in the graph.
+        type: such as `int8`.
+        shape: the sizes of its axes; -1 for any size.
+        step: the scale of a tensor that has one quantization scale; else None.
     """
 
     name: str
@@ -28,11 +28,11 @@ class Operation(NamedTuple):
     """An operation of a graph.
 
     Attributes:
-        place: its number within the graph, and the graph's.
-        kind: as `FULLY_CONNECTED`; the own name of one that is not built into LiteRT.
-        built_in: whether it is.
-        inputs: numbers of tensors, those left out are not among them.
-        outputs: numbers of tensors.
+        place: its number in the graph and the graph's number, for messages.
+        kind: such as `FULLY_CONNECTED`; the custom name of an operation that is not built into LiteRT.
+        built_in: whether the operation is built into LiteRT.
+        inputs: the numbers of its input tensors, without optional inputs that are left out.
+        outputs: the numbers of its output tensors.
     """
 
     place: str
@@ -43,12 +43,12 @@ class Operation(NamedTuple):
 
 
 class LiteGraph(NamedTuple):
-    """One graph of the file: that of a signature, or one that another graph runs.
+    """A graph of a file: a signature's graph, or one that another graph runs.
 
     Attributes:
-        tensors: by number.
-        operations: in the order in which they run.
-        inputs: name in the signature -> number of a tensor; empty where no signature runs it.
+        tensors: the tensors by number.
+        operations: the operations in the order in which they run.
+        inputs: name in the signature -> number of a tensor; empty for a graph without signature.
     """
 
     tensors: list[Tensor]
@@ -57,7 +57,7 @@ class LiteGraph(NamedTuple):
 
 
 def read_graphs(path: str | os.PathLike[str]) -> list[LiteGraph]:
-    """All graphs of a `.tflite` file."""
+    """Reads all graphs of a `.tflite` file."""
     model = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(Path(path).read_bytes(), 0))
     kinds = [_kind(code) for code in model.operatorCodes]
     inputs: dict[int, dict[str, int]] = {
@@ -88,7 +88,7 @@ def count_operations(path: str | os.PathLike[str]) -> dict[str, int]:
 
 
 def builtin_number(code: Any) -> int:
-    """The number of an operation in LiteRT's schema, which older files hold in another field."""
+    """Returns the number of an operation in LiteRT's schema; older files hold it in another field."""
     return int(max(code.builtinCode, code.deprecatedBuiltinCode))
 
 
@@ -100,7 +100,7 @@ def _kind(code: Any) -> tuple[str, bool]:
 
 
 def _operation(place: str, operation: Any, kind: str, built_in: bool) -> Operation:
-    # -1 stands for an input that was left out.
+    # -1 is an optional input that was left out.
     inputs = tuple(int(index) for index in operation.inputs if index >= 0)
     return Operation(place, kind, built_in, inputs, tuple(int(index) for index in operation.outputs))
 
@@ -108,7 +108,7 @@ def _operation(place: str, operation: Any, kind: str, built_in: bool) -> Operati
 def _tensor(tensor: Any) -> Tensor:
     grid = tensor.quantization
     alone = grid is not None and grid.scale is not None and len(grid.scale) == 1
-    # Where some sizes are not known, the shape has 1 in their places, and the signature of the shape -1.
+    # An unknown size is 1 in the shape, and -1 in the shape signature.
     shape = tensor.shape if tensor.shapeSignature is None else tensor.shapeSignature
     return Tensor(
         tensor.name.decode(),

@@ -1,4 +1,4 @@
-"""The rules of `.onnx` files."""
+"""The rules for `.onnx` files."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,12 +8,12 @@ from keras_bert.export.rules.reach import find_reachable_operations
 
 # Operations of the ONNX standard, which every runtime knows, have one of these domains.
 _STANDARD = ("", "ai.onnx")
-# What becomes of ids before they are looked up: those below 0 count from the end, a prompt stands before them.
+# Operations on ids before the lookup: negative ids count from the end, and a prompt is put before them.
 _OF_IDS = frozenset(("Add", "Cast", "Concat", "Identity", "Pad", "Mul", "Reshape", "Squeeze", "Unsqueeze", "Where"))
 
 
 def valid_file(model: Any, expected: Expected) -> Iterator[str]:
-    """ONNX' own checker, which also infers all shapes, finds nothing."""
+    """ONNX' checker, which also infers all shapes, finds no error."""
     import onnx
 
     try:
@@ -23,14 +23,14 @@ def valid_file(model: Any, expected: Expected) -> Iterator[str]:
 
 
 def standard_operations(model: Any, expected: Expected) -> Iterator[str]:
-    """Every operation is of the standard, none of one runtime's own."""
+    """Every operation belongs to the ONNX standard, not to a single runtime."""
     for number, node in enumerate(model.graph.node):
         if node.domain not in _STANDARD:
             yield f"node {number} must be of the ONNX standard, got {node.op_type} of {node.domain}"
 
 
 def vocabulary_in_table(model: Any, expected: Expected) -> Iterator[str]:
-    """The table that ids are looked up in has a row for each vocabulary entry."""
+    """The token table has a row for each vocabulary entry."""
     nodes, rows = model.graph.node, {weight.name: weight.dims for weight in model.graph.initializer}
     makers = [(node.op_type, list(node.input), list(node.output)) for node in nodes]
     users = [(number, nodes[number]) for number in find_reachable_operations("token_ids", makers, _OF_IDS)]

@@ -1,26 +1,26 @@
-"""Which operations read an input of a graph."""
+"""Finds the operations that read an input of a graph."""
 
 from collections.abc import Iterator, Sequence
 
 
 def find_reachable_operations(
-    start: str, makers: Sequence[tuple[str, Sequence[str], Sequence[str]]], through: frozenset[str]
+    start: str, operations: Sequence[tuple[str, Sequence[str], Sequence[str]]], through: frozenset[str]
 ) -> Iterator[int]:
-    """The operations that take what an input becomes, as numbers.
+    """Yields the numbers of the operations that read an input, directly or through other operations.
 
     Args:
-        start: the input.
-        makers: of each operation, in the order in which they run, its kind, what it takes and what it makes.
-        through: kinds of operations whose results count as the input, too.
+        start: the name of the input.
+        operations: the kind, the inputs and the outputs of each operation, in the order in which they run.
+        through: the kinds of operations that pass the input on: operations that read their results are found, too.
 
     Examples:
-        >>> makers = [("Cast", ["ids"], ["cast"]), ("Gather", ["cast"], ["vectors"]), ("Add", ["vectors"], ["sum"])]
-        >>> list(find_reachable_operations("ids", makers, through=frozenset(["Cast"])))
+        >>> nodes = [("Cast", ["ids"], ["cast"]), ("Gather", ["cast"], ["vectors"]), ("Add", ["vectors"], ["sum"])]
+        >>> list(find_reachable_operations("ids", nodes, through=frozenset(["Cast"])))
         [0, 1]
     """
     reachable = {start}
-    for number, (kind, taken, made) in enumerate(makers):
-        if reachable & set(taken):
+    for number, (kind, inputs, outputs) in enumerate(operations):
+        if reachable & set(inputs):
             yield number
             if kind in through:
-                reachable |= set(made)
+                reachable |= set(outputs)

@@ -60,11 +60,11 @@ def test_an_obstacle_is_told(exported: Path, tmp_path: Path, monkeypatch: pytest
     (tmp_path / "model.tflite").write_bytes((exported / "model_float32.tflite").read_bytes())
     (tmp_path / "tokenizer.json").write_text('{"model": {}}')
     write_tokenizers(tmp_path)
-    assert find_page_obstacle(tmp_path) == "the page makes ids of word pieces alone"
+    assert find_page_obstacle(tmp_path) == "the page has a WordPiece tokenizer alone"
     (tmp_path / "characters.txt").write_text("")
     (tmp_path / "task.json").write_text('{"task": "summaries"}')
-    assert find_page_obstacle(tmp_path) == "the page shows no answers of the task summaries"
+    assert find_page_obstacle(tmp_path) == "the page cannot show answers of the task summaries"
     (tmp_path / "task.json").write_text('{"task": "classification"}')
     known = page_operations()
     monkeypatch.setattr(page, "page_operations", lambda: known - {"SOFTMAX", "GELU"})
-    assert find_page_obstacle(tmp_path) == "the page knows no GELU, SOFTMAX"
+    assert find_page_obstacle(tmp_path) == "the page cannot run the operations GELU, SOFTMAX"
