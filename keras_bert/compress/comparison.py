@@ -129,7 +129,7 @@ def _states(model: keras.Model, needs: Needs) -> list[Any]:
 
 
 def _projected(loss: ImitationLoss, student: keras.Model, theirs: dict[str, list[Any]]) -> list[Any]:
-    """The student's states, through a matrix where the teacher's have another width and the loss wants equal ones."""
+    """The student's states, projected to the teacher's width if a loss needs equal widths and they differ."""
     matrices: dict[str, Dense] = {}
 
     def project(state: State, student_state: Any, teacher_state: Any) -> Any:

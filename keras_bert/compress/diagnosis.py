@@ -118,7 +118,7 @@ class QuantizationDiagnosis:
         return sorted(diagnoses, key=lambda diagnosis: -diagnosis.gain)
 
     def _run(self) -> Array:
-        # `predict` would trace the model anew for each layer that is left float, which takes twice as long.
+        # `predict` would trace the model for each layer that is left float, which takes twice as long.
         starts = range(0, len(self._rows["token_ids"]), _ROWS)
         parts = ({name: rows[start : start + _ROWS] for name, rows in self._rows.items()} for start in starts)
         return np.concatenate([np.asarray(self._network(part, training=False), np.float64) for part in parts])

@@ -69,8 +69,9 @@ class Batches:
 
         Args:
             done: number of batches that were read before.
-            shares: the parts of every batch to yield, one after the other: one a device of this process.
-            of: number of parts of a batch, one a device of all processes; part i has every `of`-th row from i on.
+            shares: the parts of every batch to yield, one after the other: one for each device of this process.
+            of: number of parts of a batch, one for each device of all processes; part i has every `of`-th row from
+                row i on.
             stop: the batch before which to end; None reads without end.
         """
         return self._read(done, stop, tuple(shares), of)

@@ -1,4 +1,4 @@
-"""Batches for pre-training: tokens are masked as they were written, or anew in every epoch."""
+"""Batches for pre-training, with tokens that were masked when rows were written, or are masked in every epoch."""
 
 import dataclasses
 import os

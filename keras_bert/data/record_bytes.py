@@ -92,9 +92,9 @@ def serialize_rows(columns: Mapping[str, Column]) -> list[bytes]:
 
 
 def _header(name: str, payload: NDArray[np.int64]) -> tuple[list[Block], NDArray[np.int64]]:
-    """What stands before a feature's values of so many bytes, and how many bytes the whole entry has, its tag included.
+    """The bytes in front of a feature's values, and the number of bytes of the whole entry, its tag included.
 
-    A feature without values has an empty list, which says nothing of its length.
+    A feature without values has an empty list, without a length.
     """
     rows = len(payload)
     values = np.where(payload > 0, 1 + _sizes(payload) + payload, 0)
@@ -117,7 +117,7 @@ def _length(numbers: NDArray[np.int64]) -> Block:
 
 
 def _only(block: Block, counts: NDArray[np.int64]) -> Block:
-    """A block for those rows whose count is not 0."""
+    """The block in rows with a count above 0."""
     return block._replace(present=block.present & (counts > 0)[:, None])
 
 
@@ -129,7 +129,7 @@ def _check(name: str, values: NDArray[np.integer], inside: NDArray[np.bool_]) ->
 
 
 def _sizes(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many bytes the varint of each number has."""
+    """The number of bytes of the varint of each number."""
     return np.searchsorted([1 << 7, 1 << 14, 1 << 21], numbers, side="right") + 1
 
 

@@ -140,7 +140,7 @@ def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any]) -> Parse:
 def _as_answers(
     rows: tf.RaggedTensor, width: tf.Tensor | int, *, shape: Sequence[int], along: bool, filling: float
 ) -> tf.Tensor:
-    """Reshapes answers (batch, numbers) to (batch, ...), or (batch, width, ...) if there is one a token."""
+    """Reshapes answers (batch, numbers) to (batch, ...), or (batch, width, ...) if there is one for each token."""
     numbers = math.prod(shape) * (tf.cast(width, tf.int64) if along else 1)
     flat = rows.to_tensor(filling, shape=tf.stack([rows.nrows(), numbers]))
     return tf.reshape(flat, [-1, *([width] if along else []), *shape])

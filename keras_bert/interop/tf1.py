@@ -71,7 +71,7 @@ def from_tf1(
     """Reads a checkpoint of Google's code; the optimizer's variables (`adam_m`, `adam_v`, `global_step`) are skipped.
 
     Args:
-        prefix: the checkpoint's path without `.index`; `bert_config.json` and `vocab.txt` stand beside it.
+        prefix: the checkpoint's path without `.index`; its folder has `bert_config.json` and `vocab.txt`.
         lowercase: True for an uncased model; the files do not contain this.
         task: a key of `TASKS`; None to choose it by the names of the tensors. Several public taggers need
             `token_classification`, as their head is named `output_weights`.

@@ -50,7 +50,7 @@ class Attachments:
         self._adapters: weakref.WeakSet[Attachable] = weakref.WeakSet()
         self._models: weakref.WeakSet[keras.Model] = weakref.WeakSet()
         self._sets_lock = threading.Lock()
-        # Held by whoever exchanges adapters, until the one before is back.
+        # Held by the thread that exchanges adapters, until the former adapter is attached again.
         self._exchange = threading.RLock()
         self._shared = 0
         self._all_left = threading.Condition()
@@ -192,7 +192,7 @@ class _CompiledFunctions:
 
 
 def _compilation(model: keras.Model) -> Any:
-    """An object that every `model.compile` makes anew; None before the first."""
+    """An object that every `model.compile` creates; None before the first call."""
     return getattr(model, "_compile_config", None)
 
 

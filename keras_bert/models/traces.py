@@ -55,5 +55,5 @@ def forget_traces(model: keras.Model) -> None:
 
 
 def _all_attachments(model: keras.Model) -> list[Attachments]:
-    """Those of each encoder in it: a discriminator may stand beside its generator."""
+    """The attachments of each encoder in a model: a joint model has a generator and a discriminator."""
     return [layer.attachments for layer in model._flatten_layers() if isinstance(layer, PromptPlaces)]

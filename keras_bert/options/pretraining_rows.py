@@ -25,7 +25,7 @@ class PretrainingRows:
             appendix A.2: 128, then 512); None writes only rows of `max_length`.
         dynamic: whether the reader masks other tokens in every epoch (Liu et al. 2019, section 4.1); otherwise tokens
             are masked once, when the rows are written.
-        duplication: number of times that the training documents are paired and masked anew (`dupe_factor` of
+        duplication: number of times that the training documents are paired and masked (`dupe_factor` of
             google-research/bert).
         held_out: share of the documents of each shard, above 0 and below 1, that goes to validation by the hash of
             their ids. All parts of a long document go to the same side, by the hash of its text.

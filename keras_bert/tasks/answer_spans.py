@@ -17,7 +17,7 @@ class Spans:
         firsts: index of the span's first token in `contexts.ids`.
         lasts: index of the span's last token in `contexts.ids`.
         totals: logarithm of the sum of e^score over all possible spans.
-        null_scores: score of `[CLS]`, which stands for no answer; for a row the smallest score of its windows.
+        null_scores: score of `[CLS]`, that of no answer; for a row the smallest score of its windows.
 
     Examples:
         >>> first = Spans(*(np.array([number]) for number in (3.0, 4, 5, 3.1, -1.0)))

@@ -101,14 +101,19 @@ class Pretraining(Task):
     def examples(
         self, texts: Sequence[str], *, masking: Masking = Masking(), seed: int = 0
     ) -> tuple[Features, dict[str, Array]]:
-        """The arguments of `model.fit`: texts with masked tokens, and the ids of those tokens.
+        """Arguments of `model.fit`: texts with masked tokens, and the ids of these tokens.
 
-        Call it once an epoch with a new seed to mask other tokens each time.
+        Call it for each epoch with a new seed to mask other tokens.
+
+        Args:
+            texts: the texts.
+            masking: the settings of the masking.
+            seed: seed of the choice of masked tokens.
 
         Returns:
             The inputs (rows, length) with `mask_positions` (rows, predictions), and `masked_tokens`
-            (rows, predictions) int32, `IGNORED` where a row has fewer predictions; Keras wants labels for
-            `next_sentence`, too, where the model has that head: all `IGNORED`.
+            (rows, predictions) int32, `IGNORED` where a row has fewer predictions; for a model with a head for the
+            next sentence also `next_sentence` (rows,), all `IGNORED`, as Keras needs labels for each output.
 
         Raises:
             TypeError: a text is no string.
@@ -155,7 +160,7 @@ class Pretraining(Task):
     def _with_blanks(self, texts: Sequence[str], first: int) -> Features:
         """The model's inputs for texts with blanks, which are no text for the tokenizer."""
         blank = self.tokenizer.mask
-        # The space in front of a blank belongs to it, as in transformers; where spaces are pieces it would be one.
+        # The space in front of a blank belongs to it, as in transformers; some vocabularies have spaces as tokens.
         parts = [[part.rstrip() for part in text.split(blank)[:-1]] + text.split(blank)[-1:] for text in texts]
         pieces = iter(self.tokenizer.tokenize([part for text in parts for part in text]).to_list())
         rows = []
@@ -183,7 +188,7 @@ class Pretraining(Task):
 
 
 def _best(logits: Array, top_k: int) -> tuple[Array, Array]:
-    """Logits (..., vocabulary) -> the pieces with the largest, and their probabilities, both (..., top_k)."""
+    """Logits (..., vocabulary) -> the tokens with the largest ones, and their probabilities, both (..., top_k)."""
     logits = logits.astype("float64")
     shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
     shares /= shares.sum(axis=-1, keepdims=True)

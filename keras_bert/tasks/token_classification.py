@@ -257,7 +257,7 @@ class TokenClassification(Task):
     def _tokenize_words(self, sentences: Sequence[Sequence[str]]) -> Words:
         """Each word tokenized by itself."""
         flat = [word for sentence in sentences for word in sentence]
-        # The tokenizer wants at least one text.
+        # The tokenizer needs at least one text.
         pieces = self.tokenizer.tokenize_words(flat or [""])
         splits = np.cumsum([0, *map(len, sentences)])
         return Words(np.asarray(pieces.flat_values), np.asarray(pieces.row_lengths())[: len(flat)], splits)

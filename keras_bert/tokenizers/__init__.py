@@ -1,1 +1,1 @@
-"""Text -> pieces of a vocabulary."""
+"""Tokenizers: texts to the tokens of a vocabulary."""

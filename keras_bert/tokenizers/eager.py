@@ -53,7 +53,7 @@ class EagerTokenizer(BaseTokenizer):
         return self._lay_out([part.to_list() for part in parts], lengths, width)
 
     def _lay_out(self, parts: list[list[list[int]]], lengths: list[Array], width: int) -> dict[str, Array]:
-        """The model's inputs (batch, width), of the first pieces of each part."""
+        """The model's inputs (batch, width), of the first tokens of each part."""
         token_ids = np.full((len(parts[0]), width), self.pad_id, np.int32)
         segment_ids, padding_mask = np.zeros_like(token_ids), np.zeros_like(token_ids)
         for number, rows in enumerate(zip(*parts, strict=True)):

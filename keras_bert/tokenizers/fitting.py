@@ -80,7 +80,7 @@ def reduce_tokenizer(tokenizer: BaseTokenizer, kept: Sequence[int]) -> BaseToken
 
 
 def _characters(tokenizer: BaseTokenizer, counts: Any) -> Iterator[int]:
-    """The pieces of one character that spell what other pieces do not cover."""
+    """The tokens of one character, which spell words that other tokens do not cover."""
     mark = _MARKS[tokenizer.kind]
     bare = [piece.removeprefix(mark) for piece in tokenizer.vocabulary]
     seen = _ASCII.union(*(bare[number] for number in np.flatnonzero(counts)))
@@ -90,7 +90,7 @@ def _characters(tokenizer: BaseTokenizer, counts: Any) -> Iterator[int]:
 
 
 def _makers(tokenizer: BaseTokenizer) -> dict[int, tuple[int, int]]:
-    """Piece -> the two that merge into it, of byte pairs; nothing of other kinds."""
+    """Token -> the two tokens that merge into it, in byte pair encoding; empty for other kinds."""
     if tokenizer.kind != "bpe":
         return {}
     ids = {piece: number for number, piece in enumerate(tokenizer.vocabulary)}
@@ -101,20 +101,20 @@ def _makers(tokenizer: BaseTokenizer) -> dict[int, tuple[int, int]]:
 
 
 def _merges(model: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Older files have both pieces in one string."""
+    """The pairs of tokens that merge; older files have both tokens in one string."""
     pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in model["merges"]]
     return [(first, second) for first, second in pairs]
 
 
 def _with_parts(number: int, makers: Mapping[int, tuple[int, int]]) -> Iterator[int]:
-    """A piece, and all that merge into it."""
+    """A token, and all tokens that merge into it."""
     yield number
     for part in makers.get(number, ()):
         yield from _with_parts(part, makers)
 
 
 def _reduced_definition(content: Mapping[str, Any], ids: Mapping[str, int]) -> dict[str, Any]:
-    """A `tokenizer.json` of some pieces, by their new numbers."""
+    """The content of `tokenizer.json` with some of the tokens, by their new ids."""
     made: dict[str, Any] = copy.deepcopy(dict(content))
     model = made["model"]
     if isinstance(model["vocab"], dict):

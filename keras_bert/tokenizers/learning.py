@@ -52,7 +52,7 @@ def learn_subwords(texts: Iterable[str], kind: VocabularyKind, size: int, *, low
 
 @contextlib.contextmanager
 def _one_thread() -> Iterator[None]:
-    """Keeps the trainers to one thread: several add up floats in any order."""
+    """A context in which the trainers have one thread: several threads add floats in any order."""
     before = os.environ.get(_THREADS)
     os.environ[_THREADS] = "false"
     try:
@@ -106,7 +106,7 @@ def _learn_unigram(texts: Iterable[str], size: int, lowercase: bool) -> str:
 
 
 def _make_canonical(model: dict[str, Any]) -> None:
-    """Equal pieces give equal bytes: the trainer leaves the order of like ones, and the last digits, to chance."""
+    """Sorts and rounds, so that equal vocabularies give equal bytes: the trainer's order and last digits are random."""
     special = set(_UNIGRAM_SPECIAL)
     learnt = [(piece, round(score, 4)) for piece, score in model["vocab"] if piece not in special]
     fixed = [entry for entry in model["vocab"] if entry[0] in special]

@@ -115,7 +115,7 @@ def matcher_vocabulary(vocabulary: Sequence[str], lowercase: bool) -> list[str]:
     """
     characters = set().union(*vocabulary)
     unmatched = {" ", *(one for one in characters if normalize(ord(one), lowercase) != one)}
-    # The matcher leaves out pieces with punctuation in them, and U+E000 keeps this one unlike all others.
+    # The matcher ignores tokens with punctuation inside, and no other token has U+E000.
     return [
         f"{chr(_FIRST_STAND_IN)}.{place}"
         if not unmatched.isdisjoint(piece)

@@ -7,10 +7,10 @@ from typing import Any
 from keras_bert.options.vocabulary import MODELS, VocabularyKind
 from keras_bert.tokenizers.base import BaseTokenizer
 
-# What a piece begins with that begins a word.
+# The first character of a token that begins a word.
 _WORD_MARKS: dict[VocabularyKind, str] = {"bpe": "Ġ", "unigram": "▁"}
 
-# What may stand for padding, the unknown, the start of a row, the end of a text and what is hidden.
+# The names of the tokens for padding, unknown text, the start of a row, the end of a text, and masked tokens.
 SPECIAL_NAMES = (("<pad>", "[PAD]"), ("<unk>", "[UNK]"), ("<s>", "[CLS]"), ("</s>", "[SEP]"), ("<mask>", "[MASK]"))
 
 
@@ -73,7 +73,11 @@ class SubwordVocabulary(BaseTokenizer):
         return self.tokenize([f" {word}" for word in words] if self.kind == "bpe" else words)
 
     def _find_between(self) -> int:
-        """How many tokens stand between two texts, where the description puts all of them as expected."""
+        """The number of end tokens between two texts.
+
+        Raises:
+            ValueError: special tokens stand elsewhere than around the texts.
+        """
         first, second = (self.matcher.encode(text, add_special_tokens=False).ids for text in ("a", "b"))
         alone, pair = self.matcher.encode("a").ids, self.matcher.encode("a", "b").ids
         between = len(pair) - len(first) - len(second) - 2
@@ -88,13 +92,13 @@ class SubwordVocabulary(BaseTokenizer):
 
 
 def _check_templates(processor: Any) -> None:
-    """Asks whether templates name tokens that they define: `tokenizers` reads them all the same, and panics later.
+    """Checks that templates define the tokens that they name: `tokenizers` reads other templates, and panics later.
 
     Args:
-        processor: of a description that `tokenizers` has read; its `type` may be left out.
+        processor: the post-processor of a description that `tokenizers` has read; its `type` may be left out.
 
     Raises:
-        ValueError: one does not.
+        ValueError: a template names a token that it does not define.
     """
     for inner in (processor or {}).get("processors", []):
         _check_templates(inner)
@@ -114,7 +118,7 @@ def _in_order(ids: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _check_lines(vocabulary: Sequence[str]) -> None:
-    """Raises ValueError where a piece holds a line end: `vocab.txt` has a piece a line."""
+    """Raises ValueError if a token has a line end: `vocab.txt` has a token on each line."""
     for number, piece in enumerate(vocabulary):
         if "\n" in piece or "\r" in piece:
             rule = "tokenizer.json must hold no piece with a line end, which vocab.txt cannot hold"

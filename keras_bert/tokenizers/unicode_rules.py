@@ -63,7 +63,7 @@ LATER_PUNCTUATION = _code_points(
 # Punctuation that has become a symbol and a mark.
 FORMER_PUNCTUATION = _code_points("166d 111c9")
 
-# Of those that `normalize` changes, but for letters and what is made of several characters.
+# The categories of characters that `normalize` changes, besides letters and composed characters.
 _CHANGING = frozenset(("Cc", "Cf", "Co", "Zs", "Zl", "Zp", "Mn"))
 _DIFFERENT = FORMER_MARKS.union(LATER_LOWER_CASE)
 

@@ -16,7 +16,7 @@ from keras_bert.tokenizers.wordpiece_vocabulary import CONTINUATION, MAX_CHARACT
 
 _MAX_BYTES = 4 * MAX_CHARACTERS
 
-# The matcher wants a piece that it can match. Text has no private use character left when it gets there.
+# The matcher needs a token that it can match. Normalized text has no private use characters.
 _FILLER = "\uf8ff"
 
 
