@@ -1,4 +1,4 @@
-"""Examples in docstrings: all of them run, and every public name of the finished rooms has one.
+"""Examples in docstrings: all of them run, and nearly every public class and function of the library has one.
 
 An example runs in an empty folder and sees the names of its module, `keras_bert`, `np`, and a small `task`.
 """
@@ -22,46 +22,8 @@ PROMPT = ">>> "
 # The heading by which the site knows the lines below it as code.
 HEADING = "Examples:"
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-# Folders and files of the library in which every public class and function has an example.
-ROOMS = (
-    "keras_bert/adaptation",
-    "keras_bert/checks.py",
-    "keras_bert/compress",
-    "keras_bert/config.py",
-    "keras_bert/data",
-    "keras_bert/digests.py",
-    "keras_bert/families",
-    "keras_bert/folders.py",
-    "keras_bert/fused",
-    "keras_bert/interop",
-    "keras_bert/layers",
-    "keras_bert/losses.py",
-    "keras_bert/masking",
-    "keras_bert/metrics",
-    "keras_bert/models",
-    "keras_bert/objectives",
-    "keras_bert/optimizer.py",
-    "keras_bert/options",
-    "keras_bert/presets.py",
-    "keras_bert/processor.py",
-    "keras_bert/row_limits.py",
-    "keras_bert/target_scale.py",
-    "keras_bert/tasks",
-    "keras_bert/tokenizers",
-    "keras_bert/training/checkpoints.py",
-    "keras_bert/training/devices.py",
-    "keras_bert/training/flops.py",
-    "keras_bert/training/graph_memory.py",
-    "keras_bert/training/history.py",
-    "keras_bert/training/loss_scale.py",
-    "keras_bert/training/precision.py",
-    "keras_bert/training/progress.py",
-    "keras_bert/training/running_mean.py",
-    "keras_bert/training/step.py",
-    "keras_bert/training/stop_request.py",
-    "keras_bert/training/strategies.py",
-    "keras_bert/validation.py",
-)
+# Rooms of the library in which public classes and functions may lack an example.
+UNFINISHED = ("keras_bert/clients", "keras_bert/export")
 
 Definition = ast.ClassDef | ast.FunctionDef
 
@@ -173,8 +135,6 @@ def test_every_name_of_the_front_door_has_an_example() -> None:
     assert without_examples(front_door()) == []
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_public_name_of_a_room_has_an_example(room: str) -> None:
-    files = [file for file in LIBRARY if file.is_relative_to(room)]
-    assert files
+def test_every_public_name_of_the_other_rooms_has_an_example() -> None:
+    files = [file for file in LIBRARY if not any(file.is_relative_to(room) for room in UNFINISHED)]
     assert without_examples((file, node) for file in files for node in public_definitions(LIBRARY[file])) == []

@@ -91,6 +91,12 @@ class Loop:
 
     Raises:
         ValueError: an argument is out of range.
+
+    Examples:
+        >>> loop = Loop(None, [], [], print, None, validations=-1, select=None, patience=None)
+        Traceback (most recent call last):
+        ...
+        keras_bert.checks.FieldError: fit.validations must not be negative, got -1
     """
 
     def __init__(
