@@ -10,7 +10,7 @@ from keras_bert.adaptation.grids import grid_bits
 from keras_bert.adaptation.parts import Parts, make_parts
 from keras_bert.adaptation.slots import clear, fill
 from keras_bert.digests import digest
-from keras_bert.layers.adapters import LowRank, PromptBorder
+from keras_bert.layers.adapters import LowRankAdapter, PromptAwareLayer
 from keras_bert.models.encoder import encoder_of
 from keras_bert.models.traces import attachments_of
 from keras_bert.options.adaptation import Adaptation, Bias, Lora, Prompt
@@ -130,8 +130,8 @@ class Adapter:
             for weight, value in zip(self._changed, self._values, strict=True):
                 weight.assign(value)
             for layer, part in self._parts.values():
-                assert isinstance(part, LowRank)
-                layer.kernel.assign_add(part.change())
+                assert isinstance(part, LowRankAdapter)
+                layer.kernel.assign_add(part.kernel_update())
         self._merged = True
 
     def _check_mergeable(self) -> None:
@@ -172,7 +172,7 @@ class Adapter:
             weight.trainable = not (attached and self._freezes) or id(weight) in trained
         if isinstance(self.adaptation, Prompt):
             for layer in self._model.layers:
-                if isinstance(layer, PromptBorder):
+                if isinstance(layer, PromptAwareLayer):
                     layer.tokens = self.adaptation.tokens if attached else 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import keras
 import numpy as np
 
-from keras_bert.layers.adapters import BottleneckAdapter, LowRank, SoftPrompt
+from keras_bert.layers.adapters import BottleneckAdapter, LowRankAdapter, SoftPrompt
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.models.encoder import PROMPT_PLACES, blocks_of, config_of, has_layer
@@ -38,7 +38,7 @@ def make_parts(model: keras.Model, adaptation: Adaptation) -> Parts:
     match adaptation:
         case Lora(rank=rank, alpha=alpha, dropout=dropout, layers=names):
             chosen = _choose(model, names)
-            return _beside(chosen, lambda: LowRank(rank, alpha, dropout, name="low_rank"))
+            return _beside(chosen, lambda: LowRankAdapter(rank, alpha, dropout, name="low_rank"))
         case Adapters(size=size):
             chosen = {path: layer for path, layer in dense_layers(model).items() if path.endswith(_ENDS)}
             return _beside(chosen, lambda: BottleneckAdapter(size, name="bottleneck"))

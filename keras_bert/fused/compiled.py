@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.layers.noise import draw_numbers, mix
+from keras_bert.layers.noise import mix, random_bits
 from keras_bert.tensors import Tensor
 
 
@@ -65,5 +65,5 @@ def seeded_dropout(x: Tensor, seed: Tensor, rate: float) -> Tensor:
         return x
     places = tf.reshape(tf.cast(tf.range(tf.size(x)), tf.uint32), tf.shape(x))
     first = mix(seed[0])
-    drawn = draw_numbers(places, first, mix(tf.bitwise.bitwise_xor(first, seed[1])))
+    drawn = random_bits(places, first, mix(tf.bitwise.bitwise_xor(first, seed[1])))
     return tf.where(drawn >= tf.constant(round(rate * 2**32), tf.uint32), x / (1.0 - rate), 0.0)

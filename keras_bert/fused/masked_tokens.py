@@ -4,7 +4,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.layers.noise import gumbels
+from keras_bert.layers.noise import gumbel_noise
 
 # The number of tokens of a chunk of the vocabulary: its scores stay in the processor's cache.
 CHUNK = 8192
@@ -141,7 +141,7 @@ def _beaten(scores: Any, bias: Any, places: Any, right: Any) -> Any:
 def _noisiest(scores: Any, bias: Any, start: Any, first: Any, second: Any) -> tuple[Any, Any]:
     """Returns the highest score of a chunk after Gumbel noise is added, and its token id; both (rows,)."""
     token_ids = _numbers(scores) + start
-    noisy = _biased(scores, bias) + gumbels(tf.cast(token_ids, tf.uint32), first, second)
+    noisy = _biased(scores, bias) + gumbel_noise(tf.cast(token_ids, tf.uint32), first, second)
     highest = tf.reduce_max(noisy, axis=0)
     return highest, tf.reduce_min(tf.where(noisy == highest, token_ids, token_ids.dtype.max), axis=0)
 

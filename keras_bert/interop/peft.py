@@ -19,7 +19,7 @@ from keras_bert.interop.heads import head_of
 from keras_bert.interop.names import Foreign, TensorNames, hugging_face_format
 from keras_bert.interop.safetensors_files import open_file, save_tensors
 from keras_bert.interop.weights import Array, Tensors, as_float32
-from keras_bert.layers.regression_head import folded_heads, forget_scale
+from keras_bert.layers.regression_head import folded_heads, reset_scale
 from keras_bert.models.encoder import config_of, has_layer
 from keras_bert.options.adaptation import Lora
 from keras_bert.tasks.base import Task
@@ -134,7 +134,7 @@ def from_peft(folder: str | os.PathLike[str], task: Task, *, family: str | None 
         task.drop_adapter()
         raise
     if any(".lora_" not in name for name in tensors):
-        forget_scale(task.model)  # that of the file's head is in its weights
+        reset_scale(task.model)  # that of the file's head is in its weights
     return adapter
 
 

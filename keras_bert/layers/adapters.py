@@ -1,4 +1,4 @@
-"""Small layers beside a frozen layer: each is called with the inputs and the outputs of that layer."""
+"""Adapter layers: each receives the inputs and the outputs of the frozen layer that it is attached to."""
 
 import math
 from typing import Any
@@ -13,50 +13,50 @@ from keras_bert.layers.tap import Tap
 from keras_bert.tensors import Tensor
 
 
-class LowRank(keras.layers.Layer):
-    """y + alpha / rank x A B (Hu et al. 2022, section 4.1): adds a product of two thin matrices to a kernel.
+class LowRankAdapter(keras.layers.Layer):
+    """LoRA: adds a low-rank update, outputs + alpha / rank * inputs A B (Hu et al. 2022, section 4.1).
 
     Args:
-        rank: columns of A.
-        alpha: the factor of the product, times the rank.
-        dropout: the dropout rate on x.
+        rank: the number of columns of A and of rows of B.
+        alpha: the numerator of the scale alpha / rank.
+        dropout: the dropout rate on the inputs of A.
 
     Examples:
-        >>> layer, inputs, outputs = LowRank(rank=2, alpha=4.0), ops.ones((3, 8)), ops.ones((3, 4))
-        >>> bool(ops.all(layer(inputs, outputs) == outputs))  # B begins with zeros
+        >>> layer, inputs, outputs = LowRankAdapter(rank=2, alpha=4.0), ops.ones((3, 8)), ops.ones((3, 4))
+        >>> bool(ops.all(layer(inputs, outputs) == outputs))  # B is initialized with zeros
         True
-        >>> ops.shape(layer.change())
+        >>> ops.shape(layer.kernel_update())
         (8, 4)
     """
 
     def __init__(self, rank: int, alpha: float, dropout: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.rank, self.factor = rank, alpha / rank
+        self.rank, self.scale = rank, alpha / rank
         self.dropout = keras.layers.Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
     def build(self, inputs_shape: tuple[int | None, ...], outputs_shape: tuple[int | None, ...]) -> None:
-        """Makes A (inputs, rank), random, and B (rank, units), zeros: at first nothing changes (section 4.1)."""
+        """Makes A (inputs, rank), random, and B (rank, units), zeros: the initial update is zero (section 4.1)."""
         inputs = inputs_shape[-1]
         assert inputs is not None
-        # The released code's kaiming_uniform_ with a = sqrt(5).
+        # As kaiming_uniform_ with a = sqrt(5) in the released code.
         limit = 1 / math.sqrt(inputs)
-        start = keras.initializers.RandomUniform(-limit, limit)
-        self.down = self.add_weight(name="down", shape=(inputs, self.rank), initializer=start)
+        initializer = keras.initializers.RandomUniform(-limit, limit)
+        self.down = self.add_weight(name="down", shape=(inputs, self.rank), initializer=initializer)
         self.up = self.add_weight(name="up", shape=(self.rank, outputs_shape[-1]), initializer="zeros")
 
     def call(self, inputs: Tensor, outputs: Tensor, training: bool = False) -> Tensor:
-        """Inputs (rows, inputs) and outputs (rows, units) of the layer -> new outputs (rows, units)."""
+        """Inputs (rows, inputs) and outputs (rows, units) of the frozen layer -> new outputs (rows, units)."""
         inputs = ops.cast(inputs, self.compute_dtype)
-        change = ops.matmul(ops.matmul(self.dropout(inputs, training=training), self.down), self.up)
-        return ops.add(outputs, ops.cast(ops.multiply(change, self.factor), outputs.dtype))
+        update = ops.matmul(ops.matmul(self.dropout(inputs, training=training), self.down), self.up)
+        return ops.add(outputs, ops.cast(ops.multiply(update, self.scale), outputs.dtype))
 
-    def change(self) -> Any:
-        """The product that is added to the kernel, alpha / rank A B (inputs, units)."""
-        return ops.multiply(ops.matmul(self.down, self.up), self.factor)
+    def kernel_update(self) -> Any:
+        """The update of the frozen layer's kernel, alpha / rank A B (inputs, units)."""
+        return ops.multiply(ops.matmul(self.down, self.up), self.scale)
 
 
 class BottleneckAdapter(keras.layers.Layer):
-    """y + W2 gelu(W1 y + b1) + b2 (Houlsby et al. 2019, section 2.1, figure 2).
+    """Bottleneck adapter: outputs + W2 gelu(W1 outputs + b1) + b2 (Houlsby et al. 2019, section 2.1, figure 2).
 
     Args:
         size: the width between W1 and W2.
@@ -67,8 +67,8 @@ class BottleneckAdapter(keras.layers.Layer):
         (3, 4)
     """
 
-    # Section 3.6: initial weights as small as these do as well as smaller ones.
-    _SPREAD = 1e-3
+    # Section 3.6: smaller initial weights do not improve the accuracy.
+    _INITIALIZER_RANGE = 1e-3
 
     def __init__(self, size: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -79,26 +79,26 @@ class BottleneckAdapter(keras.layers.Layer):
         """Makes W1 (units, size) and W2 (size, units)."""
         units = outputs_shape[-1]
         assert units is not None
-        self.down = Dense(self.size, self._SPREAD, name="down", dtype=self.dtype_policy)
+        self.down = Dense(self.size, self._INITIALIZER_RANGE, name="down", dtype=self.dtype_policy)
         self.down.build((None, units))
-        self.up = Dense(units, self._SPREAD, name="up", dtype=self.dtype_policy)
+        self.up = Dense(units, self._INITIALIZER_RANGE, name="up", dtype=self.dtype_policy)
         self.up.build((None, self.size))
 
     def call(self, inputs: Tensor, outputs: Tensor, training: bool = False) -> Tensor:
-        """Inputs, which are not read, and outputs (rows, units) of the layer -> new outputs (rows, units)."""
+        """Inputs (unused) and outputs (rows, units) of the frozen layer -> new outputs (rows, units)."""
         hidden = self.activation_tap(gelu_erf(self.down(outputs)), training)
         return ops.add(outputs, self.up(hidden))
 
 
 class SoftPrompt(keras.layers.Layer):
-    """Replaces the vectors of the first tokens by learned ones (Lester et al. 2021, section 2).
+    """Prompt tuning: replaces the embeddings of the first tokens by learned vectors (Lester et al. 2021, section 2).
 
     Args:
         tokens: the number of learned vectors.
 
     Examples:
         >>> ids, vectors = ops.zeros((1, 5), "int32"), ops.ones((1, 5, 8))
-        >>> np.sum(SoftPrompt(tokens=2)(ids, vectors), axis=-1).tolist()  # the learned vectors begin with zeros
+        >>> np.sum(SoftPrompt(tokens=2)(ids, vectors), axis=-1).tolist()  # initialized with zeros
         [[0.0, 0.0, 8.0, 8.0, 8.0]]
     """
 
@@ -113,21 +113,21 @@ class SoftPrompt(keras.layers.Layer):
         )
 
     def call(self, inputs: Tensor, outputs: Tensor, training: bool = False) -> Tensor:
-        """Ids (batch, length), their vectors (batch, length, hidden) -> (batch, length, hidden)."""
+        """Token ids (batch, length), their embeddings (batch, length, hidden) -> (batch, length, hidden)."""
         vectors = ops.cast(ops.convert_to_tensor(self.vectors), outputs.dtype)[None]
-        rest = outputs[:, self.tokens :]
-        # Added to zeros of the same batch size, which is not known when a file is written.
-        return ops.concatenate([ops.add(ops.zeros_like(outputs[:, : self.tokens]), vectors), rest], axis=1)
+        text = outputs[:, self.tokens :]
+        # Adding zeros broadcasts to the batch size, which is unknown when a model is exported.
+        return ops.concatenate([ops.add(ops.zeros_like(outputs[:, : self.tokens]), vectors), text], axis=1)
 
 
-class PromptBorder(keras.layers.Layer):
-    """The base of layers that insert a prompt into a graph, remove it, or treat it otherwise than the text.
+class PromptAwareLayer(keras.layers.Layer):
+    """The base class of layers that depend on the length of a soft prompt.
 
     Attributes:
         tokens: the number of tokens of the prompt, 0 without one. An adapter sets it; it is not saved.
 
     Examples:
-        >>> PromptBorder().tokens  # none, until an adapter sets it
+        >>> PromptAwareLayer().tokens  # no prompt until an adapter sets the number
         0
     """
 
@@ -137,10 +137,10 @@ class PromptBorder(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("keras_bert")
-class PromptPlaces(PromptBorder):
-    """Makes room for a prompt in front of an encoder's inputs; without one it passes them on.
+class PromptPlaces(PromptAwareLayer):
+    """Prepends placeholder tokens for a soft prompt to an encoder's inputs; without a prompt it is an identity.
 
-    It is the first layer of every encoder, and each call of a model on the encoder comes through it.
+    It is the first layer of every encoder: each call of a model that contains the encoder passes through it.
 
     Attributes:
         attachments: the adapter that is attached to the encoder; it is not saved.
@@ -163,24 +163,24 @@ class PromptPlaces(PromptBorder):
         The ids and segments of a prompt are 0, and its padding mask is 1.
 
         Raises:
-            ValueError: the model that is called has an adapter, which is detached.
+            ValueError: the called model belongs to an adapter that is detached.
         """
         self.attachments.enter(self._get_call_context().entry_layer)
         if not self.tokens:
             return inputs
-        return {name: self._lengthened(value, int(name == "padding_mask")) for name, value in inputs.items()}
+        return {name: self._prepend(int(name == "padding_mask"), value) for name, value in inputs.items()}
 
-    def _lengthened(self, value: Tensor, filling: int) -> Tensor:
-        return ops.pad(value, ((0, 0), (self.tokens, 0)), constant_values=filling)
+    def _prepend(self, placeholder: int, value: Tensor) -> Tensor:
+        return ops.pad(value, ((0, 0), (self.tokens, 0)), constant_values=placeholder)
 
     def compute_output_spec(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """The shapes of the inputs: models are built without a prompt."""
+        """The specs of the inputs, unchanged: models are built without a prompt."""
         return {name: keras.KerasTensor(value.shape, value.dtype) for name, value in inputs.items()}
 
 
 @keras.saving.register_keras_serializable("keras_bert")
-class TokenStates(PromptBorder):
-    """Removes the states of a prompt in front of those of the tokens.
+class TokenStates(PromptAwareLayer):
+    """Removes the hidden states of a soft prompt, which precede those of the text.
 
     Examples:
         >>> token_states = TokenStates()
@@ -196,10 +196,10 @@ class TokenStates(PromptBorder):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class DecodedStates(TokenStates):
-    """The decoder's states of the tokens, in a model that keeps the encoder's own final states as well.
+    """Returns the states of DeBERTa's mask decoder, and keeps the encoder's final states in the model's graph.
 
-    A Keras model keeps the layers that lead to its outputs. The final states do not lead to the decoder's, so that
-    without this layer the encoder inside the model would be lost. They are not read, hence not computed.
+    A Keras model contains only layers on a path to its outputs, and the decoder does not depend on the encoder's final
+    states: without this layer `encoder_of` would not find them. They are an unused input, hence never computed.
 
     Examples:
         >>> decoded, final = ops.zeros((1, 5, 8)), ops.ones((1, 5, 8))

@@ -1,4 +1,4 @@
-"""The adapter that is attached to an encoder, and the Keras models that run through that encoder."""
+"""The adapter that is attached to an encoder, and the Keras models that share this encoder."""
 
 import contextlib
 import threading
@@ -10,27 +10,27 @@ import keras
 
 
 class Attachable(Protocol):
-    """An adapter, as `Attachments` sees it."""
+    """The methods of an adapter that `Attachments` calls."""
 
     def insert(self) -> None:
-        """Inserts its layers and values into the encoder."""
+        """Inserts the adapter's layers and weights into the encoder."""
 
     def remove(self) -> None:
-        """Removes them from the encoder."""
+        """Removes the adapter's layers and weights from the encoder."""
 
     def owns(self, model: keras.Model) -> bool:
-        """Whether a model contains the head that was trained together with the adapter."""
+        """True if a model contains the head that was trained together with the adapter."""
 
 
 class Attachments:
-    """The adapter that is attached to an encoder, at most one at a time, and the models that run through the encoder.
+    """Attaches adapters to an encoder, at most one at a time, and tracks the Keras models that share the encoder.
 
-    Several Keras models may share an encoder: those of several tasks, and the encoder alone. Keras compiles `fit`,
-    `evaluate` and `predict` of each model once, with the layers that the encoder has at that time. So the compiled
-    functions are exchanged together with the adapter; none computes with an adapter that is detached.
+    Several models may share an encoder: those of several tasks, and the encoder itself. Keras compiles `fit`,
+    `evaluate` and `predict` of each model once, with the layers that the encoder has at that time. Therefore the
+    compiled functions of all models are exchanged together with the adapter: none runs with a detached adapter.
 
     Attributes:
-        attached: the adapter, None for the encoder alone.
+        attached: the attached adapter; None for the encoder without an adapter.
 
     Examples:
         >>> class Printer:
@@ -50,23 +50,23 @@ class Attachments:
         self._adapters: weakref.WeakSet[Attachable] = weakref.WeakSet()
         self._models: weakref.WeakSet[keras.Model] = weakref.WeakSet()
         self._sets_lock = threading.Lock()
-        # Held by the thread that exchanges adapters, until the former adapter is attached again.
+        # Held while an adapter is exchanged, and by `using` until the previous adapter is attached again.
         self._exchange = threading.RLock()
         self._shared = 0
         self._all_left = threading.Condition()
 
     def discard(self, adapter: Attachable) -> None:
-        """Removes an adapter that was merged or dropped: the models with its head run without it."""
+        """Forgets an adapter that was merged or dropped: models with its head may run without it from then on."""
         with self._sets_lock:
             self._adapters.discard(adapter)
 
     def adapters(self) -> list[Attachable]:
-        """The adapters that were attached at some time, and neither merged nor dropped since."""
+        """All adapters that were ever attached, except those that were merged or dropped since."""
         with self._sets_lock:
             return list(self._adapters)
 
     def enter(self, model: Any) -> None:
-        """Registers the model that is called, or traced, through the encoder.
+        """Registers a model that contains the encoder, when the model is called or traced.
 
         Raises:
             ValueError: see `check_attached`.
@@ -77,7 +77,7 @@ class Attachments:
             self.check_attached(model)
 
     def check_attached(self, model: keras.Model) -> None:
-        """Refuses a model that would run, train, or be read without the adapter that belongs to its head.
+        """Raises if a model's head belongs to an adapter, and this adapter is detached.
 
         Raises:
             ValueError: the adapter of the model is detached.
@@ -89,19 +89,19 @@ class Attachments:
                 "detached: call task.adapter.attach(), or use the task's own methods, which attach it for each call; "
                 "task.drop_adapter() gives it up"
             )
-            # Else Keras would put a page about the arguments of the layer around it.
+            # Without this mark Keras adds a page about the layer's arguments to the message.
             error._keras_call_info_injected = True  # type: ignore[attr-defined]
             raise error
 
     def exchange(self, adapter: Attachable | None) -> None:
-        """Attaches an adapter, or detaches it with None; waits until no call runs with the former adapter."""
+        """Attaches an adapter, or detaches it with None; waits until no call runs with the previous adapter."""
         with self._exchange:
             self._wait_until_unused()
             self._switch(adapter)
 
     @contextlib.contextmanager
     def using(self, adapter: Attachable | None) -> Iterator[None]:
-        """A context in which `adapter` is attached, or none; other threads can neither change that nor run a model."""
+        """A context in which `adapter` (or none) is attached; other threads can neither exchange it nor run a model."""
         with self._exchange:
             self._wait_until_unused()
             before = self.attached
@@ -112,10 +112,10 @@ class Attachments:
                 self._switch(before)
 
     @contextlib.contextmanager
-    def answering(self, adapter: Attachable | None) -> Iterator[None]:
-        """Like `using`, but threads that need the same adapter run side by side.
+    def sharing(self, adapter: Attachable | None) -> Iterator[None]:
+        """Like `using`, but threads that need the same adapter run concurrently.
 
-        `using` and `exchange` must not be called within it: they wait for its end.
+        Do not call `using` or `exchange` within this context: they wait for its end.
         """
         with self._exchange:
             if self.attached is not adapter:
@@ -132,7 +132,7 @@ class Attachments:
                 self._all_left.notify_all()
 
     def forget_traces(self) -> None:
-        """Makes every model on the encoder trace its functions again."""
+        """Makes every model that contains the encoder trace its functions again."""
         for model in self._seen_models():
             model.train_function = model.test_function = model.predict_function = None
             _compiled_functions(model).clear()
@@ -164,14 +164,14 @@ class Attachments:
 
 
 class _NoAdapter:
-    """The key of functions that were compiled for the encoder alone."""
+    """The key of functions that were compiled without an adapter."""
 
 
 _NO_ADAPTER = _NoAdapter()
 
 
 class _CompiledFunctions:
-    """The functions that Keras compiled for a model, by the adapter that was attached then."""
+    """The functions that Keras compiled for a model, by the adapter that was attached at that time."""
 
     def __init__(self) -> None:
         self._by_adapter: weakref.WeakKeyDictionary[Any, tuple[Any, Any, Any, Any]] = weakref.WeakKeyDictionary()
@@ -181,7 +181,7 @@ class _CompiledFunctions:
         self._by_adapter[adapter or _NO_ADAPTER] = (_compilation(model), *functions)
 
     def restore(self, model: keras.Model, adapter: Attachable | None) -> None:
-        """Sets those of an adapter; None where there are none, or `model.compile` was called since."""
+        """Sets the functions of an adapter; None if there are none, or if `model.compile` was called since."""
         compilation, *functions = self._by_adapter.pop(adapter or _NO_ADAPTER, (None, None, None, None))
         if compilation is not _compilation(model):
             functions = [None, None, None]
@@ -192,12 +192,13 @@ class _CompiledFunctions:
 
 
 def _compilation(model: keras.Model) -> Any:
-    """An object that every `model.compile` creates; None before the first call."""
+    """An object that each `model.compile` replaces; None before the first."""
     return getattr(model, "_compile_config", None)
 
 
 def _compiled_functions(model: keras.Model) -> _CompiledFunctions:
-    # They hold the model, so they stand in it: elsewhere they would keep it alive as long as its encoder.
+    # An attribute of the model, because the functions refer to it: stored here, they would keep the model alive as
+    # long as its encoder.
     functions: _CompiledFunctions | None = getattr(model, "_functions_by_adapter", None)
     if functions is None:
         functions = model._functions_by_adapter = _CompiledFunctions()

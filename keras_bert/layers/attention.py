@@ -13,14 +13,14 @@ from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
 from keras_bert.tensors import Tensor
 
-# Added to the attention scores of padding: its probability, e^-120, is zero in float32, and the int8 range of the
-# scores still has steps for the others; with -1e9 they would have one.
+# Added to the attention scores of padding. Its probability, e^-120, is zero in float32, and an int8 grid over the
+# scores still distinguishes the scores of tokens; with -1e9 all of them would be rounded to one value.
 MASK_BIAS = -120.0
 
 
 @keras.saving.register_keras_serializable("keras_bert")
 class AttentionBias(keras.layers.Layer):
-    """Makes a bias of the attention scores from a padding mask.
+    """Converts a padding mask to a bias that is added to the attention scores.
 
     Examples:
         >>> np.asarray(AttentionBias()(ops.convert_to_tensor([[1, 1, 0]]))).astype(int).tolist()
@@ -35,9 +35,9 @@ class AttentionBias(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class SelfAttention(keras.layers.Layer):
-    """softmax(Q K^T / sqrt(head_size) + bias) V of all heads, then the output projection.
+    """Multi-head self-attention: softmax(Q K^T / sqrt(head_size) + bias) V of each head, then the output projection.
 
-    V may be computed from other states than Q and K, of any width.
+    V may be computed from other states than Q and K, with any width.
 
     Args:
         num_heads: the number of attention heads.
@@ -46,8 +46,9 @@ class SelfAttention(keras.layers.Layer):
         attention_size: the width of all heads together; None for the width of the states.
 
     Attributes:
-        scores_all_pairs: True if the scores of all pairs of tokens pass `scores_tap` as one matrix per head, at every
-            length. Students can imitate no other scores.
+        scores_all_pairs: True if `scores_tap` sees one (length, length) matrix of scores per head, at every length.
+            Distillation of attention scores needs it.
+        taps: the names of the attention's taps.
 
     Examples:
         >>> states, attention_bias = ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5))
@@ -81,24 +82,24 @@ class SelfAttention(keras.layers.Layer):
         assert hidden_size is not None
         self.head_size = (self.attention_size or hidden_size) // self.num_heads
         for name in ("query", "key"):
-            self._add_projection(name, read=hidden_size)
-        self._add_projection("value", read=hidden_size if values_shape is None else values_shape[-1])
-        self._add_projection("output_projection", write=hidden_size)
+            self._add_projection(name, input_size=hidden_size)
+        self._add_projection("value", input_size=hidden_size if values_shape is None else values_shape[-1])
+        self._add_projection("output_projection", output_size=hidden_size)
 
     def _add_projection(
-        self, name: str, use_bias: bool = True, read: int | None = None, write: int | None = None
+        self, name: str, use_bias: bool = True, input_size: int | None = None, output_size: int | None = None
     ) -> None:
-        """Adds a projection (read, write); None for the width of all heads together."""
+        """Adds a projection (input_size, output_size); None for the width of all heads together."""
         width = self.num_heads * self.head_size
-        dense = Dense(write or width, self.initializer_range, use_bias, name=name, dtype=self.dtype_policy)
-        dense.build((None, read or width))
+        dense = Dense(output_size or width, self.initializer_range, use_bias, name=name, dtype=self.dtype_policy)
+        dense.build((None, input_size or width))
         setattr(self, name, dense)
 
     def _split_heads(self, x: Tensor, shape: Any) -> Tensor:
-        """(batch, length, attention) and the shape of the inputs -> (batch, heads, length, head_size).
+        """(batch, length, attention) and the shape of the layer's inputs -> (batch, heads, length, head_size).
 
-        The shape is that of the layer's inputs: where a bias is all zero, tf2onnx drops the node from which the shape
-        of the projection would be read.
+        The shape of `x` itself would not do: tf2onnx removes the addition of an all-zero bias, and with it the node
+        whose shape is needed.
         """
         return ops.transpose(ops.reshape(x, (shape[0], shape[1], self.num_heads, self.head_size)), (0, 2, 1, 3))
 
@@ -161,7 +162,7 @@ class SelfAttention(keras.layers.Layer):
 
 
 class ConfiguredAttention(SelfAttention):
-    """The base of attentions that read their settings from the configuration of their encoder.
+    """The base class of attention layers that take their settings from the encoder's configuration.
 
     Args:
         config: the configuration, or its plain values.

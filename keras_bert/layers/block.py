@@ -1,4 +1,4 @@
-"""The base of encoder blocks, and of other layers that read the configuration of their encoder."""
+"""The base classes of encoder blocks, and of other layers with the configuration of their encoder."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +9,10 @@ from keras_bert.config import EncoderConfig
 
 
 class ConfiguredLayer(keras.layers.Layer):
-    """A layer that reads its settings from the configuration of its encoder, and is saved with it.
+    """The base class of layers that take their settings from the encoder's configuration and save it with them.
 
     Args:
-        config: the configuration, or its plain values (`EncoderConfig.as_dict`), which saved models hold.
+        config: the configuration, or its plain values (`EncoderConfig.as_dict`), as in saved models.
 
     Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
@@ -31,9 +31,9 @@ class ConfiguredLayer(keras.layers.Layer):
 
 
 class TransformerBlock(ConfiguredLayer):
-    """One layer of an encoder: states (batch, length, hidden) and further inputs -> states of the same shape.
+    """The base class of encoder blocks: states (batch, length, hidden) and further inputs -> states of the same shape.
 
-    Every block holds the configuration of the whole encoder: a model is described by its first block.
+    Every block has the configuration of the complete encoder; `config_of` reads it from the first block of a model.
 
     Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
@@ -42,17 +42,17 @@ class TransformerBlock(ConfiguredLayer):
     """
 
     def compute_output_shape(self, inputs_shape: tuple[int | None, ...], *further: Any) -> Any:
-        """The shape of the states; Keras would run the whole block to find it, half of the time to build a model."""
+        """The shape of the states. Keras would trace the block to infer it, half of the time to build a model."""
         return inputs_shape
 
     def weights_from(self, source: "TransformerBlock") -> list[Any]:
-        """The initial weights of this block of a student, copied from a block of its teacher, without adapters."""
+        """The weights of this block of a student, copied from a block of its teacher; adapters are not copied."""
         weights = weights_by_path(source)
         return [weights[path].numpy() for path in weights_by_path(self) if path in weights]
 
 
 def as_config(config: EncoderConfig | Mapping[str, Any]) -> EncoderConfig:
-    """A configuration, given as it is or as plain values.
+    """Converts the plain values of a configuration to an `EncoderConfig`; a configuration is returned unchanged.
 
     Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
@@ -63,7 +63,7 @@ def as_config(config: EncoderConfig | Mapping[str, Any]) -> EncoderConfig:
 
 
 def weights_by_path(layer: keras.layers.Layer) -> dict[str, Any]:
-    """The weights of a layer of a model by their paths inside the layer.
+    """The weights of a layer by their paths relative to the layer.
 
     Examples:
         >>> layer = keras.layers.Dense(4, name="block_0")

@@ -1,6 +1,6 @@
-"""Splits sequences into blocks of tokens, for attention whose time and memory per token do not grow with the length.
+"""Splits sequences into blocks of tokens, for attention with time and memory that are linear in the length.
 
-Sequences are padded, sliced and concatenated, not gathered: every runtime does that fast.
+It pads, slices and concatenates sequences rather than gathering tokens, because these are fast in every runtime.
 """
 
 from keras import ops
@@ -36,7 +36,7 @@ def split_blocks(x: Tensor, size: int) -> Tensor:
 
 
 def with_neighbours(blocks: Tensor) -> Tensor:
-    """Concatenates each block with the block before it and the block behind it.
+    """Concatenates each block with the previous and the next block.
 
     Args:
         blocks: (batch, heads, blocks, size, width).

@@ -1,4 +1,4 @@
-"""The dense layer of all layers, with hooks for quantization, pruning and adapters."""
+"""The dense layer that all other layers contain, with hooks for quantization, pruning and adapters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +12,9 @@ from keras_bert.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_bert")
 class Dense(keras.layers.Layer):
-    """x W + b, with a tap on the output and a transform of the kernel.
+    """A dense layer, x W + b, with hooks for quantization-aware training, pruning and adapters.
 
-    `keras.layers.Dense` has no hook for its kernel, which quantization-aware training and pruning need.
+    `keras.layers.Dense` has no hook for its kernel.
 
     Args:
         units: the width of the output.
@@ -22,16 +22,16 @@ class Dense(keras.layers.Layer):
         use_bias: whether b is added.
 
     Attributes:
-        kernel_transform: applied to the kernel (inputs, units) at every call when set.
-        output_tap: the tap on the result.
-        adapter: a layer that is called with the rows of the inputs and of the outputs, and whose result replaces the
-            outputs; see `keras_bert.adaptation`.
+        kernel_transform: a function that is applied to the kernel (inputs, units) at every call; None for no function.
+        output_tap: the tap on the outputs.
+        adapter: a layer that is called with the inputs (rows, inputs) and the outputs (rows, units) and returns new
+            outputs; None for no adapter. See `keras_bert.adaptation`.
 
     Examples:
         >>> layer = Dense(4)
         >>> ops.shape(layer(ops.ones((2, 5, 8))))
         (2, 5, 4)
-        >>> layer.kernel_transform = ops.zeros_like  # pruning, taken to its end
+        >>> layer.kernel_transform = ops.zeros_like  # prunes all weights
         >>> float(ops.max(layer(ops.ones((2, 5, 8)))))
         0.0
     """
@@ -46,7 +46,7 @@ class Dense(keras.layers.Layer):
         self.adapter: keras.layers.Layer | None = None
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Makes kernel (inputs, units) and, where there is one, bias (units,)."""
+        """Makes kernel (inputs, units) and, with `use_bias`, bias (units,)."""
         initializer = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
         self.kernel = self.add_weight(name="kernel", shape=(input_shape[-1], self.units), initializer=initializer)
         if self.use_bias:
@@ -56,7 +56,7 @@ class Dense(keras.layers.Layer):
         """(..., inputs) -> (..., units)."""
         if len(inputs.shape) == 2:
             return self._project(inputs, training)
-        # Done on rows, product and bias are one fused operation in TensorFlow: no reshape may stand between them.
+        # TensorFlow fuses the product and the bias of matrices, if no reshape comes between them.
         rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
         return ops.reshape(self._project(rows, training), (*ops.shape(inputs)[:-1], self.units))
 
@@ -67,7 +67,7 @@ class Dense(keras.layers.Layer):
         return outputs if self.adapter is None else self.adapter(rows, outputs, training=training)
 
     def _add_bias(self, x: Tensor) -> Tensor:
-        """In float32, as is the bias's gradient: a sum over all rows, which in bfloat16 soon stands still."""
+        """Adds the bias in float32, and thus sums its gradient over all rows in float32: a bfloat16 sum would stall."""
         if not self.use_bias:
             return x
         if self.compute_dtype == "float32":

@@ -1,4 +1,4 @@
-"""Token, position and segment embeddings (Devlin et al. 2019, section 3, figure 2), and the projection behind them."""
+"""Token, position and segment embeddings (Devlin et al. 2019, section 3, figure 2), and their projection."""
 
 import math
 from collections.abc import Callable
@@ -14,18 +14,18 @@ from keras_bert.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_bert")
 class TokenEmbedding(keras.layers.Layer):
-    """A table of token vectors, which is also the output matrix of the masked-token head.
+    """Token embedding; its table is also the output matrix of the masked-token head (`reverse`).
 
     Args:
         vocabulary_size: the number of rows of the table.
         hidden_size: the width of the vectors.
         initializer_range: the standard deviation of the truncated normal initializer.
-        rank: the number of columns of the table if the vectors are its product with a second matrix, `factor` (rank,
-            hidden_size), which needs fewer weights; None for a table of vectors.
+        rank: the rank of a factorized table: the vectors are the product of a table (vocabulary_size, rank) and a
+            matrix `factor` (rank, hidden_size), which have fewer weights. None for a table of vectors.
 
     Attributes:
-        adapter: a layer that is called with ids and vectors, and whose output replaces the vectors.
-        table_transform: a function that is applied to the table in every call; it is not saved.
+        adapter: a layer that is called with token ids and vectors and returns new vectors; None for no adapter.
+        table_transform: a function that is applied to the table at every call; it is not saved. None for no function.
 
     Examples:
         >>> table = TokenEmbedding(vocabulary_size=20, hidden_size=8)
@@ -55,7 +55,7 @@ class TokenEmbedding(keras.layers.Layer):
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes the table (vocabulary_size, rank or else hidden_size), and with a rank the factor."""
         spread, columns = self.initializer_range, self.rank or self.hidden_size
-        # Gathered first and cast then: few rows of a large table are read, and their gradients are added in float32.
+        # No autocast: only the gathered rows are cast, not the large table, and gradients are summed in float32.
         self.embeddings = self.add_weight(
             name="embeddings",
             shape=(self.vocabulary_size, columns),
@@ -63,7 +63,7 @@ class TokenEmbedding(keras.layers.Layer):
             autocast=False,
         )
         if self.rank is not None:
-            # With this deviation the vectors are as large as those of a table without a rank.
+            # With this standard deviation, the vectors have the variance of those in a table without a rank.
             self.factor = Dense(
                 self.hidden_size, 1 / math.sqrt(columns), use_bias=False, name="factor", dtype=self.dtype_policy
             )
@@ -77,7 +77,7 @@ class TokenEmbedding(keras.layers.Layer):
     def call(self, inputs: Tensor, reverse: bool = False, training: bool = False) -> Tensor:
         """Ids (...) -> vectors (..., hidden); with `reverse`, vectors (..., hidden) -> scores (..., vocabulary).
 
-        With `reverse`, the first columns of wider vectors are read.
+        With `reverse`, wider vectors are cut to their first `hidden_size` columns.
         """
         table = _transform_table(self.embeddings, self.table_transform)
         if reverse:
@@ -107,9 +107,9 @@ class PositionEmbedding(keras.layers.Layer):
     """Adds a learned vector for each position.
 
     Args:
-        max_length: the length of the longest input in tokens; longer inputs raise.
+        max_length: the length of the longest input in tokens; longer inputs raise an error.
         initializer_range: the standard deviation of the truncated normal initializer.
-        offset: the number of rows in front of that of the first token, which models of fairseq have for padding.
+        offset: the number of rows before that of the first token; fairseq's models reserve them for padding.
 
     Attributes:
         table_transform: see `TokenEmbedding`.
@@ -146,7 +146,7 @@ class PositionEmbedding(keras.layers.Layer):
         return ops.add(inputs, table[self.offset : self.offset + length])
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """The shape of the input; JAX cannot infer it from `call`, which slices by an unknown length.
+        """The shape of the input. JAX cannot infer it from `call`, which slices to an unknown length.
 
         Raises:
             ValueError: the static length is larger than `max_length`.
@@ -170,10 +170,10 @@ class PositionEmbedding(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class SegmentEmbedding(keras.layers.Layer):
-    """Adds a learned vector for each segment of a pair.
+    """Adds a learned vector for the segment of each token: the first or the second text of a pair.
 
     Args:
-        num_segments: the number of rows of the table; a single row is added to all tokens.
+        num_segments: the number of rows of the table; a single row is added to all tokens, without segment ids.
         initializer_range: the standard deviation of the truncated normal initializer.
 
     Examples:
@@ -194,11 +194,11 @@ class SegmentEmbedding(keras.layers.Layer):
             name="embeddings",
             shape=(self.num_segments, inputs_shape[-1]),
             initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
-            autocast=False,  # as for tokens: the gradients of all tokens are added in two rows
+            autocast=False,  # as for tokens: the gradient of a row is a sum over all tokens
         )
 
     def call(self, inputs: Tensor, segment_ids: Tensor = None, training: bool = False) -> Tensor:
-        """(batch, length, hidden), ids (batch, length) of several segments -> (batch, length, hidden)."""
+        """(batch, length, hidden), segment ids (batch, length), None for a single row -> (batch, length, hidden)."""
         table = self.embeddings
         vectors = ops.cast(table if segment_ids is None else ops.take(table, segment_ids, axis=0), self.compute_dtype)
         return ops.add(inputs, self.output_tap(vectors, training))
@@ -214,7 +214,7 @@ class SegmentEmbedding(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class EmbeddingProjection(keras.layers.Layer):
-    """x W + b, from the width of the embeddings to the width of the encoder (Lan et al. 2020, section 3.1).
+    """Projects embeddings to the width of the encoder, x W + b (Lan et al. 2020, section 3.1).
 
     Args:
         hidden_size: the width of the encoder.

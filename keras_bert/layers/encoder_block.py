@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert.config import EncoderConfig
-from keras_bert.layers.adapters import LowRank
+from keras_bert.layers.adapters import LowRankAdapter
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.block import TransformerBlock
 from keras_bert.layers.dense import Dense
@@ -18,17 +18,17 @@ from keras_bert.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_bert")
 class EncoderBlock(TransformerBlock):
-    """LayerNorm(x + sub-layer(x)), twice: the post-norm block of Vaswani et al. 2017, section 3.1.
+    """BERT's post-norm encoder block: LayerNorm(x + sub-layer(x)), twice (Vaswani et al. 2017, section 3.1).
 
     Args:
         config: the configuration of the encoder, or its plain values.
-        attention: the layer in the place of `SelfAttention`. A subclass makes it, as it is not saved; a subclass whose
-            attention takes further inputs has its own `call`.
+        attention: the attention layer; None for `SelfAttention`. It is not saved: subclasses construct it, and override
+            `call` if it has further inputs.
 
     Attributes:
-        training_call: a faster function that replaces `call` in training; None for `call` itself. It is not used while
-            a tap or a kernel of the block has a transform, or while a layer has an adapter that does more than add to
-            its product. It is not saved.
+        training_call: a faster function that replaces `call` in training; None for `call`. It is not used while a tap
+            or a kernel of the block has a transform, nor while a layer of the block has an adapter other than LoRA. It
+            is not saved.
 
     Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
@@ -66,11 +66,11 @@ class EncoderBlock(TransformerBlock):
             setattr(self, f"{part}_norm_tap", Tap(f"{part}_norm_tap"))
 
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> None:
-        """Builds the parts, which all read (batch, length, hidden)."""
+        """Builds the sublayers for inputs (batch, length, hidden)."""
         self.attention.build(inputs_shape, attention_bias_shape)
-        self._build_behind_attention(inputs_shape)
+        self._build_after_attention(inputs_shape)
 
-    def _build_behind_attention(self, inputs_shape: tuple[int | None, ...]) -> None:
+    def _build_after_attention(self, inputs_shape: tuple[int | None, ...]) -> None:
         for part in (self.attention_norm, self.feed_forward, self.feed_forward_norm):
             part.build(inputs_shape)
 
@@ -80,11 +80,11 @@ class EncoderBlock(TransformerBlock):
         Args:
             inputs: states (batch, length, hidden).
             attention_bias: the bias that masks padding (batch, 1, 1, length).
-            first_only: computes the first token alone; for inference.
+            first_only: computes only the state of the first token; for inference.
             training: True in training.
 
         Returns:
-            (batch, length, hidden); with `first_only` (batch, 1, hidden), while symbolic shapes keep the length.
+            (batch, length, hidden); with `first_only` (batch, 1, hidden), although symbolic shapes keep the length.
         """
         if first_only:
             first = inputs[:, :1]
@@ -95,9 +95,9 @@ class EncoderBlock(TransformerBlock):
         return self._add_and_feed_forward(inputs, self.attention(inputs, attention_bias, training=training), training)
 
     def _add_and_feed_forward(self, inputs: Tensor, attended: Tensor, training: bool) -> Tensor:
-        """The part of the block behind the attention: its inputs and outputs, (batch, length, hidden) -> the same."""
+        """The block after its attention: inputs and outputs of the attention, (batch, length, hidden) -> states."""
         attended = self.attention_dropout(attended, training=training)
-        # On rows, TensorFlow fuses product, bias and activation of the feed-forward layer.
+        # TensorFlow fuses product, bias and activation of the feed-forward layer only on matrices.
         rows = (-1, inputs.shape[-1])
         total = ops.add(ops.reshape(inputs, rows), ops.reshape(attended, rows))
         x = self.attention_norm_tap(self.attention_norm(self.attention_sum_tap(total, training)), training)
@@ -114,5 +114,5 @@ class EncoderBlock(TransformerBlock):
 
 
 def _only_adds(adapter: keras.layers.Layer | None) -> bool:
-    """True if there is no adapter, or one that only adds to the product."""
-    return adapter is None or isinstance(adapter, LowRank)
+    """True if there is no adapter, or one that only adds a term to the outputs."""
+    return adapter is None or isinstance(adapter, LowRankAdapter)

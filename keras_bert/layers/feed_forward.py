@@ -15,7 +15,7 @@ from keras_bert.tensors import Tensor
 def gelu_erf(x: Tensor) -> Tensor:
     """The exact GELU, x Phi(x) (Hendrycks and Gimpel 2016), written with erf.
 
-    `ops.gelu` uses erfc, which ONNX Runtime does not have.
+    `ops.gelu` uses erfc, which ONNX Runtime does not support.
 
     Examples:
         >>> [round(float(gelu_erf(ops.convert_to_tensor(x))), 4) for x in (-1.0, 0.0, 1.0)]
@@ -39,7 +39,7 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"gelu_tanh": gelu_tanh, "gelu_er
 
 @keras.saving.register_keras_serializable("keras_bert")
 class FeedForward(keras.layers.Layer):
-    """activation(x W1 + b1) W2 + b2.
+    """The position-wise feed-forward layer, activation(x W1 + b1) W2 + b2.
 
     Args:
         intermediate_size: the width between the two products.

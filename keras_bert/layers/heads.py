@@ -16,7 +16,7 @@ _POOLER_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": ops.tanh, **ACTI
 
 @keras.saving.register_keras_serializable("keras_bert")
 class Pooler(keras.layers.Layer):
-    """activation(W h + b) of the first token (Devlin et al. 2019, released code, `modeling.py`), or h itself.
+    """BERT's pooler: activation(W h + b) of the first token's state h (Devlin et al. 2019, released `modeling.py`).
 
     Args:
         initializer_range: the standard deviation of the truncated normal initializer.
@@ -65,7 +65,7 @@ class Pooler(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class MeanPooler(keras.layers.Layer):
-    """The mean of the final states of all tokens but padding (Reimers and Gurevych 2019, section 3).
+    """Mean pooling: the mean of the final states of all tokens except padding (Reimers and Gurevych 2019, section 3).
 
     Examples:
         >>> states, padding_mask = ops.convert_to_tensor([[[1.0], [3.0], [9.0]]]), ops.convert_to_tensor([[1, 1, 0]])
@@ -80,7 +80,7 @@ class MeanPooler(keras.layers.Layer):
     def call(self, inputs: Tensor, padding_mask: Tensor, training: bool = False) -> Tensor:
         """(batch, length, hidden), 1 for a token and 0 for padding (batch, length) -> (batch, hidden).
 
-        The mean of a row with padding only is 0.
+        A row that contains only padding gives 0.
         """
         weights = ops.expand_dims(ops.cast(padding_mask, self.compute_dtype), 1)
         total = ops.squeeze(ops.matmul(weights, inputs), 1)
@@ -89,7 +89,7 @@ class MeanPooler(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class FirstTokenPooler(keras.layers.Layer):
-    """The final state of the first token, `[CLS]` (Reimers and Gurevych 2019, section 3).
+    """`[CLS]` pooling: the final state of the first token (Reimers and Gurevych 2019, section 3).
 
     Examples:
         >>> np.asarray(FirstTokenPooler()(ops.convert_to_tensor([[[1.0], [3.0], [9.0]]]))).tolist()
@@ -103,14 +103,17 @@ class FirstTokenPooler(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class PredictionHead(keras.layers.Layer):
-    """LayerNorm(activation(W h + b)) (Devlin et al. 2019, released code, `get_masked_lm_output`).
+    """A dense layer with LayerNorm before an output layer, LayerNorm(activation(W h + b)).
+
+    It is BERT's transform of masked tokens (Devlin et al. 2019, released code, `get_masked_lm_output`), and the first
+    layer of ModernBERT's heads.
 
     Args:
         activation: a key of `feed_forward.ACTIVATIONS`.
         layer_norm_epsilon: a number added to the variance.
         initializer_range: the standard deviation of the truncated normal initializer.
         units: the width of the output; None for the width of the states.
-        use_bias: adds b, and the bias of LayerNorm; ModernBERT has neither.
+        use_bias: adds b and LayerNorm's beta; ModernBERT has neither.
 
     Examples:
         >>> ops.shape(PredictionHead(units=4)(ops.ones((2, 5, 8))))
@@ -161,10 +164,10 @@ class PredictionHead(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class MaskedTokenTransform(PredictionHead):
-    """A prediction head on the masked positions alone (released code, `gather_indexes`), with the same arguments.
+    """A `PredictionHead` that computes only the masked positions (released code, `gather_indexes`).
 
-    Other positions get no scores: with 20 predictions in 128 tokens this saves 84 % of the largest matrix product of a
-    small model.
+    With 20 predictions in 128 tokens this saves 84 % of the product with the token embedding, the largest matrix
+    product of a small model. The arguments are those of `PredictionHead`.
 
     Examples:
         >>> mask_positions = ops.convert_to_tensor([[1, 3]])
@@ -183,13 +186,13 @@ class MaskedTokenTransform(PredictionHead):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class OutputColumns(keras.layers.Layer):
-    """Adds the scores of the last columns of states that are wider than the token embedding.
+    """Extra columns of the output matrix, for states that are wider than the token embedding.
 
-    The output matrix of MobileBERT's masked-token head is the token embedding with these columns beside it (Sun et al.
-    2020, released code, `run_pretraining.py`, `extra_output_weights`).
+    MobileBERT's masked-token head multiplies the first columns of the states by the token embedding, the others by this
+    matrix, and adds both (Sun et al. 2020, released code, `run_pretraining.py`, `extra_output_weights`).
 
     Args:
-        columns: the number of last columns of the states.
+        columns: the number of extra columns.
         initializer_range: the standard deviation of the truncated normal initializer.
 
     Examples:
@@ -204,7 +207,7 @@ class OutputColumns(keras.layers.Layer):
         self.initializer_range = initializer_range
 
     def build(self, inputs_shape: tuple[int | None, ...], scores_shape: tuple[int | None, ...]) -> None:
-        """Makes the columns (vocabulary, columns)."""
+        """Makes the matrix (vocabulary, columns)."""
         self.embeddings = self.add_weight(
             name="embeddings",
             shape=(scores_shape[-1], self.columns),
@@ -228,7 +231,7 @@ class OutputColumns(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class OutputBias(keras.layers.Layer):
-    """Adds a learned number to the score of each token of the vocabulary.
+    """Adds a learned bias to the score of each vocabulary entry.
 
     Examples:
         >>> ops.shape(OutputBias()(ops.ones((1, 2, 20))))
@@ -246,7 +249,7 @@ class OutputBias(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class ReplacedTokenTransform(keras.layers.Layer):
-    """activation(W h + b) of every token, the hidden layer of the discriminator's head.
+    """The hidden layer of ELECTRA's discriminator head, activation(W h + b) of every token.
 
     Clark et al. 2020, released code, `run_pretraining.py`.
 

@@ -1,4 +1,4 @@
-"""Counter-based random numbers: the same on any device and in any batch."""
+"""A counter-based random number generator: the numbers do not depend on the device or the batch."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from keras_bert.tensors import Tensor
 
 
 def mix(x: Tensor) -> Tensor:
-    """A permutation of the 32-bit numbers in which every output bit depends on every input bit; uint32 of any shape.
+    """An integer hash, uint32 of any shape: a bijection in which every output bit depends on every input bit.
 
     `lowbias32` of https://github.com/skeeto/hash-prospector, with its later constants: bias 0.107.
 
@@ -22,29 +22,29 @@ def mix(x: Tensor) -> Tensor:
     return ops.bitwise_xor(x, ops.bitwise_right_shift(x, _number(15)))
 
 
-def draw_numbers(places: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """A random number for each place and pair of seeds, all uint32 and broadcast.
+def random_bits(counters: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """A random uint32 for each counter and pair of seeds; the arguments are uint32 and broadcast.
 
     Examples:
         >>> first, second = ops.convert_to_tensor(3, "uint32"), ops.convert_to_tensor(4, "uint32")
-        >>> all_numbers = draw_numbers(ops.convert_to_tensor([0, 1, 2], "uint32"), first, second)
-        >>> bool(draw_numbers(ops.convert_to_tensor(2, "uint32"), first, second) == all_numbers[2])
+        >>> all_numbers = random_bits(ops.convert_to_tensor([0, 1, 2], "uint32"), first, second)
+        >>> bool(random_bits(ops.convert_to_tensor(2, "uint32"), first, second) == all_numbers[2])
         True
     """
     # Each seed has its own permutation; seeds are not offsets into one sequence.
-    return mix(ops.multiply(ops.add(places, first), ops.bitwise_or(second, _number(1))))
+    return mix(ops.multiply(ops.add(counters, first), ops.bitwise_or(second, _number(1))))
 
 
 def row_seeds(seed: Tensor, positions: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Two seeds for each place of each row, which depend on the seed, the numbers of the row and the place alone.
+    """Two seeds for each position of each row: they depend only on `seed`, the contents of the row and the position.
 
     Args:
         seed: two integers (2,).
-        positions: int32 (batch, places), different within a row.
-        ids: int32 (batch, places).
+        positions: int32 (batch, predictions), distinct within a row.
+        ids: int32 (batch, predictions).
 
     Returns:
-        Both uint32 (batch, places).
+        Both uint32 (batch, predictions).
 
     Examples:
         >>> seed, positions = ops.convert_to_tensor([0, 1]), ops.convert_to_tensor([[1, 4], [2, 3]])
@@ -59,14 +59,14 @@ def row_seeds(seed: Tensor, positions: Tensor, ids: Tensor) -> tuple[Tensor, Ten
     return first, mix(ops.bitwise_xor(first, seed[1]))
 
 
-def gumbels(places: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """Numbers of the Gumbel distribution: argmax(scores + numbers) is a sample of softmax(scores).
+def gumbel_noise(counters: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """Gumbel noise: argmax(scores + noise) is a sample from softmax(scores) (Maddison et al. 2014, section 2).
 
-    -log(-log(1 - u)) with uniform u of `draw_numbers` (Maddison et al. 2014, section 2). Near 0, which gives the
-    largest numbers, u is exact to 2^-32.
+    The noise is -log(-log(1 - u)) with uniform u of `random_bits`. Near 0, which gives the largest noise, u has a
+    resolution of 2^-32.
 
     Args:
-        places: uint32, see `draw_numbers`.
+        counters: uint32, see `random_bits`.
         first: the first seed, uint32.
         second: the second seed, uint32.
 
@@ -75,11 +75,11 @@ def gumbels(places: Tensor, first: Tensor, second: Tensor) -> Tensor:
 
     Examples:
         >>> first, second = ops.convert_to_tensor(3, "uint32"), ops.convert_to_tensor(4, "uint32")
-        >>> numbers = gumbels(ops.cast(ops.arange(10_000), "uint32"), first, second)
+        >>> numbers = gumbel_noise(ops.cast(ops.arange(10_000), "uint32"), first, second)
         >>> round(float(ops.mean(numbers)), 1)  # near 0.577, the mean of the distribution
         0.6
     """
-    numbers = ops.cast(draw_numbers(places, first, second), "float32")
+    numbers = ops.cast(random_bits(counters, first, second), "float32")
     return ops.negative(ops.log(ops.negative(ops.log1p(ops.negative((numbers + 0.5) * 2.0**-32)))))
 
 

@@ -1,4 +1,4 @@
-"""Records the tensors that pass taps while a model runs."""
+"""Records the tensors at taps while a model runs."""
 
 import contextlib
 import threading
@@ -8,59 +8,61 @@ from typing import Any
 from keras_bert.layers.tap import Tap
 from keras_bert.tensors import Tensor
 
-Seen = dict[Tap, list[Any]]
+RecordedTensors = dict[Tap, list[Any]]
 
 
 @contextlib.contextmanager
-def recording(taps: Iterable[Tap]) -> Iterator[Seen]:
-    """A context that records the tensors that pass taps, in the order of the calls, behind their transforms.
+def recording(taps: Iterable[Tap]) -> Iterator[RecordedTensors]:
+    """A context that records the outputs of taps, in the order of the calls.
 
-    It changes no tensor, and restores the taps at its end. Recorded tensors belong to the trace inside the context.
+    It changes no tensor, and restores the taps when it exits. Use the recorded tensors only within the function that is
+    traced inside the context.
 
     Args:
         taps: the taps to record; a tap that occurs twice is recorded once.
 
     Examples:
         >>> tap = Tap("output_tap")
-        >>> with recording([tap]) as seen:
+        >>> with recording([tap]) as tensors:
         ...     _ = tap(3.0, training=False)
-        >>> seen[tap]
+        >>> tensors[tap]
         [3.0]
     """
-    opened = [(tap, _Notes.on(tap)) for tap in dict.fromkeys(taps)]
+    recorders = [(tap, _Recorder.on(tap)) for tap in dict.fromkeys(taps)]
     try:
-        yield {tap: notes.begin() for tap, notes in opened}
+        yield {tap: recorder.start() for tap, recorder in recorders}
     finally:
-        for tap, notes in opened:
-            notes.end(tap)
+        for tap, recorder in recorders:
+            recorder.stop(tap)
 
 
-class _Notes:
-    """A transform that changes nothing and appends to a list for each thread.
+class _Recorder:
+    """A tap's transform that applies the previous transform and appends its output to a list of the current thread.
 
-    Several devices trace in threads that change places in the middle of a model: none may end the other's recording.
+    A distribution strategy traces a model in one thread per device and interleaves them: a thread that stops recording
+    must not stop the others.
     """
 
-    def __init__(self, before: Callable[[Any, bool], Any] | None) -> None:
-        self._before, self._lists = before, dict[int, list[Any]]()
+    def __init__(self, transform: Callable[[Any, bool], Any] | None) -> None:
+        self._transform, self._lists = transform, dict[int, list[Any]]()
 
     @classmethod
-    def on(cls, tap: Tap) -> "_Notes":
-        """The notes that another thread began on the tap, else new ones."""
+    def on(cls, tap: Tap) -> "_Recorder":
+        """The recorder that another thread set on the tap, or else a new one."""
         if not isinstance(tap.transform, cls):
             tap.transform = cls(tap.transform)
         return tap.transform
 
     def __call__(self, x: Tensor, training: bool) -> Tensor:
-        passed = x if self._before is None else self._before(x, training)
+        outputs = x if self._transform is None else self._transform(x, training)
         if threading.get_ident() in self._lists:
-            self._lists[threading.get_ident()].append(passed)
-        return passed
+            self._lists[threading.get_ident()].append(outputs)
+        return outputs
 
-    def begin(self) -> list[Any]:
+    def start(self) -> list[Any]:
         return self._lists.setdefault(threading.get_ident(), [])
 
-    def end(self, tap: Tap) -> None:
+    def stop(self, tap: Tap) -> None:
         self._lists.pop(threading.get_ident(), None)
         if not self._lists:
-            tap.transform = self._before
+            tap.transform = self._transform

@@ -1,4 +1,4 @@
-"""The last layer of a regression: it learns standardized numbers, and answers in the unit of the targets."""
+"""The output layer of regression: it learns standardized targets, and its outputs are in the unit of the targets."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from keras_bert.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_bert")
 class RegressionHead(Dense):
-    """mean + standard_deviation * (x W + b), in float32 whatever the layer computes in.
+    """A dense output layer in the unit of the targets: mean + standard_deviation * (x W + b).
 
-    W and b learn numbers around 0, whatever the targets are: with targets of 3,400 to 7,000 a plain x W + b starts
-    thousands of steps of Adam away from them. The scale is kept in weights that do not train, so that every model on
-    this head, and every function that was compiled of one, answers on the same scale.
+    W and b learn standardized targets. With targets between 3,400 and 7,000, a plain x W + b would need thousands of
+    steps of Adam to reach them. Mean and standard deviation are weights that are not trained: all models that share
+    the head, and their compiled functions, use the same scale. The outputs are float32 with every dtype policy.
 
     Examples:
         >>> head = RegressionHead(1)
@@ -28,7 +28,7 @@ class RegressionHead(Dense):
     """
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Makes W (inputs, units), b (units,) and the scale: 0 and 1, which changes nothing."""
+        """Makes W (inputs, units), b (units,), and the scale: mean 0 and standard deviation 1."""
         super().build(input_shape)
         self.mean = self._add_scalar("mean", "zeros")
         self.standard_deviation = self._add_scalar("standard_deviation", "ones")
@@ -38,7 +38,7 @@ class RegressionHead(Dense):
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """(batch, inputs) -> (batch, units) float32, in the unit of the targets."""
-        # Half precision has no room for a mean that is far from 0.
+        # Half precision cannot resolve small differences around a mean that is far from 0.
         standardized = ops.cast(super().call(inputs, training=training), "float32")
         return ops.add(ops.multiply(standardized, self.standard_deviation), self.mean)
 
@@ -53,13 +53,13 @@ class RegressionHead(Dense):
         self.standard_deviation.assign(scale.standard_deviation)
 
     @property
-    def is_new(self) -> bool:
-        """Whether the head has neither a scale nor a step of training, which moves the bias away from 0."""
+    def is_untrained(self) -> bool:
+        """True if the scale was never set and the bias is 0, which a step of training changes."""
         return self.scale == TargetScale() and not np.any(self.bias.numpy())
 
 
 def plain_weights(model: keras.Model) -> list[Any]:
-    """The weights of a model without the scales of its regression heads, which other libraries do not have.
+    """The weights of a model without the scales of its regression heads, which other libraries do not support.
 
     Examples:
         >>> inputs = keras.Input((8,))
@@ -72,7 +72,7 @@ def plain_weights(model: keras.Model) -> list[Any]:
 
 
 def folded_heads(model: keras.Model) -> dict[str, Any]:
-    """Path -> W and b, float32, of a plain x W + b that gives the same answers as the head with its scale.
+    """Folds the scales of a model's regression heads into W and b: path of the weight -> array, float32.
 
     Examples:
         >>> inputs, head = keras.Input((8,)), RegressionHead(1, name="regressor")
@@ -89,14 +89,14 @@ def folded_heads(model: keras.Model) -> dict[str, Any]:
     return folded
 
 
-def forget_scale(model: keras.Model) -> None:
-    """Resets the scale of a model's regression head, if it has one: it then answers with x W + b.
+def reset_scale(model: keras.Model) -> None:
+    """Resets the scale of a model's regression heads, if there are any, to mean 0 and standard deviation 1.
 
     Examples:
         >>> inputs, head = keras.Input((8,)), RegressionHead(1)
         >>> model = keras.Model(inputs, head(inputs))
         >>> head.scale = TargetScale(mean=5200.0, standard_deviation=1800.0)
-        >>> forget_scale(model)
+        >>> reset_scale(model)
         >>> head.scale
         TargetScale(mean=0.0, standard_deviation=1.0)
     """

@@ -1,22 +1,22 @@
-"""Replaces masked tokens by samples of a generator (Clark et al. 2020, section 2)."""
+"""Replaces masked tokens by samples from ELECTRA's generator (Clark et al. 2020, section 2)."""
 
 from typing import Any
 
 import keras
 from keras import ops
 
-from keras_bert.layers.noise import gumbels, row_seeds
+from keras_bert.layers.noise import gumbel_noise, row_seeds
 from keras_bert.tensors import Tensor
 
 
 class TokenReplacement(keras.layers.Layer):
-    """Replaces masked tokens by samples from the generator's softmax; no gradient passes.
+    """Replaces masked tokens by samples from the softmax of ELECTRA's generator; gradients do not pass through it.
 
-    The samples of a row depend on the scores, the row and, in training, the number of calls; not on other rows or on
-    the device.
+    The samples of a row depend on its scores, its tokens and, in training, the number of earlier calls, but not on
+    other rows or the device.
 
     Args:
-        seed: the seed of all samples; None for a random one.
+        seed: the seed of all samples; None for a random seed.
 
     Examples:
         >>> scores = 1e6 * ops.one_hot(ops.convert_to_tensor([[7]]), 10)  # the generator is sure of token 7
@@ -40,23 +40,23 @@ class TokenReplacement(keras.layers.Layer):
         mask_weights: Tensor,
         training: bool = False,
     ) -> tuple[Tensor, Tensor]:
-        """Makes the inputs and the labels of a discriminator.
+        """Makes the inputs and the labels of the discriminator.
 
         Args:
-            inputs: scores of the vocabulary at the masked positions (batch, predictions, vocabulary).
+            inputs: the generator's logits at the masked positions (batch, predictions, vocabulary).
             token_ids: the masked text (batch, length).
             mask_positions: the masked positions (batch, predictions).
             mask_ids: the original tokens at these positions (batch, predictions).
-            mask_weights: 1 for a position, 0 for filling (batch, predictions).
-            training: draws other samples in each call.
+            mask_weights: 1 for a masked position, 0 for padding (batch, predictions).
+            training: True in training, where each call draws new samples.
 
         Returns:
-            The text with the samples, and 1 where a sample differs from the original token, else 0; both int32
-            (batch, length).
+            The text with the samples (batch, length), and labels (batch, length): 1 where a sample differs from the
+            original token, else 0; both int32.
         """
         first, second = self.seeds(mask_positions, mask_ids, training)
         vocabulary_ids = ops.cast(ops.arange(inputs.shape[-1], dtype="int32"), "uint32")
-        noise = gumbels(vocabulary_ids, first[:, :, None], second[:, :, None])
+        noise = gumbel_noise(vocabulary_ids, first[:, :, None], second[:, :, None])
         samples = ops.argmax(ops.add(ops.cast(inputs, "float32"), noise), axis=-1)
         return self.replace(ops.cast(samples, "int32"), token_ids, mask_positions, mask_ids, mask_weights)
 

@@ -1,4 +1,4 @@
-"""Layers that compare token ids with the separator's."""
+"""The base class of layers that search for the separator token."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from keras_bert.tensors import Tensor
 
 
 class SeparatorReader(keras.layers.Layer):
-    """A layer that looks for the separator among token ids.
+    """The base class of layers that search for the separator among token ids.
 
-    Every layer that holds the id of a token derives from this class: a smaller vocabulary changes the id, and
-    `keras_bert.compress.vocabulary` renumbers it here.
+    Every layer that stores a token id must derive from it: `keras_bert.compress.vocabulary` changes the id when it
+    reduces the vocabulary.
 
     Args:
-        separator: the separator's id; None where the layer does not look for it.
+        separator: the id of the separator; None if the layer does not search for it.
 
     Examples:
         >>> token_ids = ops.convert_to_tensor([[2, 7, 3, 9, 3]])
@@ -28,7 +28,7 @@ class SeparatorReader(keras.layers.Layer):
         self.separator = separator
 
     def before_separator(self, token_ids: Tensor) -> Tensor:
-        """Token ids int32 (batch, length) -> 1 before the first separator of a row, 0 from it on, int32."""
+        """Token ids int32 (batch, length) -> int32 (batch, length): 1 before a row's first separator, 0 from it on."""
         assert self.separator is not None
         ends = ops.cast(ops.equal(token_ids, self.separator), "int32")
         return ops.cast(ops.equal(ops.cumsum(ends, axis=1), 0), "int32")

@@ -9,24 +9,24 @@ from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import ACTIVATIONS
 from keras_bert.tensors import Tensor
 
-# As in the released code (facebookresearch/SpanBERT): the number of predicted tokens of a span, which has up to 10
-# words, and the width of the embedding of a token's place in its span (section 4.2).
+# As in the released code (facebookresearch/SpanBERT): the number of embeddings of positions within a span, and their
+# width (section 4.2).
 PLACES = 20
 PLACE_SIZE = 200
 
 
 def find_borders(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Finds the boundaries of the span of each masked token, and its place in the span.
+    """Finds the boundary tokens of each masked token's span, and the token's position within the span.
 
-    A span is a run of masked tokens. As in the released code, adjacent spans are one span: a masked boundary would say
-    little. All boundaries are inside the text, as special tokens are never masked.
+    A span is a run of masked tokens. As in the released code, adjacent spans count as one span: a boundary token that
+    is masked would carry little information. Every span has two boundaries, as special tokens are never masked.
 
     Args:
-        mask_positions: int32 (batch, predictions), ascending from 1 on in each row, then 0 for filling.
+        mask_positions: int32 (batch, predictions), in each row ascending and at least 1, then padded with 0.
 
     Returns:
-        The positions left and right of the span, and the place from 0, each int32 (batch, predictions). For filling
-        they are arbitrary positions of the text.
+        The positions left and right of the span, and the position within the span from 0, each int32 (batch,
+        predictions). For padding they are arbitrary positions of the text.
 
     Examples:
         >>> left, right, place = find_borders(ops.convert_to_tensor([[2, 3, 6]]))  # spans of two tokens and of one
@@ -34,7 +34,7 @@ def find_borders(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         [[[1, 1, 5]], [[4, 4, 7]], [[0, 1, 0]]]
     """
     numbers = ops.cumsum(ops.ones_like(mask_positions), axis=1) - 1
-    # Constant within a run: positions rise by one, as their numbers do. For filling it is 0 or less.
+    # Constant within a run, where positions and their indices both rise by one. For padding it is 0 or less.
     runs = ops.subtract(mask_positions, numbers)
     same = ops.equal(runs[:, :, None], runs[:, None, :])
     others = mask_positions[:, None, :]
@@ -44,10 +44,12 @@ def find_borders(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 class SpanBoundaryTransform(keras.layers.Layer):
-    """Two layers, LayerNorm(activation(W h + b)), on the states of both boundaries and an embedding of the place.
+    """SpanBERT's head: two layers on the states of both boundary tokens and an embedding of the position in the span.
+
+    Each layer is LayerNorm(activation(W h + b)) (Joshi et al. 2020, section 3.2).
 
     Args:
-        units: the width of the output, which is that of the token embedding.
+        units: the width of the output, that of the token embedding.
         activation: a key of `feed_forward.ACTIVATIONS`.
         layer_norm_epsilon: a number added to the variance.
         initializer_range: the standard deviation of the truncated normal initializer.
@@ -84,7 +86,7 @@ class SpanBoundaryTransform(keras.layers.Layer):
         ]
 
     def build(self, inputs_shape: tuple[int | None, ...], mask_positions_shape: Any = None) -> None:
-        """Makes the places (20, 200) and both layers' weights."""
+        """Makes the position embedding (20, 200) and both layers' weights."""
         initializer = keras.initializers.TruncatedNormal(stddev=self.settings["initializer_range"])
         self.places = self.add_weight(name="places", shape=(PLACES, PLACE_SIZE), initializer=initializer)
         hidden_size = inputs_shape[-1]

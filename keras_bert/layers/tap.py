@@ -1,4 +1,4 @@
-"""Taps: the places where compression observes or replaces an activation."""
+"""Taps: hooks by which quantization and distillation observe or replace an activation."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,15 +9,16 @@ from keras_bert.tensors import Tensor
 
 
 class Tap:
-    """An identity, or `transform` where one is set.
+    """A hook on an activation: the identity, or a function `transform` if one is set.
 
-    A tap stands wherever an integer kernel on a device reads or writes a tensor, so that quantization-aware training
-    needs no second copy of the architecture. `transform` is not saved.
+    There is a tap on every tensor that an integer kernel on a device reads or writes, so that quantization-aware
+    training needs no second implementation of a model. `transform` is not saved.
 
-    It is no layer: a block has sixteen taps, and as layers they took a third of the time to build or load a model.
+    A tap is not a layer: a block has sixteen taps, and building or loading a model with sixteen more layers per block
+    took half as long again.
 
     Args:
-        name: the name of the tap in its layer; empty if the layer is nothing but the tap.
+        name: the name of the tap in its layer; empty for the tap of a `TapLayer`.
 
     Examples:
         >>> tap = Tap()
@@ -58,11 +59,11 @@ class TapLayer(keras.layers.Layer):
 
 
 def taps_of(layer: keras.layers.Layer) -> dict[str, Tap]:
-    """The taps of a layer by their paths, without those of the layers inside it.
+    """The taps of a layer by their paths, without those of its sublayers.
 
     Examples:
         >>> layer = TapLayer(name="embeddings_tap")
-        >>> _ = layer(keras.ops.ones((2, 8)))  # a layer has its path from the first call on
+        >>> _ = layer(keras.ops.ones((2, 8)))  # the first call sets the path
         >>> list(taps_of(layer))
         ['embeddings_tap']
     """

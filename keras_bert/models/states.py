@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert.layers.dense import Dense
-from keras_bert.layers.recording import Seen, recording
+from keras_bert.layers.recording import RecordedTensors, recording
 from keras_bert.layers.tap import Tap
 from keras_bert.models.encoder import (
     PROMPT_PLACES,
@@ -138,7 +138,7 @@ class AttentionReader:
             kind: [self._find(seen, kind, layer, rows) for layer in layers] for kind, layers in self._attended.items()
         }
 
-    def _find(self, seen: Seen, kind: str, layer: int, rows: Tensor) -> Tensor:
+    def _find(self, seen: RecordedTensors, kind: str, layer: int, rows: Tensor) -> Tensor:
         tap, third = self._points[kind, layer]
         # A shared block is called for several layers. In DeBERTa each call records tokens first, then positions.
         per_call = len(seen[tap]) // self._calls

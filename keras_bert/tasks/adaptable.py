@@ -139,7 +139,7 @@ class Adaptable(abc.ABC):
     def _answering(self) -> AbstractContextManager[None]:
         """A context with the task's adapter attached, or none, whatever adapters other tasks on the encoder have."""
         attachments = self._attachments()
-        return contextlib.nullcontext() if attachments is None else attachments.answering(self.adapter)
+        return contextlib.nullcontext() if attachments is None else attachments.sharing(self.adapter)
 
     def _attachments(self) -> Attachments | None:
         """The adapters of the encoder; None where it has none, or where the model is an exported file."""

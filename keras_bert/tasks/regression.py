@@ -172,7 +172,7 @@ class Regression(Task):
         """
         check_same_length("texts", texts, "values", values)
         inputs, numbers = self.encode(texts, pairs), as_numbers("values", values)
-        if is_keras_model(self.model) and self._head.is_new:
+        if is_keras_model(self.model) and self._head.is_untrained:
             self._head.scale = TargetScale.of(numbers[:, 0].tolist())
         return inputs, numbers
 

@@ -122,7 +122,7 @@ class DeBERTaBlock(EncoderBlock):
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, relative_shape: Any) -> None:  # type: ignore[override]
         """Builds the parts, which read (batch, length, hidden)."""
         self.attention.build(inputs_shape, attention_bias_shape, relative_shape)
-        self._build_behind_attention(inputs_shape)
+        self._build_after_attention(inputs_shape)
 
     def call(  # type: ignore[override]
         self,

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert.checks import check
-from keras_bert.layers.adapters import PromptBorder
+from keras_bert.layers.adapters import PromptAwareLayer
 from keras_bert.layers.separator import SeparatorReader
 from keras_bert.tensors import Tensor
 
@@ -14,7 +14,7 @@ GlobalKind = Literal["none", "first", "question"]
 
 
 @keras.saving.register_keras_serializable("keras_bert")
-class GlobalTokens(SeparatorReader, PromptBorder):
+class GlobalTokens(SeparatorReader, PromptAwareLayer):
     """Marks the global tokens of a text, all of them among its first tokens (Beltagy et al. 2020, section 3.1).
 
     The number of these first tokens is fixed, so that shapes do not depend on the text.
@@ -25,8 +25,8 @@ class GlobalTokens(SeparatorReader, PromptBorder):
         separator: the id of the separator, for questions.
 
     Attributes:
-        tokens: the number of tokens of a prompt, see `PromptBorder`. They are global, as otherwise only tokens beside
-            them would attend to them.
+        tokens: the number of tokens of a soft prompt, see `PromptAwareLayer`. They are global: otherwise only the
+            tokens within their window would attend to them.
 
     Raises:
         ValueError: the kind is unknown, `most` is below 1, or a question has no separator.

@@ -164,7 +164,7 @@ class LongformerBlock(EncoderBlock):
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, global_tokens_shape: Any) -> None:  # type: ignore[override]
         """Builds the parts, which read (batch, length, hidden)."""
         self.attention.build(inputs_shape, attention_bias_shape, global_tokens_shape)
-        self._build_behind_attention(inputs_shape)
+        self._build_after_attention(inputs_shape)
 
     def call(self, inputs: Tensor, attention_bias: Tensor, global_tokens: Tensor, training: bool = False) -> Tensor:  # type: ignore[override]
         """States (batch, length, hidden), bias (batch, 1, 1, length), output of `GlobalTokens` -> the next states."""

@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.fused.masked_tokens import draw_tokens, masked_token_loss
-from keras_bert.layers.noise import gumbels
+from keras_bert.layers.noise import gumbel_noise
 from keras_bert.losses import correct, cross_entropy
 
 RANDOM = np.random.default_rng(0)
@@ -49,7 +49,7 @@ def test_scores_far_apart():
 @pytest.mark.parametrize("chunk", [5, 19])
 def test_tokens_are_drawn_as_from_the_scores_in_one_piece(chunk):
     seeds = [tf.constant(RANDOM.integers(0, 2**32, 6), tf.uint32) for _ in range(2)]
-    noise = gumbels(tf.cast(tf.range(19), tf.uint32), *(seed[:, None] for seed in seeds))
+    noise = gumbel_noise(tf.cast(tf.range(19), tf.uint32), *(seed[:, None] for seed in seeds))
     expected = tf.argmax(plain(STATES, TABLE, BIAS) + noise, axis=1)
     assert len(set(expected.numpy().tolist())) > 1
     np.testing.assert_array_equal(draw_tokens(STATES, TABLE, BIAS, *seeds, chunk), expected)

@@ -6,12 +6,12 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.layers.adapters import BottleneckAdapter, LowRank, PromptPlaces, SoftPrompt, TokenStates
+from keras_bert.layers.adapters import BottleneckAdapter, LowRankAdapter, PromptPlaces, SoftPrompt, TokenStates
 
 
 def test_a_low_rank_change_by_its_formula():
     rng = np.random.default_rng(0)
-    layer = LowRank(rank=2, alpha=6.0)
+    layer = LowRankAdapter(rank=2, alpha=6.0)
     layer.build((None, 5), (None, 4))
     down, up = rng.normal(size=(5, 2)).astype("float32"), rng.normal(size=(2, 4)).astype("float32")
     x, y = rng.normal(size=(3, 5)).astype("float32"), rng.normal(size=(3, 4)).astype("float32")
@@ -19,7 +19,7 @@ def test_a_low_rank_change_by_its_formula():
     layer.down.assign(down)
     layer.up.assign(up)
     np.testing.assert_allclose(layer(x, y), y + 3 * x @ down @ up, rtol=1e-5)
-    np.testing.assert_allclose(layer.change(), 3 * down @ up, rtol=1e-5)
+    np.testing.assert_allclose(layer.kernel_update(), 3 * down @ up, rtol=1e-5)
 
 
 def test_a_bottleneck_by_its_formula():

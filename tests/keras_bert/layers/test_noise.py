@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.layers.noise import gumbels, mix, row_seeds
+from keras_bert.layers.noise import gumbel_noise, mix, row_seeds
 
 POSITIONS = np.array([[1, 4, 7], [2, 3, 0], [1, 4, 7]], "int32")
 IDS = np.array([[9, 8, 7], [9, 8, 0], [9, 8, 6]], "int32")
@@ -37,7 +37,7 @@ def test_seeds_follow_from_both_numbers_of_the_generator(other):
 def test_the_largest_of_scores_and_noise_is_drawn_from_their_softmax():
     shares, rows = np.array([0.5, 0.3, 0.15, 0.05]), 40_000
     first = np.asarray(mix(np.arange(rows, dtype="uint32")))[:, None]
-    noise = np.asarray(gumbels(np.arange(4, dtype="uint32"), first, mix(first)))
+    noise = np.asarray(gumbel_noise(np.arange(4, dtype="uint32"), first, mix(first)))
     counts = np.bincount((noise + np.log(shares)).argmax(axis=1), minlength=4)
     # Four standard deviations of each count.
     np.testing.assert_array_less(np.abs(counts / rows - shares), 4 * np.sqrt(shares * (1 - shares) / rows))
