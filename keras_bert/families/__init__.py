@@ -1,1 +1,1 @@
-"""The families of encoders, a package each: the settings, layers and graph, and the checkpoints of transformers."""
+"""Encoder families, one package each: settings, layers, the model graph, and the format of checkpoints."""

@@ -1,4 +1,4 @@
-"""The graphs of the families: functions from the inputs of an encoder to the final states of its tokens."""
+"""The model graphs of the families: functions from the inputs of an encoder to its final hidden states."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The description of a family's checkpoints in transformers, and the tables that most families share.
+"""Describes the checkpoint format of a family in transformers; most families share the tables of names in this module.
 
 Names, keys and defaults are those of `modeling_*.py` and `configuration_*.py` of huggingface/transformers, version 5.
 """
@@ -12,13 +12,13 @@ from keras_bert.tensors import Tensor
 
 
 class TaskNames(NamedTuple):
-    """The names of a task in other libraries, and of its layers here.
+    """The names of a task in transformers and peft, and of its output layer in this library.
 
     Attributes:
         model_class: the end of the names of transformers' classes.
-        peft_type: peft's `task_type`; None where it has none.
-        output_layer: the output layer behind a dropout layer, which is called `{output_layer}_dropout`; None where
-            there is no dropout.
+        peft_type: peft's `task_type`; None if it has none.
+        output_layer: the output layer, if a dropout layer `{output_layer}_dropout` precedes it; None if there is no
+            dropout.
 
     Examples:
         >>> TASK_NAMES["regression"].output_layer
@@ -45,7 +45,7 @@ CLASSES = ("embedding", "pretraining", "classification", "token_classification",
 
 
 def class_of(task: str) -> str:
-    """The task with the same class in transformers: a regression is a classification with one output.
+    """The task that shares a task's class in transformers: regression is a classification with one output.
 
     Examples:
         >>> class_of("regression")
@@ -55,7 +55,7 @@ def class_of(task: str) -> str:
 
 
 def classifies_texts(task: str) -> bool:
-    """Whether transformers has the task as a head on one vector for the whole text.
+    """True if transformers implements a task as a classification of texts, with one vector per text.
 
     Examples:
         >>> classifies_texts("regression"), classifies_texts("embedding")
@@ -64,7 +64,7 @@ def classifies_texts(task: str) -> bool:
     return class_of(task) == "classification"
 
 
-# Our layer of BERT's encoder -> the beginning of its tensors' names, after the prefix; `{}` is the number of a block.
+# Our layer of BERT's encoder -> the beginning of its tensors' names, after the prefix; `{}` is the index of a block.
 ENCODER = {
     "token_embedding": "embeddings.word_embeddings",
     "position_embedding": "embeddings.position_embeddings",
@@ -81,7 +81,7 @@ ENCODER = {
 }
 _POOLER = {"pooler/dense": "pooler.dense"}
 _HEADS = {"classifier": "classifier", "regressor": "classifier", "span_classifier": "qa_outputs"}
-# A head for classes whose first layer replaces the pooler, as in RoBERTa and ELECTRA.
+# A classification head with a hidden layer in place of the pooler, as in RoBERTa and ELECTRA.
 TEXT_HEAD = {
     "pooler/dense": "classifier.dense",
     "classifier": "classifier.out_proj",
@@ -104,7 +104,7 @@ KEYS = {
     "activation": "hidden_act",
 }
 
-# Their name of an activation -> ours, and back.
+# transformers' name of an activation -> ours, and back.
 ACTIVATIONS: dict[str, Activation] = {
     "gelu": "gelu_erf",
     "gelu_new": "gelu_tanh",
@@ -115,15 +115,15 @@ WRITTEN_ACTIVATIONS: dict[Activation, str] = {"gelu_erf": "gelu", "gelu_tanh": "
 
 
 def read_number(key: str, value: Tensor, *, whole: bool = False) -> Tensor:
-    """The value of a key of `config.json`, if it is a number.
+    """Checks that a value of `config.json` is a number, and returns it.
 
     Args:
-        key: for messages.
-        value: as the file holds it.
-        whole: whether it must be a whole number.
+        key: the key of the value, for the message.
+        value: the value in the file.
+        whole: True if it must be a whole number.
 
     Raises:
-        ValueError: the value is no number, or no whole one.
+        ValueError: the value is not a number, or not a whole number.
 
     Examples:
         >>> read_number("hidden_size", 768, whole=True)
@@ -140,11 +140,11 @@ def read_number(key: str, value: Tensor, *, whole: bool = False) -> Tensor:
 
 
 class Fused(NamedTuple):
-    """A tensor that holds the rows of several tensors: those of the first head of each, of the second head, and so on.
+    """A tensor that interleaves several tensors by attention head: the rows of head 0 of each tensor, of head 1, ...
 
     Attributes:
-        whole: the ending of its name.
-        parts: the endings of the names of its parts; a single part is the tensor by another name.
+        whole: the end of its name.
+        parts: the ends of the names of the interleaved tensors; with a single part the tensor is only renamed.
 
     Examples:
         >>> Fused("Wqkv.weight", ("query.weight", "key.weight", "value.weight")).whole
@@ -157,7 +157,7 @@ class Fused(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Family:
-    """The checkpoints of one `model_type` of transformers.
+    """The checkpoint format of one `model_type` of transformers.
 
     Attributes:
         name: the `model_type` of `config.json`.
@@ -165,30 +165,30 @@ class Family:
         prefix: the prefix of the encoder's tensors in a model with a head.
         encoder: our layer -> the beginning of its tensors' names, after the prefix.
         heads: the same for layers on the encoder, without the prefix.
-        text_head: the same for classification and regression of texts, where `encoder` and `heads` differ.
-        decoder: the name of the copies of the token embedding and of the bias under the masked-token head.
-        classes: our tasks that have a class, in most families `CLASSES`; with `BOTH_HEADS`, a class predicts masked
-            tokens and the next sentence.
+        text_head: overrides of `encoder` and `heads` for the classification and regression of texts.
+        decoder: the name of the masked-token head's output layer, which has copies of the token embedding and the bias.
+        classes: our tasks that have a class in transformers, `CLASSES` in most families; with `BOTH_HEADS` there is a
+            class that predicts masked tokens and the next sentence.
         keys: our field -> the key of `config.json`, for the keys of this family.
         fixed: our field -> its value in all checkpoints of the family.
-        values: our field -> their value -> our value, where these differ.
-        only: key -> the one value that is supported.
-        defaults: key -> the value that transformers assumes where a file has none.
-        classifier_dropout: task -> the key of the dropout rate before the output layer. Regression reads that of
-            classification. Where the key is absent or null, the rate is the encoder's `dropout`.
-        classifier_pooling: the key of the pooling in front of a classifier; None where it is always the first token.
-        text_activation: the layer that replaces the pooler under a classifier has the encoder's `activation`.
-        separator: heads look for the token with the id `sep_token_id`.
-        dropout_before_pooler: the dropout of the classifier also acts before the layer that replaces the pooler.
-        variant: the settings of a graph that differs from BERT's; None for BERT's.
+        values: our field -> the value in `config.json` -> our value, if these differ.
+        only: key -> the only value that is supported.
+        defaults: key -> the value that transformers assumes if the file has no such key.
+        classifier_dropout: task -> the key of the dropout rate before the output layer; regression has that of
+            classification. If the key is absent or null, the rate is the encoder's `dropout`.
+        classifier_pooling: the key of the pooling before a classifier; None if it is always the first token.
+        text_activation: whether the layer in place of the pooler before a classifier has the encoder's `activation`.
+        separator: whether heads search for the token with the id `sep_token_id`.
+        dropout_before_pooler: whether the dropout of the classifier also acts before the layer in place of the pooler.
+        variant: the class of the settings of a graph that differs from BERT's; None for BERT's.
         read_variant: the content of `config.json` -> the variant; raises a ValueError for unsupported values.
         write_variant: the configuration of an encoder with the variant -> keys of `config.json`.
         fixed_of_variant: the same as `fixed` for fields of the variant.
-        fewest_segments: the fewest segments of an encoder; 0 where files may have no segment embedding.
-        spare_rows: the token embedding may have more rows than the tokenizer has entries.
-        other_names: the beginning of tensors' names in some files -> the beginning in all others.
-        fused: tensors that hold several of the tensors in `encoder`.
-        unread: the beginnings of the names of tensors that transformers ignores where a class has no layer for them.
+        fewest_segments: the fewest segments of an encoder; 0 if there may be no segment embedding.
+        spare_rows: whether the token embedding may have more rows than the tokenizer has entries.
+        other_names: alternative beginnings of tensors' names in some files -> the beginnings in all other files.
+        fused: tensors that combine several of the tensors in `encoder`.
+        unread: the beginnings of the names of tensors that transformers ignores if a class has no layer for them.
 
     Examples:
         >>> from keras_bert.families.registry import FAMILIES
@@ -262,7 +262,7 @@ class Family:
         return {self.title + ending: task for ending, task in kinds.items()}
 
     def misfit(self, config: EncoderConfig, *, pooler: bool) -> str | None:
-        """The reason why an encoder, with or without a pooler, does not belong to the family; None if it does."""
+        """The reason why an encoder, with or without a pooler, does not match the family; None if it does."""
         if type(config.variant) is not (self.variant or type(None)):
             return f"variant must be {self.variant and self.variant.kind!r}, got {config.variant!r}"
         for name, value in self.fixed_of_variant.items():

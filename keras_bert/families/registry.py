@@ -1,4 +1,4 @@
-"""The families by name: the settings of their graphs, and the checkpoints of transformers."""
+"""The families by name: the settings of their graphs, and the formats of transformers' checkpoints."""
 
 import difflib
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ from keras_bert.families.modernbert.settings import ModernBERT
 # The settings of each graph that is not BERT's; `kind` names the graph.
 AnyVariant = Annotated[BigBird | DeBERTa | Longformer | MobileBERT | ModernBERT, pydantic.Field(discriminator="kind")]
 
-# The formats of checkpoints by `model_type`. The order counts: a model is written as the first family that it fits.
+# The checkpoint formats by `model_type`. The order matters: a model is written as the first family that matches it.
 FAMILIES: dict[str, Family] = {
     family.name: family for family in (*BERT_FAMILIES, *MOBILEBERT, *DEBERTA, *MODERNBERT, *LONGFORMER, *BIGBIRD)
 }
@@ -33,7 +33,7 @@ def find_family(name: Any, where: str) -> Family:
 
     Args:
         name: the `model_type`.
-        where: the owner of the name, for the message.
+        where: the file or setting that contains the name, for the message.
 
     Raises:
         ValueError: there is no such family; the message suggests the nearest name.
@@ -49,15 +49,15 @@ def find_family(name: Any, where: str) -> Family:
 
 
 def family_of(config: EncoderConfig, name: str | None, *, pooler: bool) -> Family:
-    """The family as which an encoder is written.
+    """The family in which an encoder's checkpoint is written.
 
     Args:
         config: the configuration of the encoder.
-        name: a `model_type`; None for the first family that the encoder fits.
+        name: a `model_type`; None for the first family that matches the encoder.
         pooler: True if the encoder has a pooler, or a layer that replaces it.
 
     Raises:
-        ValueError: the encoder does not fit the family, or any.
+        ValueError: the encoder does not match the family of this name, or any family.
 
     Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)

@@ -25,7 +25,7 @@ def bert_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
     attention_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
     block = None
     for index in range(config.num_layers):
-        # Made in the order of the graph: initial weights depend on the number of earlier draws.
+        # Constructed in the order of the graph, because initial weights depend on the number of earlier random draws.
         if block is None or not config.shared_layers:
             block = EncoderBlock(config, name=f"block_{index}")
         x = block(x, attention_bias)
@@ -38,7 +38,7 @@ def embed(config: EncoderConfig, inputs: Mapping[str, Any], *, positions: bool =
     Args:
         config: the configuration of the encoder.
         inputs: the inputs of the encoder by name, each int32 (batch, length).
-        positions: adds absolute positions.
+        positions: whether position embeddings are added.
 
     Returns:
         (batch, length, hidden).

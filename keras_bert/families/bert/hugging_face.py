@@ -1,4 +1,4 @@
-"""The checkpoints of the families with BERT's graph."""
+"""The checkpoint formats of the families with BERT's graph."""
 
 import dataclasses
 
@@ -12,7 +12,7 @@ ROBERTA_HEADS = {
 
 
 def _robertas() -> list[Family]:
-    """RoBERTa (Liu et al. 2019), and RoBERTa of other texts (Conneau et al. 2020, Martin et al. 2020)."""
+    """RoBERTa (Liu et al. 2019), XLM-RoBERTa (Conneau et al. 2020) and CamemBERT (Martin et al. 2020)."""
     names = (("roberta", "Roberta"), ("xlm-roberta", "XLMRoberta"), ("camembert", "Camembert"))
     return [
         Family(
@@ -23,7 +23,7 @@ def _robertas() -> list[Family]:
             text_head=TEXT_HEAD,
             decoder="lm_head.decoder",
             fixed={"num_segments": 1, "position_offset": 2},
-            # The first position follows that of padding, which equals the id of the padding token.
+            # The position of the first token is pad_token_id + 1.
             only={"type_vocab_size": 1, "pad_token_id": 1},
             dropout_before_pooler=True,
         )
@@ -49,7 +49,7 @@ BERT = Family(
 FAMILIES = (
     BERT,
     *_robertas(),
-    # Sun et al. 2019, 2020; without the task embedding that the second version may have.
+    # Sun et al. 2019, 2020; the task embedding of some checkpoints of the second version is not supported.
     dataclasses.replace(BERT, name="ernie", title="Ernie", prefix="ernie.", only={"use_task_id": False}),
     # Sanh et al. 2019.
     Family(

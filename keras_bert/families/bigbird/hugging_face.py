@@ -1,4 +1,4 @@
-"""The checkpoints of BigBird (Zaheer et al. 2020)."""
+"""The checkpoint format of BigBird (Zaheer et al. 2020)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from keras_bert.families.bert.hugging_face import BERT
 from keras_bert.families.bigbird.settings import AttentionKind, BigBird
 from keras_bert.families.hugging_face import BOTH_HEADS, CLASSES, ENCODER, KEYS, TEXT_HEAD, Family, read_number
 
-# Their name of the attention -> ours.
+# transformers' `attention_type` -> `BigBird.attention`.
 _ATTENTION: dict[str, AttentionKind] = {"block_sparse": "block_sparse", "original_full": "full"}
 
 
@@ -71,7 +71,7 @@ FAMILIES = (
         variant=BigBird,
         read_variant=_read,
         write_variant=_write,
-        # transformers keeps a pooler under heads that do not read it.
+        # transformers saves the pooler also in models whose head does not use it.
         unread=("bert.pooler.",),
     ),
 )

@@ -25,15 +25,15 @@ from keras_bert.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_bert")
 class BigBirdAttention(ConfiguredAttention):
-    """Attention of each block of queries to its own block, its neighbours, the first, the last and random blocks.
+    """BigBird's attention: each block attends to itself, its neighbours, the first, the last and some random blocks.
 
-    At inference the random blocks are the first one, as in transformers. Instead of repeating the block, the logarithm
-    of the number of its copies is added to its scores, and no key is gathered. Texts of up to `BigBird.longest_full`
-    tokens get BERT's attention.
+    As in transformers, all random blocks are the first block at inference. Rather than repeating this block, the
+    attention adds the logarithm of the number of copies to its scores, so that no keys are gathered. Texts of up to
+    `BigBird.longest_full` tokens get full attention.
 
     Args:
         config: the configuration of the encoder, or its plain values.
-        index: the number of the layer, from 0; the seed of its random blocks.
+        index: the index of the layer, from 0; the seed of its random blocks.
 
     Examples:
         >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
@@ -51,7 +51,7 @@ class BigBirdAttention(ConfiguredAttention):
         self.index, self.variant = index, self.config.variant
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, attention_bias: Tensor, training: bool) -> Tensor:
-        """As `SelfAttention._attend`; in blocks where the text is long."""
+        """As `SelfAttention._attend`, but in blocks if the text is long."""
         length = ops.shape(query)[2]
 
         def attend_fully() -> Any:
@@ -80,7 +80,7 @@ class BigBirdAttention(ConfiguredAttention):
         return ops.concatenate([ends[:, :, :size], middle, ends[:, :, size:]], axis=2)[:, :, :length]
 
     def _attend_from_middle(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor, training: bool) -> Tensor:
-        """The contexts of all queries but those of the first and the last block; bias (batch, 1, length, 1)."""
+        """The contexts of all queries except those of the first and the last block; bias (batch, 1, length, 1)."""
         size = self.variant.block_size
         end_keys, end_values, end_bias = (
             ops.concatenate([x[:, :, :size], x[:, :, -size:]], axis=2) for x in (key, value, bias)
@@ -109,7 +109,7 @@ class BigBirdAttention(ConfiguredAttention):
         return context
 
     def _with_copies(self, bias: Tensor, training: bool) -> Tensor:
-        """The bias of the first and the last block (batch, 1, 2 x size, 1); at inference the first one counts often."""
+        """Adds the log of the number of copies of the first block at inference; bias (batch, 1, 2 x size, 1)."""
         size, copies = self.variant.block_size, self.variant.random_blocks
         if training or not copies:
             return bias
@@ -117,7 +117,10 @@ class BigBirdAttention(ConfiguredAttention):
         return ops.add(bias, ops.cast(weight[None, None, :, None], self.compute_dtype))
 
     def _bias_of_ends(self, rows: Tensor) -> Tensor:
-        """Masks the first and the last block among neighbours, as all queries see them: (1, 1, rows, 3 x size, 1)."""
+        """Masks the first and the last block as neighbours, because they have their own scores.
+
+        Returns the bias (1, 1, rows, 3 x size, 1).
+        """
         size = self.variant.block_size
         places, columns = ops.arange(rows)[:, None], np.arange(3 * size)[None, :]
         first = ops.logical_and(ops.equal(places, 0), columns < size)
@@ -126,7 +129,7 @@ class BigBirdAttention(ConfiguredAttention):
         return bias[None, None, :, :, None]
 
     def _random_blocks(self, blocks: Tensor) -> Tensor:
-        """The numbers of the random blocks of each head and block of queries, int32 (heads, blocks - 2, count)."""
+        """The indices of the random blocks for each head and block of queries, int32 (heads, blocks - 2, count)."""
         size, settings = self.variant.block_size, (self.num_heads, self.variant.random_blocks, self.index)
         longest = self.config.max_length
         planned = [length // size for length in PLANNED_LENGTHS if length % size == 0 and length <= longest]
@@ -143,11 +146,11 @@ class BigBirdAttention(ConfiguredAttention):
         return ops.cond(is_planned, lambda: rows[1], lambda: rows[0])
 
     def _gather_blocks(self, blocks: Tensor, numbers: Tensor) -> Tensor:
-        """Gathers blocks by their numbers.
+        """Gathers blocks by their indices.
 
         Args:
             blocks: (batch, heads, blocks, size, width).
-            numbers: int32 (heads, rows, count).
+            numbers: the indices, int32 (heads, rows, count).
 
         Returns:
             (batch, heads, rows, count x size, width).
@@ -165,11 +168,11 @@ class BigBirdAttention(ConfiguredAttention):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class BigBirdBlock(EncoderBlock):
-    """BERT's block with `BigBirdAttention`.
+    """BigBird's encoder block: BERT's block with `BigBirdAttention`.
 
     Args:
         config: the configuration of the encoder, or its plain values.
-        index: the number of the layer, from 0.
+        index: the index of the layer, from 0.
 
     Examples:
         >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}

@@ -1,7 +1,7 @@
-"""The random blocks of BigBird's attention, drawn as transformers draws them.
+"""Draws the random blocks of BigBird's attention as transformers does.
 
-Zaheer et al. 2020, section 2; `modeling_big_bird.py` of huggingface/transformers, version 5. Blocks are counted from 0.
-The first and the last block attend to all tokens, so that the tables have rows for the blocks between them alone.
+Zaheer et al. 2020, section 2; `modeling_big_bird.py` of huggingface/transformers, version 5. Block indices start at 0.
+The first and the last block attend to all tokens, so that the tables have rows only for the blocks between them.
 """
 
 import functools
@@ -14,23 +14,23 @@ from keras_bert.tensors import Tensor
 
 Array = np.ndarray[Any, Any]
 
-# The lengths in tokens, with padding, at which the paper's models were trained; transformers draws them by another
-# rule.
+# The lengths in tokens, with padding, at which the paper's models were trained. transformers has a separate rule for
+# the random blocks of these lengths.
 PLANNED_LENGTHS = (1024, 3072, 4096)
 _PLAN_END = 1024
 
 
 @functools.lru_cache(maxsize=64)
 def draw_blocks(blocks: int, heads: int, count: int, seed: int) -> Array:
-    """Draws blocks for a length that is not in `PLANNED_LENGTHS`: `count` of the first 2 x `count` + 5.
+    """Draws `count` of the first 2 x `count` + 5 blocks, for a length that is not in `PLANNED_LENGTHS`.
 
-    The blocks of a shorter text are the first rows of the table of a longer one.
+    The table of a shorter text has the first rows of the table of a longer text.
 
     Args:
         blocks: the number of blocks of the text, more than 2 x `count` + 5.
         heads: the number of attention heads.
         count: the number of random blocks for each block of queries.
-        seed: the number of the layer, from 0.
+        seed: the index of the layer, from 0.
 
     Returns:
         int32 (heads, blocks - 2, count).
@@ -44,7 +44,7 @@ def draw_blocks(blocks: int, heads: int, count: int, seed: int) -> Array:
     table = np.zeros((heads, blocks, count), np.int32)
     for row in range(1, blocks):
         excluded = {row - 1, row, row + 1, 0, end - 1}
-        # The second block does not see the last but one, nor the other way round.
+        # The second block does not attend to the second to last one, nor vice versa.
         excluded |= {end - 2} if row == 1 else {1} if row == end - 2 else set()
         for head in range(heads if count else 0):
             permutation = random.permutation(np.arange(end, dtype=np.int32))
@@ -61,7 +61,7 @@ def draw_planned_blocks(longest: int, size: int, heads: int, count: int, seed: i
         size: the number of tokens of a block.
         heads: the number of attention heads.
         count: the number of random blocks for each block of queries.
-        seed: the number of the layer, from 0.
+        seed: the index of the layer, from 0.
 
     Returns:
         int32 (heads, longest // size - 2, count).

@@ -9,16 +9,16 @@ from keras_bert.validation import validated_dataclass
 
 AttentionKind = Literal["block_sparse", "full"]
 
-# The blocks that a block of queries attends to besides random ones: itself, its two neighbours, the first and the last.
+# The number of blocks that a block attends to, except random ones: itself, its two neighbours, the first and the last.
 _FIXED_BLOCKS = 5
 
 
 @validated_dataclass
 class BigBird(Variant):
-    """Block-sparse attention: to three neighbouring blocks, to the first, the last and some random blocks.
+    """BigBird's settings: block-sparse attention to three neighbouring blocks, the first, the last and random blocks.
 
-    The first and the last block attend to all tokens (section 2, figure 1d, in the blocks of appendix D). As in
-    transformers, random blocks depend on the layer alone, and at inference all of them are the first block.
+    The first and the last block attend to all tokens (section 2, figure 1d, with the blocks of appendix D). As in
+    transformers, random blocks depend only on the layer, and at inference all of them are the first block.
 
     Attributes:
         block_size: the number of tokens of a block (appendix E, table 8: 64).
@@ -40,9 +40,9 @@ class BigBird(Variant):
 
     @property
     def longest_full(self) -> int:
-        """The length in tokens up to which the attention is BERT's: longer texts alone have enough blocks."""
+        """The length in tokens up to which attention is full: shorter texts have too few blocks to draw from."""
         return (_FIXED_BLOCKS + 2 * self.random_blocks) * self.block_size
 
     def check_shape(self, shape: Any) -> None:
-        """See `Variant`; layers cannot share weights, as each draws its random blocks."""
+        """See `Variant`; layers cannot share weights, because each has its own random blocks."""
         self._check_fixed(shape, shared_layers=False)

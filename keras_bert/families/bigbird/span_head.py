@@ -1,4 +1,4 @@
-"""The layers of BigBird's head for answers in front of its linear layer."""
+"""The layers of BigBird's head for question answering, before its output layer."""
 
 from typing import Any
 
@@ -13,7 +13,9 @@ from keras_bert.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_bert")
 class SpanTransform(keras.layers.Layer):
-    """LayerNorm(h + feed-forward(h)) of every token (transformers, `BigBirdForQuestionAnsweringHead`).
+    """The hidden layer of BigBird's head for question answering: LayerNorm(h + feed-forward(h)) of every token.
+
+    It follows transformers' `BigBirdForQuestionAnsweringHead`.
 
     Args:
         intermediate_size: the width of the feed-forward layer.
@@ -54,7 +56,7 @@ class SpanTransform(keras.layers.Layer):
         self.output_dropout = keras.layers.Dropout(dropout, name="output_dropout", dtype=policy)
 
     def build(self, inputs_shape: tuple[int | None, ...]) -> None:
-        """Builds the parts, which read (batch, length, hidden)."""
+        """Builds the sublayers for inputs (batch, length, hidden)."""
         self.feed_forward.build(inputs_shape)
         self.norm.build(inputs_shape)
 
@@ -70,9 +72,9 @@ class SpanTransform(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class QuestionBias(SeparatorReader):
-    """Masks the question in the scores of answers: all tokens up to the first separator, except the first token.
+    """Masks the question, which cannot contain the answer: all tokens up to the first separator except the first token.
 
-    transformers subtracts 1e6 from their logits; here they get the bias of padding.
+    transformers subtracts 1e6 from the logits of these tokens; this layer gives them the bias of padding.
 
     Args:
         separator: the id of the separator.
@@ -87,8 +89,8 @@ class QuestionBias(SeparatorReader):
         super().__init__(separator, **kwargs)
 
     def call(self, token_ids: Tensor, attention_bias: Tensor) -> Tensor:
-        """Ids int32 (batch, length), bias of padding (batch, 1, 1, length) -> bias of padding and question."""
-        # Shifted by one: the separator is masked, the first token is not.
+        """Token ids int32 (batch, length), bias of padding (batch, 1, 1, length) -> bias of padding and question."""
+        # The shift by one masks the separator, and leaves the first token unmasked.
         in_question = ops.pad(self.before_separator(token_ids)[:, :-1], ((0, 0), (1, 0)))
         question_bias = ops.multiply(ops.cast(in_question, attention_bias.dtype), MASK_BIAS)
         return ops.minimum(attention_bias, question_bias[:, None, None, :])

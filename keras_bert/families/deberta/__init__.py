@@ -1,1 +1,1 @@
-"""DeBERTa (He et al. 2021, 2023): attention to the content of tokens and to their relative positions."""
+"""DeBERTa (He et al. 2021, 2023): disentangled attention to the contents and the relative positions of tokens."""

@@ -1,4 +1,4 @@
-"""The convolution beside the first block of DeBERTa v2's largest models."""
+"""The convolution parallel to the first block in DeBERTa v2's largest models."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,9 +17,10 @@ from keras_bert.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_bert")
 class ConvolutionSum(ConfiguredLayer):
-    """LayerNorm(states + activation(convolution of the embeddings)) (`ConvLayer` of DeBERTa's released code).
+    """Adds a convolution of the embeddings to the first block's states: LayerNorm(states + activation(convolution)).
 
-    The convolution is a matrix product of windows of tokens, which int8 kernels of other layers compute, too.
+    It is `ConvLayer` of DeBERTa's released code. The convolution is computed as a matrix product of windows of tokens,
+    so that it is quantized as any other dense layer.
 
     Examples:
         >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
@@ -57,7 +58,7 @@ class ConvolutionSum(ConfiguredLayer):
         Returns:
             (batch, length, hidden).
         """
-        # Zeros, so that tokens beside padding do not depend on it.
+        # Padding is set to zero, so that its neighbours do not depend on it.
         embeddings = ops.multiply(inputs, ops.cast(padding_mask, self.compute_dtype)[:, :, None])
         reach, length = self.window // 2, ops.shape(inputs)[1]
         padded = ops.pad(self.input_tap(embeddings, training), ((0, 0), (reach, reach), (0, 0)))

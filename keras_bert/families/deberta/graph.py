@@ -25,7 +25,7 @@ def deberta_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
     """
     variant = config.variant
     assert isinstance(variant, DeBERTa)
-    # The final states must be the output of a block, not of the convolution behind the first one.
+    # The final states must be the output of a block, not of the convolution after the first block.
     ends_with_block = not variant.convolution or config.num_layers > 1
     check("EncoderConfig", "num_layers", ends_with_block, "be at least 2 with a convolution", config.num_layers)
     embedded = x = embed(config, inputs, positions=variant.absolute_positions)

@@ -1,4 +1,7 @@
-"""The checkpoints of DeBERTa (He et al. 2021) and of its versions 2 and 3 (He et al. 2023), which share a type."""
+"""The checkpoint formats of DeBERTa (He et al. 2021) and of its versions 2 and 3 (He et al. 2023).
+
+Versions 2 and 3 share a `model_type`.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +17,7 @@ _CONVOLUTION_ACTIVATIONS: dict[str, ConvolutionActivation] = {
     "gelu_new": "gelu_tanh",
     "relu": "relu",
 }
-# Their term of the attention -> our field; released files write "c2p|p2c", newer ones a list.
+# A term of the attention in `pos_att_type` -> our field; released files have "c2p|p2c", newer files a list.
 _TERMS = {"c2p": "content_to_position", "p2c": "position_to_content"}
 # Settings of version 1.
 _FIRST: dict[str, Any] = {
@@ -40,7 +43,7 @@ _DEFAULTS = {
 
 
 def _read_common(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of the attention that both types have; refuses widths that differ from the encoder's."""
+    """The attention's settings that both formats have; raises if a width differs from that of the encoder."""
     hidden, heads = content.get("hidden_size"), content.get("num_attention_heads")
     if isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
         widths = {"pooler_hidden_size": hidden, "embedding_size": hidden, "attention_head_size": hidden // heads}
@@ -121,9 +124,9 @@ _COMMON: dict[str, Any] = {
     "classifier_dropout": {"classification": "cls_dropout", "token_classification": "hidden_dropout_prob"},
     "variant": DeBERTa,
     "fewest_segments": 0,
-    # The last 99 rows of version 3's embedding belong to no entry of the vocabulary.
+    # The token embedding of version 3 has 99 more rows than the vocabulary has entries.
     "spare_rows": True,
-    # The equivalent head of the released code, which transformers has where `legacy` is false.
+    # The equivalent head of the released code, which transformers builds if `legacy` is false.
     "other_names": {
         "lm_predictions.lm_head.bias": "cls.predictions.bias",
         "lm_predictions.lm_head.": "cls.predictions.transform.",

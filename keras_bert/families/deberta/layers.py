@@ -18,9 +18,10 @@ from keras_bert.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_bert")
 class DeBERTaAttention(ConfiguredAttention):
-    """softmax((Q K^T + Q Kr^T + (K Qr^T)^T) / sqrt(3 head_size) + bias) V (He et al. 2021, equation 4).
+    """DeBERTa's disentangled attention to the contents and the relative positions of tokens.
 
-    Kr and Qr are the keys and queries of the relative positions between pairs of tokens.
+    It is softmax((Q K^T + Q Kr^T + (K Qr^T)^T) / sqrt(3 head_size) + bias) V, where Kr and Qr are the keys and queries
+    of the relative positions between pairs of tokens (He et al. 2021, equation 4).
 
     Args:
         config: the configuration of the encoder, or its plain values.
@@ -45,7 +46,7 @@ class DeBERTaAttention(ConfiguredAttention):
     def build(  # type: ignore[override]
         self, inputs_shape: Any, attention_bias_shape: Any, relative_shape: Any
     ) -> None:
-        """Makes the projections, each (hidden, hidden); those of positions unless they are shared with the tokens."""
+        """Makes the projections, each (hidden, hidden), and separate ones of positions if they are not shared."""
         self.head_size = self.config.head_size
         for name in ("query", "key", "value", "output_projection"):
             self._add_projection(name, self.variant.key_bias or name != "key")
@@ -104,7 +105,7 @@ class DeBERTaAttention(ConfiguredAttention):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class DeBERTaBlock(EncoderBlock):
-    """BERT's block with `DeBERTaAttention`.
+    """DeBERTa's encoder block: BERT's block with `DeBERTaAttention`.
 
     Args:
         config: the configuration of the encoder, or its plain values.
@@ -120,7 +121,7 @@ class DeBERTaBlock(EncoderBlock):
         super().__init__(config, DeBERTaAttention(config, name="attention", dtype=kwargs.get("dtype")), **kwargs)
 
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, relative_shape: Any) -> None:  # type: ignore[override]
-        """Builds the parts, which read (batch, length, hidden)."""
+        """Builds the sublayers for inputs (batch, length, hidden)."""
         self.attention.build(inputs_shape, attention_bias_shape, relative_shape)
         self._build_after_attention(inputs_shape)
 
@@ -134,7 +135,7 @@ class DeBERTaBlock(EncoderBlock):
     ) -> Tensor:
         """Computes the next states; for the arguments see `DeBERTaAttention`.
 
-        The residual of the attention is `query_states` where they are given.
+        The residual connection adds `query_states` if they are given.
         """
         attended = self.attention(inputs, attention_bias, relative, query_states, training=training)
         return self._add_and_feed_forward(inputs if query_states is None else query_states, attended, training)

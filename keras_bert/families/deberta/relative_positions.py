@@ -16,7 +16,7 @@ from keras_bert.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_bert")
 class RelativeEmbedding(ConfiguredLayer):
-    """Embeddings of the relative positions of all distances between the tokens of an input.
+    """DeBERTa's embeddings of relative positions, for all distances between two tokens of an input.
 
     All blocks share the table (He et al. 2021, section 3.1); with `normalized_positions` LayerNorm is applied to it.
 
@@ -39,18 +39,18 @@ class RelativeEmbedding(ConfiguredLayer):
         self.output_tap = Tap("output_tap")
 
     def build(self, inputs_shape: tuple[int | None, ...]) -> None:
-        """Makes the table (2 x span, hidden): span rows for keys behind the query, and span rows for the others."""
+        """Makes the table (2 x span, hidden): the first half is for keys after the query, the second for the others."""
         shape = (2 * self.variant.span, self.config.hidden_size)
         initializer = keras.initializers.TruncatedNormal(stddev=self.config.initializer_range)
-        # In float32 until rows are gathered: the gradient of a row is the sum over thousands of pairs of tokens.
+        # No autocast: the gradient of a row is a sum over thousands of pairs of tokens, which needs float32.
         self.embeddings = self.add_weight(name="embeddings", shape=shape, initializer=initializer, autocast=False)
         if self.norm is not None:
             self.norm.build(shape)
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
-        """States (batch, length, hidden), of which only the length is read -> (2, 2 x length, hidden).
+        """States (batch, length, hidden), which only give the length -> (2, 2 x length, hidden).
 
-        [0] holds the embeddings of the distances length, length - 1, ..., 1 - length, [1] those of the opposite
+        [0] has the embeddings of the distances length, length - 1, ..., 1 - length; [1] those of the negated
         distances. A distance is the position of the query minus the position of the key.
 
         Raises:
@@ -64,7 +64,7 @@ class RelativeEmbedding(ConfiguredLayer):
         return self.output_tap(ops.take(table, rows, axis=0), training)
 
     def compute_output_shape(self, inputs_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """(2, 2 x length, hidden); JAX cannot infer it from `call`, which slices by an unknown length.
+        """(2, 2 x length, hidden). JAX cannot infer it from `call`, which slices to an unknown length.
 
         Raises:
             ValueError: the static length is larger than `max_length`.
@@ -80,10 +80,10 @@ class RelativeEmbedding(ConfiguredLayer):
 
 
 def _rows(config: EncoderConfig, variant: DeBERTa) -> np.ndarray[Any, Any]:
-    """The rows of the distances max_length, ..., 1 - max_length and of their opposites, int32 (2, 2 x max_length).
+    """The rows of the distances max_length, ..., 1 - max_length, and of their negatives, int32 (2, 2 x max_length).
 
-    They are constants of the graph: a logarithm computed there may be rounded differently, so that a distance between
-    two buckets would fall into the other one.
+    They are constants of the graph: another runtime may round a logarithm differently, which would move a distance at
+    the edge of a bucket into the next bucket.
     """
     places = relative_positions(np.arange(config.max_length, -config.max_length, -1), variant)
     rows = np.stack([places, -places]) + variant.span
@@ -91,9 +91,9 @@ def _rows(config: EncoderConfig, variant: DeBERTa) -> np.ndarray[Any, Any]:
 
 
 def relative_positions(distances: np.ndarray[Any, Any], variant: DeBERTa) -> np.ndarray[Any, Any]:
-    """Distances (n,) -> relative positions (n,), which may lie beyond the span.
+    """Maps distances (n,) to relative positions (n,), which may exceed the span.
 
-    Half of the buckets hold one distance each. Larger distances d are in bucket `near + ceil(log(d / near) /
+    Half of the buckets contain one distance each. Larger distances d are in bucket `near + ceil(log(d / near) /
     log((max_distance - 1) / near) x (near - 1))` (`make_log_bucket_position` of DeBERTa's released code, version 2).
 
     Examples:
@@ -110,11 +110,11 @@ def relative_positions(distances: np.ndarray[Any, Any], variant: DeBERTa) -> np.
 
 
 def by_distance_to_pairs(scores: Tensor) -> Tensor:
-    """Scores of tokens and distances (..., length, 2 x length) -> of pairs of tokens (..., length, length).
+    """Scores by token and distance (..., length, 2 x length) -> scores by pair of tokens (..., length, length).
 
     The score of the tokens i and j is the entry [i, length - (i - j)] of the input and [i, j] of the output: each row
-    is shifted by one place against the row above it. This needs no gather: the flattened rows are cut into rows that
-    are shorter by one (the relative shift of Dai et al. 2019, appendix B).
+    is shifted by one relative to the row above it. Reshaping to rows that are shorter by one does this without a gather
+    (the relative shift of Dai et al. 2019, appendix B).
 
     Examples:
         >>> by_distance = ops.convert_to_tensor([[2, 1, 0, -1], [2, 1, 0, -1]])  # each score is the distance itself

@@ -1,4 +1,4 @@
-"""The choice of Longformer's global tokens."""
+"""Chooses Longformer's global tokens."""
 
 from typing import Any, Literal, get_args
 
@@ -15,14 +15,15 @@ GlobalKind = Literal["none", "first", "question"]
 
 @keras.saving.register_keras_serializable("keras_bert")
 class GlobalTokens(SeparatorReader, PromptAwareLayer):
-    """Marks the global tokens of a text, all of them among its first tokens (Beltagy et al. 2020, section 3.1).
+    """Marks Longformer's global tokens among the first tokens of a text (Beltagy et al. 2020, section 3.1).
 
     The number of these first tokens is fixed, so that shapes do not depend on the text.
 
     Args:
-        kind: `none`; `first` for the first token, for classes; `question` for all tokens up to the first separator.
-        most: the number of first tokens of a question that may be global.
-        separator: the id of the separator, for questions.
+        kind: `none`; `first`, the first token, for classification; `question`, all tokens before the first separator,
+            for question answering.
+        most: the largest number of global tokens of a question; further tokens of the question are not global.
+        separator: the id of the separator; only `question` needs it.
 
     Attributes:
         tokens: the number of tokens of a soft prompt, see `PromptAwareLayer`. They are global: otherwise only the
@@ -49,14 +50,14 @@ class GlobalTokens(SeparatorReader, PromptAwareLayer):
 
     @property
     def candidates(self) -> int:
-        """The number of tokens of the text, without a prompt, that may be global."""
+        """The number of first tokens that may be global, without those of a prompt."""
         return {"none": 0, "first": 1, "question": self.most}[self.kind]
 
     def call(self, token_ids: Tensor, padding_mask: Tensor) -> Tensor:
         """Both int32 (batch, length) -> 1 for a global token, int32 (batch, first tokens)."""
         end = self.tokens + self.candidates
         if end == 0:
-            # Not a slice: TensorFlow would not know that it is empty.
+            # A slice would do, but TensorFlow could not infer that it is empty.
             return ops.zeros((ops.shape(padding_mask)[0], 0), "int32")
         mask = padding_mask[:, :end]
         if self.kind != "question":
@@ -65,7 +66,7 @@ class GlobalTokens(SeparatorReader, PromptAwareLayer):
         return ops.multiply(mask, ops.pad(in_question, ((0, 0), (self.tokens, 0)), constant_values=1))
 
     def compute_output_spec(self, token_ids: Tensor, padding_mask: Tensor) -> keras.KerasTensor:
-        """The number of first tokens is known at run time: a prompt may be added, and a text may be shorter."""
+        """(batch, None): the number of first tokens is known only at run time, as a prompt may be added."""
         return keras.KerasTensor((token_ids.shape[0], None), "int32")
 
     def get_config(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The checkpoints of Longformer (Beltagy et al. 2020): RoBERTa with another attention."""
+"""The checkpoint format of Longformer (Beltagy et al. 2020), which is RoBERTa with sliding-window attention."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -45,7 +45,7 @@ FAMILIES = (
         decoder="lm_head.decoder",
         keys=KEYS,
         fixed={"num_segments": 1, "position_offset": 2},
-        # The first position follows that of padding, which equals the id of the padding token.
+        # The position of the first token is pad_token_id + 1.
         only={"type_vocab_size": 1, "pad_token_id": 1},
         defaults={
             "attention_probs_dropout_prob": 0.1,

@@ -24,15 +24,15 @@ from keras_bert.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_bert")
 class LongformerAttention(ConfiguredAttention):
-    """Attention of each token to a window around it and to the global tokens, and of global tokens to all tokens.
+    """Longformer's attention: tokens attend to a window around them and to global tokens, global tokens to all tokens.
 
-    Global tokens have further projections. Queries stand in blocks as long as half a window, which see the keys of
-    their block and of both neighbours: time and memory grow linearly with the length (section 3.1, appendix A: "sliding
-    chunks").
+    Global tokens have separate projections. Time and memory are linear in the length: queries are split into blocks of
+    half a window, and each block attends to its keys and those of both neighbours ("sliding chunks", section 3.1 and
+    appendix A).
 
     Args:
         config: the configuration of the encoder, or its plain values.
-        index: the number of the layer, from 0.
+        index: the index of the layer, from 0.
 
     Examples:
         >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
@@ -52,7 +52,7 @@ class LongformerAttention(ConfiguredAttention):
     def build(  # type: ignore[override]
         self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, global_tokens_shape: Any
     ) -> None:
-        """Makes the projections, each (hidden, hidden); queries, keys and values of global tokens have others."""
+        """Makes the projections, each (hidden, hidden), and those of the queries, keys and values of global tokens."""
         super().build(inputs_shape, attention_bias_shape)
         for name in ("global_query", "global_key", "global_value"):
             self._add_projection(name)
@@ -76,7 +76,7 @@ class LongformerAttention(ConfiguredAttention):
         query = self._split_heads(self.query_tap(scaled, training), shape)
         key = self._split_heads(self.key(inputs), shape)
         value = self._split_heads(self.value(inputs), shape)
-        # (batch, 1, first tokens, 1); empty where no token is global.
+        # (batch, 1, first tokens, 1); empty if no token may be global.
         is_global = ops.cast(global_tokens[:, None, :, None], self.compute_dtype)
         context = self._attend_locally(query, key, value, attention_bias, is_global, training)
         if is_global.shape[2] != 0:
@@ -109,7 +109,7 @@ class LongformerAttention(ConfiguredAttention):
         return with_neighbours(split_blocks(padded, self.reach))
 
     def _local_bias(self, bias: Tensor, is_global: Any) -> Tensor:
-        """The bias that masks padding, keys outside of the window, and global keys, which have separate scores.
+        """The bias that masks padding, keys outside the window, and global keys, which have separate scores.
 
         (batch, 1, 1, length), (batch, 1, first tokens, 1) -> (batch, 1, blocks, reach, 3 x reach).
         """
@@ -120,13 +120,13 @@ class LongformerAttention(ConfiguredAttention):
             columns = ops.concatenate([first_columns, columns[:, :, first:]], axis=2)
         distances = np.arange(3 * self.reach)[None, :] - np.arange(self.reach)[:, None] - self.reach
         window_bias = ops.cast(np.where(np.abs(distances) > self.reach, MASK_BIAS, 0.0), self.compute_dtype)
-        # The minimum, not the sum: an int8 range is shared with the scores.
+        # Minimum rather than sum: a larger range would coarsen the int8 grid of the scores.
         return ops.minimum(transpose_blocks(self._neighbourhoods(columns, MASK_BIAS)), window_bias)
 
     def _attend_from_global(
         self, inputs: Tensor, context: Tensor, bias: Tensor, is_global: Any, training: bool
     ) -> Tensor:
-        """Replaces the contexts of global tokens by those of attention to all tokens."""
+        """Replaces the contexts of global tokens, which attend to all tokens."""
         first, shape = ops.shape(is_global)[2], ops.shape(inputs)
         scaled = ops.multiply(self.global_query(inputs[:, :first]), 1 / math.sqrt(self.head_size))
         query = self._split_heads(self.query_tap(scaled, training), (shape[0], first))
@@ -143,11 +143,11 @@ class LongformerAttention(ConfiguredAttention):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class LongformerBlock(EncoderBlock):
-    """BERT's block with `LongformerAttention`.
+    """Longformer's encoder block: BERT's block with `LongformerAttention`.
 
     Args:
         config: the configuration of the encoder, or its plain values.
-        index: the number of the layer, from 0.
+        index: the index of the layer, from 0.
 
     Examples:
         >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
@@ -162,7 +162,7 @@ class LongformerBlock(EncoderBlock):
         self.index = index
 
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, global_tokens_shape: Any) -> None:  # type: ignore[override]
-        """Builds the parts, which read (batch, length, hidden)."""
+        """Builds the sublayers for inputs (batch, length, hidden)."""
         self.attention.build(inputs_shape, attention_bias_shape, global_tokens_shape)
         self._build_after_attention(inputs_shape)
 

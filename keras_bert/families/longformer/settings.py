@@ -10,19 +10,20 @@ from keras_bert.checks import check
 from keras_bert.config import Variant
 from keras_bert.validation import validated_dataclass
 
-# Half of a window lies on either side of a token.
+# Even, because half of a window is on either side of a token.
 _Window = Annotated[int, pydantic.Field(ge=2, multiple_of=2)]
 
 
 @validated_dataclass
 class Longformer(Variant):
-    """Sliding-window attention, and global tokens, which attend to all tokens and are attended to by all (section 3.1).
+    """Longformer's settings: sliding-window attention and global tokens (Beltagy et al. 2020, section 3.1).
 
-    Global tokens have further projections. The head of a task chooses them, see `keras_bert.models.global_tokens`.
+    Global tokens attend to all tokens, all tokens attend to them, and they have separate projections. The task decides
+    which tokens are global, see `keras_bert.models.global_tokens`.
 
     Attributes:
-        window: the number of tokens around it that a token attends to, half of them on either side (section 4.1: 512).
-        windows: a window for each layer, in place of `window`; those behind the last layer are not read.
+        window: the number of neighbours that a token attends to, half of them on either side (section 4.1: 512).
+        windows: a window for each layer, in place of `window`; windows beyond the last layer are ignored.
 
     Examples:
         >>> Longformer(window=512).reach(layer=0)

@@ -1,1 +1,1 @@
-"""MobileBERT (Sun et al. 2020): blocks that are narrower inside than between them."""
+"""MobileBERT (Sun et al. 2020): bottleneck blocks, which compute on narrower states than those between blocks."""

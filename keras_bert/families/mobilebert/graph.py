@@ -33,7 +33,7 @@ def mobilebert_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
 
 
 def _embed(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
-    """The sum of the embeddings; those of tokens are projected before the sum, not behind it as in ELECTRA."""
+    """The sum of the embeddings; token embeddings are projected before the sum, not after it as in ELECTRA."""
     assert isinstance(config.variant, MobileBERT)
     assert config.embedding_size is not None
     spread = config.initializer_range

@@ -1,4 +1,4 @@
-"""The checkpoints of MobileBERT (Sun et al. 2020)."""
+"""The checkpoint format of MobileBERT (Sun et al. 2020)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,7 @@ def _read(content: Mapping[str, Any]) -> MobileBERT:
         kind, value = type(getattr(MobileBERT(), field)), content[key]
         check("mobilebert", key, type(value) is kind, f"be of type {kind.__name__}", value)
     separate, shared = content[_KEYS["bottleneck_attention"]], content[_SHARED]
-    # With both, transformers keeps a layer that nothing reads; with none, its shapes do not fit each other.
+    # With both, transformers has an unused layer; with neither, its shapes do not match.
     rule = f"be {not separate} where {_KEYS['bottleneck_attention']} is {separate}"
     check("mobilebert", _SHARED, shared is (not separate), rule, shared)
     return MobileBERT(**{field: content[key] for field, key in _KEYS.items()})
@@ -65,7 +65,7 @@ FAMILIES = (
         keys={**KEYS, "embedding_size": "embedding_size", "pooler_activation": "classifier_activation"},
         values={"pooler_activation": {True: "tanh", False: "none"}},
         defaults={
-            # Google's checkpoint, whose file names no class, holds both heads.
+            # The config.json of Google's checkpoint names no class; the checkpoint has both heads.
             "architectures": ["MobileBertForPreTraining"],
             "layer_norm_eps": 1e-12,
             "embedding_size": 128,

@@ -16,16 +16,16 @@ from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.tap import Tap
 from keras_bert.tensors import Tensor
 
-# PyTorch's default, which transformers has in the LayerNorm of the embeddings and of the last feed-forward layer.
+# PyTorch's default, which transformers uses in the LayerNorm of the embeddings and of the last feed-forward layer.
 TORCH_EPSILON = 1e-5
 
 
 @keras.saving.register_keras_serializable("keras_bert")
 class MobileBERTBlock(TransformerBlock):
-    """Attention and several feed-forward layers on narrow states (Sun et al. 2020, figure 1 and table 1).
+    """MobileBERT's bottleneck block: attention and several feed-forward layers on narrower states.
 
-    Each part has a norm, most of them a residual: norm(x + part(x)). As in transformers, the last feed-forward layer is
-    named as the only one of BERT, the others have numbers.
+    Each sublayer is followed by a norm, most of them also by a residual: norm(x + sublayer(x)) (Sun et al. 2020, figure
+    1 and table 1). As in transformers, the last feed-forward layer has the name of BERT's, the others have numbers.
 
     Args:
         config: the configuration of the encoder, or its plain values.
@@ -66,7 +66,7 @@ class MobileBERTBlock(TransformerBlock):
             setattr(self, f"{part}_norm_tap", Tap(f"{part}_norm_tap"))
 
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> None:
-        """Builds the parts; those between the two projections read (batch, length, narrow)."""
+        """Builds the sublayers; the inputs between the two bottleneck projections are (batch, length, narrow)."""
         narrow = (*inputs_shape[:-1], self.narrow)
         self.input_bottleneck.build(inputs_shape)
         if self.attention_bottleneck is not None:
@@ -89,7 +89,7 @@ class MobileBERTBlock(TransformerBlock):
         else:
             query_states = self._normalize("attention_bottleneck", self.attention_bottleneck(inputs), training)
             attended = self.attention(query_states, attention_bias, inputs, training=training)
-        # On rows, as in `EncoderBlock`.
+        # Matrices, as in `EncoderBlock`.
         x = self._normalize("attention", ops.add(self._rows(narrow), self._rows(attended)), training)
         for name in self.feed_forwards:
             x = self._normalize(name, ops.add(x, getattr(self, name)(x)), training)
@@ -98,7 +98,7 @@ class MobileBERTBlock(TransformerBlock):
         return ops.reshape(x, ops.shape(inputs))
 
     def _normalize(self, part: str, x: Tensor, training: bool) -> Tensor:
-        """Applies the norm of a part to its output, (..., width) -> (..., width)."""
+        """Applies the norm of a sublayer to its output, (..., width) -> (..., width)."""
         return getattr(self, f"{part}_norm_tap")(getattr(self, f"{part}_norm")(x), training)
 
     def _rows(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""MobileBERT's replacement of LayerNorm: no statistics, which are slow on devices."""
+"""MobileBERT's replacement of LayerNorm, which computes no mean and variance: these are slow on devices."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from keras_bert.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_bert")
 class NoNorm(keras.layers.Layer):
-    """gamma x + beta, element by element (Sun et al. 2020, section 3.3).
+    """MobileBERT's replacement of LayerNorm: gamma x + beta, element by element (Sun et al. 2020, section 3.3).
 
     Examples:
         >>> np.asarray(NoNorm()(ops.convert_to_tensor([[1.0, 5.0]]))).tolist()  # gamma 1 and beta 0 change nothing
@@ -37,7 +37,7 @@ def make_norm(kind: Normalization, epsilon: float, **kwargs: Any) -> keras.layer
     Args:
         kind: `no_norm` or `layer_norm`.
         epsilon: a number that LayerNorm adds to the variance.
-        kwargs: further arguments of the layer, as its name.
+        kwargs: further arguments of the layer, such as its name.
 
     Examples:
         >>> type(make_norm("layer_norm", epsilon=1e-12, name="norm")).__name__

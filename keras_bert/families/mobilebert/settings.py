@@ -13,15 +13,15 @@ Normalization = Literal["no_norm", "layer_norm"]
 
 @validated_dataclass
 class MobileBERT(Variant):
-    """Bottleneck blocks, over embeddings of three neighbouring tokens (Sun et al. 2020, section 3).
+    """MobileBERT's settings: bottleneck blocks and trigram embeddings (Sun et al. 2020, section 3).
 
     Attributes:
         bottleneck_size: the width inside a block, a multiple of the encoder's `num_heads`.
         feed_forwards: the number of stacked feed-forward layers in a block (section 3.2).
-        normalization: `no_norm` scales and shifts (section 3.3); `layer_norm` is BERT's, as in MobileBERT's teacher.
+        normalization: `no_norm` scales and shifts (section 3.3); `layer_norm` as in BERT and in MobileBERT's teacher.
         bottleneck_attention: True if queries, keys and values are computed from the narrow states of the block, as in
-            MobileBERT tiny; otherwise queries and keys have another bottleneck, and values read the wide states
-            (figure 1c).
+            MobileBERT tiny; otherwise queries and keys are computed from a second bottleneck, and values from the wide
+            states (figure 1c).
 
     Examples:
         >>> MobileBERT(feed_forwards=2).normalization
@@ -40,7 +40,7 @@ class MobileBERT(Variant):
         is_multiple = self.bottleneck_size % shape.num_heads == 0
         rule = f"be a multiple of num_heads={shape.num_heads}"
         check(owner, "variant.bottleneck_size", is_multiple, rule, self.bottleneck_size)
-        # The output matrix of the masked-token head is the token embedding with further columns beside it.
+        # The output matrix of the masked-token head is the token embedding with extra columns.
         size = shape.embedding_size
         narrow = size is not None and size < shape.hidden_size
         rule = f"be set and below hidden_size={shape.hidden_size} in a bottleneck encoder"

@@ -1,4 +1,4 @@
-"""The concatenation of neighbouring token embeddings in MobileBERT."""
+"""MobileBERT's concatenation of neighbouring token embeddings."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ class Trigrams(keras.layers.Layer):
     """Concatenates the embeddings of the next token, the token and the previous token (Sun et al. 2020, section 3.4).
 
     Beyond the ends of a text, and in its padding, embeddings are zero, so that the result does not depend on the length
-    of the batch. transformers takes the embedding of padding, which is zero in models that were trained there.
+    of the batch. transformers uses the embedding of the padding token, which is zero in models trained with it.
 
     Examples:
         >>> embeddings, padding_mask = ops.convert_to_tensor([[[1.0], [2.0], [3.0]]]), ops.ones((1, 3))

@@ -12,14 +12,14 @@ from keras_bert.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_bert")
 class GatedFeedForward(FeedForward):
-    """(activation(x W) * x V) W2, where one product computes x W and x V; with GELU this is GeGLU.
+    """The gated feed-forward layer, (activation(x W) * x V) W2; with GELU it is GeGLU.
 
     Args:
         intermediate_size: the width between the products.
         activation: a key of `feed_forward.ACTIVATIONS`.
-        dropout: the dropout rate in front of W2.
+        dropout: the dropout rate before W2.
         initializer_range: the standard deviation of the truncated normal initializer.
-        output_range: the standard deviation for W2.
+        output_range: the standard deviation of the initializer of W2.
 
     Examples:
         >>> ops.shape(GatedFeedForward(intermediate_size=16)(ops.ones((2, 5, 8))))
@@ -40,7 +40,7 @@ class GatedFeedForward(FeedForward):
         self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Makes W and V, side by side (hidden, 2 x intermediate), and W2 (intermediate, hidden)."""
+        """Makes W and V as one kernel (hidden, 2 x intermediate), and W2 (intermediate, hidden)."""
         hidden_size = input_shape[-1]
         assert hidden_size is not None
         for name, units, spread, width in (

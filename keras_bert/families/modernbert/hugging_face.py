@@ -1,4 +1,4 @@
-"""The checkpoints of ModernBERT (Warner et al. 2024)."""
+"""The checkpoint format of ModernBERT (Warner et al. 2024)."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _FULL, _SLIDING = "full_attention", "sliding_attention"
 
 
 def _read(content: Mapping[str, Any]) -> ModernBERT:
-    """The settings in `config.json`; keys of transformers 5 overrule those of transformers 4."""
+    """The settings in `config.json`; keys of transformers 5 override those of transformers 4."""
     thetas = {_FULL: content["global_rope_theta"], _SLIDING: content["local_rope_theta"]}
     for kind, rope in (content["rope_parameters"] or {}).items():
         if kind not in thetas or not isinstance(rope, dict) or rope.get("rope_type", "default") != "default":
@@ -37,7 +37,7 @@ def _read(content: Mapping[str, Any]) -> ModernBERT:
 
 
 def _check_head(content: Mapping[str, Any]) -> None:
-    """Refuses a head whose activation differs from the encoder's; models without a head may name any."""
+    """Raises if the head's activation differs from the encoder's; it does not matter in models without a head."""
     activation, expected = content["classifier_activation"], content["hidden_activation"]
     if activation != expected and content["architectures"] != ["ModernBertModel"]:
         raise ValueError(f"classifier_activation must be hidden_activation, {expected!r}, got {activation!r}")

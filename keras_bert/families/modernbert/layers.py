@@ -1,4 +1,4 @@
-"""ModernBERT's encoder block, with LayerNorm in front of each sub-layer (Warner et al. 2024)."""
+"""ModernBERT's pre-norm encoder block (Warner et al. 2024)."""
 
 import math
 from collections.abc import Mapping
@@ -19,11 +19,13 @@ from keras_bert.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_bert")
 class ModernBERTBlock(TransformerBlock):
-    """x + sub-layer(LayerNorm(x)), twice; the first block has no LayerNorm in front of its attention.
+    """ModernBERT's pre-norm encoder block: x + sub-layer(LayerNorm(x)), twice.
+
+    The first block has no LayerNorm before its attention.
 
     Args:
         config: the configuration of the encoder, or its plain values.
-        index: the number of the block, from 0; it decides whether the attention is local.
+        index: the index of the block, from 0; it decides whether the attention is local.
 
     Examples:
         >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
@@ -37,7 +39,7 @@ class ModernBERTBlock(TransformerBlock):
         self.index = index
         settings, policy, variant = self.config, self.dtype_policy, self.config.variant
         assert isinstance(variant, ModernBERT)
-        # Smaller for outputs, so that the residual sums do not grow with the layers (Shoeybi et al. 2019, section 3).
+        # Smaller for output projections, so that residual sums do not grow with the depth (Shoeybi et al. 2019, 3).
         ranges = settings.initializer_range, settings.initializer_range / math.sqrt(2 * settings.num_layers)
         self.attention = RotaryAttention(
             settings.num_heads,
@@ -65,7 +67,7 @@ class ModernBERTBlock(TransformerBlock):
         self.feed_forward_norm_tap = Tap("feed_forward_norm_tap")
 
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any) -> None:
-        """Builds the parts, which read (batch, length, hidden)."""
+        """Builds the sublayers for inputs (batch, length, hidden)."""
         self.attention.build(inputs_shape, attention_bias_shape)
         for part in (self.feed_forward, *(getattr(self, name) for name in self.norms)):
             part.build(inputs_shape)
@@ -79,7 +81,7 @@ class ModernBERTBlock(TransformerBlock):
         return ops.add(x, self.feed_forward(normalized, training=training))
 
     def weights_from(self, source: TransformerBlock) -> list[Any]:
-        """As in `TransformerBlock`; a first block, without an attention norm, scales the kernel behind that norm."""
+        """As in `TransformerBlock`; a first block has no attention norm: gamma is folded into the next kernel."""
         weights = {path: weight.numpy() for path, weight in weights_by_path(source).items()}
         gamma = weights.get("attention_norm/gamma")
         if not self.index and gamma is not None:

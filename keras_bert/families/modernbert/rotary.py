@@ -11,8 +11,7 @@ from keras_bert.tensors import Tensor
 def rotary_table(length: Tensor, size: int, theta: float) -> tuple[Tensor, Tensor]:
     """The cosines and sines of the angles p theta^(-2 i / size) of position p and pair i, each float32 (length, size).
 
-    Both halves of the last axis have the same angles. The sines of the first half are negative, so that `rotate` needs
-    no further sign.
+    Both halves of the last axis have the same angles. The sines of the first half are negated, as `rotate` needs them.
 
     Args:
         length: the number of positions, an integer or a tensor.
@@ -34,7 +33,7 @@ def rotary_table(length: Tensor, size: int, theta: float) -> tuple[Tensor, Tenso
 def rotate(x: Tensor, table: tuple[Any, Any]) -> Tensor:
     """Rotates the pairs (x[i], x[i + size / 2]) of each head.
 
-    (batch, heads, length, size) -> the same, computed in float32: in bfloat16 near positions would be equal.
+    (batch, heads, length, size) -> the same shape, computed in float32: bfloat16 cannot tell near positions apart.
 
     Examples:
         >>> x = ops.ones((1, 2, 5, 4))

@@ -14,7 +14,7 @@ from keras_bert.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_bert")
 class WindowBias(keras.layers.Layer):
-    """Makes the bias of local attention: it masks padding and all tokens outside of the window of each token.
+    """Makes the bias of local attention, which masks padding and the tokens outside each token's window.
 
     Args:
         reach: the largest distance in tokens within the window.
@@ -32,11 +32,11 @@ class WindowBias(keras.layers.Layer):
         """Bias of padding (batch, 1, 1, length) -> bias of padding and window (batch, 1, length, length)."""
         places = ops.arange(ops.shape(inputs)[3])
         is_outside = ops.greater(ops.abs(ops.subtract(places[:, None], places[None, :])), self.reach)
-        # The minimum, not the sum: an int8 range is shared with the scores.
+        # Minimum rather than sum: a larger range would coarsen the int8 grid of the scores.
         return ops.minimum(inputs, ops.multiply(ops.cast(is_outside, self.compute_dtype), MASK_BIAS))
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """(batch, 1, length, length); JAX cannot infer it from `call`, which counts to an unknown length."""
+        """(batch, 1, length, length). JAX cannot infer it from `call`, which counts to an unknown length."""
         return (*input_shape[:2], input_shape[3], input_shape[3])
 
     def get_config(self) -> dict[str, Any]:
@@ -46,14 +46,14 @@ class WindowBias(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class RotaryAttention(SelfAttention):
-    """Self-attention with rotated queries and keys; one product without bias projects queries, keys and values.
+    """Self-attention with rotary position embeddings, and one projection without bias to queries, keys and values.
 
     Args:
         num_heads: the number of attention heads.
         theta: the base of the rotary angles.
         dropout: the dropout rate on the attention probabilities and on the output.
         initializer_range: the standard deviation of the truncated normal initializer.
-        output_range: the standard deviation for the output projection.
+        output_range: the standard deviation of the initializer of the output projection.
 
     Examples:
         >>> attention = RotaryAttention(num_heads=2, theta=10_000.0)
@@ -61,7 +61,7 @@ class RotaryAttention(SelfAttention):
         (2, 5, 8)
     """
 
-    # No tap for queries: they are rotated in float, and no int8 kernel reads them before.
+    # No tap on the queries before the rotation: it is computed in float, so that no int8 kernel reads them.
     taps: ClassVar[tuple[str, ...]] = ("scores_tap", "probabilities_tap", "context_tap")
 
     def __init__(

@@ -13,16 +13,16 @@ from keras_bert.validation import ShareBelowOne, validated_dataclass
 
 @validated_dataclass
 class ModernBERT(Variant):
-    """Rotary positions, gated feed-forward layers, norms in front of sub-layers, global and local attention.
+    """ModernBERT's settings: rotary positions, gated feed-forward layers, pre-norm blocks, local and global attention.
 
     The defaults are the paper's (Warner et al. 2024, section 2.1). As in transformers, `dropout` acts within the
     feed-forward layers, and `attention_dropout` also on the output of the attention.
 
     Attributes:
-        global_every: the first of this many layers attends to the whole text (global attention), the others to a window
-            (local attention).
-        global_layers: the numbers of the layers with global attention, from 0, in place of `global_every`.
-        window: the number of tokens around it that a token attends to in local attention, half of them on either side.
+        global_every: the first of every `global_every` layers attends to all tokens (global attention), the others to a
+            window (local attention).
+        global_layers: the indices of the layers with global attention, from 0, in place of `global_every`.
+        window: the number of neighbours that a token attends to in local attention, half of them on either side.
         global_theta: the base of the rotary angles (Su et al. 2024, section 3.2.2) in global attention.
         local_theta: the base of the rotary angles in local attention.
         embedding_dropout: the dropout rate on the embeddings.
