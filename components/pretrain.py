@@ -80,8 +80,8 @@ def pretrain(
     check("pretrain", "short_steps", 0 < short_steps < 1, "be in (0, 1)", short_steps)
     from keras_bert.data.batches import Phases
     from keras_bert.data.pretraining_batches import pretraining_batches
-    from keras_bert.models.global_tokens import start_global_projections
-    from keras_bert.models.replaced_tokens import settle
+    from keras_bert.models.global_tokens import initialize_global_projections
+    from keras_bert.models.replaced_tokens import separate_discriminator
     from keras_bert.training.strategies import find_strategy
     from keras_bert.training.trainer import Trainer, make_deterministic, validation_rows
 
@@ -111,10 +111,10 @@ def pretrain(
     )
     if generator is not None:
         with strategy.scope():
-            settle(trained)
+            separate_discriminator(trained)
     if start is None:
         with strategy.scope():
-            start_global_projections(task.model)
+            initialize_global_projections(task.model)
     for entry in history:
         if "validation_masked_loss" in entry:
             entry["validation_perplexity"] = math.exp(min(entry["validation_masked_loss"], _LARGEST))

@@ -16,13 +16,13 @@ PoolerActivation = Literal["tanh", "gelu_tanh", "gelu_erf", "relu", "none"]
 
 @validated_dataclass
 class Variant:
-    """The settings of a graph that differs from BERT's; each package of `keras_bert.families` has a subclass.
+    """The base class of the settings of families whose graph differs from BERT's, such as `Longformer`.
 
     Attributes:
-        kind: the name of the graph; no two subclasses share one.
+        kind: the unique name of the graph.
         prediction_head: whether every head begins with a `PredictionHead` without biases.
-        span_head: whether the head for answers begins with a separate feed-forward layer.
-        depends_on_padding: whether the answer to a row depends on its padding.
+        span_head: whether the head for question answering begins with a feed-forward layer.
+        depends_on_padding: whether the outputs of a row depend on the amount of its padding.
 
     Examples:
         >>> from keras_bert.families.longformer.settings import Longformer
@@ -36,17 +36,17 @@ class Variant:
     depends_on_padding: ClassVar[bool] = False
 
     def check_shape(self, shape: "EncoderShape") -> None:
-        """Checks the other settings of the encoder against the variant.
+        """Checks that the other settings of the encoder are compatible with the variant.
 
         Raises:
-            ValueError: a setting does not fit the variant.
+            ValueError: a setting is not compatible with the variant.
         """
 
     def of_layers(self, layers: Sequence[int]) -> Self:
-        """The settings of an encoder that keeps some of the layers.
+        """The settings of an encoder that has only some of the layers.
 
         Args:
-            layers: the numbers of the kept layers, from 0, in the order of the new encoder.
+            layers: the indices of these layers, from 0, in the order of the new encoder.
         """
         return self
 
@@ -59,7 +59,7 @@ class Variant:
 
 @validated_dataclass
 class EncoderShape:
-    """The shape of an encoder; the vocabulary and the data decide the rest of its configuration.
+    """The architecture of an encoder, without the fields of `EncoderConfig` that depend on vocabulary and data.
 
     Attributes:
         num_layers: number of encoder blocks.
@@ -77,14 +77,14 @@ class EncoderShape:
         embedding_size: width of the embeddings, if a projection to `hidden_size` follows them (Lan et al. 2020,
             section 3.1); None for BERT, which has none.
         shared_layers: whether all blocks share their weights (Lan et al. 2020, section 3.1).
-        num_segments: rows of the segment embedding; with one row it is added to all tokens alike, as in RoBERTa, with
-            none there is no such embedding, as in DistilBERT. With less than two the model takes no `segment_ids`.
-        position_offset: rows of the position embedding in front of that of the first token; 2 in RoBERTa.
-        embedding_rank: columns of the table of token embeddings, if a product expands them to `embedding_size` (see
-            `TokenEmbedding`); in BERT's graph alone. None for a table without a product.
-        attention_size: width of all heads together, a multiple of `num_heads`; None for `hidden_size`. Less where heads
-            were taken out of BERT's graph.
-        variant: settings of a graph that differs from BERT's; None for BERT's.
+        num_segments: rows of the segment embedding. One row is added to all tokens alike, as in RoBERTa; 0 for no
+            segment embedding, as in DistilBERT. With fewer than two rows the model has no input `segment_ids`.
+        position_offset: rows of the position embedding before that of the first token; 2 in RoBERTa.
+        embedding_rank: rank of a factorized token embedding (see `TokenEmbedding`), only in BERT's graph; None for an
+            embedding that is not factorized.
+        attention_size: width of all heads together, a multiple of `num_heads`; None for `hidden_size`. It is smaller if
+            heads were pruned, only in BERT's graph.
+        variant: settings of a graph that differs from BERT's; None for BERT's graph.
 
     Examples:
         >>> shape = EncoderShape(num_layers=4, hidden_size=256, num_heads=4, intermediate_size=1024)
@@ -147,7 +147,7 @@ class EncoderConfig(EncoderShape):
         max_length: the length of the longest input in tokens.
         pooler_activation: the activation of the pooler; tanh in BERT. With `none` the pooler has no weights and returns
             the state of the first token.
-        pooler_dropout: the dropout rate in front of the pooler; 0 in BERT.
+        pooler_dropout: the dropout rate before the pooler; 0 in BERT.
         layer_norm_epsilon: a number added to the variance (1e-12 in the released code).
 
     Examples:

@@ -1,4 +1,4 @@
-"""Losses as sums and weights, so that a mean over any number of devices and batches is exact."""
+"""Losses, and their sums and weights: with these, a mean over any number of devices and batches is exact."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from keras import ops
 
 from keras_bert.tensors import Tensor
 
-# The label of tokens without one: padding, special tokens, all tokens of a word but the first.
+# The label of tokens that the loss ignores: padding, special tokens, and all tokens of a word except the first.
 IGNORED = -1
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """-log softmax(logits)[label], in nats: logits (..., classes), labels int (...) -> (...).
+    """The cross-entropy -log softmax(logits)[label], in nats: logits (..., classes), labels int (...) -> (...).
 
     Examples:
         >>> round(float(cross_entropy(ops.convert_to_tensor([0.0, 0.0]), ops.convert_to_tensor(1))), 4)  # log 2
@@ -22,7 +22,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def correct(logits: Tensor, labels: Tensor) -> Tensor:
-    """1 where the largest logit is the label's, else 0: logits (..., classes), labels int (...) -> float32 (...).
+    """1 if the label has the largest logit, else 0: logits (..., classes), labels int (...) -> float32 (...).
 
     Examples:
         >>> np.asarray(correct(ops.convert_to_tensor([[0.1, 0.9], [0.1, 0.9]]), ops.convert_to_tensor([1, 0]))).tolist()
@@ -31,11 +31,11 @@ def correct(logits: Tensor, labels: Tensor) -> Tensor:
     return ops.cast(ops.equal(ops.argmax(logits, axis=-1), ops.cast(labels, "int32")), "float32")
 
 
-def weighted(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Values and weights of one shape -> (sum of the weighted values, sum of the weights).
+def weighted_sums(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """The sum of weighted values and the sum of their weights; both arguments have the same shape.
 
     Examples:
-        >>> total, weight = weighted(ops.convert_to_tensor([2.0, 4.0]), ops.convert_to_tensor([1.0, 0.5]))
+        >>> total, weight = weighted_sums(ops.convert_to_tensor([2.0, 4.0]), ops.convert_to_tensor([1.0, 0.5]))
         >>> float(total), float(weight)
         (4.0, 1.5)
     """
@@ -43,7 +43,7 @@ def weighted(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def labelled_cross_entropy() -> keras.losses.Loss:
-    """A Keras loss: the mean of -log softmax(logits)[label], in nats, over labels that are not `IGNORED`.
+    """The cross-entropy as a Keras loss: the mean in nats over all labels that are not `IGNORED`.
 
     Examples:
         >>> loss = labelled_cross_entropy()
@@ -55,14 +55,14 @@ def labelled_cross_entropy() -> keras.losses.Loss:
 
 @keras.saving.register_keras_serializable("keras_bert")
 def replaced_loss(labels: Tensor, logits: Tensor) -> Tensor:
-    """-log of the probability of each token's label, in nats; sigmoid(logit) is the probability of 1.
+    """The loss of ELECTRA's discriminator: the binary cross-entropy of each token, in nats.
 
     Args:
-        labels: 1 for a replaced token, 0 for an original one, `IGNORED` for padding (batch, length).
+        labels: 1 for a replaced token, 0 for an original token, `IGNORED` for padding (batch, length).
         logits: (batch, length).
 
     Returns:
-        (batch, length), 0 for `IGNORED` labels; Keras' mean leaves them out.
+        (batch, length), 0 for `IGNORED` labels; Keras' mean excludes them.
 
     Examples:
         >>> labels = ops.convert_to_tensor([[0, 1, IGNORED]])
@@ -77,10 +77,12 @@ def replaced_loss(labels: Tensor, logits: Tensor) -> Tensor:
 
 @keras.saving.register_keras_serializable("keras_bert")
 class StandardizedSquaredError(keras.losses.Loss):
-    """A Keras loss: the squared error of numbers in units of a standard deviation, so that no target is too large.
+    """The squared error of regression, in units of the targets' standard deviation, as a Keras loss.
+
+    Its size does not depend on the unit of the targets.
 
     Args:
-        standard_deviation: standard deviation of the targets, in their unit.
+        standard_deviation: the standard deviation of the targets, in their unit.
 
     Examples:
         >>> loss = StandardizedSquaredError(standard_deviation=1800.0)
@@ -104,10 +106,10 @@ class StandardizedSquaredError(keras.losses.Loss):
 
 @keras.saving.register_keras_serializable("keras_bert")
 def span_loss(positions: Tensor, logits: Tensor) -> Tensor:
-    """Mean of the cross-entropies of start and end, in nats.
+    """The loss of question answering: the mean of the cross-entropies of the answer's start and end, in nats.
 
     Args:
-        positions: the tokens where the answer starts and ends (batch, 2).
+        positions: the positions of the first and the last token of the answer (batch, 2).
         logits: (batch, length, 2).
 
     Returns:
@@ -123,7 +125,7 @@ def span_loss(positions: Tensor, logits: Tensor) -> Tensor:
 
 @keras.saving.register_keras_serializable("keras_bert")
 def correct_spans(positions: Tensor, logits: Tensor) -> Tensor:
-    """1 where the largest logits are at the answer's start and end, else 0; shapes as in `span_loss`.
+    """1 if the largest logits are at the answer's start and end, else 0; the shapes are those of `span_loss`.
 
     Examples:
         >>> logits = ops.convert_to_tensor([[[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]]])  # from token 1 to token 2

@@ -1,4 +1,4 @@
-"""AdamW with warm-up, as BERT was trained (Devlin et al. 2019, A.2), and with a learning rate for each layer."""
+"""AdamW with warm-up as in BERT's training (Devlin et al. 2019, A.2), and with layer-wise learning rates."""
 
 import math
 from collections.abc import Sequence
@@ -23,19 +23,19 @@ _EMBEDDINGS = (
 
 @keras.saving.register_keras_serializable("keras_bert")
 class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """A learning rate that rises linearly over the warm-up, then falls, and would be 0 one step after the last.
+    """A learning rate schedule: linear warm-up to a peak, then decay, which would reach 0 one step after the last.
 
     Args:
         peak: the largest learning rate.
         steps: the number of optimizer steps.
-        warmup: the share of the steps in which the rate rises, 0 to 1.
-        decay: the function by which the rate falls from the peak, of the share r of the falling steps that are left:
-            `linear` is r, `cosine` is (1 - cos(pi r)) / 2 (Loshchilov and Hutter 2017, equation 5, without restarts),
-            `polynomial` is r to the power of `power`.
-        power: the power of the polynomial.
+        warmup: the fraction of the steps that are warm-up, 0 to 1.
+        decay: the shape of the decay. With r, the fraction of the decay's steps that are left, the rate is the peak
+            times r (`linear`), (1 - cos(pi r)) / 2 (`cosine`; Loshchilov and Hutter 2017, equation 5, without restarts)
+            or r to the power of `power` (`polynomial`).
+        power: the exponent of `polynomial`.
 
     Raises:
-        ValueError: there is no such `decay`.
+        ValueError: `decay` is unknown.
 
     Examples:
         >>> schedule = WarmupDecay(peak=1.0, steps=10, warmup=0.2)
@@ -49,7 +49,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.peak, self.steps, self.warmup, self.decay, self.power = peak, steps, warmup, decay, power
 
     def __call__(self, step: Any) -> Any:
-        """The learning rate of the step with this number, counted from 0; that of the first step is above 0."""
+        """The learning rate of a step, counted from 0; that of the first step is above 0."""
         done = ops.cast(step, "float32") + 1.0
         rising = max(1.0, self.steps * self.warmup)
         left = ops.clip((self.steps + 1 - done) / max(1.0, self.steps - rising), 0.0, 1.0)
@@ -66,16 +66,16 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class LayerwiseAdamW(keras.optimizers.Adam):
-    """AdamW (Loshchilov and Hutter 2019, algorithm 2) with a learning rate for each layer.
+    """AdamW (Loshchilov and Hutter 2019, algorithm 2) with layer-wise learning rates.
 
-    `keras.optimizers.AdamW` has one rate and one decay for all weights. Here the decay of a weight is proportional to
-    its rate.
+    `keras.optimizers.AdamW` has one rate for all weights. Here each layer has a rate, and the weight decay is
+    proportional to it.
 
     Args:
         learning_rate: the rate of the topmost block and of the heads, a number or a schedule.
-        decoupled_decay: the decay of a weight, times its rate; biases and LayerNorm are not decayed.
-        layer_decay: lambda of eta_l = eta lambda^(L - l), l being 0 for the embeddings, and L the topmost of the blocks
-            1 to L (Howard and Ruder 2018, section 3.2; Clark et al. 2020, appendix B).
+        decoupled_decay: the weight decay as a factor of the rate; biases and LayerNorm are not decayed.
+        layer_decay: lambda of the rate eta_l = eta lambda^(L - l) of layer l, which is 0 for the embeddings and 1 to L
+            for the blocks (Howard and Ruder 2018, section 3.2; Clark et al. 2020, appendix B).
         kwargs: arguments of `keras.optimizers.Adam`, except `amsgrad`.
 
     Raises:
@@ -84,7 +84,7 @@ class LayerwiseAdamW(keras.optimizers.Adam):
     Examples:
         >>> kernels = [keras.Variable([1.0], name=f"block_{number}") for number in range(2)]
         >>> LayerwiseAdamW(0.1, decoupled_decay=1.0, layer_decay=0.5).apply([ops.zeros(1)] * 2, kernels)
-        >>> [round(float(kernel[0]), 2) for kernel in kernels]  # without a gradient the decay alone acts
+        >>> [round(float(kernel[0]), 2) for kernel in kernels]  # with zero gradients there is only the decay
         [0.95, 0.9]
     """
 
@@ -96,7 +96,7 @@ class LayerwiseAdamW(keras.optimizers.Adam):
         self.decoupled_decay, self.layer_decay = decoupled_decay, layer_decay
 
     def build(self, variables: Sequence[Any]) -> None:
-        """Makes the moments, and finds the layer of each variable by its path."""
+        """Creates the moments, and finds the layer of each variable by its path."""
         super().build(variables)
         depths = [_depth(variable.path) for variable in variables]
         top = max((depth for depth in depths if depth is not None), default=0)
@@ -106,7 +106,7 @@ class LayerwiseAdamW(keras.optimizers.Adam):
     def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None) -> None:
         """Updates all variables by one step."""
         step = ops.cast(self.iterations + 1, "float32")
-        # The same for all variables: Keras' Adam computes it for each, which is half of its graph.
+        # Shared by all variables: Keras' Adam computes it for each of them, which is half of its graph.
         self._correction = ops.sqrt(1.0 - self.beta_2**step) / (1.0 - self.beta_1**step)
         self._scales: dict[tuple[float, float], tuple[Any, Any]] = {}
         super().apply(grads, trainable_variables)
@@ -126,7 +126,7 @@ class LayerwiseAdamW(keras.optimizers.Adam):
         self.assign_sub(variable, change)
 
     def _scale(self, learning_rate: Any, layer: float, decay: float) -> tuple[Any, Any]:
-        """The factors of a variable's moment and, where it decays, of the variable itself."""
+        """The factors of a variable's moment and, for weight decay, of the variable; None without weight decay."""
         if (layer, decay) not in self._scales:
             rate = learning_rate if layer == 1.0 else learning_rate * layer
             self._scales[layer, decay] = rate * self._correction, rate * decay if decay else None
@@ -158,18 +158,18 @@ def adamw(
     layer_decay: float = 1.0,
     clip_norm: float | None = 1.0,
 ) -> LayerwiseAdamW:
-    """AdamW with BERT's constants (released code, `optimization.py`).
+    """Builds AdamW with warm-up and BERT's constants (released code, `optimization.py`).
 
     Args:
         learning_rate: the peak of the schedule, above 0.
         steps: the number of optimizer steps, at least 1.
-        warmup: the share of the steps in which the learning rate rises, 0 to 1.
-        decay: the function by which the learning rate falls, see `WarmupDecay`.
-        power: the power of a polynomial decay, above 0.
-        weight_decay: the decoupled decay, times the learning rate; biases and LayerNorm are not decayed.
-        layer_decay: the factor between the rate of a block and that of the block below, above 0 and at most 1; see
+        warmup: the fraction of the steps that are warm-up, 0 to 1.
+        decay: the shape of the decay after warm-up, see `WarmupDecay`.
+        power: the exponent of a polynomial decay, above 0.
+        weight_decay: the decoupled weight decay as a factor of the learning rate; biases and LayerNorm are not decayed.
+        layer_decay: the factor from the learning rate of a block to that of the block below, above 0 and at most 1; see
             `LayerwiseAdamW`.
-        clip_norm: the largest norm of all gradients together, above 0; None for no limit.
+        clip_norm: the largest global norm of the gradients, above 0; None for no clipping.
 
     Raises:
         ValueError: an argument is out of range.

@@ -37,7 +37,7 @@ def _shape(layers: int, hidden: int, heads: int, vocabulary: int, **further: Any
     return {**sizes, "vocabulary_size": vocabulary, "activation": "gelu_erf", **further}
 
 
-# The first position follows that of padding, and there is one segment (fairseq).
+# As in fairseq: the position of the first token is pad_token_id + 1, and there is one segment.
 _ROBERTA = {"num_segments": 1, "position_offset": 2, "layer_norm_epsilon": 1e-5}
 _DISTILBERT = {"num_segments": 0, "pooler_activation": "relu"}
 _ELECTRA = {"pooler_activation": "gelu_erf"}
@@ -111,7 +111,8 @@ RELEASED: dict[str, dict[str, Any]] = {
     "tinybert-6l-768d": _shape(6, 768, 12, 30522),
     "minilm-l6-h384": _shape(6, 384, 12, 30522),
     "minilm-l12-h384": _shape(12, 384, 12, 30522),
-    # BERT on other texts: Beltagy et al. 2019, Lee et al. 2020, Gu et al. 2021, Yang et al. 2020, Joshi et al. 2020.
+    # BERT trained on other texts: Beltagy et al. 2019, Lee et al. 2020, Gu et al. 2021, Yang et al. 2020, Joshi et al.
+    # 2020.
     "scibert-scivocab-uncased": _shape(12, 768, 12, 31090),
     "biobert-base-cased": _shape(12, 768, 12, 28996),
     "pubmedbert-base-uncased": _shape(12, 768, 12, 30522),
@@ -126,11 +127,11 @@ def preset(name: str, vocabulary: str = "uncased") -> EncoderConfig:
 
     Args:
         name: a key of `RELEASED`, or of `PRESETS` for a size of BERT.
-        vocabulary: for sizes of BERT, a key of `VOCABULARY_SIZES`: uncased or cased English, 104 languages cased,
+        vocabulary: a key of `VOCABULARY_SIZES`, only for sizes of BERT: uncased or cased English, 104 languages cased,
             Chinese.
 
     Raises:
-        ValueError: there is no such preset or vocabulary.
+        ValueError: no preset has this name, or the vocabulary is unknown.
 
     Examples:
         >>> preset("roberta-base").num_layers

@@ -58,7 +58,7 @@ def measure(calibration: Mapping[str, Any], rows: LabelLogits, labels: Sequence[
         `rows`, the number of rows; `calibration_error`, 0 to 1, and `likelihood_loss`, in nats, before and after
         calibration; and with a threshold `kept`: the `share` of the answers above it, and their `precision`.
     """
-    from keras_bert.metrics.calibration import calibration_error, kept_by, likelihood_loss
+    from keras_bert.metrics.calibration import calibration_error, likelihood_loss, threshold_scores
 
     split, temperature = _Split.of(rows, labels), calibration["temperature"] or 1.0
     both = (1.0, temperature)
@@ -68,7 +68,7 @@ def measure(calibration: Mapping[str, Any], rows: LabelLogits, labels: Sequence[
         "likelihood_loss": [likelihood_loss(split.logits, split.truth, value) for value in both],
     }
     if calibration.get("threshold") is not None:
-        content["kept"] = kept_by(calibration["threshold"], *split.confidences(temperature))._asdict()
+        content["kept"] = threshold_scores(calibration["threshold"], *split.confidences(temperature))._asdict()
     return content
 
 

@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_bert.compress.imitations import make_losses
 from keras_bert.layers.dense import Dense
-from keras_bert.models.states import AttentionReader, anatomy, hidden_states
+from keras_bert.models.states import AttentionReader, attention_layout, hidden_states
 from keras_bert.objectives.base import Sums
 from keras_bert.objectives.imitation.base import OUTPUT, ImitationLoss, Needs, Read, State
 from keras_bert.options.imitation import StateImitation
@@ -47,7 +47,7 @@ class Comparison:
         self, student: keras.Model, teacher: keras.Model, imitation: StateImitation, *, embeds: bool = False
     ) -> None:
         self._imitation = imitation
-        self._losses = make_losses(imitation, anatomy(student), anatomy(teacher), embeds=embeds)
+        self._losses = make_losses(imitation, attention_layout(student), attention_layout(teacher), embeds=embeds)
         theirs = {loss.name: _states(teacher, loss.teacher) for loss in self._losses}
         self.joint = _with_states(student, {loss.name: _projected(loss, student, theirs) for loss in self._losses})
         self._student = _Reader(self.joint, {loss.name: loss.student for loss in self._losses})

@@ -5,7 +5,7 @@ from typing import Any
 
 from keras_bert.checks import check
 from keras_bert.compress.students import spread_layers
-from keras_bert.models.states import Anatomy
+from keras_bert.models.states import AttentionLayout
 from keras_bert.objectives.imitation.attentions import Attentions
 from keras_bert.objectives.imitation.base import OUTPUT, ImitationLoss, Needs
 from keras_bert.objectives.imitation.cosine import Cosine
@@ -16,21 +16,23 @@ from keras_bert.objectives.imitation.vectors import Vectors
 from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
 
 
-def make_losses(settings: StateImitation, student: Anatomy, teacher: Anatomy, *, embeds: bool) -> list[ImitationLoss]:
+def make_losses(
+    settings: StateImitation, student: AttentionLayout, teacher: AttentionLayout, *, embeds: bool
+) -> list[ImitationLoss]:
     """The losses whose weight is not 0, in the order of the settings.
 
     Args:
         settings: the weights of the losses, and the layers that are compared.
-        student: the anatomy of the student, see `anatomy`.
-        teacher: the anatomy of the teacher.
+        student: the layout of the student's attention, see `attention_layout`.
+        teacher: the layout of the teacher's attention.
         embeds: whether the outputs of the models are vectors of texts.
 
     Raises:
         FieldError: the settings do not fit the models.
 
     Examples:
-        >>> from keras_bert.models.states import anatomy
-        >>> shape = anatomy(task.model)
+        >>> from keras_bert.models.states import attention_layout
+        >>> shape = attention_layout(task.model)
         >>> settings = StateImitation(hidden_states=1.0, relations=2.0)
         >>> [loss.name for loss in make_losses(settings, shape, shape, embeds=False)]
         ['hidden_states', 'relations']
@@ -60,19 +62,19 @@ def map_layers(settings: StateImitation, student: int, teacher: int) -> tuple[in
     return spread_layers(teacher, student) if settings.layer_map is None else tuple(settings.layer_map)
 
 
-def _hidden_states(settings: StateImitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
+def _hidden_states(settings: StateImitation, student: AttentionLayout, teacher: AttentionLayout) -> ImitationLoss:
     layers = map_layers(settings, student.layers, teacher.layers)
     return HiddenStates(
         Needs(states=tuple(range(student.layers + 1))), Needs(states=(0, *(layer + 1 for layer in layers)))
     )
 
 
-def _attentions(settings: StateImitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
+def _attentions(settings: StateImitation, student: AttentionLayout, teacher: AttentionLayout) -> ImitationLoss:
     layers = map_layers(settings, student.layers, teacher.layers)
     return Attentions(Needs(attended={"scores": tuple(range(student.layers))}), Needs(attended={"scores": layers}))
 
 
-def _relations(settings: StateImitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
+def _relations(settings: StateImitation, student: AttentionLayout, teacher: AttentionLayout) -> ImitationLoss:
     kinds = ("query", "key", "value") if settings.relation_kind == "query_key_value" else ("scores", "value")
     last, chosen = student.layers - 1, settings.teacher_layer % teacher.layers
     return Relations(
@@ -82,15 +84,15 @@ def _relations(settings: StateImitation, student: Anatomy, teacher: Anatomy) -> 
     )
 
 
-def _cosine(settings: StateImitation, student: Anatomy, teacher: Anatomy) -> ImitationLoss:
+def _cosine(settings: StateImitation, student: AttentionLayout, teacher: AttentionLayout) -> ImitationLoss:
     return Cosine(Needs(states=(student.layers,)), Needs(states=(teacher.layers,)))
 
 
-def _of_output(kind: Any) -> Callable[[StateImitation, Anatomy, Anatomy], ImitationLoss]:
+def _of_output(kind: Any) -> Callable[[StateImitation, AttentionLayout, AttentionLayout], ImitationLoss]:
     return lambda *_: kind(Needs(states=(OUTPUT,)), Needs(states=(OUTPUT,)))
 
 
-_LOSSES: dict[str, Callable[[StateImitation, Anatomy, Anatomy], ImitationLoss]] = {
+_LOSSES: dict[str, Callable[[StateImitation, AttentionLayout, AttentionLayout], ImitationLoss]] = {
     "hidden_states": _hidden_states,
     "attentions": _attentions,
     "relations": _relations,

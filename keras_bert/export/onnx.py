@@ -12,7 +12,7 @@ from keras_bert.export.onnx_fusions import fuse_operations
 from keras_bert.export.onnx_graphs import make_canonical
 from keras_bert.folders import LOGITS
 from keras_bert.models.encoder import input_names
-from keras_bert.models.first_token import without_unread_tokens
+from keras_bert.models.first_token import skip_unused_tokens
 
 if TYPE_CHECKING:
     import onnx
@@ -22,7 +22,7 @@ OPSET = 18
 
 
 def export_onnx(model: keras.Model, path: str | os.PathLike[str], *, output: str = LOGITS, opset: int = OPSET) -> None:
-    """Writes a model with one output as `.onnx`, see `without_unread_tokens`; equal models give equal bytes.
+    """Writes a model with one output as `.onnx`, see `skip_unused_tokens`; equal models give equal bytes.
 
     The graph takes `token_ids`, `segment_ids` (where the model does) and `padding_mask`, int32 (batch, length), and
     returns float32 (batch, labels), (batch, length, labels) or the shape of the model's output.
@@ -40,7 +40,7 @@ def export_onnx(model: keras.Model, path: str | os.PathLike[str], *, output: str
         (1, 2)
     """
     inputs = dict.fromkeys(input_names(model), tf.int32)
-    model = without_unread_tokens(model)
+    model = skip_unused_tokens(model)
     write_onnx(make_onnx(lambda values: {output: model(values, training=False)}, inputs, opset), path)
 
 

@@ -16,7 +16,7 @@ from keras_bert.export.sharing import share_vectors
 from keras_bert.export.text_inputs import ENDS, STARTS, TextInputs
 from keras_bert.folders import LOGITS, temporary_folder
 from keras_bert.models.encoder import input_names
-from keras_bert.models.first_token import without_unread_tokens
+from keras_bert.models.first_token import skip_unused_tokens
 
 
 def export_tflite(
@@ -29,7 +29,7 @@ def export_tflite(
     output: str = LOGITS,
     text: TextInputs | None = None,
 ) -> None:
-    """Writes a model with one output as `.tflite`, see `without_unread_tokens`.
+    """Writes a model with one output as `.tflite`, see `skip_unused_tokens`.
 
     The signatures `serve_32`, `serve_64`, ... take `token_ids`, `segment_ids` (where the model does) and
     `padding_mask`, int32 (1, length), and return float32 (1, labels), (1, length, labels) or the shape of the model's
@@ -59,7 +59,7 @@ def export_tflite(
     if not lengths or len(set(lengths)) != len(lengths) or min(lengths) < 1:
         raise ValueError(f"lengths must be positive and differ, got {tuple(lengths)}")
     rounding = contextlib.nullcontext() if ranges is None else fixed_ranges(model, ranges)
-    model = without_unread_tokens(model)
+    model = skip_unused_tokens(model)
     with rounding, temporary_folder() as folder:
         if text is None:
             signatures = {SIGNATURE.format(length=length): _freeze(model, length, output) for length in sorted(lengths)}

@@ -18,7 +18,7 @@ from keras_bert.export.transformers_names import END, INPUTS, START, STATES, VEC
 from keras_bert.folders import LOGITS, WEB_FILE, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE
 from keras_bert.interop.description import write_description
 from keras_bert.models.encoder import input_names
-from keras_bert.models.first_token import without_unread_tokens
+from keras_bert.models.first_token import skip_unused_tokens
 from keras_bert.tasks.base import Task
 
 Serve = Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]]
@@ -60,7 +60,7 @@ def export_transformers_js(task: Task, folder: Path, opset: int = OPSET, ranges:
 
 def _serve(task: Task) -> Serve:
     """Makes a function that runs a task's network, with the input and output names of transformers."""
-    network = without_unread_tokens(task.model if task.name == "embedding" else task.network())
+    network = skip_unused_tokens(task.model if task.name == "embedding" else task.network())
     names = input_names(network)
 
     def serve(values: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:

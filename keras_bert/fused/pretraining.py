@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_bert.fused.masked_tokens import masked_token_loss
 from keras_bert.fused.objective import FusedObjective
-from keras_bert.losses import correct, cross_entropy, weighted
+from keras_bert.losses import correct, cross_entropy, weighted_sums
 from keras_bert.models.encoder import has_layer, output_of
 from keras_bert.objectives.base import Batch, Sums, call_model
 from keras_bert.objectives.pretraining import PretrainingObjective, boundary_weights
@@ -60,8 +60,8 @@ class FusedPretrainingObjective(FusedObjective):
         if self._next_sentence:
             follows = batch["next_sentence_label"]
             ones = tf.ones_like(follows, dtype=tf.float32)
-            sums["next_sentence_loss"] = weighted(cross_entropy(states["next_sentence"], follows), ones)
-            sums["next_sentence_accuracy"] = weighted(correct(states["next_sentence"], follows), ones)
+            sums["next_sentence_loss"] = weighted_sums(cross_entropy(states["next_sentence"], follows), ones)
+            sums["next_sentence_accuracy"] = weighted_sums(correct(states["next_sentence"], follows), ones)
         return sums
 
     def output_weights(self, name: str = "masked") -> tuple[Any, Any]:
@@ -81,7 +81,7 @@ class FusedPretrainingObjective(FusedObjective):
             rows_of(states[name]), *self.output_weights(name), tf.reshape(batch["mask_ids"], (-1,))
         )
         weights = tf.reshape(weights, (-1,))
-        return {f"{name}_loss": weighted(loss, weights), f"{name}_accuracy": weighted(right, weights)}
+        return {f"{name}_loss": weighted_sums(loss, weights), f"{name}_accuracy": weighted_sums(right, weights)}
 
 
 def rows_of(states: Tensor) -> Tensor:

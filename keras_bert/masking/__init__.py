@@ -1,1 +1,1 @@
-"""Token masking for masked language modelling."""
+"""Masks tokens for masked language modelling."""

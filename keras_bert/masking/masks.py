@@ -11,7 +11,7 @@ from keras_bert.options.masking import Masking
 
 
 class Masked(NamedTuple):
-    """A masked batch.
+    """A masked batch: the inputs and the labels of masked language modelling.
 
     Attributes:
         token_ids: (batch, length) int32, after masking.
@@ -37,7 +37,7 @@ class MaskingVocabulary(NamedTuple):
         mask_id: the id of `[MASK]`.
         is_special: (vocabulary,) bool, whether a token is special.
         continues: (vocabulary,) bool, whether a token continues a word.
-        replacement_ids: (n,) int32, the tokens that may replace a masked one: all but the special tokens.
+        replacement_ids: (n,) int32, the tokens that may replace a masked token: all except special tokens.
 
     Examples:
         >>> vocabulary = masking_vocabulary(task.tokenizer)
@@ -71,7 +71,7 @@ class MaskingTokenizer(Protocol):
 
 
 def masking_vocabulary(tokenizer: MaskingTokenizer) -> MaskingVocabulary:
-    """The properties of a tokenizer's vocabulary that masking needs.
+    """Finds the properties of a tokenizer's vocabulary that masking needs.
 
     Examples:
         >>> masking_vocabulary(task.tokenizer).is_special.tolist()
@@ -93,7 +93,7 @@ def mask_tokens(
     rng: np.random.Generator,
     continues: NDArray[np.bool_] | None = None,
 ) -> Masked:
-    """Masks tokens of every row of a batch with one random generator; see `mask_rows`, which takes a key for each row.
+    """Masks tokens of every row of a batch with one random generator; `mask_rows` does it with a key for each row.
 
     Examples:
         >>> token_ids = np.array([[2, 7, 8, 9, 3]], "int32")
@@ -125,20 +125,20 @@ def mask_rows(
     keys: Keys,
     continues: NDArray[np.bool_] | None = None,
 ) -> Masked:
-    """Masks tokens of every row of a batch; the choices of a row depend on its key alone, not on the other rows.
+    """Masks tokens of every row of a batch; the random choices depend only on the row's key, not on other rows.
 
-    A row gets `rate` x its candidates as predictions, at least one and at most `max_predictions`. A fraction is rounded
-    up with the probability of the fraction, so that the share over many rows is `rate`; rounding to the nearest number
-    would turn 15 % of the 125 candidates of a row of 128 tokens into 19, which is 15.2 %. Of the chosen tokens,
-    `mask_share` become `mask_id`, `random_share` become a random token of `replacement_ids`, and the rest stay. This
-    draw is made once for each span with `spans`, else once for each token.
+    A row gets `rate` x its candidates as predictions, at least one and at most `max_predictions`. Rounding is
+    stochastic, so that the mean over many rows is `rate`; rounding to the nearest number would turn 15 % of the 125
+    candidates of a row of 128 tokens into 19, which is 15.2 %. Of the chosen tokens, the fraction `mask_share` is
+    replaced by `mask_id`, `random_share` by random tokens of `replacement_ids`, and the rest are left unchanged. The
+    strategy `spans` draws this once per span, the others once per token.
 
     Args:
         token_ids: (batch, length) int32.
         candidates: (batch, length) bool, whether a token may be masked: neither padding nor special.
         masking: strategy, rate and shares.
         mask_id: the id of `[MASK]`.
-        replacement_ids: (n,) int32, the tokens that may replace a masked one.
+        replacement_ids: (n,) int32, the tokens that may replace a masked token.
         keys: (batch,) seeds of the rows, see `row_keys`.
         continues: (batch, length) bool, whether a token continues the word before it; not needed for the strategy
             `tokens`.
@@ -159,7 +159,7 @@ def mask_rows(
     """
     random = RowRandom(keys)
     budget = _budget(candidates.sum(axis=1), masking, random.uniform(1)[:, 0])
-    # Drawn before the tokens are chosen, which consumes as many numbers as the longest row of the batch needs.
+    # Drawn before tokens are chosen, because the number of draws for the choice depends on the other rows of the batch.
     fates, replacements = random.uniform(masking.max_predictions), random.uniform(masking.max_predictions)
     spans = None
     if masking.strategy == "tokens":

@@ -1,4 +1,4 @@
-"""Random numbers for each row: they depend on the row's key alone, not on batch, order or process."""
+"""Random numbers for each row, which depend only on the row's key, not on the batch, the order or the process."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 
 
 def row_keys(seed: int, epochs: Any, indices: Any) -> Keys:
-    """Keys (rows,) that seed the random numbers of rows.
+    """Hashes seed, epoch and index of each row to a key (rows,), which seeds the row's random numbers.
 
     Args:
         seed: the seed of the data.
@@ -33,7 +33,7 @@ def row_keys(seed: int, epochs: Any, indices: Any) -> Keys:
 
 
 class RowRandom:
-    """A stream of random numbers for every row.
+    """A random number generator with an independent stream for every row.
 
     Args:
         keys: (rows,) the seeds of the streams.

@@ -1,4 +1,4 @@
-"""Strategies that choose the tokens to mask: single tokens, whole words or spans of words; vectorized over rows."""
+"""Masking strategies: single tokens, whole words or spans of words; vectorized over rows."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ _SPAN_P = 0.2
 _LONGEST_SPAN = 10
 _SPAN_SHARES = _SPAN_P * (1 - _SPAN_P) ** np.arange(_LONGEST_SPAN)
 _SPAN_STEPS = np.cumsum(_SPAN_SHARES / _SPAN_SHARES.sum())[:-1]
-# Bounds the loop for rows whose remaining budget fits no word.
+# Limits the loop for rows with a remaining budget that is smaller than every word.
 _MOST_TRIES = 100
 
 _NEVER = np.uint64(2**64 - 1)
@@ -25,13 +25,13 @@ Numbers = NDArray[np.int64]
 
 
 class WordSpans(NamedTuple):
-    """The words of a batch, row by row.
+    """The words of a batch as ranges of tokens, row by row.
 
     Attributes:
-        starts: (words,) first token of a word in the flattened batch.
+        starts: (words,) index of a word's first token in the flattened batch.
         sizes: (words,) number of tokens of a word.
         numbers: (batch, length) index of the word that a token belongs to; undefined for tokens outside of words.
-        firsts: (batch + 1,) first word of every row, then the number of words.
+        firsts: (batch + 1,) index of the first word of every row, then the number of words.
 
     Examples:
         >>> words = find_words(np.array([[False, True, True, True]]), np.array([[False, False, True, False]]))
@@ -46,10 +46,10 @@ class WordSpans(NamedTuple):
 
 
 def find_words(candidates: Flags, continues: Flags) -> WordSpans:
-    """The words of the candidates; both arguments are (batch, length).
+    """Groups candidates into words; both arguments are (batch, length).
 
-    A candidate begins a word unless it continues one and the token before it is also a candidate: the rest of a word
-    that was cut counts as a word.
+    A candidate begins a word unless it continues one and the token before it is also a candidate: if the beginning of a
+    word was truncated, the rest counts as a word.
 
     Examples:
         >>> candidates, continues = np.array([[False, True, True, True]]), np.array([[False, False, True, False]])
@@ -69,7 +69,7 @@ def find_words(candidates: Flags, continues: Flags) -> WordSpans:
 
 
 def choose_tokens(candidates: Flags, budget: Numbers, random: RowRandom) -> Flags:
-    """Chooses `budget` candidates of every row, all equally likely; returns (batch, length) bool.
+    """Chooses `budget` candidates of every row uniformly at random; returns (batch, length) bool.
 
     Args:
         candidates: (batch, length) bool.
@@ -93,9 +93,9 @@ def choose_tokens(candidates: Flags, budget: Numbers, random: RowRandom) -> Flag
 
 
 def choose_words(candidates: Flags, continues: Flags, budget: Numbers, random: RowRandom) -> Flags:
-    """Chooses whole words of every row in random order and skips words that exceed its budget; (batch, length) bool.
+    """Chooses whole words of every row in random order, and skips those above the remaining budget: (batch, length).
 
-    This is `do_whole_word_mask` of google-research/bert. Nothing is chosen in a row where no word fits.
+    This is `do_whole_word_mask` of google-research/bert. A row in which every word exceeds the budget gets no choice.
 
     Examples:
         >>> candidates, continues = np.array([[False, True, True, True]]), np.array([[False, False, True, False]])
@@ -125,8 +125,8 @@ def choose_words(candidates: Flags, continues: Flags, budget: Numbers, random: R
 def choose_spans(candidates: Flags, continues: Flags, budget: Numbers, random: RowRandom) -> Numbers:
     """Chooses spans of whole words up to the budget of every row (Joshi et al. 2020, section 3.1).
 
-    A span begins at a random word. It ends early before a word that another span contains, that exceeds the budget, or
-    that does not directly follow.
+    A span begins at a random word and has a random length. It ends early before a word that is in another span, that
+    exceeds the remaining budget, or that does not directly follow.
 
     Returns:
         (batch, length) the number of the span that contains a token, counted from 1 in every row; 0 outside of spans.

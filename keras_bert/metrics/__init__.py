@@ -1,1 +1,1 @@
-"""Metrics of answers: accuracy, calibration, correlations, entities, and SQuAD's exact match and F1."""
+"""Metrics of predictions: accuracy, calibration, correlations, entity F1, and SQuAD's exact match and F1."""

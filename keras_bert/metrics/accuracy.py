@@ -11,7 +11,7 @@ from keras_bert.tensors import Tensor
 
 @keras.saving.register_keras_serializable("keras_bert")
 class LabelledAccuracy(keras.metrics.Mean):
-    """The share of right labels among those that are not `IGNORED`.
+    """The accuracy over all labels that are not `IGNORED`, as a Keras metric.
 
     Args:
         name: name of the metric in logs.
@@ -37,7 +37,7 @@ class LabelledAccuracy(keras.metrics.Mean):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class ReplacedAccuracy(LabelledAccuracy):
-    """The accuracy of binary labels; a logit above 0 predicts 1. Labels and logits have one shape.
+    """The accuracy of ELECTRA's discriminator, as a Keras metric: labels are 0 or 1, and a logit above 0 predicts 1.
 
     Examples:
         >>> labels, logits = ops.convert_to_tensor([[1, 0, IGNORED]]), ops.convert_to_tensor([[2.0, 2.0, 2.0]])

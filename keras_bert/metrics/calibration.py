@@ -16,7 +16,7 @@ LOWEST, HIGHEST = 0.01, 100.0
 
 
 def probabilities(logits: Array, temperature: float = 1.0) -> Array:
-    """The softmax of logits (..., labels) that are divided by a temperature, float64.
+    """The softmax with a temperature: softmax(logits / temperature), float64; logits are (..., labels).
 
     Examples:
         >>> probabilities(np.array([0.0, 0.0])).tolist()
@@ -30,17 +30,17 @@ def probabilities(logits: Array, temperature: float = 1.0) -> Array:
 
 
 def find_temperature(logits: Array, truth: Array) -> float | None:
-    """The temperature with the least negative log likelihood (Guo et al. 2017, section 4.2).
+    """Temperature scaling: the temperature with the least negative log likelihood (Guo et al. 2017, section 4.2).
 
-    The likelihood is a concave function of the inverse temperature. At its peak, the mean of the logits weighted by
-    their probabilities equals the mean logit of the true labels.
+    The log likelihood is a concave function of the inverse temperature. At its maximum, the mean of the logits weighted
+    by their probabilities equals the mean logit of the true labels.
 
     Args:
         logits: (rows, labels).
-        truth: the numbers of the true labels (rows,).
+        truth: the indices of the true labels (rows,).
 
     Returns:
-        The temperature; None where there is no peak: every row is right, or they are no better than chance.
+        The temperature; None if there is no maximum: all rows are right, or predictions are no better than chance.
 
     Examples:
         >>> logits, truth = np.array([[2.0, 0.0]] * 4), np.array([0, 0, 0, 1])  # sure to 88 %, right in 75 %
@@ -74,12 +74,12 @@ def likelihood_loss(logits: Array, truth: Array, temperature: float = 1.0) -> fl
 
 
 class Bin(NamedTuple):
-    """The answers with a confidence between two bounds.
+    """A bin of a reliability diagram: the predictions with a confidence between two bounds.
 
     Attributes:
-        rows: number of answers.
+        rows: number of predictions.
         confidence: mean confidence.
-        accuracy: share of right answers.
+        accuracy: fraction of correct predictions.
 
     Examples:
         >>> reliability(np.array([0.75, 0.75]), np.array([True, False]))[11]
@@ -115,8 +115,8 @@ def calibration_error(confidences: Array, right: Array) -> float:
     The mean distance between accuracy and mean confidence of the bins of `reliability`, weighted by their rows.
 
     Args:
-        confidences: the confidence of each answer (rows,).
-        right: True for each right answer (rows,).
+        confidences: the confidence of each prediction (rows,).
+        right: True for each correct prediction (rows,).
 
     Examples:
         >>> calibration_error(np.array([0.75, 0.75]), np.array([True, False]))
@@ -126,15 +126,15 @@ def calibration_error(confidences: Array, right: Array) -> float:
     return sum(entry.rows * abs(entry.accuracy - entry.confidence) for entry in bins) / len(confidences)
 
 
-class Kept(NamedTuple):
-    """The answers above a confidence threshold.
+class ThresholdScores(NamedTuple):
+    """The scores of the predictions above a confidence threshold.
 
     Attributes:
-        share: their share of all answers, 0 to 1.
-        precision: the share of right answers among them; None where there are none.
+        share: their fraction of all predictions, 0 to 1.
+        precision: the fraction of them that is correct; None if there are none.
 
     Examples:
-        >>> Kept(share=0.5, precision=1.0).precision
+        >>> ThresholdScores(share=0.5, precision=1.0).precision
         1.0
     """
 
@@ -142,27 +142,27 @@ class Kept(NamedTuple):
     precision: float | None
 
 
-def kept_by(threshold: float, confidences: Array, right: Array) -> Kept:
-    """The share and the precision of the answers with a confidence of at least the threshold.
+def threshold_scores(threshold: float, confidences: Array, right: Array) -> ThresholdScores:
+    """The share and the precision of the predictions with a confidence of at least the threshold.
 
     Examples:
-        >>> kept_by(0.8, np.array([0.9, 0.6]), np.array([True, False]))
-        Kept(share=0.5, precision=1.0)
+        >>> threshold_scores(0.8, np.array([0.9, 0.6]), np.array([True, False]))
+        ThresholdScores(share=0.5, precision=1.0)
     """
     kept = confidences >= threshold
-    return Kept(float(kept.mean()), float(right[kept].mean()) if kept.any() else None)
+    return ThresholdScores(float(kept.mean()), float(right[kept].mean()) if kept.any() else None)
 
 
 def find_threshold(confidences: Array, right: Array, precision: float) -> float | None:
-    """The smallest confidence from which on the answers have a precision.
+    """The smallest confidence threshold at which the predictions above it reach a precision.
 
     Args:
-        confidences: the confidence of each answer (rows,).
-        right: True for each right answer (rows,).
-        precision: the share of right answers, 0 to 1.
+        confidences: the confidence of each prediction (rows,).
+        right: True for each correct prediction (rows,).
+        precision: the required fraction of correct predictions, 0 to 1.
 
     Returns:
-        One of the confidences; None where no threshold reaches the precision.
+        One of the confidences; None if no threshold reaches the precision.
 
     Examples:
         >>> find_threshold(np.array([0.9, 0.8, 0.6]), np.array([True, True, False]), precision=0.95)
@@ -171,7 +171,7 @@ def find_threshold(confidences: Array, right: Array, precision: float) -> float 
     order = np.argsort(-confidences, kind="stable")
     ordered = confidences[order]
     shares = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
-    # Rows with one confidence are kept or left together.
+    # A threshold cannot separate rows with equal confidences.
     last = np.append(ordered[1:] != ordered[:-1], True)
     reached = np.flatnonzero(last & (shares >= precision))
     return float(ordered[reached[-1]]) if len(reached) else None

@@ -6,11 +6,11 @@ import numpy as np
 
 
 def correlations(predicted: Sequence[float], truth: Sequence[float]) -> dict[str, float]:
-    """`pearson` and `spearman` over all rows, -1 to 1.
+    """Pearson's and Spearman's correlation of predicted and true numbers, `pearson` and `spearman`, -1 to 1.
 
     Raises:
-        ValueError: there are fewer than 2 rows, the numbers of predictions and true values differ, or all values of one
-            side are equal: a correlation with a constant is undefined.
+        ValueError: there are fewer than 2 rows, the numbers of predictions and true values differ, or all predictions
+            or all true values are equal: a correlation with a constant is undefined.
 
     Examples:
         >>> scores = correlations([1.0, 2.0, 30.0], [1.0, 2.0, 3.0])

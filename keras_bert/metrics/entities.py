@@ -12,7 +12,7 @@ OUTSIDE = "O"
 
 
 class Span(NamedTuple):
-    """An entity's place in a sequence of tags.
+    """An entity as a range of tags in a sequence.
 
     Attributes:
         label: type of the entity, such as `person`.
@@ -36,8 +36,8 @@ class Score:
     """Precision, recall and F1 of entities; a quotient with the divisor 0 is 0, as in conlleval.
 
     Attributes:
-        precision: share of right entities among the predicted ones, 0 to 1.
-        recall: share of right entities among the true ones, 0 to 1.
+        precision: fraction of the predicted entities that are correct, 0 to 1.
+        recall: fraction of the true entities that are predicted, 0 to 1.
         f1: harmonic mean of precision and recall.
         support: number of true entities.
 
@@ -54,7 +54,7 @@ class Score:
 
 @dataclasses.dataclass(frozen=True)
 class EntityScores:
-    """Scores of all entities.
+    """Precision, recall and F1 of entities: over all entities, as a mean over the types, and for each type.
 
     Attributes:
         micro: scores over all entities, as in the CoNLL shared tasks.
@@ -72,13 +72,13 @@ class EntityScores:
     types: dict[str, Score]
 
 
-# A corpus has many tags and few different ones.
+# A corpus has many tags, but few distinct ones.
 @functools.lru_cache(maxsize=4096)
 def split_tag(tag: str) -> tuple[str, str]:
-    """`B-person` -> `B` and `person`; the type of `O` and of a bare `B` is `_`.
+    """Splits a tag such as `B-person` into `B` and the type `person`; the type of `O` and of `B` without a type is `_`.
 
     Raises:
-        ValueError: the tag is none of BIO, IOB1 or IOBES.
+        ValueError: the tag is not a tag of BIO, IOB1 or IOBES.
 
     Examples:
         >>> split_tag("B-person"), split_tag("O")
@@ -91,19 +91,19 @@ def split_tag(tag: str) -> tuple[str, str]:
 
 
 def entities_of(tags: Sequence[str], scheme: Scheme = "conlleval") -> list[Span]:
-    """The entities that a sequence of tags marks, first to last.
+    """Decodes a sequence of tags to entities, first to last.
 
     `B` (begin) and `S` (single) open an entity, and `I` (inside) and `E` (end) of the same type continue it. It ends
     after `E` or `S`, or before a tag that does not continue it.
 
     Args:
         tags: the tags of one sentence.
-        scheme: the meaning of an `I` or `E` without an entity of its type to continue. With `conlleval` it opens an
-            entity, as in the shared tasks' script, so that IOB1, IOBES, and BIO with a model's mistakes are all read
-            right. With `iob2` it is dropped, and `E` and `S` are refused.
+        scheme: the meaning of an `I` or `E` that continues no entity of its type. With `conlleval` it opens an entity,
+            as in the script of the shared tasks, which decodes IOB1, IOBES, and BIO with a model's mistakes. With
+            `iob2` it is dropped, and `E` and `S` raise an error.
 
     Raises:
-        ValueError: there is no such scheme, or one of `tags` is none of its tags.
+        ValueError: the scheme is unknown, or one of `tags` is not a tag of the scheme.
 
     Examples:
         >>> entities_of(["B-person", "I-person", "O", "I-place"])
@@ -135,18 +135,18 @@ def entities_of(tags: Sequence[str], scheme: Scheme = "conlleval") -> list[Span]
 def entity_scores(
     true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], scheme: Scheme = "conlleval"
 ) -> EntityScores:
-    """Precision, recall and F1 of entities; a predicted entity is right if a true one has its type, start and end.
+    """Precision, recall and F1 of entities; a predicted entity is correct if a true entity has its type, start and end.
 
     With the scheme `conlleval` these are the figures of conlleval and of seqeval's default mode, with `iob2` those
     of seqeval's strict mode with IOB2, as fractions.
 
     Args:
         true: the true tags of each sentence.
-        predicted: the predicted tags of each sentence, as many.
+        predicted: the predicted tags of each sentence, of the same lengths.
         scheme: see `entities_of`.
 
     Raises:
-        ValueError: the lengths differ, or a tag is none of the scheme's.
+        ValueError: the lengths differ, or a tag is not a tag of the scheme.
 
     Examples:
         >>> scores = entity_scores([["B-person", "I-person", "O"]], [["B-person", "I-person", "B-place"]])

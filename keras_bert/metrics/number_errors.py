@@ -1,4 +1,4 @@
-"""Errors of predicted numbers, which correlations do not show."""
+"""Regression errors: R2, root mean squared error and mean absolute error."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def number_errors(predicted: Sequence[float], truth: Sequence[float]) -> dict[str, float]:
-    """`r2`, `rmse` and `mae` over all rows.
+    """The errors of a regression over all rows: `r2`, `rmse` and `mae`.
 
     `rmse` is the root of the mean squared error and `mae` the mean absolute error, both in the unit of the numbers.
     `r2` is the coefficient of determination, 1 - squared errors / squared distances of the truth from its mean: 1 for

@@ -14,7 +14,7 @@ Scores = dict[str, float]
 
 
 def normalize(text: str) -> str:
-    """The text in lower case, without ASCII punctuation and English articles, with one space between words.
+    """SQuAD's normalization: lower case, no ASCII punctuation, no English articles, one space between words.
 
     Examples:
         >>> normalize("The  Eiffel Tower.")
@@ -24,11 +24,11 @@ def normalize(text: str) -> str:
 
 
 def exact_match(prediction: str, golds: Sequence[str]) -> float:
-    """1 if the normalized prediction is one of the normalized right answers, else 0.
+    """1 if the normalized prediction equals one of the normalized gold answers, else 0.
 
     Args:
-        prediction: the answer's text; empty for no answer.
-        golds: the right answers' texts; none where the question has no answer.
+        prediction: the text of the predicted answer; empty for no answer.
+        golds: the texts of the gold answers; none if the question has no answer.
 
     Examples:
         >>> exact_match("the Eiffel Tower", ["Eiffel Tower", "La tour Eiffel"])
@@ -38,13 +38,13 @@ def exact_match(prediction: str, golds: Sequence[str]) -> float:
 
 
 def f1(prediction: str, golds: Sequence[str]) -> float:
-    """The best harmonic mean of precision and recall over the right answers, counted in normalized words; 0 to 1.
+    """The F1 of the prediction's normalized words, 0 to 1: the maximum over the gold answers.
 
-    Where the prediction or a right answer has no word, their F1 is 1 if neither has one, else 0 (v2.0).
+    If the prediction or a gold answer has no words, their F1 is 1 if neither has words, else 0 (v2.0).
 
     Args:
-        prediction: the answer's text; empty for no answer.
-        golds: the right answers' texts; none where the question has no answer.
+        prediction: the text of the predicted answer; empty for no answer.
+        golds: the texts of the gold answers; none if the question has no answer.
 
     Examples:
         >>> round(f1("Eiffel Tower in Paris", ["Eiffel Tower"]), 3)  # precision 1/2, recall 1
@@ -59,13 +59,13 @@ def score_v1(predictions: Mapping[str, str], golds: Mapping[str, Sequence[str]])
 
     Args:
         predictions: question id -> text; a question without a prediction scores 0, as in the official script.
-        golds: question id -> texts of the right answers.
+        golds: question id -> texts of the gold answers.
 
     Returns:
         `exact` and `f1`, 0 to 100, and `total`, the number of questions.
 
     Raises:
-        ValueError: there are no questions, or one has no right answer.
+        ValueError: there are no questions, or a question has no gold answer.
 
     Examples:
         >>> score_v1({"q1": "Eiffel Tower", "q2": "1900"}, {"q1": ["the Eiffel Tower"], "q2": ["1889"]})
@@ -77,7 +77,7 @@ def score_v1(predictions: Mapping[str, str], golds: Mapping[str, Sequence[str]])
         if not texts:
             raise ValueError(f"golds[{key!r}] must hold an answer in SQuAD v1.1, got none")
         exact += exact_match(predictions[key], texts) if key in predictions else 0
-        # Unlike v2.0, v1.1 gives no F1 for agreeing on no word at all.
+        # Unlike v2.0, v1.1 gives an F1 of 0 if neither text has words.
         matched += f1(predictions[key], texts) if normalize(predictions.get(key, "")) else 0
     return {"exact": 100 * exact / len(golds), "f1": 100 * matched / len(golds), "total": len(golds)}
 
@@ -92,20 +92,20 @@ def score_v2(
 
     Args:
         predictions: question id -> text, empty for no answer.
-        golds: question id -> texts of the right answers, none where there is no answer.
-        no_answer_scores: question id -> score of no answer, in any unit. To find the best thresholds, predict an answer
-            to every question (`null_threshold=None`) and pass `null_score_difference`.
-        threshold: a question with a greater score counts as one that got no answer.
+        golds: question id -> texts of the gold answers, none if there is no answer.
+        no_answer_scores: question id -> score of the prediction "no answer", in any unit. To find the best thresholds,
+            predict an answer to every question (`null_threshold=None`) and pass `null_score_difference`.
+        threshold: for a question with a greater score, the prediction counts as no answer.
 
     Returns:
         `exact`, `f1` (0 to 100) and `total`; the same with `HasAns_` for the questions that have an answer and with
         `NoAns_` for those that have none. With `no_answer_scores` also the scores at the best thresholds, `best_exact`
-        and `best_f1`, and the thresholds, `best_exact_thresh` and `best_f1_thresh` (0 where answering no question is
-        best).
+        and `best_f1`, and the thresholds, `best_exact_thresh` and `best_f1_thresh` (0 if it is best to answer no
+        question).
 
     Raises:
-        ValueError: there are no questions, a question lacks its prediction or its score, or there is a threshold
-            without scores.
+        ValueError: there are no questions, a question has no prediction or no score, or a threshold is given without
+            scores.
 
     Examples:
         >>> scores = score_v2({"q1": "Eiffel Tower", "q2": "1900"}, {"q1": ["the Eiffel Tower"], "q2": []})
@@ -164,8 +164,8 @@ def _best_threshold(
 ) -> tuple[float, float]:
     """The best mean score (0 to 100) over all thresholds, and the threshold.
 
-    From no answer to any question on, the questions are answered one by one, the surest first: an answer adds its
-    score where there is an answer to find, and costs 1 where there is none.
+    It starts with no answered question, and answers one after another in ascending order of their score: an answer adds
+    its exact match or F1 if the question has an answer, else it costs 1.
     """
     order = sorted((key for key in no_answer_scores if key in golds), key=lambda key: no_answer_scores[key])
     gains = [scores[key] if golds[key] else -float(bool(predictions[key])) for key in order]

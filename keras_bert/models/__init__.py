@@ -1,1 +1,1 @@
-"""Builds, saves and loads Keras models: encoders and the heads of pre-training."""
+"""Builds, saves and loads Keras models: encoders, and encoders with the heads of pre-training."""

@@ -18,12 +18,12 @@ PROMPT_PLACES, TOKEN_STATES = "prompt_places", "token_states"
 
 
 def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
-    """Builds an encoder with new weights.
+    """Builds an encoder, a functional Keras model with random weights.
 
     Args:
         config: the configuration.
-        pooler: adds BERT's pooler, which some released checkpoints lack; in ModernBERT's graph, a prediction head on
-            the first token.
+        pooler: whether BERT's pooler is added, which some released checkpoints lack; in ModernBERT's graph it is a
+            prediction head on the first token.
 
     Returns:
         A model with the inputs `token_ids`, `padding_mask` and, for several segments, `segment_ids`, each int32 (batch,
@@ -63,14 +63,14 @@ def has_prediction_head(config: EncoderConfig) -> bool:
     return config.variant is not None and config.variant.prediction_head
 
 
-def predicted(encoder: keras.Model, states: Tensor) -> Tensor:
-    """The inputs of a head: states of an encoder, behind a new prediction head where the encoder needs one.
+def head_inputs(encoder: keras.Model, states: Tensor) -> Tensor:
+    """The inputs of a head's output layer: in ModernBERT the outputs of a new prediction head, else the states.
 
     (..., hidden) -> the same shape; see `has_prediction_head`.
 
     Examples:
         >>> encoder = task.encoder
-        >>> predicted(encoder, sequence_output(encoder)).shape  # BERT's heads have no such layer: the states themselves
+        >>> head_inputs(encoder, sequence_output(encoder)).shape  # BERT has no prediction head: the states
         (None, None, 8)
     """
     config = config_of(encoder)
@@ -83,7 +83,7 @@ def _prediction_head(config: EncoderConfig, name: str) -> PredictionHead:
 
 
 def input_names(model: keras.Model) -> list[str]:
-    """The inputs of a model among `INPUT_NAMES`; there are no `segment_ids` with less than two segments.
+    """The names in `INPUT_NAMES` that are inputs of a model; with fewer than two segments it has no `segment_ids`.
 
     Examples:
         >>> input_names(task.model)
@@ -94,13 +94,13 @@ def input_names(model: keras.Model) -> list[str]:
 
 
 def encoder_of(model: keras.Model) -> keras.Model:
-    """The encoder inside a model with heads, which shares its weights.
+    """Extracts the encoder from a model with heads; both share their weights.
 
-    A model with heads is one flat graph, as Keras would save a layer that stands inside and outside of a nested model,
-    as the token embedding under the masked-token head, as two layers.
+    A model with heads is one flat graph rather than a head on a nested encoder: Keras would save a layer that occurs
+    both inside and outside a nested model, such as the token embedding of the masked-token head, as two layers.
 
     Returns:
-        A model as `build_encoder` returns it, without `pooled_output` where there is no pooler.
+        A model as `build_encoder` returns it, without `pooled_output` if there is no pooler.
 
     Raises:
         ValueError: there is no encoder in the model.
@@ -119,7 +119,7 @@ def encoder_of(model: keras.Model) -> keras.Model:
 
 
 def output_of(model: keras.Model, name: str) -> Any:
-    """The output of the last call of a layer in a model.
+    """The symbolic output of a layer's last call in a model.
 
     Raises:
         ValueError: there is no layer of this name.
@@ -132,10 +132,10 @@ def output_of(model: keras.Model, name: str) -> Any:
 
 
 def sequence_output(encoder: keras.Model) -> Any:
-    """The final states of an encoder's tokens (batch, length, hidden).
+    """The final hidden states of an encoder (batch, length, hidden), symbolic.
 
     Raises:
-        ValueError: the model is no encoder, but has a head.
+        ValueError: the model is not an encoder, but has a head.
 
     Examples:
         >>> sequence_output(task.encoder).shape
@@ -147,10 +147,10 @@ def sequence_output(encoder: keras.Model) -> Any:
 
 
 def pooled_output(encoder: keras.Model) -> Any:
-    """The output of an encoder's pooler (batch, hidden).
+    """The output of an encoder's pooler (batch, hidden), symbolic.
 
     Raises:
-        ValueError: the encoder has no pooler, as in a model with mean pooling, or the model is no encoder.
+        ValueError: the encoder has no pooler, as in a model with mean pooling, or the model is not an encoder.
 
     Examples:
         >>> pooled_output(task.encoder).shape
@@ -176,7 +176,7 @@ def config_of(model: keras.Model) -> EncoderConfig:
 
 
 def blocks_of(model: keras.Model) -> list[TransformerBlock]:
-    """The encoder blocks of a model, first to last; a single block where all layers share it.
+    """The encoder blocks of a model, first to last; a single block if all layers share their weights.
 
     Raises:
         ValueError: there are no blocks.

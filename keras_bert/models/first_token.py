@@ -1,4 +1,4 @@
-"""Skips the final states of all tokens but the first one, in models that read no others."""
+"""Skips the final states of all tokens except the first, in models that do not use them."""
 
 import functools
 from typing import Any
@@ -13,21 +13,21 @@ from keras_bert.models.encoder import blocks_of, calls_of
 from keras_bert.tensors import Tensor
 
 
-def without_unread_tokens(model: keras.Model) -> keras.Model:
-    """Makes a model whose last block computes the first token alone, for models that read no other final states.
+def skip_unused_tokens(model: keras.Model) -> keras.Model:
+    """Returns an inference model whose last block computes only the first token, if no head uses the other tokens.
 
-    Of the other tokens the last block needs keys and values alone, which saves 10 of 12 parts of its matrix products.
-    The result shares the layers, has the same outputs, and is for inference. Models that read all states, have a
-    prompt, or another block than BERT's are returned as they are.
+    Of the other tokens the last block needs only keys and values, which saves 10 of 12 parts of its matrix products.
+    The result shares the layers and has the same outputs. Models that use all states, have a soft prompt, or have
+    another block than BERT's are returned unchanged.
 
     Examples:
-        >>> shorter = without_unread_tokens(task.model)
+        >>> shorter = skip_unused_tokens(task.model)
         >>> inputs = task.encode(["film film film"])
         >>> bool(np.allclose(shorter.predict_on_batch(inputs), task.model.predict_on_batch(inputs), atol=1e-5))
         True
     """
     if not any(isinstance(layer, TransformerBlock) for layer in model.layers):
-        return model  # a nested encoder is left as it is
+        return model  # a nested encoder is not changed
     block = blocks_of(model)[-1]
     calls = calls_of(model, block)
     if type(block) is not EncoderBlock or not _reads_first_token_alone(model, calls[-1].output_tensors[0]):
@@ -44,7 +44,7 @@ def without_unread_tokens(model: keras.Model) -> keras.Model:
 
 
 def _reads_first_token_alone(model: keras.Model, states: Tensor) -> bool:
-    """True if no layer reads other final states (batch, length, hidden) than that of the first token."""
+    """True if all layers that use the states (batch, length, hidden) use only that of the first token."""
     if any(states is output for output in model.outputs):
         return False
     nodes = (node for depth in model._nodes_by_depth.values() for node in depth)

@@ -1,4 +1,4 @@
-"""The global tokens of a Longformer for each head."""
+"""Sets the global tokens of a Longformer for the head of a task."""
 
 import keras
 
@@ -10,15 +10,16 @@ from keras_bert.models.encoder import blocks_of, has_layer
 def with_global_tokens(
     encoder: keras.Model, kind: GlobalKind, *, most: int = 1, separator: int | None = None
 ) -> keras.Model:
-    """Replaces the global tokens of an encoder by those of a head; other encoders stay as they are.
+    """Sets the kind of global tokens of a Longformer; encoders of other families are returned unchanged.
 
-    As in transformers, the first token is global for classes and numbers, the question for answers, else none.
+    As in transformers, the first token is global for classification and regression, the question for question
+    answering, and no token for other tasks.
 
     Args:
         encoder: an encoder as `build_encoder` returns it; the result shares its layers.
         kind: `none`, `first` or `question`, see `GlobalTokens`.
-        most: the number of first tokens of a question that may be global.
-        separator: the id of the separator, for questions.
+        most: the largest number of global tokens of a question.
+        separator: the id of the separator; only `question` needs it.
 
     Raises:
         ValueError: the kind is `question`, and there is no separator.
@@ -35,7 +36,7 @@ def with_global_tokens(
     if present is None or present.kind == kind == "none":
         return encoder
     replacement = GlobalTokens(kind, most, separator, name=GLOBAL_TOKENS)
-    # As `keras.models.clone_model`, but with the same layers.
+    # As `keras.models.clone_model`, but the layers are shared.
     outputs = encoder._run_through_graph(
         encoder.inputs, operation_fn=lambda layer: replacement if layer.name == GLOBAL_TOKENS else layer
     )
@@ -43,7 +44,7 @@ def with_global_tokens(
 
 
 def global_tokens_of(model: keras.Model) -> GlobalTokens | None:
-    """The layer of a model that marks global tokens; None for other graphs than Longformer's.
+    """The layer of a Longformer that marks global tokens; None for models of other families.
 
     Examples:
         >>> global_tokens_of(task.model) is None
@@ -52,17 +53,17 @@ def global_tokens_of(model: keras.Model) -> GlobalTokens | None:
     return model.get_layer(GLOBAL_TOKENS) if has_layer(model, GLOBAL_TOKENS) else None
 
 
-def start_global_projections(model: keras.Model) -> None:
+def initialize_global_projections(model: keras.Model) -> None:
     """Initializes the projections of global tokens with those of all other tokens (Beltagy et al. 2020, section 3.1).
 
-    For an encoder that was pre-trained on masked tokens: no token was global, and these projections were not trained.
+    Call it after masked-token pre-training, in which no token is global, so that these projections are not trained.
 
     Examples:
         >>> from keras_bert.families.longformer.settings import Longformer
         >>> shape = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16}
         >>> config = keras_bert.EncoderConfig(**shape, vocabulary_size=20, variant=Longformer())
         >>> encoder = keras_bert.build_encoder(config)
-        >>> start_global_projections(encoder)
+        >>> initialize_global_projections(encoder)
         >>> attention = blocks_of(encoder)[0].attention
         >>> np.array_equal(attention.global_query.kernel, attention.query.kernel)
         True

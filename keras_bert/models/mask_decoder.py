@@ -1,4 +1,4 @@
-"""DeBERTa's decoder of masked tokens (He et al. 2021, section 3.2)."""
+"""DeBERTa's enhanced mask decoder (He et al. 2021, section 3.2)."""
 
 from typing import Any
 
@@ -11,16 +11,16 @@ from keras_bert.layers.embeddings import PositionEmbedding
 from keras_bert.models.encoder import blocks_of, calls_of, config_of, sequence_output
 
 POSITIONS = "mask_decoder_positions"
-# The number of calls of the last block (section 3.2: n = 2, with the same weights).
+# The number of further calls of the last block (section 3.2: n = 2, with the same weights).
 _CALLS = 2
 
 
 def decoded_states(encoder: keras.Model) -> Any:
-    """Adds absolute positions to the states from which masked tokens are predicted.
+    """DeBERTa's enhanced mask decoder: adds absolute positions to the states that predict masked tokens.
 
-    The last block is called twice more on the states below it. Its first queries are these states plus an embedding of
-    each absolute position, its second queries are the output of the first call (`EnhancedMaskDecoder` of the released
-    code, with H the second to last layer). Models for other tasks have no such decoder.
+    It calls the last block two more times, each time on the inputs of this block. The queries of the first call are
+    these inputs plus an embedding of each absolute position, those of the second call are the outputs of the first
+    (`EnhancedMaskDecoder` of the released code, with H the second to last layer). Only pre-training uses it.
 
     Args:
         encoder: an encoder with the variant `deberta`, as `build_encoder` returns it.

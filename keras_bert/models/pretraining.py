@@ -1,4 +1,4 @@
-"""Encoders with the heads of pre-training (Devlin et al. 2019, section 3.1), and SpanBERT's head."""
+"""Adds the heads of pre-training to encoders: BERT's (Devlin et al. 2019, section 3.1) and SpanBERT's."""
 
 import keras
 
@@ -15,9 +15,9 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True, mask_
     """Adds the heads for masked tokens and next sentence prediction to an encoder.
 
     Args:
-        encoder: an encoder as `build_encoder` returns it, whose weights are shared.
-        next_sentence: adds the head for the next sentence, which needs a pooler.
-        mask_decoder: predicts masked tokens from `decoded_states`, which needs DeBERTa's graph.
+        encoder: an encoder as `build_encoder` returns it; the result shares its weights.
+        next_sentence: whether the head for next sentence prediction is added, which needs a pooler.
+        mask_decoder: whether masked tokens are predicted from `decoded_states`, which need DeBERTa's graph.
 
     Returns:
         A model with the inputs of the encoder and `mask_positions` int32 (batch, predictions), and the outputs
@@ -34,7 +34,7 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True, mask_
     encoder = with_global_tokens(encoder, "none")
     config = config_of(encoder)
     mask_positions = keras.Input((None,), dtype="int32", name="mask_positions")
-    # MobileBERT's states are wider than its token embedding, and scored with further columns.
+    # MobileBERT's states are wider than its token embedding: its output matrix has extra columns.
     further = config.hidden_size - (config.embedding_size or 0) if isinstance(config.variant, MobileBERT) else 0
     transform = MaskedTokenTransform(
         config.activation,
@@ -56,16 +56,15 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True, mask_
 
 
 def add_span_boundary(model: keras.Model) -> keras.Model:
-    """Adds a head that predicts masked tokens from the boundaries of their span (Joshi et al. 2020, section 3.2).
+    """Adds SpanBERT's head, which predicts masked tokens from the boundaries of their span (Joshi et al. 2020, 3.2).
 
-    The head is used in training alone: no released checkpoint has it.
+    The head is only used in training: released checkpoints do not contain it. Its output matrix is the token embedding.
 
     Args:
-        model: a model as `build_pretraining` returns it, whose weights are shared; the output matrix is the token
-            embedding.
+        model: a model as `build_pretraining` returns it; the result shares its weights.
 
     Returns:
-        The model with the further output `boundary_tokens` (batch, predictions, vocabulary), logits.
+        A model with the additional output `boundary_tokens` (batch, predictions, vocabulary), logits.
 
     Examples:
         >>> model = add_span_boundary(build_pretraining(task.encoder, next_sentence=False))

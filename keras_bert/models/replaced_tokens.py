@@ -1,4 +1,4 @@
-"""ELECTRA: a discriminator of replaced tokens, and the generator of its inputs (Clark et al. 2020)."""
+"""ELECTRA's pre-training: a generator replaces tokens, and a discriminator detects them (Clark et al. 2020)."""
 
 import keras
 from keras import ops
@@ -12,18 +12,18 @@ from keras_bert.models.pretraining import build_pretraining
 from keras_bert.options.generator import Generator
 
 HEAD = "replaced_token_classifier"
-# The embeddings that both may share.
+# The embeddings that discriminator and generator may share.
 _SHARED = ("token_embedding", "position_embedding")
 
 
 def build_replaced_tokens(encoder: keras.Model) -> keras.Model:
-    """Adds the head that detects replaced tokens to an encoder.
+    """Builds ELECTRA's discriminator: adds the head that detects replaced tokens to an encoder.
 
     Args:
-        encoder: an encoder as `build_encoder` returns it, whose weights are shared.
+        encoder: an encoder as `build_encoder` returns it; the result shares its weights.
 
     Returns:
-        A model with the inputs of the encoder and logits (batch, length), above 0 for replaced tokens.
+        A model with the inputs of the encoder, and logits (batch, length): above 0 for tokens predicted as replaced.
 
     Examples:
         >>> build_replaced_tokens(task.encoder).output.shape
@@ -38,18 +38,21 @@ def build_replaced_tokens(encoder: keras.Model) -> keras.Model:
 
 
 def build_joint(discriminator: keras.Model, settings: Generator, *, mask_decoder: bool = False) -> keras.Model:
-    """Builds a discriminator and a new generator as one model, which trains in one step; `settle` it afterwards.
+    """Builds ELECTRA's training model: a new generator and a discriminator, which are trained jointly.
+
+    Call `separate_discriminator` after training.
 
     Args:
         discriminator: a model as `build_replaced_tokens` returns it, which becomes part of the result. With
-            gradient-disentangled embeddings its tables move to the generator; its own then hold the differences.
+            gradient-disentangled embeddings (He et al. 2023, section 3.3) its embedding tables are copied to the
+            generator, and its own tables then contain the differences from these.
         settings: the settings of the generator.
-        mask_decoder: gives the generator a mask decoder, see `build_pretraining`.
+        mask_decoder: whether the generator has a mask decoder, see `build_pretraining`.
 
     Returns:
-        A model with the inputs of the discriminator, of masked texts, `mask_positions`, `mask_ids` and `mask_weights`
-        (batch, predictions), and the outputs `masked_tokens` (batch, predictions, vocabulary) and `replaced_tokens`
-        (batch, length), both logits, and `is_replaced` int32 (batch, length), the labels of the latter.
+        A model with the inputs of the discriminator for masked texts, and `mask_positions`, `mask_ids` and
+        `mask_weights` (batch, predictions). Its outputs are the logits `masked_tokens` (batch, predictions, vocabulary)
+        and `replaced_tokens` (batch, length), and the labels `is_replaced`, int32 (batch, length).
 
     Raises:
         ValueError: the generator would be larger than the discriminator, or its shape breaks a rule.
@@ -73,13 +76,15 @@ def build_joint(discriminator: keras.Model, settings: Generator, *, mask_decoder
     return keras.Model(inputs, outputs, name="replaced_tokens")
 
 
-def settle(joint: keras.Model) -> None:
-    """Makes the discriminator inside a model of `build_joint` independent of the generator.
+def separate_discriminator(joint: keras.Model) -> None:
+    """Makes the discriminator of a model of `build_joint` independent of the generator, in place.
+
+    It adds the generator's embeddings to gradient-disentangled embeddings; other embeddings are not changed.
 
     Examples:
         >>> discriminator = build_replaced_tokens(task.encoder)
         >>> joint = build_joint(discriminator, Generator(sharing="gradient_disentangled"))
-        >>> settle(joint)
+        >>> separate_discriminator(joint)
         >>> discriminator.get_layer("token_embedding").table_transform is None
         True
     """
@@ -106,7 +111,7 @@ def _tables(model: keras.Model) -> dict[str, keras.layers.Layer]:
 
 
 def _disentangle(layer: keras.layers.Layer, base: keras.layers.Layer) -> None:
-    """Makes the table of a layer the sum of another layer's table, without its gradient, and a difference of zeros."""
+    """Makes a layer's table the sum of the base layer's table, without its gradient, and a difference, initially 0."""
     base.embeddings.assign(layer.embeddings)
     layer.embeddings.assign(ops.zeros_like(layer.embeddings.value))
     layer.table_transform = lambda difference: ops.add(difference, ops.stop_gradient(base.embeddings))

@@ -1,4 +1,4 @@
-"""Saves and loads models; equal models give equal bytes."""
+"""Saves and loads models as `.keras` files; equal models give equal bytes."""
 
 import json
 import tempfile
@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 
-# Their classes and functions register themselves with Keras, and the graphs import all other layers of an encoder.
+# Imported because their classes and functions register themselves with Keras; the graphs import all encoder layers.
 import keras_bert.families.bigbird.span_head
 import keras_bert.families.graphs
 import keras_bert.layers.adapters
@@ -30,7 +30,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 def save_model(model: keras.Model, path: Path) -> None:
     """Writes a `.keras` file without optimizer, dates and memory addresses.
 
-    Equal models give equal bytes, so that steps behind a repeated training need not run again.
+    Equal models give equal bytes, so that steps that depend on a repeated training need not run again.
 
     Examples:
         >>> save_model(task.model, Path("model.keras"))
@@ -41,7 +41,7 @@ def save_model(model: keras.Model, path: Path) -> None:
     """
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         dated = Path(folder) / "model.keras"
-        # Not compiled: the state of the optimizer is twice as large as the weights, and never read again.
+        # Not compiled: the state of the optimizer is twice as large as the weights, and is not needed.
         keras.saving.save_model(keras.Model(model.input, model.output, name=model.name), dated)
         with zipfile.ZipFile(dated) as source, zipfile.ZipFile(path, "w") as target:
             for name in sorted(source.namelist()):
@@ -54,11 +54,11 @@ def save_model(model: keras.Model, path: Path) -> None:
 
 
 def load_model(path: Path) -> keras.Model:
-    """Loads a model of `save_model`, in Keras' safe mode.
+    """Loads a model that `save_model` saved, in Keras' safe mode.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: the file is no `.keras` file, or damaged.
+        FileNotFoundError: the file does not exist.
+        ValueError: the file is not a `.keras` file, or is damaged.
 
     Examples:
         >>> save_model(task.model, Path("model.keras"))
@@ -78,7 +78,7 @@ def load_model(path: Path) -> keras.Model:
 
 
 def describe_model(model: keras.Model) -> bytes:
-    """The architecture of a model as bytes, which do not depend on its weights.
+    """The architecture of a model as JSON, which does not depend on its weights.
 
     Examples:
         >>> description = describe_model(task.model)
@@ -96,9 +96,9 @@ def _without_date(content: bytes) -> bytes:
 
 
 def _without_addresses(content: bytes) -> bytes:
-    """Drops the addresses by which Keras marks shared objects.
+    """Drops the memory addresses that Keras writes for shared objects.
 
-    In models of these layers only the dtype policy is shared, a plain value: nothing is lost.
+    In this library's models only the dtype policy is shared, which is saved by value: nothing is lost.
     """
 
     def drop(config: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Reads the hidden states of a model, and the queries, keys, values and scores of its attentions."""
+"""Reads the hidden states of a model, and the queries, keys, values and scores of its attention layers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,23 +20,23 @@ from keras_bert.models.encoder import (
 )
 from keras_bert.tensors import Tensor
 
-# The tensors of an attention that `AttentionReader` reads.
-ATTENDED = ("query", "key", "value", "scores")
+# The tensors of an attention layer that `AttentionReader` reads.
+ATTENTION_TENSORS = ("query", "key", "value", "scores")
 
 
-class Anatomy(NamedTuple):
-    """The properties of a model that decide which of its tensors can be read and compared.
+class AttentionLayout(NamedTuple):
+    """The layout of a model's attention, which decides which tensors distillation can read and compare.
 
     Attributes:
-        layers: the number of calls of encoder blocks.
+        layers: the number of layers, counting shared blocks once per call.
         heads: the number of attention heads.
         attention_width: the width of queries, keys and values, all heads together.
-        unreadable: the names in `ATTENDED` that cannot be read.
-        attention: the name of the class of the attention.
+        unreadable: the names in `ATTENTION_TENSORS` that cannot be read.
+        attention: the name of the attention layer's class.
 
     Examples:
-        >>> anatomy(task.model)
-        Anatomy(layers=1, heads=2, attention_width=8, unreadable=frozenset(), attention='SelfAttention')
+        >>> attention_layout(task.model)
+        AttentionLayout(layers=1, heads=2, attention_width=8, unreadable=frozenset(), attention='SelfAttention')
     """
 
     layers: int
@@ -47,10 +47,10 @@ class Anatomy(NamedTuple):
 
 
 def hidden_states(model: keras.Model) -> list[Any]:
-    """The inputs of all blocks in a model's graph, and the output of the encoder, each (batch, length, hidden).
+    """The inputs of all encoder blocks, and the output of the encoder, each (batch, length, hidden) and symbolic.
 
-    As in transformers, the first are the embeddings, and layers behind a block, as DeBERTa's convolution and
-    ModernBERT's last norm, belong to that block. The states of a prompt are left out.
+    As in transformers, the first ones are the embeddings, and layers after a block, such as DeBERTa's convolution and
+    ModernBERT's last norm, belong to that block. The states of a soft prompt are left out.
 
     Raises:
         ValueError: there is no encoder in the model.
@@ -60,20 +60,20 @@ def hidden_states(model: keras.Model) -> list[Any]:
         [(None, None, 8), (None, None, 8)]
     """
     blocks, prompt = blocks_of(model), _prompt(model)
-    # The last one may be called again by a decoder.
+    # A mask decoder may call the last block again.
     calls = config_of(model).num_layers // len(blocks)
     inputs = [call.input_tensors[0] for block in blocks for call in calls_of(model, block)[:calls]]
     return [*(states[:, prompt:] if prompt else states for states in inputs), sequence_output(encoder_of(model))]
 
 
-def anatomy(model: keras.Model) -> Anatomy:
-    """Finds out which tensors of a model's attentions can be read, by running it on two rows of three tokens.
+def attention_layout(model: keras.Model) -> AttentionLayout:
+    """Finds the tensors of a model's attention that can be read, by running the model on two rows of three tokens.
 
     Raises:
         ValueError: there is no encoder in the model.
 
     Examples:
-        >>> anatomy(task.model).heads
+        >>> attention_layout(task.model).heads
         2
     """
     config, blocks = config_of(model), blocks_of(model)
@@ -85,25 +85,25 @@ def anatomy(model: keras.Model) -> Anatomy:
     scores, rows = (2, config.num_heads, length, length), (2 * length,)
     readable = {
         kind
-        for kind in ATTENDED
+        for kind in ATTENTION_TENSORS
         if all(
             kind in points and _begins(seen[points[kind][0]], scores if kind == "scores" else rows) for points in opened
         )
     }
     attention = getattr(blocks[0], "attention", None)
     width = getattr(attention, "num_heads", config.num_heads) * getattr(attention, "head_size", config.head_size)
-    unreadable = frozenset(ATTENDED) - readable
-    return Anatomy(config.num_layers, config.num_heads, width, unreadable, type(attention).__name__)
+    unreadable = frozenset(ATTENTION_TENSORS) - readable
+    return AttentionLayout(config.num_layers, config.num_heads, width, unreadable, type(attention).__name__)
 
 
 class AttentionReader:
-    """Runs a model, and reads tensors of its attentions.
+    """Runs a model, and returns its outputs together with queries, keys, values or scores of its attention layers.
 
-    The tensors are recorded at taps, see `recording`; a block that is read computes without `training_call`.
+    The tensors are recorded at taps, see `recording`; a block with recorded taps does not use its `training_call`.
 
     Args:
-        model: a model with an encoder; see `anatomy` for the tensors that can be read.
-        attended: a name in `ATTENDED` -> the numbers of the layers, from 0.
+        model: a model with an encoder; see `attention_layout` for the tensors that can be read.
+        attended: a name in `ATTENTION_TENSORS` -> the indices of the layers, from 0.
 
     Examples:
         >>> reader = AttentionReader(task.model, {"scores": [0], "query": [0]})
@@ -126,10 +126,10 @@ class AttentionReader:
         """Runs the model.
 
         Returns:
-            The outputs of the model, and the tensors of each name in the order of the layers. Scores are those before
-            the softmax (batch, heads, length, length), with `MASK_BIAS` for padding. Queries, keys and values are
-            (batch, length, width of all heads), before scaling and rotation, so that they do not depend on positions.
-            Tokens of a prompt are left out.
+            The outputs of the model, and the tensors by name, in the order of the layers. Scores are those before the
+            softmax (batch, heads, length, length), with `MASK_BIAS` for padding. Queries, keys and values are (batch,
+            length, width of all heads), before scaling and rotation, so that they do not depend on positions. Tokens of
+            a soft prompt are left out.
         """
         with recording(tap for tap, _ in self._points.values()) as seen:
             outputs = self._model(inputs, training=training)
@@ -140,7 +140,7 @@ class AttentionReader:
 
     def _find(self, seen: RecordedTensors, kind: str, layer: int, rows: Tensor) -> Tensor:
         tap, third = self._points[kind, layer]
-        # A shared block is called for several layers. In DeBERTa each call records tokens first, then positions.
+        # A shared block is called for several layers. In DeBERTa each call records the tokens, then the positions.
         per_call = len(seen[tap]) // self._calls
         tensor = seen[tap][layer % self._calls * per_call]
         if kind == "scores":
@@ -150,16 +150,16 @@ class AttentionReader:
 
 
 def _points_of(block: Any) -> dict[str, tuple[Tap, int | None]]:
-    """Name in `ATTENDED` -> its tap in a block's attention, and its third of a joint product of all three."""
+    """Name in `ATTENTION_TENSORS` -> its tap in a block's attention, and its third of a joint projection, if any."""
     attention = getattr(block, "attention", None)
     joint_product = getattr(attention, "query_key_value", None)
     points: dict[str, tuple[Tap, int | None]] = {}
-    for third, kind in enumerate(ATTENDED[:3]):
+    for third, kind in enumerate(ATTENTION_TENSORS[:3]):
         product = getattr(attention, kind, None) or joint_product
-        # An adapter adds to the product behind the tap.
+        # An adapter changes the outputs after the tap.
         if isinstance(product, Dense) and product.adapter is None:
             points[kind] = product.output_tap, None if product is not joint_product else third
-    # The short rows of `anatomy` do not show that longer ones are attended to in windows or blocks.
+    # `attention_layout` runs on short rows, which do not show that attention to longer rows is in windows or blocks.
     tap = getattr(attention, "scores_tap", None) if getattr(attention, "scores_all_pairs", False) else None
     return points if tap is None else points | {"scores": (tap, None)}
 

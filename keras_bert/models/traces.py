@@ -1,4 +1,4 @@
-"""The Keras models that share an encoder: their compiled functions, and the adapter that is attached."""
+"""Finds the adapter of a model's encoder, and resets the compiled functions of all models that share the encoder."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from keras_bert.layers.attachments import Attachments
 
 
 def attachments_of(model: Any) -> Attachments | None:
-    """The attachments of a model's encoder; None where the model is a file in another runtime, or has no encoder.
+    """The attachments of a model's encoder; None if it has no encoder, or is a model file in another runtime.
 
     Examples:
         >>> adapter = task.adapt(keras_bert.Lora(rank=2))
@@ -21,7 +21,7 @@ def attachments_of(model: Any) -> Attachments | None:
 
 
 def check_attached(model: keras.Model) -> None:
-    """Refuses a model whose adapter is detached: it would be read, changed or trained without the adapter.
+    """Raises if the adapter that a model needs is detached: the model would be used or trained without it.
 
     Raises:
         ValueError: the adapter is detached.
@@ -39,9 +39,9 @@ def check_attached(model: keras.Model) -> None:
 
 
 def forget_traces(model: keras.Model) -> None:
-    """Makes `fit`, `evaluate` and `predict` of a model, and of all others on its encoder, trace their graphs again.
+    """Makes `fit`, `evaluate` and `predict` trace their graphs again, in a model and all models that share its encoder.
 
-    Call it after a change of a layer that they share.
+    Call it after a change of a shared layer.
 
     Examples:
         >>> _ = task.model.predict_on_batch(task.encode(["film"]))
@@ -55,5 +55,5 @@ def forget_traces(model: keras.Model) -> None:
 
 
 def _all_attachments(model: keras.Model) -> list[Attachments]:
-    """The attachments of each encoder in a model: a joint model has a generator and a discriminator."""
+    """The attachments of each encoder in the model; ELECTRA's training model has two."""
     return [layer.attachments for layer in model._flatten_layers() if isinstance(layer, PromptPlaces)]

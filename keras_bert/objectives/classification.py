@@ -6,7 +6,7 @@ from typing import Any
 
 from keras import ops
 
-from keras_bert.losses import correct, cross_entropy, weighted
+from keras_bert.losses import correct, cross_entropy, weighted_sums
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import check_count, check_weights, row_weights
 from keras_bert.objectives.divergence import divergence
@@ -55,8 +55,8 @@ class ClassificationObjective(TaskObjective):
         labels = batch["label"]
         check_count(type(self).__name__, self.class_weights, outputs)
         return {
-            "loss": weighted(cross_entropy(outputs, labels), row_weights(labels, self.class_weights)),
-            "accuracy": weighted(correct(outputs, labels), row_weights(labels)),
+            "loss": weighted_sums(cross_entropy(outputs, labels), row_weights(labels, self.class_weights)),
+            "accuracy": weighted_sums(correct(outputs, labels), row_weights(labels)),
         }
 
     def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:

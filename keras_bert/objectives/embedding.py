@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.losses import weighted
+from keras_bert.losses import weighted_sums
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
 from keras_bert.tensors import Tensor
@@ -46,7 +46,7 @@ class EmbeddingObjective(TaskObjective):
             batch: `value` (batch,), the target cosines.
         """
         errors, ones = outputs - ops.cast(batch["value"], "float32"), row_weights(batch["value"])
-        return {"loss": weighted(ops.square(errors), ones), "absolute_error": weighted(ops.abs(errors), ones)}
+        return {"loss": weighted_sums(ops.square(errors), ones), "absolute_error": weighted_sums(ops.abs(errors), ones)}
 
     def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """The squared differences of the cosines (batch,), so that teacher and student may differ in width."""

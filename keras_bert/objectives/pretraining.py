@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert.layers.span_boundary import PLACES, find_borders
-from keras_bert.losses import correct, cross_entropy, weighted
+from keras_bert.losses import correct, cross_entropy, weighted_sums
 from keras_bert.objectives.base import Batch, PlainObjective, Sums, call_model
 from keras_bert.tensors import Tensor
 
@@ -47,13 +47,13 @@ class PretrainingObjective(PlainObjective):
         metrics = measure_masked(logits["masked_tokens"], batch)
         if self.span_boundary:
             labels, weights = batch["mask_ids"], boundary_weights(batch)
-            metrics["boundary_loss"] = weighted(cross_entropy(logits["boundary_tokens"], labels), weights)
-            metrics["boundary_accuracy"] = weighted(correct(logits["boundary_tokens"], labels), weights)
+            metrics["boundary_loss"] = weighted_sums(cross_entropy(logits["boundary_tokens"], labels), weights)
+            metrics["boundary_accuracy"] = weighted_sums(correct(logits["boundary_tokens"], labels), weights)
         if self.next_sentence:
             follows = batch["next_sentence_label"]
             ones = ops.ones_like(follows, dtype="float32")
-            metrics["next_sentence_loss"] = weighted(cross_entropy(logits["next_sentence"], follows), ones)
-            metrics["next_sentence_accuracy"] = weighted(correct(logits["next_sentence"], follows), ones)
+            metrics["next_sentence_loss"] = weighted_sums(cross_entropy(logits["next_sentence"], follows), ones)
+            metrics["next_sentence_accuracy"] = weighted_sums(correct(logits["next_sentence"], follows), ones)
         return metrics
 
 
@@ -80,6 +80,6 @@ def measure_masked(logits: Tensor, batch: Batch) -> Sums:
     """
     labels, weights = batch["mask_ids"], batch["mask_weights"]
     return {
-        "masked_loss": weighted(cross_entropy(logits, labels), weights),
-        "masked_accuracy": weighted(correct(logits, labels), weights),
+        "masked_loss": weighted_sums(cross_entropy(logits, labels), weights),
+        "masked_accuracy": weighted_sums(correct(logits, labels), weights),
     }

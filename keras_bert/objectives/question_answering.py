@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert.layers.attention import MASK_BIAS
-from keras_bert.losses import correct_spans, span_loss, weighted
+from keras_bert.losses import correct_spans, span_loss, weighted_sums
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
 from keras_bert.objectives.divergence import divergence
@@ -44,8 +44,8 @@ class QuestionAnsweringObjective(TaskObjective):
         positions = batch["positions"]
         ones = row_weights(positions[:, 0])
         return {
-            "loss": weighted(span_loss(positions, outputs), ones),
-            "accuracy": weighted(correct_spans(positions, outputs), ones),
+            "loss": weighted_sums(span_loss(positions, outputs), ones),
+            "accuracy": weighted_sums(correct_spans(positions, outputs), ones),
         }
 
     def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:

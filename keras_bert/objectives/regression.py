@@ -6,7 +6,7 @@ from typing import Any
 
 from keras import ops
 
-from keras_bert.losses import weighted
+from keras_bert.losses import weighted_sums
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
 from keras_bert.tensors import Tensor
@@ -42,7 +42,7 @@ class RegressionObjective(TaskObjective):
         errors = ops.cast(outputs, "float32")[:, 0] - ops.cast(batch["value"], "float32")
         ones = row_weights(batch["value"])
         squares = ops.square(ops.divide(errors, self.standard_deviation))
-        return {"loss": weighted(squares, ones), "absolute_error": weighted(ops.abs(errors), ones)}
+        return {"loss": weighted_sums(squares, ones), "absolute_error": weighted_sums(ops.abs(errors), ones)}
 
     def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """The standardized squared differences of the numbers (batch, 1); they have no temperature."""

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.losses import replaced_loss, weighted
+from keras_bert.losses import replaced_loss, weighted_sums
 from keras_bert.objectives.base import Batch, PlainObjective, Sums, call_model
 from keras_bert.objectives.pretraining import measure_masked
 from keras_bert.options.generator import Generator
@@ -64,8 +64,8 @@ def measure_replaced(logits: Tensor, is_replaced: Tensor, padding_mask: Tensor) 
     tokens, replaced = ops.cast(padding_mask, "float32"), ops.cast(is_replaced, "float32")
     predicted = ops.cast(ops.greater(logits, 0), "float32")
     return {
-        "replaced_loss": weighted(replaced_loss(is_replaced, logits), tokens),
-        "replaced_accuracy": weighted(ops.cast(ops.equal(predicted, replaced), "float32"), tokens),
-        "replaced_recall": weighted(predicted, replaced * tokens),
-        "replaced_precision": weighted(replaced, predicted * tokens),
+        "replaced_loss": weighted_sums(replaced_loss(is_replaced, logits), tokens),
+        "replaced_accuracy": weighted_sums(ops.cast(ops.equal(predicted, replaced), "float32"), tokens),
+        "replaced_recall": weighted_sums(predicted, replaced * tokens),
+        "replaced_precision": weighted_sums(replaced, predicted * tokens),
     }

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from keras import ops
 
-from keras_bert.losses import IGNORED, correct, cross_entropy, weighted
+from keras_bert.losses import IGNORED, correct, cross_entropy, weighted_sums
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import check_count, check_weights, token_weights
 from keras_bert.objectives.divergence import divergence
@@ -56,8 +56,8 @@ class TokenClassificationObjective(TaskObjective):
         check_count(type(self).__name__, self.class_weights, outputs)
         classes = ops.maximum(ops.cast(labels, "int32"), 0)
         return {
-            "loss": weighted(cross_entropy(outputs, classes), token_weights(labels, self.class_weights)),
-            "accuracy": weighted(correct(outputs, classes), token_weights(labels)),
+            "loss": weighted_sums(cross_entropy(outputs, classes), token_weights(labels, self.class_weights)),
+            "accuracy": weighted_sums(correct(outputs, classes), token_weights(labels)),
         }
 
     def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:

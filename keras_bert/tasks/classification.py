@@ -65,7 +65,7 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
     """
     from keras_bert.layers.heads import MeanPooler
     from keras_bert.layers.tap import TapLayer
-    from keras_bert.models.encoder import config_of, has_prediction_head, pooled_output, predicted, sequence_output
+    from keras_bert.models.encoder import config_of, has_prediction_head, head_inputs, pooled_output, sequence_output
 
     if pooling not in get_args(Pooling):
         raise ValueError(f"pooling must be one of {get_args(Pooling)}, got {pooling!r}")
@@ -74,7 +74,7 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
     mean = MeanPooler(name="mean_pooler")(sequence_output(encoder), encoder.input["padding_mask"])
     if has_prediction_head(config_of(encoder)):
         mean = TapLayer(name="mean_tap")(mean)  # that of the pooler stays float, as does a classifier that reads it
-    return predicted(encoder, mean)
+    return head_inputs(encoder, mean)
 
 
 def pooling_of(model: keras.Model) -> Pooling:

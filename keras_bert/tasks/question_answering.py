@@ -70,11 +70,11 @@ def build_span_classifier(
 
     from keras_bert.families.bigbird.span_head import QuestionBias, SpanTransform
     from keras_bert.layers.dense import Dense
-    from keras_bert.models.encoder import config_of, output_of, predicted, sequence_output
+    from keras_bert.models.encoder import config_of, head_inputs, output_of, sequence_output
     from keras_bert.models.global_tokens import with_global_tokens
 
     encoder = with_global_tokens(encoder, "question", most=question_tokens, separator=separator)
-    states, bias = predicted(encoder, sequence_output(encoder)), output_of(encoder, "attention_bias")
+    states, bias = head_inputs(encoder, sequence_output(encoder)), output_of(encoder, "attention_bias")
     config = config_of(encoder)
     if config.variant is not None and config.variant.span_head:
         check("build_span_classifier", "separator", separator is not None, "be set for such an encoder", separator)

@@ -45,13 +45,13 @@ def build_tagger(encoder: keras.Model, num_labels: int, *, dropout: float = 0.1)
     import keras
 
     from keras_bert.layers.dense import Dense
-    from keras_bert.models.encoder import predicted, sequence_output
+    from keras_bert.models.encoder import head_inputs, sequence_output
     from keras_bert.models.global_tokens import with_global_tokens
 
     if num_labels < 2:
         raise ValueError(f"num_labels must be at least 2, got {num_labels}")
     encoder = with_global_tokens(encoder, "none")
-    states = keras.layers.Dropout(dropout, name="classifier_dropout")(predicted(encoder, sequence_output(encoder)))
+    states = keras.layers.Dropout(dropout, name="classifier_dropout")(head_inputs(encoder, sequence_output(encoder)))
     return keras.Model(encoder.input, Dense(num_labels, name="classifier")(states), name="token_classification")
 
 

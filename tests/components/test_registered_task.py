@@ -30,7 +30,7 @@ from keras_bert.data.schemas import SCHEMAS, Feature
 from keras_bert.data.task_batches import task_batches
 from keras_bert.export.bundle import load_exported
 from keras_bert.interop.heads import head_of
-from keras_bert.losses import weighted
+from keras_bert.losses import weighted_sums
 from keras_bert.models.encoder import build_encoder
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
@@ -59,7 +59,7 @@ class TwoQuestionsObjective(TaskObjective):
 
     def measure(self, outputs: Any, batch: Batch) -> Sums:
         losses = cross_entropies(ops.cast(outputs, "float32"), batch["truth"])
-        return {"loss": weighted(losses, row_weights(batch["truth"][:, 0]))}
+        return {"loss": weighted_sums(losses, row_weights(batch["truth"][:, 0]))}
 
     def distance(self, outputs: Any, wanted: Any, batch: Batch, temperature: float) -> Any:
         return ops.sum(cross_entropies(ops.cast(outputs, "float32"), ops.sigmoid(wanted)))

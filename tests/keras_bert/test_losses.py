@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.losses import correct, cross_entropy, weighted
+from keras_bert.losses import correct, cross_entropy, weighted_sums
 
 LOGITS = np.random.default_rng(0).normal(scale=3, size=(2, 4, 5)).astype("float32")
 LABELS = np.array([[0, 4, 2, 2], [1, 1, 3, 0]], "int32")
@@ -34,8 +34,8 @@ def test_hits():
 
 def test_parts_add_up_to_the_whole():
     values, weights = np.arange(6, dtype="float32"), np.array([1, 0, 1, 1, 0, 0.5], "float32")
-    total, weight = weighted(values, weights)
+    total, weight = weighted_sums(values, weights)
     assert (float(total), float(weight)) == (7.5, 3.5)
-    parts = [weighted(values[part], weights[part]) for part in (slice(0, 1), slice(1, 6))]
+    parts = [weighted_sums(values[part], weights[part]) for part in (slice(0, 1), slice(1, 6))]
     assert float(sum(part[0] for part in parts)) == 7.5
     assert (float(total), float(weight)) == pytest.approx((7.5, 3.5))

@@ -3,12 +3,12 @@
 import pytest
 
 from keras_bert.compress.imitations import make_losses, map_layers
-from keras_bert.models.states import Anatomy
+from keras_bert.models.states import AttentionLayout
 from keras_bert.objectives.imitation.base import OUTPUT
 from keras_bert.options.imitation import WEIGHTS, Imitation
 
-STUDENT = Anatomy(2, 2, 6, frozenset(), "SelfAttention")
-TEACHER = Anatomy(6, 2, 8, frozenset(), "SelfAttention")
+STUDENT = AttentionLayout(2, 2, 6, frozenset(), "SelfAttention")
+TEACHER = AttentionLayout(6, 2, 8, frozenset(), "SelfAttention")
 
 
 def make(student=STUDENT, teacher=TEACHER, embeds=True, **settings):

@@ -7,10 +7,10 @@ from keras_bert.metrics.calibration import (
     calibration_error,
     find_temperature,
     find_threshold,
-    kept_by,
     likelihood_loss,
     probabilities,
     reliability,
+    threshold_scores,
 )
 
 
@@ -84,9 +84,9 @@ def test_the_smallest_threshold_that_reaches_a_share() -> None:
     # From the most confident on: 1, 1, 2/3, 3/4, 4/5 are right.
     assert find_threshold(confidences, right, 0.8) == 0.5
     assert find_threshold(confidences, right, 0.81) == 0.8
-    assert kept_by(0.8, confidences, right) == (0.4, 1.0)
-    assert kept_by(0.5, confidences, right) == (1.0, 0.8)
-    assert kept_by(0.95, confidences, right) == (0.0, None)
+    assert threshold_scores(0.8, confidences, right) == (0.4, 1.0)
+    assert threshold_scores(0.5, confidences, right) == (1.0, 0.8)
+    assert threshold_scores(0.95, confidences, right) == (0.0, None)
 
 
 def test_rows_of_one_confidence_are_kept_together() -> None:

@@ -10,7 +10,7 @@ from keras_bert.config import EncoderConfig
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.recording import recording
 from keras_bert.models.encoder import PROMPT_PLACES, TOKEN_STATES, blocks_of, build_encoder, input_names
-from keras_bert.models.first_token import without_unread_tokens
+from keras_bert.models.first_token import skip_unused_tokens
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.embedding import build_embedder
 from keras_bert.tasks.question_answering import build_span_classifier
@@ -60,7 +60,7 @@ def vectors_of(encoder, pooling):
 def test_heads_on_the_first_token_answer_alike_without_the_others(config, build):
     model = build(build_encoder(config))
     randomize(model)
-    shortened = without_unread_tokens(model)
+    shortened = skip_unused_tokens(model)
     np.testing.assert_allclose(answers(shortened), answers(model), rtol=0, atol=1e-6)
     batch, length = make_inputs()["token_ids"].shape
     assert (rows_of_last_layer(model, model), rows_of_last_layer(shortened, model)) == (batch * length, batch)
@@ -80,23 +80,23 @@ def test_heads_on_the_first_token_answer_alike_without_the_others(config, build)
 )
 def test_models_that_read_other_tokens_stay(build):
     model = build(build_encoder(CONFIG))
-    assert without_unread_tokens(model) is model
+    assert skip_unused_tokens(model) is model
 
 
 def test_an_encoder_that_is_one_layer_of_a_model_stays():
     encoder = build_encoder(CONFIG)
     model = keras.Model(encoder.input, keras.layers.Dense(3)(encoder(encoder.input)["pooled_output"]))
-    assert without_unread_tokens(model) is model
+    assert skip_unused_tokens(model) is model
 
 
 def test_other_blocks_than_berts_stay():
     config = dataclasses.replace(CONFIG, num_segments=0, activation="gelu_erf", variant=ModernBERT(window=4))
     model = build_classifier(build_encoder(config), 3)
-    assert without_unread_tokens(model) is model
+    assert skip_unused_tokens(model) is model
 
 
 def test_behind_a_prompt_the_first_place_is_none_of_the_texts():
     model = build_classifier(build_encoder(CONFIG), 3)
     for border in (PROMPT_PLACES, TOKEN_STATES):
         model.get_layer(border).tokens = 2
-    assert without_unread_tokens(model) is model
+    assert skip_unused_tokens(model) is model

@@ -6,7 +6,7 @@ import pytest
 from keras_bert.config import EncoderConfig
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.models.encoder import build_encoder, config_of, encoder_of
-from keras_bert.models.global_tokens import global_tokens_of, start_global_projections, with_global_tokens
+from keras_bert.models.global_tokens import global_tokens_of, initialize_global_projections, with_global_tokens
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.saving import load_model, save_model
 from keras_bert.tasks.classification import build_classifier
@@ -101,7 +101,7 @@ def test_questions_longer_than_the_model_sees():
 
 def test_they_begin_with_the_projections_of_all_others():
     model = build_encoder(CONFIG)
-    start_global_projections(model)
+    initialize_global_projections(model)
     for block in ("block_0", "block_1"):
         attention = model.get_layer(block).attention
         for part in ("query", "key", "value"):

@@ -4,7 +4,7 @@ import pytest
 
 from keras_bert.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, config_of, encoder_of
-from keras_bert.models.replaced_tokens import build_joint, build_replaced_tokens, settle
+from keras_bert.models.replaced_tokens import build_joint, build_replaced_tokens, separate_discriminator
 from keras_bert.models.saving import load_model, save_model
 from keras_bert.options.generator import Generator
 from tests.keras_bert.models.test_encoder import ACTIVATIONS, dense, make_inputs, randomize, weights_of
@@ -91,7 +91,7 @@ def test_disentangled_embeddings_begin_as_the_discriminators_and_end_as_their_su
             table.assign(rng.normal(size=table.shape))
     sums = [one.numpy() + other.numpy() for one, other in zip(*(tables_of(joint, part) for part in PARTS), strict=True)]
     before = np.asarray(discriminator(TEXT))
-    settle(joint)
+    separate_discriminator(joint)
     for table, both in zip(tables_of(joint, "discriminator"), sums, strict=True):
         np.testing.assert_array_equal(table, both)
     np.testing.assert_allclose(discriminator(TEXT), before, atol=1e-5)
@@ -104,7 +104,7 @@ def test_what_is_shared_otherwise_is_settled_already(sharing, tmp_path):
     joint = make_joint(sharing)
     discriminator = joint.get_layer("discriminator")
     before = discriminator.get_weights()
-    settle(joint)
+    separate_discriminator(joint)
     save_model(discriminator, tmp_path / "model.keras")
     for found, expected in zip(load_model(tmp_path / "model.keras").get_weights(), before, strict=True):
         np.testing.assert_array_equal(found, expected)

@@ -15,7 +15,7 @@ from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.models.encoder import blocks_of, build_encoder
-from keras_bert.models.states import ATTENDED, AttentionReader, anatomy, hidden_states
+from keras_bert.models.states import ATTENTION_TENSORS, AttentionReader, attention_layout, hidden_states
 from keras_bert.options.adaptation import Lora, Prompt
 from tests.keras_bert.models.test_encoder import SETTINGS, make_inputs, randomize
 
@@ -46,15 +46,15 @@ def inputs_of(model):
 
 
 def read_all(model):
-    layers = range(anatomy(model).layers)
-    return AttentionReader(model, dict.fromkeys(ATTENDED, layers)).run(inputs_of(model), training=False)
+    layers = range(attention_layout(model).layers)
+    return AttentionReader(model, dict.fromkeys(ATTENTION_TENSORS, layers)).run(inputs_of(model), training=False)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_states_are_what_blocks_read_and_what_the_encoder_gives(graph):
     model, inputs = build(graph), inputs_of(build(graph))
     found = keras.Model(model.input, hidden_states(model))(inputs)
-    layers, read = anatomy(model).layers, []
+    layers, read = attention_layout(model).layers, []
     for block in blocks_of(model):
         block.call = _noting(read, block.call)
     final = model(inputs)["sequence_output"]
@@ -74,7 +74,7 @@ def _noting(read, call):
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_every_graph_tells_all(graph):
     model = build(graph)
-    told = anatomy(model)
+    told = attention_layout(model)
     width = 4 if graph == "mobilebert" else 8
     layers = 3 if graph == "albert" else 2
     kinds = {"modernbert": "RotaryAttention", "deberta": "DeBERTaAttention"}
@@ -82,7 +82,7 @@ def test_every_graph_tells_all(graph):
     assert told == (layers, 2, width, frozenset(), kind)
     outputs, found = read_all(model)
     np.testing.assert_array_equal(outputs["sequence_output"], model(inputs_of(model))["sequence_output"])
-    assert {kind: len(tensors) for kind, tensors in found.items()} == dict.fromkeys(ATTENDED, layers)
+    assert {kind: len(tensors) for kind, tensors in found.items()} == dict.fromkeys(ATTENTION_TENSORS, layers)
     batch, length = make_inputs()["token_ids"].shape
     for kind, tensors in found.items():
         shape = (batch, 2, length, length) if kind == "scores" else (batch, length, width)
@@ -104,7 +104,7 @@ def test_scores_are_those_of_queries_and_keys_that_are_read():
 @pytest.mark.parametrize("variant", [Longformer(window=2), BigBird(block_size=2, random_blocks=1)])
 def test_scores_of_windows_and_blocks_are_not_those_of_all_pairs(variant):
     model = build_encoder(EncoderConfig(**SETTINGS, variant=variant), pooler=False)
-    assert anatomy(model).unreadable == {"scores"}
+    assert attention_layout(model).unreadable == {"scores"}
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -113,7 +113,7 @@ def test_products_are_the_layers_own(graph):
     model = build(graph)
     _, found = read_all(model)
     states = keras.Model(model.input, hidden_states(model))(inputs_of(model))
-    blocks = blocks_of(model) * anatomy(model).layers
+    blocks = blocks_of(model) * attention_layout(model).layers
     for layer, value in enumerate(found["value"]):
         attention = blocks[layer].attention
         if graph == "modernbert":
@@ -133,7 +133,7 @@ def test_a_prompt_is_left_out():
     found = keras.Model(model.input, hidden_states(model))(inputs)
     assert {tuple(states.shape) for states in found} == {(batch, length, 8)}
     table = model.get_layer("token_embedding")
-    assert anatomy(model).unreadable == frozenset()
+    assert attention_layout(model).unreadable == frozenset()
     _, attended = read_all(model)
     assert {tuple(scores.shape) for scores in attended["scores"]} == {(batch, 2, length, length)}
     np.testing.assert_allclose(attended["key"][0], blocks_of(model)[0].attention.key(found[0]), atol=1e-5)
@@ -143,7 +143,7 @@ def test_a_prompt_is_left_out():
 def test_what_an_adapter_adds_to_is_not_read():
     model = build("bert")
     Adapter(model, Lora(rank=2)).attach()
-    assert anatomy(model).unreadable == {"query", "value"}
+    assert attention_layout(model).unreadable == {"query", "value"}
 
 
 def test_an_attention_without_a_matrix_of_scores_is_told_by_its_shape(monkeypatch):
@@ -156,12 +156,12 @@ def test_an_attention_without_a_matrix_of_scores_is_told_by_its_shape(monkeypatc
         return ops.matmul(attention._attention_probabilities(scores, training), value[:, :, :2])
 
     monkeypatch.setattr(attention, "_attend", in_chunks)
-    assert anatomy(model).unreadable == {"scores"}
+    assert attention_layout(model).unreadable == {"scores"}
 
 
 def test_an_attention_that_does_not_always_see_all_pairs_says_so(monkeypatch):
     monkeypatch.setattr(SelfAttention, "scores_all_pairs", False)
-    assert anatomy(build("bert", num_layers=1)).unreadable == {"scores"}
+    assert attention_layout(build("bert", num_layers=1)).unreadable == {"scores"}
 
 
 def test_blocks_that_nobody_reads_stay_fused():

@@ -10,7 +10,7 @@ from keras_bert.config import EncoderConfig
 from keras_bert.data.batches import reading_options
 from keras_bert.digests import digest
 from keras_bert.layers.embeddings import TokenEmbedding
-from keras_bert.losses import weighted
+from keras_bert.losses import weighted_sums
 from keras_bert.models.encoder import build_encoder
 from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.options.training import Training
@@ -89,7 +89,7 @@ class LinearObjective:
 
     def __call__(self, model, batch, training):
         values = tf.cast(model(batch["token_ids"]), tf.float32)
-        return {"loss": weighted(values, tf.ones_like(values))}
+        return {"loss": weighted_sums(values, tf.ones_like(values))}
 
 
 def fit(steps, *, build=small_classifier, dropout=0.0, strategy=None, training=None, objective=None, seed=0, **options):
