@@ -1,7 +1,7 @@
 """Files attached to a model's file: its tokenizer, task settings and metrics.
 
-In a `.tflite` file they are in a zip archive behind the model, like the associated files of LiteRT's metadata, and
-`unzip` opens it; in an `.onnx` file they are metadata entries. Runtimes ignore both.
+A `.tflite` file has them in a zip archive after the model, as LiteRT's metadata has its associated files, and `unzip`
+opens it; an `.onnx` file has them as metadata entries. Runtimes ignore both.
 
 The first attached file is a digest of the model: a runtime that opens a damaged model may end the process, or give
 wrong outputs without an error (docs/decisions/0029-model-files-hold-a-digest.md).
@@ -17,28 +17,28 @@ from pathlib import Path
 
 DIGEST_FILE = "digest.json"
 
-# A fixed date, the first that a zip archive can hold, so that equal files give equal bytes.
+# A fixed date, the earliest in a zip archive, so that equal files give equal bytes.
 _DAY = (1980, 1, 1, 0, 0, 0)
 
 
 def attach_entries(path: str | os.PathLike[str], files: Mapping[str, bytes], *, stored: bool = False) -> None:
-    """Attaches files to a model's file; the model's answers do not change.
+    """Attaches files to a model's file; the model's outputs do not change.
 
     Args:
         path: a `.tflite` or `.onnx` file.
         files: the contents by name; UTF-8 for an `.onnx` file.
-        stored: whether files in a `.tflite` file are stored without compression; files that are added to an archive
-            with stored files are stored as well.
+        stored: whether files in a `.tflite` file are stored without compression; if earlier files are, later files are,
+            too.
 
     Raises:
-        ValueError: a file of this name is attached already, or `path` is no `.tflite` or `.onnx` file.
+        ValueError: a file of this name is attached already, or `path` is not a `.tflite` or `.onnx` file.
     """
     path = Path(path)
-    held = read_attachments(path)
-    repeated = files.keys() & held.keys()
+    attached = read_attachments(path)
+    repeated = files.keys() & attached.keys()
     if repeated:
-        raise ValueError(f"{path} must not hold what is attached to it, got {', '.join(sorted(repeated))} again")
-    if DIGEST_FILE not in held:
+        raise ValueError(f"files attached to {path} must have distinct names, got {', '.join(sorted(repeated))} twice")
+    if DIGEST_FILE not in attached:
         files = {DIGEST_FILE: _describe_model(path), **files}
     if path.suffix == ".onnx":
         import onnx
@@ -58,22 +58,21 @@ def attach_entries(path: str | os.PathLike[str], files: Mapping[str, bytes], *, 
 
 
 def check_integrity(path: str | os.PathLike[str]) -> None:
-    """Compares the model in a file with the digest that was attached to it.
+    """Checks that the model in a file has the digest that is attached to the file.
 
     Raises:
-        ValueError: the model has changed, or the file holds no digest; see also `read_attachments`.
+        ValueError: the model has changed, or the file has no digest; see also `read_attachments`.
     """
     path = Path(path)
-    held = read_attachments(path)
-    if DIGEST_FILE not in held:
-        raise ValueError(
-            f"{path} must hold a {DIGEST_FILE} of its model, as all that is exported here does; found none"
-        )
+    attached = read_attachments(path)
+    if DIGEST_FILE not in attached:
+        raise ValueError(f"{path} must hold a {DIGEST_FILE} of its model, as every exported file does; got none")
     try:
-        said = json.loads(held[DIGEST_FILE])
-        size, digest = int(said["bytes"]), said["sha256"]
+        content = json.loads(attached[DIGEST_FILE])
+        size, digest = int(content["bytes"]), content["sha256"]
     except (KeyError, TypeError, ValueError):
-        raise ValueError(f"{path} must hold a {DIGEST_FILE} of bytes and sha256, got {held[DIGEST_FILE]!r}") from None
+        got = attached[DIGEST_FILE]
+        raise ValueError(f"{path} must hold a {DIGEST_FILE} of bytes and sha256, got {got!r}") from None
     if _digest(path, size) != digest:
         raise ValueError(f"{path} must hold the model that was exported, but its first {size} bytes have changed")
 
@@ -82,7 +81,7 @@ def read_attachments(path: str | os.PathLike[str]) -> dict[str, bytes]:
     """Reads the files that are attached to a model's file; returns their contents by name.
 
     Raises:
-        ValueError: it is no `.tflite` or `.onnx` file, or the attached files are damaged.
+        ValueError: the file is not a `.tflite` or `.onnx` file, or the attached files are damaged.
     """
     path = Path(path)
     if path.suffix == ".onnx":
@@ -95,7 +94,7 @@ def read_attachments(path: str | os.PathLike[str]) -> dict[str, bytes]:
             raise ValueError(f"{path} must be an .onnx file: {error}") from None
         # Protobuf returns text that is not UTF-8 as bytes.
         if any(isinstance(text, bytes) for entry in model.metadata_props for text in (entry.key, entry.value)):
-            raise ValueError(f"what is attached to {path} must be UTF-8, got other bytes")
+            raise ValueError(f"the files attached to {path} must be UTF-8, got other bytes")
         return {entry.key: entry.value.encode() for entry in model.metadata_props}
     if path.suffix != ".tflite":
         raise ValueError(f"{path} must be a .tflite or .onnx file")
@@ -104,17 +103,17 @@ def read_attachments(path: str | os.PathLike[str]) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(path) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
-    # The last three: damaged bytes read as an unknown compression method, a password or a negative offset.
+    # The last three: damaged bytes may mean an unknown compression method, a password or a negative offset.
     except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError, OSError) as error:
-        raise ValueError(f"what is attached to {path} is damaged: {error}") from None
+        raise ValueError(f"the files attached to {path} are damaged: {error}") from None
 
 
 def _describe_model(path: Path) -> bytes:
-    """Digests the part of a file that attaching does not change."""
+    """Computes the size and the digest of the model, without the attached files, as JSON."""
     size = path.stat().st_size
     if path.suffix != ".onnx" and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            size = archive.start_dir  # zipfile rewrites the directory of the archive behind the new files
+            size = archive.start_dir  # zipfile moves the archive's directory to the end of the new files
     return json.dumps({"bytes": size, "sha256": _digest(path, size)}).encode()
 
 

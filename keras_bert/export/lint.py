@@ -21,10 +21,10 @@ def lint_file(path: Path, expected: Expected) -> None:
 
     Args:
         path: a `.tflite` or `.onnx` file with its companions attached.
-        expected: the facts about the model that it was made from.
+        expected: the properties of the exported model that the rules compare with the file.
 
     Raises:
-        LintError: it violates a rule; the message has the first violation.
+        LintError: the file violates a rule; the message has the first violation.
     """
     if path.suffix == ".onnx":
         import onnx

@@ -22,13 +22,14 @@ OPSET = 18
 
 
 def export_onnx(model: keras.Model, path: str | os.PathLike[str], *, output: str = LOGITS, opset: int = OPSET) -> None:
-    """Writes a model with one output as `.onnx`, see `skip_unused_tokens`; equal models give equal bytes.
+    """Writes a model with one output as a float32 `.onnx` file; equal models give equal bytes.
 
-    The graph takes `token_ids`, `segment_ids` (where the model does) and `padding_mask`, int32 (batch, length), and
-    returns float32 (batch, labels), (batch, length, labels) or the shape of the model's output.
+    The inputs of the graph are `token_ids`, `segment_ids` (if the model has them) and `padding_mask`, int32 (batch,
+    length). Its output is float32 and has the shape of the model's output, such as (batch, labels). The last block
+    computes only the tokens that the model uses, see `skip_unused_tokens`.
 
     Args:
-        model: a model from an encoder's inputs to one output.
+        model: a model with the inputs of an encoder and one output.
         path: the file to write.
         output: the name of the output.
         opset: the version of ONNX' operator set.

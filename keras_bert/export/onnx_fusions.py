@@ -1,4 +1,4 @@
-"""Rewrites nodes of an ONNX graph to operations for which runtimes have fast kernels."""
+"""Rewrites patterns of nodes in an ONNX graph to operations for which runtimes have fast kernels."""
 
 import math
 from collections import Counter
@@ -8,26 +8,26 @@ import numpy as np
 
 from keras_bert.export.onnx_graphs import count_readers, graphs_in
 
-# `LayerNormalization` exists since operator set 17, but up to there tf2onnx writes some means as pooling.
+# `LayerNormalization` exists since operator set 17, but with that set tf2onnx writes some means as pooling.
 NORMALIZATION_OPSET = 18
 
 _SHARE = float(np.float32(math.sqrt(0.5)))
 
 
 def fuse_operations(graph: Any, opset: int) -> None:
-    """Fuses normalizations, rewrites GELU and the lookup of ids, and folds factors into weights.
+    """Fuses layer normalizations, rewrites GELU and table lookups, and folds scalar factors into weights.
 
     - Normalizations become `LayerNormalization`, from operator set 18 on: ONNX Runtime's optimizer does not recognize
-      the nodes that Keras makes for mean, variance and reciprocal root.
-    - erf(x * 0.707), which TensorFlow makes from the erf(x / sqrt 2) of a GELU, becomes a division again, for the same
-      reason.
-    - Keras adds the length of a table to negative ids before it looks them up; `Gather` does so itself.
-    - A factor of all outputs of a product with weights, such as that of queries, is folded into the weights.
+      Keras' nodes for mean, variance and reciprocal root.
+    - TensorFlow writes GELU's erf(x / sqrt 2) as erf(x * 0.707). It becomes a division again, which ONNX Runtime's
+      optimizer recognizes as GELU.
+    - Keras adds the length of a table to negative ids before the lookup; `Gather` does so itself.
+    - A scalar factor of a product with weights, such as the scale of queries, is folded into the weights.
 
-    Weights that several nodes read stay shared. Nodes that nothing reads any more stay in the graph.
+    Weights that several nodes use stay shared. Unused nodes stay in the graph.
 
     Args:
-        graph: a float32 `GraphProto`; graphs inside of its nodes, such as the branches of `If`, are rewritten, too.
+        graph: a float32 `GraphProto`; graphs inside its nodes, such as the branches of `If`, are rewritten, too.
         opset: the version of ONNX' operator set.
     """
     nodes = _Nodes(graph)
@@ -60,13 +60,13 @@ class _Normalization(NamedTuple):
 
 
 class _Move(NamedTuple):
-    """A factor behind a product with weights that can be folded into the weights.
+    """A scalar factor after a product with weights, which can be folded into the weights.
 
     Attributes:
         product: the node that multiplies by the factor.
         reshape: the node before it.
         factor: the factor.
-        places: the nodes that read kernel and bias, and the index of the input.
+        places: the nodes that use kernel and bias, each with the index of this input.
     """
 
     product: Any
@@ -80,7 +80,7 @@ class _Move(NamedTuple):
 
 
 class _Nodes:
-    """The nodes of a graph, with the constants, the node that makes each value, and the number of its readers."""
+    """The nodes of a graph with lookups by value: constants, the producing node, and the number of uses."""
 
     def __init__(self, graph: Any) -> None:
         from onnx import numpy_helper
@@ -91,7 +91,7 @@ class _Nodes:
         self._readers = count_readers(graph)
 
     def unwrap_ids(self, lookup: Any) -> None:
-        """Replaces the ids `ids < 0 ? ids + length : ids`, a sum of products with 0 and 1, of a lookup by `ids`."""
+        """Replaces the ids of a lookup, `ids < 0 ? ids + length : ids` as a sum of products with 0 and 1, by `ids`."""
         table, wrapped = lookup.input
         if any(attribute.name == "axis" and attribute.i for attribute in lookup.attribute):
             return
@@ -128,7 +128,7 @@ class _Nodes:
             )
 
     def move_factors(self) -> None:
-        """Folds factors into kernels and biases, if all nodes that read these weights have the same factor."""
+        """Folds factors into kernels and biases, if all nodes that use these weights have the same factor."""
         moves = [move for node in self._graph.node if (move := self._find_move(node)) is not None]
         moved = Counter((name, move.factor) for move in moves for name in move.weights())
         for move in moves:
@@ -151,7 +151,7 @@ class _Nodes:
         return None
 
     def _weights_of(self, name: str) -> list[tuple[Any, int]]:
-        """Finds the nodes that read kernel and bias of a product with weights; an empty list for other nodes."""
+        """Finds the nodes that use kernel and bias of a product with weights; an empty list for other nodes."""
         added = self._read_once(name, "Add")
         places = [] if added is None or added.input[1] not in self._values else [(added, 1)]
         product = self._read_once(added.input[0] if places else name, "MatMul")
@@ -182,7 +182,7 @@ class _Nodes:
         return None
 
     def _find_offset(self, shift: str, mean: str, factor: str) -> str | None:
-        """Finds the constant that a shift adds to -mean * factor: empty without constant, None for other nodes."""
+        """Finds the constant that is added to -mean * factor: "" if there is none, None for other nodes."""
         if self._is_product(shift, mean, factor, negative=True):
             return ""
         for moved, offset in self._parts(shift, "Add"):
@@ -203,7 +203,7 @@ class _Nodes:
         return name in self._values and self._values[name].ndim == 0
 
     def _is_row(self, name: str, width: int | None = None) -> bool:
-        """Whether all axes of a constant but the last have size 1; Keras gives it the rank of the tensor it scales."""
+        """True if all axes of a constant but the last have size 1: Keras reshapes weights to the rank of the tensor."""
         if name not in self._values or not self._values[name].ndim:
             return False
         size = self._values[name].size
@@ -228,7 +228,7 @@ class _Nodes:
         return [(one, other), (other, one)]
 
     def _under(self, name: str, kind: str) -> str:
-        """The input of a node of this kind with one input; empty for other nodes."""
+        """The input of the node of this kind that makes a value; empty for other nodes."""
         node = self._makers.get(name)
         return str(node.input[0]) if node is not None and node.op_type == kind else ""
 
@@ -242,7 +242,7 @@ class _Nodes:
         return str(node.input[0]) if keeps and axes == [[-1]] else ""
 
     def _read_once(self, name: str, kind: str) -> Any:
-        """The node of this kind that makes a value, if only one node reads the value; else None."""
+        """The node of this kind that makes a value, if only one node uses the value; else None."""
         node = self._makers.get(name)
         return node if node is not None and node.op_type == kind and self._readers[name] == 1 else None
 

@@ -1,4 +1,4 @@
-"""The nodes of a graph of ONNX: which values they read, and the order in which they stand."""
+"""Orders and names the nodes of an ONNX graph, and finds the values that they use."""
 
 import copy
 from collections import Counter
@@ -15,11 +15,11 @@ def make_canonical(graph: Any) -> None:
 
 
 def _number(graph: Any, outer: dict[str, str], mark: str) -> None:
-    """Sorts and renames one graph, and the graphs inside of its nodes, such as the branches of `If`.
+    """Sorts and renames one graph, and the graphs inside its nodes, such as the branches of `If`.
 
     Args:
         graph: the graph.
-        outer: old name -> new name, of values that are renamed already.
+        outer: old name -> new name, for values that are renamed already.
         mark: the prefix of new names.
     """
     graph.doc_string = ""
@@ -44,7 +44,7 @@ def _number(graph: Any, outer: dict[str, str], mark: str) -> None:
             inner.name = f"{node.name}_{attribute}"
             _number(inner, names, f"{inner.name}_")
             for value in inner.output:
-                # The node around them gives their shapes; here unknown sizes have random names.
+                # The outer node defines their shapes; here the names of unknown sizes are random.
                 value.type.tensor_type.ClearField("shape")
     for weight in used:
         weight.name = names[weight.name]
@@ -61,7 +61,7 @@ def graphs_in(node: Any) -> dict[str, Any]:
 
 
 def read_by(node: Any) -> list[str]:
-    """The names of a node's inputs, and of the outer values that the graphs inside of it read."""
+    """The names of a node's inputs, and of the outer values that the graphs inside it use."""
     names = list(node.input)
     for graph in graphs_in(node).values():
         made = {weight.name for weight in graph.initializer} | {name for node in graph.node for name in node.output}
@@ -72,7 +72,7 @@ def read_by(node: Any) -> list[str]:
 
 
 def count_readers(graph: Any) -> Counter[str]:
-    """Counts the nodes that read each value; an output of the graph counts as one more reader."""
+    """Counts the nodes that use each value; a graph output counts as one more use."""
     read = [name for node in graph.node for name in read_by(node)]
     return Counter([*read, *(value.name for value in graph.output)])
 

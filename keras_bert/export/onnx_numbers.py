@@ -1,4 +1,4 @@
-"""Conversion of a float32 ONNX graph to float16 and int8, with ONNX Runtime's converters or the model's ranges."""
+"""Converts a float32 ONNX graph to float16 and int8, with ONNX Runtime's converters or learned activation ranges."""
 
 import logging
 import tempfile
@@ -16,10 +16,10 @@ from keras_bert.export.onnx_graphs import count_readers, make_canonical
 if TYPE_CHECKING:
     import onnx
 
-# Operations on squares of hidden states, as in normalizations: float16 ends at 65504, the square of 256.
+# Operations on squares of hidden states, as in normalizations: the largest float16 is 65504, about the square of 256.
 _MEANS = ("ReduceMean", "ReduceSum", "Pow", "Sqrt", "Reciprocal")
 
-# The numbers of int32 and int64 in ONNX' `TensorProto.DataType`.
+# int32 and int64 in ONNX' `TensorProto.DataType`.
 _INTEGERS = (6, 7)
 
 
@@ -57,7 +57,7 @@ def _find_squares(graph: "onnx.GraphProto") -> list[str]:
 
 
 def _find_counts(graph: "onnx.GraphProto") -> list[str]:
-    """Returns the names of nodes whose results become integers, such as positions: float16 counts to 2048."""
+    """Returns the names of nodes for integer values, such as positions: float16 is exact only up to 2048."""
     makers = {name: node for node in graph.node for name in node.output}
     pending = [node for node in graph.node if node.op_type == "Cast" and node.attribute[0].i in _INTEGERS]
     names: dict[str, None] = {}
@@ -87,7 +87,7 @@ def _find_scale(graph: "onnx.GraphProto") -> list[str]:
 
 
 def _join_casts(graph: "onnx.GraphProto") -> None:
-    """Removes pairs of casts to float16 and back behind nodes that compute in float32."""
+    """Removes pairs of casts to float16 and back after nodes that compute in float32."""
     made = {node.output[0]: node for node in graph.node if node.op_type == "Cast"}
     for node in graph.node:
         last = made.get(node.input[0]) if node.name.startswith("graph_output_cast") else None
@@ -101,7 +101,7 @@ def _join_casts(graph: "onnx.GraphProto") -> None:
 
 
 def convert_to_dynamic_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
-    """Converts weights to int8, with one scale for each unit; the inputs of products are quantized at run time.
+    """Dynamic quantization: int8 weights with one scale per unit; the inputs of products are quantized at run time.
 
     Weights have seven bits, as in transformers.js' converter: sums of pairs of eight-bit products overflow on
     processors without VNNI.
@@ -117,7 +117,7 @@ def convert_to_dynamic_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
     return rounded
 
 
-# Operations that keep values, between a quantizer and the product that reads them.
+# Operations that do not change values, between a quantizer and the product.
 _CARRIERS = ("Reshape", "Transpose")
 # The largest integer of a symmetric quantization grid.
 _LAST = 127
@@ -126,14 +126,14 @@ _OFF_GRID = 1e-3
 
 
 def convert_to_static_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
-    """Replaces kernels and the token table by integers where the activations beside them are quantized.
+    """Static quantization: replaces kernels and the token table by integers if the activations are quantized.
 
-    The inputs of these products are quantized already: tf2onnx writes fake quantization as `QuantizeLinear` and
-    `DequantizeLinear`. Kernels on a symmetric quantization grid, with one scale for each unit, become int8 without
-    loss; others stay as they are.
+    The activations are quantized already: tf2onnx writes fake quantization as `QuantizeLinear` and `DequantizeLinear`.
+    Kernels on a symmetric quantization grid, with one scale per unit, become int8 without loss; other kernels stay
+    float.
 
     Args:
-        graph: the graph of a model inside `fixed_ranges`.
+        graph: a graph that was converted from a model inside the context `fixed_ranges`.
     """
     import onnx
 
@@ -146,7 +146,7 @@ def convert_to_static_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
 
 
 class _Steps:
-    """Replaces constants of a graph by integers."""
+    """Replaces float constants of a graph by integers."""
 
     def __init__(self, graph: "onnx.GraphProto") -> None:
         from onnx import numpy_helper
@@ -169,7 +169,7 @@ class _Steps:
                     self._replace_table(node, reader)
 
     def _pass_separators(self) -> None:
-        """Removes the products with `SEPARATOR`, which only TensorFlow's converter needs and no runtime can fuse."""
+        """Removes the products with `SEPARATOR`: only TensorFlow's converter needs them, and they prevent fusions."""
         replaced = {}
         for node in self._graph.node:
             if node.op_type == "Mul":
@@ -179,7 +179,7 @@ class _Steps:
             node.input[:] = [replaced.get(name, name) for name in node.input]
 
     def _has_grid(self, quantize: "onnx.NodeProto") -> bool:
-        """Whether a node has both scale and zero point, and both are constants."""
+        """True if a quantizer has a scale and a zero point, and both are constants."""
         return len(quantize.input) == 3 and all(name in self._values for name in quantize.input[1:])
 
     def _is_on_grid(self, name: str) -> bool:
@@ -189,7 +189,7 @@ class _Steps:
         return maker is not None and maker.op_type == "DequantizeLinear"
 
     def _replace_kernel(self, product: "onnx.NodeProto") -> None:
-        """Replaces a kernel that lies on a quantization grid; kernels of float layers stay."""
+        """Replaces a kernel that is on a quantization grid; kernels of float layers are not, and stay float."""
         name = product.input[1]
         kernel = self._values[name]
         scales = np.maximum(np.abs(kernel).max(axis=0), np.finfo("float32").tiny) / np.float32(_LAST)
@@ -205,7 +205,7 @@ class _Steps:
         product.input[1] = values
 
     def _replace_table(self, lookup: "onnx.NodeProto", quantize: "onnx.NodeProto") -> None:
-        """Quantizes a table, so that the lookup returns integers and `quantize` behind it can go."""
+        """Quantizes a table: the lookup returns integers, and the quantizer after it is removed."""
         name = lookup.input[0]
         scale, zero = (self._values[parameter] for parameter in quantize.input[1:])
         limits = np.iinfo(zero.dtype)

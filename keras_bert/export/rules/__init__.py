@@ -1,1 +1,1 @@
-"""The rules for exported files, apart from their outputs: each rule is a function that yields its violations."""
+"""The rules for the contents of exported files: each rule is a function that yields its violations."""

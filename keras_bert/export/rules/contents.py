@@ -8,7 +8,7 @@ from keras_bert.folders import LABELS_TEXT, TASK_FILE, VOCABULARY_FILE
 
 
 def labels_of_task(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
-    """The attached task has the labels of the training rows, in the order of their numbers.
+    """The attached task has the labels of the training rows, in the order of the classes.
 
     Examples:
         >>> held = {"task.json": b'{"labels": ["yes", "no"]}'}
@@ -21,7 +21,7 @@ def labels_of_task(held: Mapping[str, bytes], expected: Expected) -> Iterator[st
 
 
 def labels_of_mediapipe(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
-    """The labels that MediaPipe reads are the labels of the training rows, too.
+    """MediaPipe's label file has the labels of the training rows.
 
     Examples:
         >>> list(labels_of_mediapipe({"labels.txt": b"no"}, Expected(vocabulary_size=6, labels=("no", "yes"))))

@@ -1,4 +1,4 @@
-"""The facts about a model that the rules compare with its exported file."""
+"""The properties of a model that the rules compare with its exported file."""
 
 import re
 from typing import NamedTuple
@@ -8,11 +8,11 @@ from keras_bert.options.quantization import RECIPES, RecipeName
 
 
 class Expected(NamedTuple):
-    """The facts about the model that a file was made from.
+    """The properties of the exported model that the rules compare with a file.
 
     Attributes:
         vocabulary_size: the size of the vocabulary of its training rows.
-        labels: the labels of the training rows, by number; none where there are no labels.
+        labels: the labels of the training rows, in the order of the classes; empty for tasks without labels.
         recipe: a key of `RECIPES`; None for a float file.
         float_layers: the layers whose products stay float.
 
@@ -29,9 +29,9 @@ class Expected(NamedTuple):
 
     @property
     def integers_alone(self) -> bool:
-        """Whether everything between inputs and outputs must be integers."""
+        """True if all operations between inputs and outputs must compute with integers."""
         return self.recipe is not None and RECIPES[self.recipe].activations == "all"
 
     def stays_float(self, tensor: str) -> bool:
-        """Returns whether a tensor is made by a layer that stays float."""
+        """True if a tensor is computed by a layer that stays float."""
         return any(re.search(f"/{make_layer_pattern(layer)}/", tensor) for layer in self.float_layers)

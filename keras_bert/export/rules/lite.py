@@ -15,7 +15,7 @@ _BORDERS = frozenset(("CAST", "DEQUANTIZE", "QUANTIZE"))
 # The operation that prevents a division by 0 in a normalized vector: one number for each text, which ai-edge-quantizer
 # leaves float.
 _GUARDS = frozenset(("MINIMUM",))
-# Operations on ids before the lookup: negative ids count from the end, and a prompt is put before them.
+# Operations on token ids before the lookup: negative ids count from the end, and a prompt is prepended.
 _OF_IDS = frozenset(("ADD", "CAST", "CONCATENATION", "PAD", "PADV2", "RESHAPE", "SELECT", "SELECT_V2"))
 _LOOKUPS = frozenset(("GATHER", "EMBEDDING_LOOKUP"))
 
@@ -35,7 +35,7 @@ def int32_inputs(graph: LiteGraph, expected: Expected) -> Iterator[str]:
 
 
 def fixed_shapes(graph: LiteGraph, expected: Expected) -> Iterator[str]:
-    """Every shape is fixed: LiteRT plans memory again at each run for others, and no accelerator takes them."""
+    """Every shape is fixed: otherwise LiteRT plans memory at each run, and accelerators do not support the graph."""
     for tensor in graph.tensors:
         if -1 in tensor.shape:
             yield f"tensor {tensor.name} must have a fixed shape, got {list(tensor.shape)}"
@@ -44,8 +44,8 @@ def fixed_shapes(graph: LiteGraph, expected: Expected) -> Iterator[str]:
 def integers_alone(graph: LiteGraph, expected: Expected) -> Iterator[str]:
     """If the recipe quantizes all activations, no operation computes with floats.
 
-    If the output is a sum, it stays float: it adds the mask's constant, and a grid over that range would be too coarse.
-    So does a product that is the output, if its layer is float.
+    An output that is a sum stays float: it adds the mask's constant, and a grid over that range would be too coarse. An
+    output that is a product stays float if its layer does.
     """
     if not expected.integers_alone:
         return
@@ -60,13 +60,13 @@ def integers_alone(graph: LiteGraph, expected: Expected) -> Iterator[str]:
 
 
 def fine_scores(graph: LiteGraph, expected: Expected) -> Iterator[str]:
-    """The quantization grid of attention scores is fine enough: the mask's constant does not take all of its range."""
+    """The quantization grid of attention scores is fine enough: the mask's constant does not dominate its range."""
     for operation in graph.operations:
         if operation.kind == "SOFTMAX":
             scores = graph.tensors[operation.inputs[0]]
             if scores.step is not None and scores.step > COARSEST_SCORES:
                 rule = f"must read scores in steps of at most {COARSEST_SCORES:g}"
-                yield f"{operation.place}, SOFTMAX, {rule}, got {scores.step:.4g}: is the mask so large?"
+                yield f"{operation.place}, SOFTMAX, {rule}, got {scores.step:.4g}: is the mask's constant too large?"
 
 
 def vocabulary_in_table(graph: LiteGraph, expected: Expected) -> Iterator[str]:

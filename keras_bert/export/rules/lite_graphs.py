@@ -12,10 +12,10 @@ class Tensor(NamedTuple):
     """A tensor of a graph.
 
     Attributes:
-        name: its name in the graph.
-        type: such as `int8`.
-        shape: the sizes of its axes; -1 for any size.
-        step: the scale of a tensor that has one quantization scale; else None.
+        name: the name in the graph.
+        type: the type, such as `int8`.
+        shape: the sizes of the axes; -1 for any size.
+        step: the quantization scale; None if there is none, or several.
     """
 
     name: str
@@ -28,11 +28,11 @@ class Operation(NamedTuple):
     """An operation of a graph.
 
     Attributes:
-        place: its number in the graph and the graph's number, for messages.
-        kind: such as `FULLY_CONNECTED`; the custom name of an operation that is not built into LiteRT.
+        place: the index of the operation and that of its graph, for messages.
+        kind: the kind, such as `FULLY_CONNECTED`; for a custom operation its custom name.
         built_in: whether the operation is built into LiteRT.
-        inputs: the numbers of its input tensors, without optional inputs that are left out.
-        outputs: the numbers of its output tensors.
+        inputs: the indices of the input tensors, without absent optional inputs.
+        outputs: the indices of the output tensors.
     """
 
     place: str
@@ -43,12 +43,12 @@ class Operation(NamedTuple):
 
 
 class LiteGraph(NamedTuple):
-    """A graph of a file: a signature's graph, or one that another graph runs.
+    """A graph of a file: the graph of a signature, or a graph that another graph calls.
 
     Attributes:
-        tensors: the tensors by number.
+        tensors: the tensors by index.
         operations: the operations in the order in which they run.
-        inputs: name in the signature -> number of a tensor; empty for a graph without signature.
+        inputs: name in the signature -> index of a tensor; empty for a graph without signature.
     """
 
     tensors: list[Tensor]
@@ -80,7 +80,7 @@ def read_graphs(path: str | os.PathLike[str]) -> list[LiteGraph]:
 def count_operations(path: str | os.PathLike[str]) -> dict[str, int]:
     """Counts the operations of a `.tflite` file by name and type of result: `{"FULLY_CONNECTED int8": 14, ...}`.
 
-    The signatures of one file hold the same operations: only the first is counted.
+    Only the first signature is counted: all signatures of a file have the same operations.
     """
     graph = read_graphs(path)[0]
     counts = Counter(f"{operation.kind} {graph.tensors[operation.outputs[0]].type}" for operation in graph.operations)
@@ -88,7 +88,7 @@ def count_operations(path: str | os.PathLike[str]) -> dict[str, int]:
 
 
 def builtin_number(code: Any) -> int:
-    """Returns the number of an operation in LiteRT's schema; older files hold it in another field."""
+    """Returns the number of an operation in LiteRT's schema; older files have it in another field."""
     return int(max(code.builtinCode, code.deprecatedBuiltinCode))
 
 
@@ -100,7 +100,7 @@ def _kind(code: Any) -> tuple[str, bool]:
 
 
 def _operation(place: str, operation: Any, kind: str, built_in: bool) -> Operation:
-    # -1 is an optional input that was left out.
+    # -1 is an absent optional input.
     inputs = tuple(int(index) for index in operation.inputs if index >= 0)
     return Operation(place, kind, built_in, inputs, tuple(int(index) for index in operation.outputs))
 

@@ -6,9 +6,9 @@ from typing import Any
 from keras_bert.export.rules.expected import Expected
 from keras_bert.export.rules.reach import find_reachable_operations
 
-# Operations of the ONNX standard, which every runtime knows, have one of these domains.
+# The domains of operations of the ONNX standard, which every runtime implements.
 _STANDARD = ("", "ai.onnx")
-# Operations on ids before the lookup: negative ids count from the end, and a prompt is put before them.
+# Operations on token ids before the lookup: negative ids count from the end, and a prompt is prepended.
 _OF_IDS = frozenset(("Add", "Cast", "Concat", "Identity", "Pad", "Mul", "Reshape", "Squeeze", "Unsqueeze", "Where"))
 
 

@@ -1,4 +1,4 @@
-"""Finds the operations that read an input of a graph."""
+"""Finds the operations that use an input of a graph."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 def find_reachable_operations(
     start: str, operations: Sequence[tuple[str, Sequence[str], Sequence[str]]], through: frozenset[str]
 ) -> Iterator[int]:
-    """Yields the numbers of the operations that read an input, directly or through other operations.
+    """Yields the indices of the operations that use an input, directly or through other operations.
 
     Args:
         start: the name of the input.
         operations: the kind, the inputs and the outputs of each operation, in the order in which they run.
-        through: the kinds of operations that pass the input on: operations that read their results are found, too.
+        through: the kinds of operations that are followed: operations that use their outputs are found, too.
 
     Examples:
         >>> nodes = [("Cast", ["ids"], ["cast"]), ("Gather", ["cast"], ["vectors"]), ("Add", ["vectors"], ["sum"])]

@@ -1,1 +1,1 @@
-"""Export targets: one object for each runtime that `[export] runtimes` may name."""
+"""Export targets, one for each runtime that `[export] runtimes` may name."""

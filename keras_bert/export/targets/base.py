@@ -1,4 +1,4 @@
-"""The interface of an export target, and the facts about a model that it decides by; no TensorFlow and no Keras."""
+"""The interface of an export target, and the model's properties that it checks; it imports no TensorFlow or Keras."""
 
 import abc
 import dataclasses
@@ -44,16 +44,16 @@ _BY_NUMBERS: Mapping[str, Mapping[str, str]] = {
 
 
 class ModelTraits(NamedTuple):
-    """The facts about a model that decide whether a target can take it; None where a fact is not known yet.
+    """The properties of a model that decide whether a target supports it; None for a property that is not yet known.
 
     Attributes:
         task: the key of the task in `TASKS`.
-        pairs: the rows hold two texts each.
-        recipe: the quantization recipe; None for a float model, too.
-        tokenizer: the kind of its vocabulary.
-        lowercase: a WordPiece tokenizer lowercases text.
-        has_segments: the model takes `segment_ids`.
-        variant: the kind of the encoder's variant; None for BERT's graph, too.
+        pairs: whether each row has two texts.
+        recipe: the quantization recipe; also None for a float model.
+        tokenizer: the kind of the tokenizer's vocabulary.
+        lowercase: whether the tokenizer lowercases text.
+        has_segments: whether the model has the input `segment_ids`.
+        variant: the kind of the encoder's variant; also None for BERT's graph.
         labels: the names of the classes.
     """
 
@@ -69,14 +69,14 @@ class ModelTraits(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ExportInputs:
-    """A trained model, and how it is exported.
+    """A trained model and the settings of its export.
 
     Attributes:
         task: the task, with a Keras model.
         quantization: the recipe and the activation ranges; None for a float model.
         options: the settings of the export.
-        folder: an existing folder, to which files are written.
-        calibration_rows: training rows (rows, longest), needed where the recipe quantizes all activations.
+        folder: an existing folder for the files.
+        calibration_rows: training rows (rows, longest), required if the recipe quantizes all activations.
     """
 
     task: "Task"
@@ -92,12 +92,12 @@ class ExportInputs:
 
 
 class ComparisonRows(NamedTuple):
-    """The rows on which a file is compared with its model, and the bound.
+    """The rows on which an exported file is compared with its model, and the required agreement.
 
     Attributes:
         features: model inputs (rows, longest).
         read_texts: reads the texts of these rows.
-        minimum_agreement: the least mean agreement with the quantized model, 0 to 1; see `export_model`.
+        minimum_agreement: the required mean agreement with the quantized model, 0 to 1; see `export_model`.
     """
 
     features: "Features"
@@ -106,54 +106,54 @@ class ComparisonRows(NamedTuple):
 
 
 class ExportTarget(abc.ABC):
-    """A runtime for which a model is exported: its files, its limits, how they are written and compared."""
+    """The base class of export targets: writes a model's files for a runtime, and compares them with the model."""
 
     name: ClassVar[RuntimeName]
-    """Its name in `[export] runtimes`."""
+    """The name of the target in `[export] runtimes`."""
 
     libraries: ClassVar[tuple[str, ...]]
-    """The packages that write its files; their versions are recorded."""
+    """The packages that write the files; their versions are recorded."""
 
     @abc.abstractmethod
     def files(self, quantization: "QuantizationParameters | None") -> tuple[ExportedFile, ...]:
-        """The files that it writes of a model with this quantization."""
+        """The files that the target writes for a model with this quantization."""
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
-        """Returns why the target cannot take a model, as a clause without a full stop; None if nothing is known."""
+        """The reason why the target does not support a model, without a full stop; None if no reason is known."""
         return None
 
     @property
     def takes_any_model(self) -> bool:
-        """Whether there is no model that the target refuses."""
+        """True if the target supports every model."""
         return type(self).find_obstacle is ExportTarget.find_obstacle
 
     @abc.abstractmethod
     def write(self, source: ExportInputs) -> None:
-        """Writes its files.
+        """Writes the files of a model.
 
         Raises:
             ValueError: see `check`.
         """
 
     def compare(self, source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
-        """Compares a written file with the model that it was made from.
+        """Compares the outputs of an exported file with those of the model.
 
         Returns:
             The measurements by name, as plain values.
 
         Raises:
-            ParityError: the file does not give the model's answers.
+            ParityError: the outputs differ too much.
         """
         from keras_bert.export.comparison import compare_answers
 
         return compare_answers(source, file, sample)
 
     def lengths(self, source: ExportInputs) -> list[int]:
-        """The most tokens of a row for each signature, shortest first."""
+        """The maximum length in tokens for each signature, shortest first."""
         return [source.task.max_length]
 
     def describe(self, source: ExportInputs, file: ExportedFile) -> dict[str, Any]:
-        """Describes how a file is written: number formats, lengths and versions of libraries, as plain values."""
+        """Describes a file: number formats, lengths and versions of libraries, as plain values."""
         numbers: Mapping[str, str] = _BY_NUMBERS["float32" if file.numbers == "model" else file.numbers]
         if file.numbers == "model" and source.recipe is not None:
             numbers = {"recipe": source.recipe, **_BY_RECIPE[source.recipe]}
@@ -162,10 +162,10 @@ class ExportTarget(abc.ABC):
         return {**numbers, **opset, "lengths": self.lengths(source), "libraries": versions}
 
     def check(self, task: "Task", recipe: RecipeName | None = None) -> None:
-        """Checks that the target can take a task with a Keras model, quantized by a recipe.
+        """Checks that the target supports a task with a Keras model, quantized by a recipe.
 
         Raises:
-            ValueError: it cannot.
+            ValueError: the target does not support it.
         """
         obstacle = self.find_obstacle(_read_traits(task, recipe))
         if obstacle is not None:
@@ -173,7 +173,7 @@ class ExportTarget(abc.ABC):
 
 
 def needs_calibration_rows(recipe: RecipeName | None) -> bool:
-    """Returns whether files of a recipe need rows to measure the ranges of all activations."""
+    """True if a recipe needs training rows to measure the ranges of all activations."""
     return recipe is not None and RECIPES[recipe].activations == "all"
 
 

@@ -1,4 +1,4 @@
-"""LiteRT: one `.tflite` file in float32, and one with the numbers of the quantization recipe."""
+"""LiteRT: a `.tflite` file in float32, and a `.tflite` file that is quantized by the recipe."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class LiteRT(ExportTarget):
-    """`.tflite` files that take token ids, with a signature for each length."""
+    """Exports `.tflite` files for LiteRT with token ids as inputs, and a signature for each length."""
 
     name = "tflite"
     libraries = ("keras", "tensorflow", "ai-edge-quantizer")

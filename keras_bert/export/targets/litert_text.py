@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LiteRTText(ExportTarget):
-    """A `.tflite` file that takes text."""
+    """Exports a `.tflite` file for LiteRT with text as input: the tokenizer is part of the graph."""
 
     name = "tflite_text"
     libraries = ("keras", "tensorflow", "ai-edge-quantizer", "tensorflow-text")
@@ -42,7 +42,7 @@ class LiteRTText(ExportTarget):
         export_text(source.task, source.folder / TEXT.name, source.quantization)
 
     def compare(self, source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
-        """See `ExportTarget`; compared with the file for token ids, which has the same numbers."""
+        """See `ExportTarget`; compares the file with that for token ids, which has the same weights."""
         from keras_bert.export.sample_texts import TEXTS
         from keras_bert.export.text import check_text
 

@@ -1,4 +1,4 @@
-"""MediaPipe Tasks: a `.tflite` file whose metadata says how text becomes token ids."""
+"""MediaPipe Tasks: a `.tflite` file with the vocabulary and the settings of the tokenizer in its metadata."""
 
 import logging
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class MediaPipe(ExportTarget):
-    """A `.tflite` file for MediaPipe's text classifier or text embedder."""
+    """Exports a `.tflite` file for MediaPipe's text classifier or text embedder."""
 
     name = "mediapipe"
     libraries = ("keras", "tensorflow", "ai-edge-quantizer")
@@ -51,7 +51,7 @@ class MediaPipe(ExportTarget):
         export_mediapipe(source.task, path, source.quantization, source.calibration_rows)
 
     def compare(self, source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
-        """See `ExportTarget`; also the share of texts of which MediaPipe makes other token ids than the training."""
+        """See `ExportTarget`; also measures the share of texts with other token ids in MediaPipe than in training."""
         from keras_bert.export.comparison import compare_answers
         from keras_bert.export.mediapipe_text import measure_other_ids
 

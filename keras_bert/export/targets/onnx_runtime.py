@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class OnnxRuntime(ExportTarget):
-    """An `.onnx` file that takes token ids."""
+    """Exports an `.onnx` file for ONNX Runtime with token ids as inputs."""
 
     name = "onnx"
     libraries = ("keras", "tensorflow", "tf2onnx", "onnx")

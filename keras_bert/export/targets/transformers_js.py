@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class TransformersJs(ExportTarget):
-    """A folder that transformers.js and Optimum open."""
+    """Exports a folder for transformers.js and Optimum."""
 
     name = "transformers_js"
     libraries = ("keras", "tensorflow", "tf2onnx", "onnx", "onnxruntime")

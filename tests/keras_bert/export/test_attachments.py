@@ -70,7 +70,7 @@ def test_nothing_is_compressed_beside_what_is_not(files, tmp_path):
 
 def test_nothing_is_attached_twice(file):
     attach_entries(file, FILES)
-    with pytest.raises(ValueError, match=r"must not hold what is attached to it, got vocab\.txt again"):
+    with pytest.raises(ValueError, match=r"model.* must have distinct names, got vocab\.txt twice"):
         attach_entries(file, {"vocab.txt": b""})
 
 
@@ -117,12 +117,12 @@ def test_what_is_attached_must_be_text_in_an_onnx_file(tmp_path):
     file.write_bytes(onnx.ModelProto(producer_name="cow").SerializeToString())
     attach_entries(file, {"vocab.txt": b"piece"})
     file.write_bytes(file.read_bytes().replace(b"piece", b"pi\xff\xffe"))
-    with pytest.raises(ValueError, match=r"what is attached to .*model\.onnx must be UTF-8, got other bytes"):
+    with pytest.raises(ValueError, match=r"the files attached to .*model\.onnx must be UTF-8, got other bytes"):
         read_attachments(file)
 
 
 def test_a_model_without_a_digest(file):
-    with pytest.raises(ValueError, match=rf"{file.name} must hold a digest\.json of its model, .*; found none"):
+    with pytest.raises(ValueError, match=rf"{file.name} must hold a digest\.json of its model, .*; got none"):
         check_integrity(file)
 
 
@@ -144,7 +144,7 @@ def test_a_list_of_files_that_points_before_the_start(tmp_path):
     # The list says of itself, 6 bytes before the end, that it begins behind where it does.
     content[-4] ^= 0x40
     file.write_bytes(content)
-    with pytest.raises(ValueError, match=r"what is attached to .*model\.tflite is damaged: .*Invalid argument"):
+    with pytest.raises(ValueError, match=r"the files attached to .*model\.tflite are damaged: .*Invalid argument"):
         read_attachments(file)
 
 
