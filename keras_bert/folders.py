@@ -20,32 +20,31 @@ TOKENIZER_FILE = "tokenizer.json"
 TOKENIZER_FILES = (VOCABULARY_FILE, TOKENIZER_FILE)
 LABELS_FILE = "labels.json"
 FEATURES_FILE = "features.json"
-# Exported: the smallest grids that training left, floats for LiteRT, floats for ONNX Runtime; for MediaPipe Tasks the
-# numbers of the first, or of the second where there is no first.
+# Exported files: the quantized model and the float32 model for LiteRT, and the float32 model for ONNX Runtime.
 TFLITE_FILE = "model.tflite"
 TFLITE_FLOAT_FILE = "model_float32.tflite"
 ONNX_FILE = "model.onnx"
-# Of a pushed folder, the one that answers is the first of these that is there: what answers best for its size.
+# The file of a pushed folder that `predict` uses is the first of these that exists.
 ANSWERING_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE)
+# For MediaPipe Tasks; quantized if the model is.
 MEDIAPIPE_FILE = "model_mediapipe.tflite"
-# Takes text; the numbers are those of the first, or of the second where there is no first.
+# Takes text; quantized if the model is.
 TEXT_FILE = "model_text.tflite"
-# Inside that for MediaPipe, a label a line.
+# Attached to the file for MediaPipe: one label on each line.
 LABELS_TEXT = "labels.txt"
-# Of exported and pushed folders: number formats, lengths, libraries and measurements of each file.
+# In exported and pushed folders: number formats, lengths, libraries and measurements of each file.
 EXPORT_FILE = "export.json"
-# For whoever writes an app: what it has to get, what each character is to a tokenizer, the model in a page, and
-# tokenizers to copy.
+# For apps: golden outputs, the table of characters for tokenizers, a page with the model, and tokenizers to copy.
 GOLDEN_FILE = "golden.json"
 CHARACTERS_FILE = "characters.txt"
 PAGE_FILE = "index.html"
 TOKENIZERS_FOLDER = "tokenizers"
-# For transformers.js, which looks for these names in a folder of Hugging Face's layout: the numbers of a "dtype" each.
+# For transformers.js, which expects these names in a folder of Hugging Face's layout: one file for each "dtype".
 WEB_FOLDER = "transformers_js"
 WEB_FILE = f"{WEB_FOLDER}/onnx/model.onnx"
 WEB_HALF_FILE = f"{WEB_FOLDER}/onnx/model_fp16.onnx"
 WEB_INT8_FILE = f"{WEB_FOLDER}/onnx/model_quantized.onnx"
-# Of models whose activations have ranges alone.
+# Only for models with activation ranges.
 WEB_STATIC_FILE = f"{WEB_FOLDER}/onnx/model_int8.onnx"
 WEB_FILES = (WEB_FILE, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE)
 

@@ -8,8 +8,8 @@ def rows_at_once(rows: int, length: int) -> int:
     """Reduces a number of rows for rows of more than 512 tokens, so that the number of tokens stays the same.
 
     Args:
-        rows: of up to 512 tokens, at least 1.
-        length: tokens of the longest row.
+        rows: the number of rows of up to 512 tokens, at least 1.
+        length: the number of tokens of the longest row.
 
     Examples:
         >>> rows_at_once(64, length=128), rows_at_once(64, length=2048)

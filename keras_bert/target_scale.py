@@ -1,4 +1,4 @@
-"""Mean and standard deviation of the numbers that a regression learns: it trains on standardized ones."""
+"""Mean and standard deviation of a regression's targets, by which they are standardized for training."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -10,8 +10,8 @@ class TargetScale(NamedTuple):
     """A linear scale: `number = mean + standard_deviation * standardized`.
 
     Attributes:
-        mean: of the targets, in their unit.
-        standard_deviation: of the targets, in their unit; above 0.
+        mean: the mean of the targets, in their unit.
+        standard_deviation: the standard deviation of the targets, in their unit; above 0.
 
     Examples:
         >>> scale = TargetScale(mean=5200.0, standard_deviation=1800.0)
@@ -30,7 +30,7 @@ class TargetScale(NamedTuple):
             >>> TargetScale.of([3400.0, 7000.0])
             TargetScale(mean=5200.0, standard_deviation=1800.0)
         """
-        # As the head keeps them: a saved scale is then the very same.
+        # Rounded to float32, as in the head's weights, so that a saved scale is equal to this one.
         values = np.asarray(list(targets), "float64")
         mean, deviation = (float(np.float32(value)) for value in (values.mean(), values.std()))
         return cls(mean, deviation if deviation > 0 else 1.0)

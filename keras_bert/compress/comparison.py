@@ -14,7 +14,7 @@ from keras_bert.objectives.base import Sums
 from keras_bert.objectives.imitation.base import OUTPUT, ImitationLoss, Needs, Read, State
 from keras_bert.options.imitation import StateImitation
 
-# Of a joint model: what the student answers.
+# The name of the student's output in a joint model.
 _ANSWERS = "answers"
 
 
@@ -66,7 +66,7 @@ class Comparison:
     def check(self, model: keras.Model) -> None:
         """Raises ValueError unless the model to train is `joint`."""
         if model is not self.joint:
-            raise ValueError(f"model must be the objective's own joint model, got {model.name!r}")
+            raise ValueError(f"model must be the objective's joint model, got {model.name!r}")
 
     def run(self, inputs: Callable[[keras.Model], dict[str, Any]], mask: Any, training: bool) -> tuple[Any, Any, Sums]:
         """Runs both models: the student's outputs, the teacher's, and the sum and weight of each loss, as NAME_loss.
@@ -86,7 +86,7 @@ class Comparison:
 
 
 class _Reader:
-    """Runs a model of `_with_states`, and sorts the tensors by the losses that read them."""
+    """Runs a model that `_with_states` made, and groups the tensors by the losses that read them."""
 
     def __init__(self, model: keras.Model, needs: dict[str, Needs]) -> None:
         self.model, self._needs = model, needs
@@ -114,7 +114,7 @@ class _Reader:
 
 
 def _with_states(model: keras.Model, states: dict[str, list[Any]]) -> keras.Model:
-    """The same graph with further outputs."""
+    """Returns a model on the same graph with hidden states as further outputs."""
     named = {_name(name, place): state for name, tensors in states.items() for place, state in enumerate(tensors)}
     return keras.Model(model.input, {_ANSWERS: model.output, **named}, name=f"{model.name}_with_states")
 
@@ -129,7 +129,7 @@ def _states(model: keras.Model, needs: Needs) -> list[Any]:
 
 
 def _projected(loss: ImitationLoss, student: keras.Model, theirs: dict[str, list[Any]]) -> list[Any]:
-    """The student's states, projected to the teacher's width if a loss needs equal widths and they differ."""
+    """The student's states, projected to the teacher's width if the loss needs equal widths and they differ."""
     matrices: dict[str, Dense] = {}
 
     def project(state: State, student_state: Any, teacher_state: Any) -> Any:

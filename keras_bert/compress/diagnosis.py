@@ -92,7 +92,7 @@ class QuantizationDiagnosis:
         self, on_progress: Callable[[int, int], None] = lambda done, total: None
     ) -> list[LayerDiagnosis]:
         """Diagnoses all layers; returns those with the largest gain first."""
-        noise, layers = self._listen(), list(self.aware.kernels.items())
+        noise_by_tap, layers = self._measure_noise(), list(self.aware.kernels.items())
         diagnoses = []
         for number, (path, layer) in enumerate(layers):
             on_progress(number, len(layers))
@@ -100,16 +100,16 @@ class QuantizationDiagnosis:
             error = np.asarray(layer.kernel_transform(layer.kernel), np.float64) - kernel
             tap = next((tap for tap in taps_around(path) if tap in self._ranges), None)
             low, high = self._ranges[tap] if tap else (None, None)
-            heard = noise[tap] if tap else None
+            noise = noise_by_tap[tap] if tap else None
             without = self.distance_with((path,))
             diagnoses.append(
                 LayerDiagnosis(
                     layer=path,
                     kernel_db=_decibels(np.square(kernel).mean(), np.square(error).mean()),
-                    output_db=None if heard is None else _decibels(heard.signal, heard.error),
+                    output_db=None if noise is None else _decibels(noise.signal, noise.error),
                     low=low,
                     high=high,
-                    usual=None if heard is None else heard.usual,
+                    usual=None if noise is None else noise.usual,
                     gain=1 - without / self.distance if self.distance else 0.0,
                     weights=kernel.size,
                     extra_bytes=kernel.size * (32 - self._recipe.weight_bits) // 8,
@@ -123,16 +123,16 @@ class QuantizationDiagnosis:
         parts = ({name: rows[start : start + _ROWS] for name, rows in self._rows.items()} for start in starts)
         return np.concatenate([np.asarray(self._network(part, training=False), np.float64) for part in parts])
 
-    def _listen(self) -> "dict[str, _Noise]":
+    def _measure_noise(self) -> "dict[str, _Noise]":
         """Measures the quantization noise of the rows at each quantized tap, by the tap's path."""
-        opened = taps(self._network)
-        noise = {path: _Noise(opened[path]) for path in self._ranges}
+        model_taps = taps(self._network)
+        noise_by_tap = {path: _Noise(model_taps[path]) for path in self._ranges}
         try:
             self._network(dict(self._rows), training=False)
         finally:
-            for listener in noise.values():
-                listener.close()
-        return noise
+            for noise in noise_by_tap.values():
+                noise.close()
+        return noise_by_tap
 
 
 class _Noise:
@@ -152,11 +152,11 @@ class _Noise:
 
     def __call__(self, x: Any, training: bool) -> Any:
         assert self._before is not None
-        rounded = self._before(x, training)
-        plain, changed = (tf.cast(value, tf.float32).numpy() for value in (x, rounded))
-        self.signal, self.error = float(np.square(plain).mean()), float(np.square(changed - plain).mean())
-        self.usual = float(np.percentile(np.abs(plain), 99.9))
-        return rounded
+        quantized = self._before(x, training)
+        signal, noisy = (tf.cast(value, tf.float32).numpy() for value in (x, quantized))
+        self.signal, self.error = float(np.square(signal).mean()), float(np.square(noisy - signal).mean())
+        self.usual = float(np.percentile(np.abs(signal), 99.9))
+        return quantized
 
     def close(self) -> None:
         """Restores the tap's transform."""

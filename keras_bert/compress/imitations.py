@@ -45,9 +45,9 @@ def make_losses(
         check("Imitation", name, applies, "be 0 but for embeddings of texts", weight)
     losses = [_LOSSES[name](settings, student, teacher) for name in settings.weights]
     for loss in losses:
-        for whose, needs, states in (("student", loss.student, student), ("teacher", loss.teacher, teacher)):
+        for role, needs, states in (("student", loss.student, student), ("teacher", loss.teacher, teacher)):
             missing = sorted(needs.attended.keys() & states.unreadable)
-            rule = f"be 0 where the attention of the {whose}, {states.attention}, does not tell {', '.join(missing)}"
+            rule = f"be 0 where the attention of the {role}, {states.attention}, does not return {', '.join(missing)}"
             check("Imitation", loss.name, not missing, rule, getattr(settings, loss.name))
     return losses
 

@@ -73,12 +73,12 @@ def prunable_blocks(network: keras.Model) -> list[EncoderBlock]:
     config = config_of(network)
     if not may_lose_parts(config):
         obstacle = "shared_layers" if config.variant is None else f"variant {config.variant.kind!r}"
-        raise ValueError(f"heads and units can be taken out of BERT's graph alone, got one with {obstacle}")
+        raise ValueError(f"heads and units can only be removed from BERT's graph, got one with {obstacle}")
     return [block for block in blocks_of(network) if isinstance(block, EncoderBlock)]
 
 
 def _measure(network: keras.Model, objective: RowLoss, batch: Batch, blocks: list[EncoderBlock]) -> list[Importance]:
-    """Sums over the rows of a batch."""
+    """Computes the sums of |a x dL/da| over the rows of a batch."""
     gates: dict[Tap, _Gates] = {}
     for block in blocks:
         gates[block.attention.context_tap] = _Gates(by_head=True)

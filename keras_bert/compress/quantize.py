@@ -175,7 +175,7 @@ def taps_around(layer: str) -> tuple[str, ...]:
         ('block_0/attention/query/output_tap', 'block_0/attention/query_tap')
     """
     parent, _, name = layer.rpartition("/")
-    # A query is scaled behind its product; a way back has its input for itself.
+    # A query is scaled behind its product; an output projection is the only reader of its input.
     beside = {"query": ["query_tap"], "output_projection": ["context_tap", "activation_tap"]}.get(name, [])
     return (f"{layer}/output_tap", *(f"{parent}/{tap}" for tap in beside))
 

@@ -11,9 +11,9 @@ import tensorflow as tf
 from keras_bert.layers.tap import Tap, taps_of
 from keras_bert.models.traces import forget_traces
 
-# Ends of the paths of taps behind an operation that must stay float, and the factor that keeps it so: the
-# TFLite converter makes an operation integer when all it reads and writes has a grid, unless a product that it
-# cannot fold stands between. The smallest float32 above 1 changes no value by more than its last bit.
+# Ends of the paths of taps behind an operation that must stay float, and a factor that keeps it float: the TFLite
+# converter quantizes an operation if all its inputs and outputs are quantized, unless there is a product between that
+# it cannot fold. The smallest float32 above 1 changes no value by more than its last bit.
 SEPARATED = ("context_tap", "activation_tap")
 SEPARATOR = float(np.nextafter(np.float32(1), np.float32(2)))
 

@@ -13,7 +13,7 @@ from keras_bert.models.traces import check_attached
 
 _DENSE = ("kernel", "bias")
 
-# What stands on an encoder.
+# The layers of a model on top of its encoder.
 _HEADS = ("pooler", "prediction_head", "classifier", "regressor", "span_classifier", "span_transform")
 
 # Layers outside the blocks that a student of the same width takes over as they are.
@@ -152,13 +152,13 @@ def take_head(student: keras.Model, teacher: keras.Model) -> list[str]:
 def _take_over(
     layer: keras.layers.Layer, source: keras.layers.Layer, importance: Importance | None, piece_counts: Any
 ) -> list[Any]:
-    """The weights that the student's layer gets; of the positions only as many as it has."""
+    """The teacher's weights for a layer of the student; positions are cut to the student's number."""
     if isinstance(layer, TransformerBlock):
         weights = layer.weights_from(source) if importance is None else _most_important(layer, source, importance)
     elif isinstance(layer, TokenEmbedding) and layer.rank is not None and layer.rank != source.rank:
         weights = [*factorize(np.asarray(source.matrix()), layer.rank, piece_counts)]
     else:
-        # By name: beside the teacher's layer there may stand an adapter, which a student does not have.
+        # By name: the teacher's layer may have an adapter, which a student does not have.
         held = weights_by_path(source)
         weights = [held[place].numpy() for place in weights_by_path(layer) if place in held]
     if isinstance(layer, PositionEmbedding):
@@ -170,11 +170,11 @@ def _take_over(
 
 
 def _most_important(layer: Any, source: Any, importance: Importance) -> list[Any]:
-    """The weights of a block with the heads and units that count most, in their old order."""
+    """The weights of a block's most important heads and units, in their old order."""
     size, heads = source.attention.head_size, _highest(importance.heads, layer.attention.num_heads)
     columns = (heads[:, None] * size + np.arange(size)).reshape(-1)
     units = _highest(importance.units, layer.feed_forward.intermediate_size)
-    # Weight -> what of it is kept, along which axis.
+    # Path of a weight -> the indices to keep, and the axis.
     kept = {f"attention/{name}/{kind}": (columns, -1) for name in ("query", "key", "value") for kind in _DENSE}
     kept |= {f"feed_forward/intermediate/{kind}": (units, -1) for kind in _DENSE}
     kept |= {"attention/output_projection/kernel": (columns, 0), "feed_forward/output_projection/kernel": (units, 0)}
@@ -184,7 +184,7 @@ def _most_important(layer: Any, source: Any, importance: Importance) -> list[Any
 
 
 def _highest(values: Any, count: int) -> Any:
-    """The places of the highest values, rising."""
+    """The indices of the highest values, rising."""
     if count > len(values):
         raise ValueError(f"a student must have at most {len(values)} heads or units of a teacher's layer, got {count}")
     return np.sort(np.argsort(-np.asarray(values), kind="stable")[:count])
@@ -210,6 +210,6 @@ def factorize(matrix: Any, rank: int, row_weights: Any = None) -> tuple[Any, Any
     exact = matrix.astype("float64")
     _, vectors = np.linalg.eigh((exact * weights[:, None]).T @ exact)
     along = vectors[:, ::-1][:, :rank]
-    # A singular vector may point either way: the same bytes need one of them.
+    # The sign of a singular vector is arbitrary; it is fixed so that equal inputs give equal bytes.
     along = along * np.where(along[np.abs(along).argmax(axis=0), np.arange(rank)] < 0, -1.0, 1.0)
     return (exact @ along).astype("float32"), along.T.astype("float32")

@@ -2,7 +2,7 @@
 
 import os
 
-# It turns the whole process to Keras 2 when it is imported.
+# Importing it sets TF_USE_LEGACY_KERAS, which would switch the whole process to Keras 2.
 _legacy_keras = os.environ.get("TF_USE_LEGACY_KERAS")
 from tensorflow_model_optimization.python.core.quantization.keras import quantizers  # noqa: E402
 from tensorflow_model_optimization.python.core.sparsity.keras import pruning_schedule, pruning_utils  # noqa: E402

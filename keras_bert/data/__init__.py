@@ -1,1 +1,1 @@
-"""Records -> batches by number, from any batch on."""
+"""Reads records into numbered batches, from any batch on."""

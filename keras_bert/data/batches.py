@@ -15,7 +15,7 @@ Batch = dict[str, tf.Tensor]
 Parse = Callable[[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor | int], Batch]
 
 _ROWS_AT_ONCE = 256
-# Prefetched batches, besides those that were parsed in one group.
+# The number of prefetched batches, besides the group that is being parsed.
 _PREFETCH = 2
 _FOREVER = np.iinfo(np.int64).max
 

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 _FEATURES = _FEATURE = _KEY = _VALUES = 0x0A
 _VALUE = 0x12
 _INT64_LIST = 0x1A
-# Ids of pieces are looked up: more than BERT's largest vocabulary has, multilingual-cased with 119,547 pieces.
+# Token ids are looked up: BERT's largest vocabulary, multilingual-cased, has 119,547 tokens.
 _KNOWN = 1 << 17
-# Numbers for which it is worth to make the table, which takes some milliseconds.
+# The least number of values for which it pays to build the table, which takes some milliseconds.
 _MANY = 1 << 14
 
 
@@ -134,14 +134,14 @@ def _sizes(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _varints(numbers: NDArray[np.integer], present: NDArray[np.bool_]) -> Block:
-    """The varints of those numbers, (rows, width), that are present."""
+    """The varints of the numbers (rows, width) that are present."""
     largest = int(numbers.max(initial=0))
     if largest < 1 << 7:
         return Block(numbers.astype(np.uint8), present)
     if largest >= _KNOWN or numbers.size < _MANY:
         return _make_varints(numbers, present, 2 if largest < 1 << 14 else 4)
     content, keep = _known_varints()
-    # What is no number is not present; whatever stands there is the number of some entry.
+    # Padding is not present; there the lookup may return any entry.
     words, kept = content.take(numbers, mode="clip"), keep.take(numbers, mode="clip")
     kept *= present
     shape = len(numbers), -1
@@ -157,13 +157,13 @@ def _known_varints() -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
 
 
 def _make_varints(numbers: NDArray[np.integer], present: NDArray[np.bool_], width: int) -> Block:
-    """The varints of those numbers, (rows, width), that are present, in 2 or 4 bytes each."""
+    """The varints of the numbers (rows, width) that are present, in 2 or 4 bytes each."""
     # Little-endian words, so that the first byte of a varint is the first in memory.
     words = numbers.astype("<u2" if width == 2 else "<u4")
     content, keep = words & 0x7F, np.empty((*words.shape, width), bool)
     keep[..., 0] = present
     for place in range(1, width):
-        # Seven bits a byte; the eighth says that another byte follows.
+        # Each byte has seven bits of the number; the eighth bit is set if another byte follows.
         follows = words >= 1 << (7 * place)
         content |= ((words >> (7 * place)) & 0x7F) << (8 * place)
         content |= follows.astype(words.dtype) << (8 * place - 1)

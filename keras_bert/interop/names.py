@@ -58,7 +58,7 @@ _LAYERS: tuple[tuple[str, Kind, str | None], ...] = (
     ("replaced_token_transform/dense", "dense", None),
     ("replaced_token_classifier", "dense", None),
     ("next_sentence", "output", "cls/seq_relationship/"),
-    # The only head on the pooled output in run_classifier.py, which has no scope.
+    # The head on the pooled output; in run_classifier.py it has no scope.
     ("classifier", "output", ""),
     ("regressor", "output", ""),
     ("span_transform/feed_forward/intermediate", "dense", None),

@@ -49,7 +49,7 @@ _WRITTEN_ACTIVATIONS = {ours: theirs for theirs, ours in _ACTIVATIONS.items()}
 _EPSILON = 1e-12
 _EPSILON_KEY = "layer_norm_eps"
 
-# The errors of TensorFlow for damaged files; reads beyond the end are IndexErrors.
+# TensorFlow's errors for damaged files; a read beyond the end is an IndexError.
 _DAMAGES = (tf.errors.OpError, IndexError, RuntimeError, ValueError)
 
 # Task -> our weight that only checkpoints with its head have, and the names that it has there.

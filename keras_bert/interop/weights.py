@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 POOLER_LAYER = "pooler/dense"
 POOLER = (f"{POOLER_LAYER}/kernel", f"{POOLER_LAYER}/bias")
 
-# Our weight -> the likely cause of a wrong shape.
+# Name of our weight -> the likely cause of a wrong shape.
 _CAUSES = {
     "token_embedding/embeddings": "the vocabulary or the configuration is another model's",
     "position_embedding/embeddings": "the configuration is another model's; tables are never cut",

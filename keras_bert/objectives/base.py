@@ -60,7 +60,7 @@ class TaskObjective(PlainObjective, abc.ABC):
 
     Attributes:
         has_token_outputs: whether the outputs of `run` run along the tokens (batch, length, ...).
-        padding_output: their value at padding.
+        padding_output: the value of these outputs at padding.
 
     Examples:
         >>> objective = task.objective()

@@ -1,1 +1,1 @@
-"""One file a task: its head, loss, metrics and decoding."""
+"""The tasks, one file each: head, loss, metrics and decoding."""

@@ -54,8 +54,8 @@ def best_spans(logits: Array, windows: Windows, widest: Array, max_answer_length
     logits = logits.astype("float64")
     places = np.arange(length) - windows.columns[:, None]
     inside = (places >= 0) & (places < windows.lengths[:, None])
-    pieces = np.where(inside, places + windows.firsts[:, None], -1)
-    may_start = inside & (widest[pieces] == windows.numbers[:, None])
+    tokens = np.where(inside, places + windows.firsts[:, None], -1)
+    may_start = inside & (widest[tokens] == windows.numbers[:, None])
     starts, ends = (np.where(allowed, logits[:, :, side], -np.inf) for side, allowed in enumerate((may_start, inside)))
     ends = np.pad(ends, ((0, 0), (0, max_answer_length - 1)), constant_values=-np.inf)
     ends = np.lib.stride_tricks.sliding_window_view(ends, max_answer_length, axis=1)
@@ -63,7 +63,7 @@ def best_spans(logits: Array, windows: Windows, widest: Array, max_answer_length
     best = scores.argmax(axis=1)
     every = np.arange(count)
     top = scores[every, best]
-    first = pieces[every, best // max_answer_length]
+    first = tokens[every, best // max_answer_length]
     with np.errstate(divide="ignore"):
         totals = top + np.log(np.exp(scores - np.where(np.isinf(top), 0, top)[:, None]).sum(axis=1))
     return Spans(top, first, first + best % max_answer_length, totals, logits[:, 0].sum(axis=1))

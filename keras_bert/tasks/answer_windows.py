@@ -136,11 +136,11 @@ def window_features(
     token_ids[:, 0] = tokenizer.cls_id
     for place in (sizes - 1, *(windows.question_lengths + 1 + number for number in range(tokenizer.between))):
         token_ids[every, place] = tokenizer.sep_id
-    for pieces, firsts, lengths, column in (
+    for tokens, firsts, lengths, column in (
         (questions, questions.splits[windows.rows], windows.question_lengths, np.ones_like(sizes)),
         (contexts, windows.firsts, windows.lengths, windows.columns),
     ):
-        token_ids[np.repeat(every, lengths), _ranges(column, lengths)] = pieces.ids[_ranges(firsts, lengths)]
+        token_ids[np.repeat(every, lengths), _ranges(column, lengths)] = tokens.ids[_ranges(firsts, lengths)]
     inside = columns < sizes[:, None]
     second = inside & (columns >= windows.columns[:, None])
     return {"token_ids": token_ids, "segment_ids": second.astype("int32"), "padding_mask": inside.astype("int32")}

@@ -38,7 +38,7 @@ class Answer:
 
 
 def answers_of(
-    spans: Spans, pieces: TokenizedTexts, contexts: Sequence[str], null_threshold: float | None
+    spans: Spans, tokens: TokenizedTexts, contexts: Sequence[str], null_threshold: float | None
 ) -> list[Answer]:
     """The best span of each row as its answer; no answer where the null score exceeds its score by the threshold.
 
@@ -59,7 +59,7 @@ def answers_of(
     for row, context in enumerate(contexts):
         start, end = 0, 0
         if not silent[row]:
-            start = int(pieces.starts[spans.firsts[row]])
-            end = end_with_marks(context, int(pieces.ends[spans.lasts[row]]))
+            start = int(tokens.starts[spans.firsts[row]])
+            end = end_with_marks(context, int(tokens.ends[spans.lasts[row]]))
         answers.append(Answer(context[start:end], start, end, float(probabilities[row]), float(differences[row])))
     return answers

@@ -160,14 +160,14 @@ class Pretraining(Task):
     def _with_blanks(self, texts: Sequence[str], first: int) -> Features:
         """The model's inputs for texts with blanks, which are no text for the tokenizer."""
         blank = self.tokenizer.mask
-        # The space in front of a blank belongs to it, as in transformers; some vocabularies have spaces as tokens.
+        # The mask token includes the space in front of it, as in transformers; the space may be a token otherwise.
         parts = [[part.rstrip() for part in text.split(blank)[:-1]] + text.split(blank)[-1:] for text in texts]
-        pieces = iter(self.tokenizer.tokenize([part for text in parts for part in text]).to_list())
+        tokens = iter(self.tokenizer.tokenize([part for text in parts for part in text]).to_list())
         rows = []
         for number, text in enumerate(parts, start=first):
-            row = [self.tokenizer.cls_id, *next(pieces)]
+            row = [self.tokenizer.cls_id, *next(tokens)]
             for _ in text[1:]:
-                row += [self.tokenizer.mask_id, *next(pieces)]
+                row += [self.tokenizer.mask_id, *next(tokens)]
             rows.append([*row, self.tokenizer.sep_id])
             check("Pretraining", f"texts[{number}]", len(text) > 1, f"hold {blank}", blank.join(text))
             fits = len(rows[-1]) <= self.max_length
@@ -188,7 +188,7 @@ class Pretraining(Task):
 
 
 def _best(logits: Array, top_k: int) -> tuple[Array, Array]:
-    """Logits (..., vocabulary) -> the tokens with the largest ones, and their probabilities, both (..., top_k)."""
+    """Logits (..., vocabulary) -> the ids of the most probable tokens, and their probabilities, both (..., top_k)."""
     logits = logits.astype("float64")
     shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
     shares /= shares.sum(axis=-1, keepdims=True)

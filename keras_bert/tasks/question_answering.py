@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 QUESTION_TOKENS = 65
 
 # Windows that are held in memory as inputs and logits at once, and those of them whose spans are scored at once: few,
-# so that the scores, 3 MB with 384 tokens and answers of 30 pieces, stay in the processor's cache.
+# so that the scores, 3 MB with 384 tokens and answers of 30 tokens, stay in the processor's cache.
 _WINDOWS_AT_ONCE = 4096
 _SCORED_AT_ONCE = 32
 
@@ -160,7 +160,7 @@ class QuestionAnswering(Task):
         room = max_length - tokenizer.special_count(2) - max_query_length
         rule = f"be at least 1 and leave room for a context in {max_length} tokens"
         check(owner, "max_query_length", max_query_length >= 1 and room > 1, rule, max_query_length)
-        rule = f"be at least 1 and less than the {room} pieces of a context that a window shows beside a long question"
+        rule = f"be at least 1 and less than the {room} tokens of a context that a window shows beside a long question"
         check(owner, "stride", 1 <= stride < room, rule, stride)
         check(owner, "max_answer_length", max_answer_length >= 1, "be at least 1", max_answer_length)
         if is_keras_model(model):
@@ -225,7 +225,7 @@ class QuestionAnswering(Task):
 
     def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
         """Whether the likeliest start and end (rows, length, 2) are the same; neither is padding."""
-        # An exported file may answer with zeros there, which are more than all else in a row may be.
+        # An exported file may return zeros at padding, which may exceed all other logits of the row.
         inside = np.asarray(padding_mask)[:, :, None] == 1
         starts_and_ends = [np.where(inside, outputs, -np.inf).argmax(axis=1) for outputs in (reference, candidate)]
         return (starts_and_ends[0] == starts_and_ends[1]).all(axis=1).astype("float64")

@@ -138,8 +138,8 @@ class ReplacedTokens(Task):
 
     def _offsets(self, texts: list[str]) -> list[tuple[Array, Array]]:
         """The starts and ends of the tokens of each text, of as many as the model reads."""
-        pieces, starts, ends = self.tokenizer.tokenize_with_offsets(texts)
-        splits = np.cumsum(np.asarray(pieces.row_lengths()))[:-1]
+        tokens, starts, ends = self.tokenizer.tokenize_with_offsets(texts)
+        splits = np.cumsum(np.asarray(tokens.row_lengths()))[:-1]
         firsts, lasts = (np.split(np.asarray(places.flat_values), splits) for places in (starts, ends))
         room = self.max_length - self.tokenizer.special_count(1)
         return [(first[:room], last[:room]) for first, last in zip(firsts, lasts, strict=True)]

@@ -158,7 +158,7 @@ class TokenClassification(Task):
         numbers = self._numbers(tags)
         rows = pack_words(self._tokenize_words(words), self.max_length - 2)
         if not len(rows.word):
-            raise ValueError(f"words must hold a word that has pieces, got {len(words)} sentences without one")
+            raise ValueError(f"words must hold a word that has tokens, got {len(words)} sentences without one")
         features = self._inputs(rows)
         y = np.full(features["token_ids"].shape, IGNORED, "int32")
         y[rows.row, rows.column + 1] = numbers[rows.word]
@@ -257,18 +257,18 @@ class TokenClassification(Task):
     def _tokenize_words(self, sentences: Sequence[Sequence[str]]) -> Words:
         """Each word tokenized by itself."""
         flat = [word for sentence in sentences for word in sentence]
-        # The tokenizer needs at least one text.
-        pieces = self.tokenizer.tokenize_words(flat or [""])
+        # The tokenizer wants at least one text.
+        tokens = self.tokenizer.tokenize_words(flat or [""])
         splits = np.cumsum([0, *map(len, sentences)])
-        return Words(np.asarray(pieces.flat_values), np.asarray(pieces.row_lengths())[: len(flat)], splits)
+        return Words(np.asarray(tokens.flat_values), np.asarray(tokens.row_lengths())[: len(flat)], splits)
 
     def _tokenize_texts(self, texts: Sequence[str]) -> tuple[Words, Array, Array]:
         """The words of texts, and the characters where each of them starts and ends (words,)."""
-        pieces, starts, ends = self.tokenizer.tokenize_with_offsets(list(texts))
-        ids = np.asarray(pieces.flat_values)
+        tokens, starts, ends = self.tokenizer.tokenize_with_offsets(list(texts))
+        ids = np.asarray(tokens.flat_values)
         begins = ~self._continues[ids]
         # Bytes tell a word by the space in front of it, which the first of a text has not.
-        lengths = np.asarray(pieces.row_lengths())
+        lengths = np.asarray(tokens.row_lengths())
         begins[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
         first = np.flatnonzero(begins)
         sizes = np.diff(first, append=len(ids))
@@ -281,7 +281,7 @@ class TokenClassification(Task):
         return rows.model_inputs(cls_id=tokenizer.cls_id, sep_id=tokenizer.sep_id, pad_id=tokenizer.pad_id)
 
     def _tag(self, words: Words, batch_size: int) -> tuple[list[str], Array]:
-        """Each word's likeliest tag, `O` where it has no pieces, and the tag's probability (words,)."""
+        """Each word's likeliest tag, `O` where it has no tokens, and the tag's probability (words,)."""
         tags, likely = np.full(len(words.sizes), OUTSIDE, object), np.ones(len(words.sizes))
         places, logits = self._word_logits(words, batch_size)
         if len(places):

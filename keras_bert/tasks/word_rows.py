@@ -96,15 +96,15 @@ def pack_words(words: Words, room: int, overlap: int = 0) -> WordRows:
     before = np.concatenate([[0], np.cumsum(sizes)])
     runs = _runs(sizes, words.splits, before, room, overlap)
     starts, lengths = before[runs[:, 0]], before[runs[:, 1]] - before[runs[:, 0]]
-    pieces = np.zeros((len(runs), lengths.max(initial=0)), "int32")
+    tokens = np.zeros((len(runs), lengths.max(initial=0)), "int32")
     row, column = np.repeat(np.arange(len(runs)), lengths), _count_up(lengths)
-    pieces[row, column] = ids[starts[row] + column]
+    tokens[row, column] = ids[starts[row] + column]
     counts = runs[:, 1] - runs[:, 0]
     row = np.repeat(np.arange(len(runs)), counts)
     word = runs[row, 0] + _count_up(counts)
     held = sizes[word] > 0
     row, word = row[held], word[held]
-    return WordRows(pieces, lengths, word, row, before[word] - starts[row])
+    return WordRows(tokens, lengths, word, row, before[word] - starts[row])
 
 
 def split_words(sizes: Sequence[int] | Array, room: int, overlap: int = 0) -> list[tuple[int, int]]:

@@ -1,1 +1,1 @@
-"""Tokenizers: texts to the tokens of a vocabulary."""
+"""Tokenizers: text to the token ids of a vocabulary."""

@@ -47,21 +47,21 @@ class BaseTokenizer(abc.ABC):
 
     def __init__(self, vocabulary: Sequence[str], special: Sequence[str], between: int = 1) -> None:
         self.vocabulary, self.special, self.between = tuple(vocabulary), tuple(special), between
-        self._ids = {piece: number for number, piece in enumerate(self.vocabulary)}
+        self._ids = {token: number for number, token in enumerate(self.vocabulary)}
         for token in self.special:
             if token not in self._ids:
-                raise ValueError(f"Tokenizer.vocabulary must hold {token}, got {len(self._ids)} pieces without it")
+                raise ValueError(f"Tokenizer.vocabulary must hold {token}, got {len(self._ids)} tokens without it")
 
     @abc.abstractmethod
     def definition(self) -> dict[str, Any]:
         """The content of `tokenizer.json`, besides the vocabulary."""
 
     @abc.abstractmethod
-    def continues(self, piece: str) -> bool:
+    def continues(self, token: str) -> bool:
         """Whether a token continues a word."""
 
     @abc.abstractmethod
-    def count_bytes(self, piece: str) -> int:
+    def count_bytes(self, token: str) -> int:
         """The number of bytes of UTF-8 of a token, with the space in front of the word that it begins."""
 
     @abc.abstractmethod
@@ -93,7 +93,7 @@ class BaseTokenizer(abc.ABC):
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes `vocab.txt` (a token on each line) and `tokenizer.json` into an existing folder."""
-        lines = "".join(f"{piece}\n" for piece in self.vocabulary)
+        lines = "".join(f"{token}\n" for token in self.vocabulary)
         (Path(folder) / VOCABULARY_FILE).write_bytes(lines.encode())
         content = json.dumps(self.definition(), ensure_ascii=False)
         (Path(folder) / TOKENIZER_FILE).write_text(content + "\n", encoding="utf-8")
@@ -145,7 +145,7 @@ class BaseTokenizer(abc.ABC):
     def word_marks(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Whether each token continues a word (vocabulary,) bool; no special token does."""
         special = set(self.special)
-        return np.array([piece not in special and self.continues(piece) for piece in self.vocabulary], bool)
+        return np.array([token not in special and self.continues(token) for token in self.vocabulary], bool)
 
     @abc.abstractmethod
     def encode(self, texts: Any, pairs: Any = None, *, max_length: int, pad_to_longest: bool = False) -> dict[str, Any]:

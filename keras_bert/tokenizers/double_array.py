@@ -62,7 +62,7 @@ def _nest(values: Mapping[bytes, int], blocks: Mapping[bytes, int]) -> Node:
     root: Node = {}
     for key, value in values.items():
         _find(root, key)[_VALUE] = value
-    # What all keys of blocks with the same value end in is one and the same node.
+    # All keys of blocks with the same value share their last node.
     ends: dict[int, Node] = {value: {_VALUE: value} for value in blocks.values()}
     for key, value in blocks.items():
         _find(root, key).update(dict.fromkeys(_CONTINUATIONS, ends[value]))
@@ -76,12 +76,12 @@ def _find(node: Node, key: bytes) -> Node:
 
 
 def _intern(node: Node, numbers: dict[Edges, int], memo: dict[int, int]) -> int:
-    """The number of a node, the same for equal ones.
+    """Returns the number of a node; equal nodes have the same number.
 
     Args:
         node: the node.
-        numbers: of the nodes so far, by what they hold.
-        memo: the same by their `id`.
+        numbers: edges of a node -> its number, for the nodes so far.
+        memo: `id` of a node -> its number.
     """
     number = memo.get(id(node))
     if number is None:
@@ -93,10 +93,10 @@ def _intern(node: Node, numbers: dict[Edges, int], memo: dict[int, int]) -> int:
 
 
 def _place(nodes: list[Edges], root: int) -> list[int]:
-    """The base of each node so that no two edges share a place.
+    """Chooses the base of each node so that no two edges share a place.
 
-    The root has block 0 to itself; its unit is the first one, and its base 0. Of every further block the upper half
-    holds the continuation bytes of two nodes, of the bases 0 and 64, and the lower half holds values.
+    Block 0 belongs to the root; its unit is the first one, and its base is 0. In every further block the upper half
+    holds the continuation bytes of two nodes, with the bases 0 and 64, and the lower half holds values.
     """
     inner = (block * _BLOCK + half for block in itertools.count(1) for half in (0, 64))
     leaves = (block * _BLOCK + place for block in itertools.count(1) for place in range(128) if place % 64)

@@ -53,15 +53,15 @@ class EagerTokenizer(BaseTokenizer):
         return self._lay_out([part.to_list() for part in parts], lengths, width)
 
     def _lay_out(self, parts: list[list[list[int]]], lengths: list[Array], width: int) -> dict[str, Array]:
-        """The model's inputs (batch, width), of the first tokens of each part."""
+        """Builds the model's inputs (batch, width) from the first tokens of each part."""
         token_ids = np.full((len(parts[0]), width), self.pad_id, np.int32)
         segment_ids, padding_mask = np.zeros_like(token_ids), np.zeros_like(token_ids)
         for number, rows in enumerate(zip(*parts, strict=True)):
             row, separators = [self.cls_id], 0
-            for segment, (pieces, kept) in enumerate(zip(rows, lengths, strict=True)):
+            for segment, (ids, kept) in enumerate(zip(rows, lengths, strict=True)):
                 row += [self.sep_id] * separators
                 start = len(row)
-                row += [*pieces[: kept[number]], self.sep_id]
+                row += [*ids[: kept[number]], self.sep_id]
                 segment_ids[number, start : len(row)] = segment
                 separators = self.between - 1
             token_ids[number, : len(row)] = row

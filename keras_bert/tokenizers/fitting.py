@@ -73,27 +73,27 @@ def reduce_tokenizer(tokenizer: BaseTokenizer, kept: Sequence[int]) -> BaseToken
         >>> reduce_tokenizer(Tokenizer(words, lowercase=True), [0, 1, 2, 3, 4, 6]).vocabulary[5:]
         ('book',)
     """
-    pieces = [tokenizer.vocabulary[number] for number in kept]
+    tokens = [tokenizer.vocabulary[number] for number in kept]
     if isinstance(tokenizer, Tokenizer):
-        return Tokenizer(pieces, tokenizer.lowercase)
-    return SubwordTokenizer(_reduced_definition(tokenizer.definition(), {piece: n for n, piece in enumerate(pieces)}))
+        return Tokenizer(tokens, tokenizer.lowercase)
+    return SubwordTokenizer(_reduced_definition(tokenizer.definition(), {token: n for n, token in enumerate(tokens)}))
 
 
 def _characters(tokenizer: BaseTokenizer, counts: Any) -> Iterator[int]:
-    """The tokens of one character, which spell words that other tokens do not cover."""
+    """Yields the ids of tokens with a single character, which spell words that other tokens do not cover."""
     mark = _MARKS[tokenizer.kind]
-    bare = [piece.removeprefix(mark) for piece in tokenizer.vocabulary]
+    bare = [token.removeprefix(mark) for token in tokenizer.vocabulary]
     seen = _ASCII.union(*(bare[number] for number in np.flatnonzero(counts)))
-    for number, piece in enumerate(bare):
-        if len(piece) <= 1 and (tokenizer.kind == "bpe" or not piece or piece in seen):
+    for number, token in enumerate(bare):
+        if len(token) <= 1 and (tokenizer.kind == "bpe" or not token or token in seen):
             yield number
 
 
 def _makers(tokenizer: BaseTokenizer) -> dict[int, tuple[int, int]]:
-    """Token -> the two tokens that merge into it, in byte pair encoding; empty for other kinds."""
+    """Maps each token of BPE to the two tokens that merge into it; empty for other kinds."""
     if tokenizer.kind != "bpe":
         return {}
-    ids = {piece: number for number, piece in enumerate(tokenizer.vocabulary)}
+    ids = {token: number for number, token in enumerate(tokenizer.vocabulary)}
     parts: dict[int, tuple[int, int]] = {}
     for first, second in _merges(tokenizer.definition()["model"]):
         parts.setdefault(ids[first + second], (ids[first], ids[second]))
@@ -101,24 +101,24 @@ def _makers(tokenizer: BaseTokenizer) -> dict[int, tuple[int, int]]:
 
 
 def _merges(model: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The pairs of tokens that merge; older files have both tokens in one string."""
+    """Reads the merges of BPE; older files have both tokens in one string."""
     pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in model["merges"]]
     return [(first, second) for first, second in pairs]
 
 
 def _with_parts(number: int, makers: Mapping[int, tuple[int, int]]) -> Iterator[int]:
-    """A token, and all tokens that merge into it."""
+    """Yields a token and all tokens that merge into it."""
     yield number
     for part in makers.get(number, ()):
         yield from _with_parts(part, makers)
 
 
 def _reduced_definition(content: Mapping[str, Any], ids: Mapping[str, int]) -> dict[str, Any]:
-    """The content of `tokenizer.json` with some of the tokens, by their new ids."""
+    """Reduces a `tokenizer.json` to some tokens with new ids."""
     made: dict[str, Any] = copy.deepcopy(dict(content))
     model = made["model"]
     if isinstance(model["vocab"], dict):
-        model["vocab"] = {piece: ids[piece] for piece in model["vocab"] if piece in ids}
+        model["vocab"] = {token: ids[token] for token in model["vocab"] if token in ids}
         pairs = _merges(model)
         model["merges"] = [list(pair) for pair in pairs if {*pair, "".join(pair)} <= ids.keys()]
     else:
@@ -132,7 +132,7 @@ def _reduced_definition(content: Mapping[str, Any], ids: Mapping[str, int]) -> d
 
 
 def _renumbered(part: Any, ids: Mapping[str, int]) -> Any:
-    """A part of a post-processor with the new numbers: pairs of a token and its id, and tokens with lists of ids."""
+    """Replaces the ids in a part of a post-processor: pairs of a token and its id, and tokens with lists of ids."""
     if isinstance(part, list):
         if len(part) == 2 and isinstance(part[0], str) and isinstance(part[1], int):
             return [part[0], ids[part[0]]]

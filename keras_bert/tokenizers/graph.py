@@ -64,8 +64,8 @@ class GraphTokenizer(BaseTokenizer):
                 token_ids = tf.where(columns == end, self.sep_id, token_ids)
             start, end = end, end + length[:, tf.newaxis] + 1
             inside = (columns > start) & (columns <= end)
-            pieces = gather_values(part, inside & (columns < end), columns - start - 1)
-            token_ids = tf.where(inside, tf.where(columns == end, self.sep_id, pieces), token_ids)
+            ids = gather_values(part, inside & (columns < end), columns - start - 1)
+            token_ids = tf.where(inside, tf.where(columns == end, self.sep_id, ids), token_ids)
             segment_ids = tf.where(inside, segment, segment_ids)
         return {
             "token_ids": token_ids,
@@ -92,6 +92,6 @@ def gather_values(part: tf.RaggedTensor, mask: tf.Tensor, columns: tf.Tensor) ->
         [[7, 8], [4, -1]]
     """
     places = tf.cast(part.row_starts(), tf.int32)[:, tf.newaxis] + columns
-    # One more, so that a row without values has something to point at.
+    # One more value, so that indices of rows without values are valid.
     values = tf.concat([part.flat_values, [0]], axis=0)
     return tf.gather(values, tf.where(mask, places, 0))

@@ -52,7 +52,7 @@ def learn_subwords(texts: Iterable[str], kind: VocabularyKind, size: int, *, low
 
 @contextlib.contextmanager
 def _one_thread() -> Iterator[None]:
-    """A context in which the trainers have one thread: several threads add floats in any order."""
+    """Limits the trainers to one thread: several threads add floats in any order."""
     before = os.environ.get(_THREADS)
     os.environ[_THREADS] = "false"
     try:
@@ -71,7 +71,7 @@ def _learn_bpe(texts: Iterable[str], size: int, lowercase: bool) -> str:
         made.normalizer = normalizers.Lowercase()
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
-    # The space in front of a blank belongs to it.
+    # The mask token includes the space in front of it.
     special = [*_BPE_SPECIAL[:-1], AddedToken(_BPE_SPECIAL[-1], lstrip=True, special=True)]
     trainer = trainers.BpeTrainer(
         vocab_size=size,
@@ -91,7 +91,7 @@ def _learn_unigram(texts: Iterable[str], size: int, lowercase: bool) -> str:
     made = Tokenizer(models.Unigram())
     steps = [normalizers.NFKC(), *([normalizers.Lowercase()] if lowercase else [])]
     made.normalizer = normalizers.Sequence(steps)
-    # `Metaspace` alone parts words by spaces, and leaves line ends and tabs inside of pieces.
+    # `Metaspace` alone splits words at spaces only, and leaves line ends and tabs inside of tokens.
     made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
     made.decoder = decoders.Metaspace()
     trainer = trainers.UnigramTrainer(
@@ -106,9 +106,9 @@ def _learn_unigram(texts: Iterable[str], size: int, lowercase: bool) -> str:
 
 
 def _make_canonical(model: dict[str, Any]) -> None:
-    """Sorts and rounds, so that equal vocabularies give equal bytes: the trainer's order and last digits are random."""
+    """Sorts the tokens and rounds their scores: the trainer's last digits and order of equal scores are random."""
     special = set(_UNIGRAM_SPECIAL)
-    learnt = [(piece, round(score, 4)) for piece, score in model["vocab"] if piece not in special]
+    learnt = [(token, round(score, 4)) for token, score in model["vocab"] if token not in special]
     fixed = [entry for entry in model["vocab"] if entry[0] in special]
     model["vocab"] = [*fixed, *sorted(learnt, key=lambda entry: (-entry[1], entry[0]))]
 

@@ -53,7 +53,7 @@ def _load(
 ) -> BaseTokenizer:
     vocabulary, file = Path(folder) / VOCABULARY_FILE, Path(folder) / TOKENIZER_FILE
     text = _read(vocabulary)
-    pieces = text.removesuffix("\n").split("\n") if text else []
+    tokens = text.removesuffix("\n").split("\n") if text else []
     try:
         options = json.loads(_read(file))
     except (ValueError, RecursionError) as error:
@@ -61,13 +61,13 @@ def _load(
     try:
         if isinstance(options, dict) and "model" in options:
             tokenizer = subwords(options)
-            if tokenizer.vocabulary != tuple(pieces):
-                raise ValueError(f"{TOKENIZER_FILE} must hold the pieces of {VOCABULARY_FILE} beside it, got others")
+            if tokenizer.vocabulary != tuple(tokens):
+                raise ValueError(f"{TOKENIZER_FILE} must hold the tokens of {VOCABULARY_FILE} beside it, got others")
             return tokenizer
         if not isinstance(options, dict) or not isinstance(options.get("lowercase"), bool):
             rule = 'must say {"lowercase": true} or false, or describe a model'
             raise ValueError(f"{TOKENIZER_FILE} {rule}, got {str(options)[:_SHOWN]}")
-        return word_pieces(pieces, options["lowercase"])
+        return word_pieces(tokens, options["lowercase"])
     except ValueError as error:
         raise ValueError(f"{vocabulary} and {TOKENIZER_FILE} beside it cannot be used: {error}") from None
 

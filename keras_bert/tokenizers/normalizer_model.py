@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from keras_bert.tokenizers.double_array import build_double_array
 from keras_bert.tokenizers.unicode_rules import FORMER_PUNCTUATION, LATER_PUNCTUATION, normalize, stays
 
-# The reference's ranges of Chinese characters skip these, which the op takes as Chinese.
+# Chinese characters for the operation that the reference's ranges leave out.
 _SKIPPED_CHINESE = frozenset(range(0x2B820, 0x2B920))
 
-# Private use characters never reach the matcher otherwise: BERT removes them from text.
+# Stand-ins are private use characters, as normalized text has no others: BERT removes them.
 _FIRST_STAND_IN = 0xE000
 _STAND_INS = {
     code_point: chr(_FIRST_STAND_IN + place)
@@ -24,7 +24,7 @@ _STAND_INS = {
 }
 _MATCHED_OTHERWISE = FORMER_PUNCTUATION.union(_STAND_INS)
 
-# What never changes, which is most of Unicode, is not looked at: Chinese and Yi, Chinese of planes 2 and 3 (but for the
+# Ranges with characters that normalization may change. Left out: Chinese and Yi, Chinese of planes 2 and 3 (except
 # compatibility characters), planes 4 to 13.
 _CHANGING = (
     range(1, 0x3400),
@@ -34,8 +34,8 @@ _CHANGING = (
     range(0x2F800, 0x2FA20),
     range(0xE0000, 0xF0000),
 )
-# Private use characters, four in five of all that change, vanish. In UTF-8, 64 of them have all but the last byte in
-# common; the last 64 of a plane are not whole, as two are no characters.
+# Private use characters, four in five of all characters that change, are removed. In UTF-8, blocks of 64 share all
+# bytes but the last; the last block of a plane is incomplete, as two of its code points are no characters.
 _BLOCK = 64
 _PRIVATE = (range(0xE000, 0xF900), range(0xF0000, 0xFFFC0), range(0x100000, 0x10FFC0))
 _PRIVATE_RESTS = (range(0xFFFC0, 0xFFFFE), range(0x10FFC0, 0x10FFFE))
@@ -64,7 +64,7 @@ def normalizer_model(lowercase: bool) -> bytes:
             places[replacement] = len(pool)
             pool += replacement
         values[key] = _CHANGED | places[replacement] << _LENGTH_BITS | len(replacement)
-    # The empty replacement may be anywhere.
+    # An empty replacement may have any place in the pool.
     private = {chr(code_point).encode()[:-1]: _CHANGED for block in _PRIVATE for code_point in block[::_BLOCK]}
     units = build_double_array(values, private).astype("<u4")
     # Offsets of the root table, its vtable (of four fields, the first one left out), the table, the two vectors.
@@ -73,7 +73,7 @@ def normalizer_model(lowercase: bool) -> bytes:
 
 
 def _replacements(lowercase: bool) -> Iterator[tuple[bytes, bytes]]:
-    """What is replaced by what, as UTF-8: characters but U+0000 and `_PRIVATE` that change, and broken sequences."""
+    """Yields sequences and replacements in UTF-8: changed characters, except U+0000 and `_PRIVATE`; invalid bytes."""
     for block in (span[start : start + _BLOCK] for span in _CHANGING for start in range(0, len(span), _BLOCK)):
         if stays(block, lowercase) and _MATCHED_OTHERWISE.isdisjoint(block):
             continue
@@ -95,7 +95,7 @@ def _to_matcher(character: str) -> str:
 
 
 def _broken_sequences() -> Iterator[bytes]:
-    """Each sequence that is no character and that ICU steps over as one: the longest valid starts, or single bytes."""
+    """Yields the invalid sequences that ICU skips as a unit: single bytes, and characters that are cut off."""
     for byte in range(0x80, 0x100):
         yield bytes([byte])
     for code_point in [*range(0x800, 0xD800, 64), *range(0xE000, 0x10000, 64)]:
@@ -115,10 +115,10 @@ def matcher_vocabulary(vocabulary: Sequence[str], lowercase: bool) -> list[str]:
     """
     characters = set().union(*vocabulary)
     unmatched = {" ", *(one for one in characters if normalize(ord(one), lowercase) != one)}
-    # The matcher ignores tokens with punctuation inside, and no other token has U+E000.
+    # The matcher drops tokens with punctuation inside; U+E000 makes this name differ from all others.
     return [
         f"{chr(_FIRST_STAND_IN)}.{place}"
-        if not unmatched.isdisjoint(piece)
-        else "".join(_STAND_INS.get(ord(character), character) for character in piece)
-        for place, piece in enumerate(vocabulary)
+        if not unmatched.isdisjoint(token)
+        else "".join(_STAND_INS.get(ord(character), character) for character in token)
+        for place, token in enumerate(vocabulary)
     ]

@@ -28,12 +28,12 @@ class Rows:
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> Self:
-        """Lists of numbers as rows."""
+        """Makes rows from lists of numbers."""
         numbers = [number for row in rows for number in row]
         return cls(np.array(numbers, np.int32), np.cumsum([0, *map(len, rows)], dtype=np.int64))
 
     def row_lengths(self) -> Array:
-        """(rows,) int64."""
+        """The length of each row (rows,) int64."""
         return np.diff(self.row_splits)
 
     def to_list(self) -> list[list[int]]:

@@ -7,7 +7,7 @@ from typing import Any
 from keras_bert.options.vocabulary import MODELS, VocabularyKind
 from keras_bert.tokenizers.base import BaseTokenizer
 
-# The first character of a token that begins a word.
+# The prefix of tokens that begin a word.
 _WORD_MARKS: dict[VocabularyKind, str] = {"bpe": "Ġ", "unigram": "▁"}
 
 # The names of the tokens for padding, unknown text, the start of a row, the end of a text, and masked tokens.
@@ -60,13 +60,13 @@ class SubwordVocabulary(BaseTokenizer):
         """The content of `tokenizer.json`."""
         return dict(self._content)
 
-    def continues(self, piece: str) -> bool:
+    def continues(self, token: str) -> bool:
         """See `BaseTokenizer`."""
-        return not piece.startswith(_WORD_MARKS[self.kind])
+        return not token.startswith(_WORD_MARKS[self.kind])
 
-    def count_bytes(self, piece: str) -> int:
+    def count_bytes(self, token: str) -> int:
         """See `BaseTokenizer`; each character of a byte-level token is a byte."""
-        return len(piece) if self.kind == "bpe" else len(piece.replace(_WORD_MARKS[self.kind], " ").encode())
+        return len(token) if self.kind == "bpe" else len(token.replace(_WORD_MARKS[self.kind], " ").encode())
 
     def tokenize_words(self, words: Sequence[str]) -> Any:
         """See `BaseTokenizer`; in byte-level BPE a space begins a word."""
@@ -92,13 +92,13 @@ class SubwordVocabulary(BaseTokenizer):
 
 
 def _check_templates(processor: Any) -> None:
-    """Checks that templates define the tokens that they name: `tokenizers` reads other templates, and panics later.
+    """Checks that templates define the tokens that they use: `tokenizers` does not, and panics later.
 
     Args:
-        processor: the post-processor of a description that `tokenizers` has read; its `type` may be left out.
+        processor: the post-processor of a `tokenizer.json` that `tokenizers` can read; its `type` may be left out.
 
     Raises:
-        ValueError: a template names a token that it does not define.
+        ValueError: a template uses a token that it does not define.
     """
     for inner in (processor or {}).get("processors", []):
         _check_templates(inner)
@@ -113,21 +113,21 @@ def _check_templates(processor: Any) -> None:
 
 def _in_order(ids: Mapping[str, int]) -> tuple[str, ...]:
     if sorted(ids.values()) != list(range(len(ids))):
-        raise ValueError("tokenizer.json must number its pieces from 0 on, each once")
+        raise ValueError("tokenizer.json must number its tokens from 0 on, each once")
     return tuple(sorted(ids, key=ids.__getitem__))
 
 
 def _check_lines(vocabulary: Sequence[str]) -> None:
-    """Raises ValueError if a token has a line end: `vocab.txt` has a token on each line."""
-    for number, piece in enumerate(vocabulary):
-        if "\n" in piece or "\r" in piece:
-            rule = "tokenizer.json must hold no piece with a line end, which vocab.txt cannot hold"
-            raise ValueError(f"{rule}; got {piece!r} as piece {number}: train it on texts without line ends")
+    """Raises ValueError if a token holds a line end: `vocab.txt` has one token on each line."""
+    for number, token in enumerate(vocabulary):
+        if "\n" in token or "\r" in token:
+            rule = "tokenizer.json must hold no token with a line end, which vocab.txt cannot hold"
+            raise ValueError(f"{rule}; got {token!r} as token {number}: train it on texts without line ends")
 
 
 def _find_special(vocabulary: Sequence[str]) -> tuple[str, ...]:
     held = set(vocabulary)
     missing = [names for names in SPECIAL_NAMES if held.isdisjoint(names)]
     if missing:
-        raise ValueError(f"tokenizer.json must hold {' or '.join(missing[0])}, got {len(held)} pieces without it")
+        raise ValueError(f"tokenizer.json must hold {' or '.join(missing[0])}, got {len(held)} tokens without it")
     return tuple(next(name for name in names if name in held) for names in SPECIAL_NAMES)

@@ -73,7 +73,7 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
         parts = [*map(self.tokenize, before), ids]
         lengths = self._fit(parts, max_length)
         encoded = self._lay_out(parts, lengths, tf.range(max_length)[tf.newaxis])
-        # Behind the tokens of the last text there is the token that ends the row.
+        # The end token of the row follows the tokens of the last text.
         end = tf.reduce_sum(encoded["padding_mask"], axis=1, keepdims=True) - 1
         columns = tf.range(max_length)[tf.newaxis] - (end - lengths[-1][:, tf.newaxis])
         inside = (columns >= 0) & (columns < lengths[-1][:, tf.newaxis])
@@ -82,11 +82,11 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
         return encoded
 
     def _places_of_words(self, ids: Any, starts: Any, ends: Any) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
-        """The start and end of each word at its first token, -1 at its other tokens, in operations that TFLite has."""
+        """The start and end of each word at its first token, -1 at its others, in operations that TFLite has, too."""
         continues = tf.gather(tf.constant(self.word_marks().astype("int32")), ids.flat_values)
-        # No text begins with a token that continues a word, so that the tokens of all texts may follow one another.
+        # Texts can be treated as one sequence: no text begins with a token that continues a word.
         last = tf.concat([continues[1:], [0]], axis=0)[: tf.size(continues)] == 0
-        # One more, as there is an index even if there are no tokens.
+        # One more value, so that indices are valid if there are no tokens.
         word_ends = tf.concat([tf.boolean_mask(ends.flat_values, last), [0]], axis=0)
         word_ends = tf.gather(word_ends, tf.maximum(tf.cumsum(1 - continues) - 1, 0))
         return (

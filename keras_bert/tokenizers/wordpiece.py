@@ -56,27 +56,27 @@ class WordPiece:
 
     def __init__(self, vocabulary: tuple[str, ...], lowercase: bool, unknown_id: int) -> None:
         self._unknown_id = unknown_id
-        pieces = matcher_vocabulary(vocabulary, lowercase)
-        continues = np.array([len(piece) > 2 and piece.startswith(CONTINUATION) for piece in pieces])
-        sizes = np.array([len(piece) for piece in pieces]) - 2 * continues
+        tokens = matcher_vocabulary(vocabulary, lowercase)
+        continues = np.array([len(token) > 2 and token.startswith(CONTINUATION) for token in tokens])
+        sizes = np.array([len(token) for token in tokens]) - 2 * continues
         sizes[unknown_id] = 0
-        # Tensors of the graph that happens to be built at this moment would not outlive it.
+        # Outside of a graph that is being built: its tensors would not outlive it.
         with tf.init_scope():
             model = np.frombuffer(normalizer_model(lowercase), np.uint8)
             self._normalizer = tf_text.FastBertNormalizer(model_buffer=tf.constant(model))
             self._matcher = tf_text.FastWordpieceTokenizer(
-                [*pieces, _FILLER],
+                [*tokens, _FILLER],
                 max_bytes_per_word=_MAX_BYTES,
                 token_out_type=tf.int32,
-                unknown_token=pieces[unknown_id],
+                unknown_token=tokens[unknown_id],
             )
             self._starts_word = tf.constant(~continues, tf.int32)
             self._sizes = tf.constant(sizes, tf.int32)
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """The ids of the tokens of each text, (batch, tokens) int32."""
-        pieces = self._match(self._normalizer.normalize(texts))
-        return tf.RaggedTensor.from_row_splits(pieces.ids, pieces.splits, validate=False)
+        tokens = self._match(self._normalizer.normalize(texts))
+        return tf.RaggedTensor.from_row_splits(tokens.ids, tokens.splits, validate=False)
 
     def tokenize_with_offsets(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
         """Ids, and the characters of the text where each token starts and ends, all (batch, tokens) int32.
@@ -87,10 +87,10 @@ class WordPiece:
             texts: (batch,) valid UTF-8.
         """
         normalized, sources = self._normalizer.normalize_with_offsets(texts)
-        pieces = self._match(normalized)
-        rows = tf.RaggedTensor.from_row_splits(pieces.ids, pieces.splits, validate=False)
+        tokens = self._match(normalized)
+        rows = tf.RaggedTensor.from_row_splits(tokens.ids, tokens.splits, validate=False)
         characters, first_bytes = _count_characters(texts)
-        row = tf.zeros_like(pieces.starts) if texts.shape == (1,) else rows.value_rowids()
+        row = tf.zeros_like(tokens.starts) if texts.shape == (1,) else rows.value_rowids()
         first_source, first_byte = tf.gather(sources.row_starts(), row), tf.gather(first_bytes, row)
 
         def character_of(place: tf.Tensor) -> tf.Tensor:
@@ -98,54 +98,54 @@ class WordPiece:
             return tf.gather(characters, first_byte + tf.gather(sources.flat_values, first_source + place))
 
         before = tf.gather(characters, first_byte) - 1
-        starts, ends = character_of(pieces.starts) - 1 - before, character_of(pieces.ends - 1) - before
+        starts, ends = character_of(tokens.starts) - 1 - before, character_of(tokens.ends - 1) - before
         return rows, rows.with_flat_values(starts), rows.with_flat_values(ends)
 
     def _match(self, normalized: tf.Tensor) -> TokenSpans:
         ids, starts, ends = self._matcher.tokenize_with_offsets(normalized)
-        pieces = TokenSpans(ids.flat_values, starts.flat_values, ends.flat_values, ids.row_splits)
-        starts_word = tf.gather(self._starts_word, pieces.ids)
+        tokens = TokenSpans(ids.flat_values, starts.flat_values, ends.flat_values, ids.row_splits)
+        starts_word = tf.gather(self._starts_word, tokens.ids)
         words = tf.cumsum(starts_word) - 1
-        too_long = tf.math.segment_sum(tf.gather(self._sizes, pieces.ids), words) > MAX_CHARACTERS
+        too_long = tf.math.segment_sum(tf.gather(self._sizes, tokens.ids), words) > MAX_CHARACTERS
         return tf.cond(
             tf.reduce_any(too_long),
-            lambda: self._join(pieces, starts_word > 0, tf.gather(too_long, words)),
-            lambda: pieces,
+            lambda: self._join(tokens, starts_word > 0, tf.gather(too_long, words)),
+            lambda: tokens,
         )
 
-    def _join(self, pieces: TokenSpans, starts_word: tf.Tensor, too_long: tf.Tensor) -> TokenSpans:
+    def _join(self, tokens: TokenSpans, starts_word: tf.Tensor, too_long: tf.Tensor) -> TokenSpans:
         """Replaces all tokens of each word that is too long by one unknown token; both tensors are (tokens,) bool."""
         keep = starts_word | ~too_long
         places = tf.where(keep)[:, 0]
         last_places = tf.concat([places[1:], tf.shape(keep, tf.int64)], axis=0) - 1
         kept_before = tf.concat([[0], tf.cumsum(tf.cast(keep, tf.int64))], axis=0)
         return TokenSpans(
-            ids=tf.gather(tf.where(too_long, self._unknown_id, pieces.ids), places),
-            starts=tf.gather(pieces.starts, places),
-            ends=tf.gather(pieces.ends, last_places),
-            splits=tf.gather(kept_before, pieces.splits),
+            ids=tf.gather(tf.where(too_long, self._unknown_id, tokens.ids), places),
+            starts=tf.gather(tokens.starts, places),
+            ends=tf.gather(tokens.ends, last_places),
+            splits=tf.gather(kept_before, tokens.splits),
         )
 
 
 def _count_characters(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The number of characters of the batch up to each byte, that byte included, and each text's first byte."""
     if texts.shape == (1,):
-        # TFLite has no other operation for it; of many texts it takes six times as long.
+        # TFLite has no other operation for this; for many texts it takes six times as long.
         characters = tf_text.ByteSplitter().split(texts)
         values, first_bytes = characters.flat_values, characters.row_starts()
     else:
         values = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
         first_bytes = tf.cumsum(tf.cast(tf.strings.length(texts), tf.int64), exclusive=True)
     numbers = tf.cast(values, tf.int32)
-    # The bytes behind a character's first are 128 to 191.
+    # All bytes of a character but the first are 128 to 191.
     starts_character = (numbers < 128) | (numbers >= 192)
     return tf.cumsum(tf.cast(starts_character, tf.int32)), first_bytes
 
 
-# Building the matcher takes a moment for a large vocabulary, and a process asks for the same one again and again.
+# Building the matcher takes time for a large vocabulary, and a process uses the same one many times.
 @functools.lru_cache(maxsize=4)
 def build_wordpiece(vocabulary: tuple[str, ...], lowercase: bool, unknown_id: int) -> WordPiece:
-    """A `WordPiece`, the same object for the same arguments.
+    """Returns a `WordPiece`, the same object for the same arguments.
 
     Examples:
         >>> vocabulary = task.tokenizer.vocabulary

@@ -12,7 +12,7 @@ CONTINUATION = "##"
 MAX_CHARACTERS = 100
 
 # `kMaxVocabTokenLengthInUTF8Bytes` of tensorflow-text.
-_MAX_PIECE_BYTES = 256
+_MAX_TOKEN_BYTES = 256
 
 
 class WordPieceVocabulary(BaseTokenizer):
@@ -41,25 +41,25 @@ class WordPieceVocabulary(BaseTokenizer):
         """See `BaseTokenizer`."""
         return {"lowercase": self.lowercase}
 
-    def continues(self, piece: str) -> bool:
+    def continues(self, token: str) -> bool:
         """See `BaseTokenizer`."""
-        return piece.startswith(CONTINUATION)
+        return token.startswith(CONTINUATION)
 
-    def count_bytes(self, piece: str) -> int:
+    def count_bytes(self, token: str) -> int:
         """See `BaseTokenizer`; bytes of the normalized text."""
-        return len(piece.removeprefix(CONTINUATION).encode()) + (not self.continues(piece))
+        return len(token.removeprefix(CONTINUATION).encode()) + (not self.continues(token))
 
 
 def _check(vocabulary: Sequence[str]) -> None:
     """Raises ValueError if a vocabulary is empty, or has a token twice, an empty or a very long one."""
     if not vocabulary:
-        raise ValueError("Tokenizer.vocabulary must hold at least the special tokens, got no pieces")
+        raise ValueError("Tokenizer.vocabulary must hold at least the special tokens, got no tokens")
     seen: set[str] = set()
-    for position, piece in enumerate(vocabulary):
-        if not piece or piece in seen:
-            rule = "hold each piece once" if piece else "hold no empty piece"
-            raise ValueError(f"Tokenizer.vocabulary must {rule}, got {piece!r} as piece {position}")
-        if len(piece.encode()) > _MAX_PIECE_BYTES:
-            rule = f"hold pieces of at most {_MAX_PIECE_BYTES} bytes"
-            raise ValueError(f"Tokenizer.vocabulary must {rule}, got {piece!r} as piece {position}")
-        seen.add(piece)
+    for position, token in enumerate(vocabulary):
+        if not token or token in seen:
+            rule = "hold each token once" if token else "hold no empty token"
+            raise ValueError(f"Tokenizer.vocabulary must {rule}, got {token!r} as token {position}")
+        if len(token.encode()) > _MAX_TOKEN_BYTES:
+            rule = f"hold tokens of at most {_MAX_TOKEN_BYTES} bytes"
+            raise ValueError(f"Tokenizer.vocabulary must {rule}, got {token!r} as token {position}")
+        seen.add(token)

@@ -247,7 +247,7 @@ def test_an_answer_without_a_word_piece(tmp_path, vocabulary):
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ({"stride": 4}, r"ingest_examples\.stride must be at least 1 and less than the 4 pieces .*, got 4"),
+        ({"stride": 4}, r"ingest_examples\.stride must be at least 1 and less than the 4 tokens .*, got 4"),
         ({"stride": 0}, r"ingest_examples\.stride must be at least 1"),
         ({"max_query_length": 4}, r"ingest_examples\.max_query_length must be at least 1 and leave room .*, got 4"),
     ],

@@ -169,7 +169,7 @@ def test_what_it_minimizes_has_a_name():
 
 def test_another_model_is_refused():
     objective, student, batch = make("classification", cosine=1.0)
-    with pytest.raises(ValueError, match=r"^model must be the objective's own joint model, got 'classification'$"):
+    with pytest.raises(ValueError, match=r"^model must be the objective's joint model, got 'classification'$"):
         objective(student, batch, training=False)
 
 
@@ -188,7 +188,7 @@ def test_states_alone_are_compared_as_beside_answers():
     }
     assert alone.identity()["imitation.cosine"] == 3.5
     json.dumps(alone.identity())
-    with pytest.raises(ValueError, match=r"^model must be the objective's own joint model"):
+    with pytest.raises(ValueError, match=r"^model must be the objective's joint model"):
         alone(student, texts, False)
 
 

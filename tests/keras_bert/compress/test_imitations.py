@@ -76,12 +76,12 @@ MUTE = STUDENT._replace(unreadable=frozenset({"query", "scores"}), attention="Mi
         (
             {"teacher": LONG},
             {"attentions": 1.0},
-            "attentions must be 0 where the attention of the teacher, WindowAttention, does not tell scores, got 1.0",
+            "attentions must be 0 where the attention of the teacher, WindowAttention, does not return scores, got 1.0",
         ),
         (
             {"student": MUTE},
             {"relations": 1.0},
-            "relations must be 0 where the attention of the student, Mixing, does not tell query, got 1.0",
+            "relations must be 0 where the attention of the student, Mixing, does not return query, got 1.0",
         ),
     ],
 )

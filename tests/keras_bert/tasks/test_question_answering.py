@@ -289,8 +289,8 @@ def test_bad_input(task):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"stride": 8}, "stride must be at least 1 and less than the 8 pieces"),
-        ({"stride": 0}, "stride must be at least 1 and less than the 8 pieces"),
+        ({"stride": 8}, "stride must be at least 1 and less than the 8 tokens"),
+        ({"stride": 0}, "stride must be at least 1 and less than the 8 tokens"),
         (
             {"max_query_length": 0},
             "max_query_length must be at least 1 and leave room for a context in 16 tokens, got 0",

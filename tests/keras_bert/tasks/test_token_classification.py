@@ -220,7 +220,7 @@ def test_every_word_gets_the_tag_of_its_first_piece(max_length):
     ("words", "tags", "error", "message"),
     [
         ([], [], ValueError, "words must hold at least one sentence, got none"),
-        ([[]], [[]], ValueError, "words must hold a word that has pieces, got 1 sentences without one"),
+        ([[]], [[]], ValueError, "words must hold a word that has tokens, got 1 sentences without one"),
         (["met Bob"], [["O"]], TypeError, r"words\[0\] must be a list of strings, got 'met Bob'"),
         ([["a"], ["b", 3]], [["O"], ["O", "O"]], TypeError, r"words\[1\]\[1\] must be a string, got 3"),
         ([["a"]], [[0]], TypeError, r"tags\[0\]\[0\] must be a string, got 0"),

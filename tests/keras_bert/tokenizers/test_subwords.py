@@ -104,7 +104,7 @@ def test_saved_loaded_and_pickled(both, tmp_path):
         assert other.vocabulary == ours.vocabulary
         assert other.tokenize(HARD).to_list() == ours.tokenize(HARD).to_list()
     (tmp_path / "vocab.txt").write_text("other\n")
-    with pytest.raises(ValueError, match=r"must hold the pieces of vocab\.txt beside it"):
+    with pytest.raises(ValueError, match=r"must hold the tokens of vocab\.txt beside it"):
         load_tokenizer(tmp_path)
 
 
@@ -136,14 +136,14 @@ def test_descriptions_that_are_of_no_use(change, message):
 def test_a_piece_with_a_line_end_is_refused():
     description = json.loads(json.dumps(content("unigram")))
     description["model"]["vocab"].append(["a\nb", -9.0])
-    rule = r"must hold no piece with a line end, which vocab\.txt cannot hold; got 'a\\nb' as piece \d+"
+    rule = r"must hold no token with a line end, which vocab\.txt cannot hold; got 'a\\nb' as token \d+"
     with pytest.raises(ValueError, match=rule):
         SubwordTokenizer(description)
 
 
 def test_a_special_token_is_missing():
     broken = json.loads(json.dumps(content("unigram")).replace("[MASK]", "[HIDE]"))
-    with pytest.raises(ValueError, match=r"must hold <mask> or \[MASK\], got \d+ pieces without it"):
+    with pytest.raises(ValueError, match=r"must hold <mask> or \[MASK\], got \d+ tokens without it"):
         SubwordTokenizer(broken)
 
 

@@ -103,11 +103,11 @@ def test_saves_and_loads(tokenizer, tmp_path):
 @pytest.mark.parametrize(
     ("vocabulary", "message"),
     [
-        ([], "must hold at least the special tokens, got no pieces"),
-        ([*SPECIAL_TOKENS, "a", "a"], "must hold each piece once, got 'a' as piece 6"),
-        ([*SPECIAL_TOKENS, ""], "must hold no empty piece, got '' as piece 5"),
-        ([*SPECIAL_TOKENS, "é" * 129], "must hold pieces of at most 256 bytes, got 'é"),
-        ([*SPECIAL_TOKENS[:-1], "a"], r"must hold \[MASK\], got 5 pieces without it"),
+        ([], "must hold at least the special tokens, got no tokens"),
+        ([*SPECIAL_TOKENS, "a", "a"], "must hold each token once, got 'a' as token 6"),
+        ([*SPECIAL_TOKENS, ""], "must hold no empty token, got '' as token 5"),
+        ([*SPECIAL_TOKENS, "é" * 129], "must hold tokens of at most 256 bytes, got 'é"),
+        ([*SPECIAL_TOKENS[:-1], "a"], r"must hold \[MASK\], got 5 tokens without it"),
     ],
 )
 def test_rejects_a_bad_vocabulary(vocabulary, message):
