@@ -33,8 +33,8 @@ def load(place: str | os.PathLike[str]) -> Task:
             files, see `load_exported`.
 
     Raises:
-        FileNotFoundError: there is no such file or folder, or it lacks one of its files.
-        ModuleNotFoundError: TensorFlow, which reads text into tokens for a Keras model, is not installed.
+        FileNotFoundError: the file or folder does not exist, or a file is missing in the folder.
+        ModuleNotFoundError: TensorFlow, which tokenizes text for a Keras model, is not installed.
         ValueError: a file is damaged.
 
     Examples:
@@ -48,20 +48,20 @@ def load(place: str | os.PathLike[str]) -> Task:
 
 
 def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads: int = 1) -> Task:
-    """Loads the task of an exported or pushed folder on one of its files, or of such a file alone.
+    """Loads a task from an exported file, or from a pushed folder, which runs in the runtime of the file.
 
     The calibration is read from `metrics.json`, if there is one. Neither Keras nor TensorFlow is imported, except for a
-    file that takes text, which needs tensorflow-text's operations.
+    file with text as input, which needs tensorflow-text's operations.
 
     Args:
-        place: a `.tflite` or `.onnx` file, or a folder that holds one, `task.json`, `vocab.txt` and `tokenizer.json`. A
-            file for MediaPipe gets the ids that MediaPipe makes.
-        file: the file's name in the folder; if empty the first of `ANSWERING_FILES`.
+        place: a `.tflite` or `.onnx` file, or a folder with such a file, `task.json`, `vocab.txt` and `tokenizer.json`.
+            For a MediaPipe file, texts are tokenized as MediaPipe does it.
+        file: the name of the file in the folder; if empty, the first of `ANSWERING_FILES`.
         num_threads: threads of the runtime.
 
     Raises:
-        FileNotFoundError: there is no such file or folder, or it lacks one of the files.
-        ValueError: one of them is damaged.
+        FileNotFoundError: the file or folder does not exist, or a file is missing in the folder.
+        ValueError: a file is damaged.
 
     Examples:
         >>> from keras_bert.export.tflite import export_tflite
@@ -97,7 +97,7 @@ def attach_companions(task: Task, file: Path) -> None:
 
     Args:
         task: the task that was exported.
-        file: a `.tflite` or `.onnx` file; files that are attached already stay.
+        file: a `.tflite` or `.onnx` file; files that are already attached are not replaced.
     """
     held = read_attachments(file)
     with tempfile.TemporaryDirectory() as folder:
@@ -118,24 +118,24 @@ def _versions(folder: Path) -> list[str]:
 
 
 def _hint(folder: Path) -> str:
-    """Returns a hint for the error message where a folder holds versions."""
+    """Returns a hint for the error message if a folder contains versions."""
     versions = _versions(folder)
     return f"; its newest version is {folder / versions[-1]}" if versions else ""
 
 
 def _folder_of(file: Path) -> Path | None:
-    """Finds the pushed folder of a file for the web, which has nothing attached, as every visitor fetches it."""
+    """Finds the pushed folder of a web file, which has no attached files, because every visitor downloads it."""
     folders = file.absolute().parents[:3]
     return next((folder for folder in folders if all((folder / name).is_file() for name in _COMPANIONS)), None)
 
 
 def _load(folder: Path, file: Path, num_threads: int) -> Task:
-    """Loads the task whose settings and tokenizer a folder holds, on an exported file."""
+    """Loads a task from an exported file and a folder with its settings and tokenizer."""
     task, settings = registry.read_settings(folder / TASK_FILE)
     max_length = settings.get("max_length")
     if not isinstance(max_length, int):
         raise ValueError(f"{folder / TASK_FILE} must say max_length, a whole number, got {settings}")
-    # LiteRT may end the process where a model is damaged, ONNX Runtime refuses it.
+    # A damaged model may crash LiteRT; ONNX Runtime raises an error.
     if file.suffix != ".onnx" or DIGEST_FILE in read_attachments(file):
         check_integrity(file)
     tokenizer = load_eager_tokenizer(folder)

@@ -1,4 +1,4 @@
-"""Checks that an exported file gives the answers of its model; a difference raises an error."""
+"""Checks that an exported file has the outputs of its model; a difference raises an error."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ UNTRAINED_AGREEMENT = 0.95
 
 
 class ParityError(AssertionError):
-    """An exported file gives other answers than its model.
+    """The outputs of an exported file differ from those of its model.
 
     Examples:
         >>> check_parity("model.tflite", np.zeros((1, 2)), np.ones((1, 2)), tolerance=0.5)
@@ -86,8 +86,8 @@ def check_parity(
 def check_agreement(name: str, agreement: Array, answers: Array, minimum: float) -> float:
     """Checks that a file agrees with its reference, and returns the mean agreement over the rows.
 
-    For files with integers: another order of rounding moves single values by a quantization step, and the sum of
-    these errors depends on the model. So answers are compared, not outputs.
+    It is for quantized files: another order of rounding moves single values by a quantization step, and the sum of
+    these errors depends on the model. Therefore predictions are compared rather than outputs.
 
     Args:
         name: the file's name, for the message.
@@ -110,7 +110,7 @@ def check_agreement(name: str, agreement: Array, answers: Array, minimum: float)
         row = int(np.flatnonzero(~finite)[0])
         raise ParityError(f"{name} must answer with finite numbers, got others in row {row}")
     share = float(agreement.mean())
-    # A single row near a tie may tip over, however few the rows are. NaN compares false: it must not pass.
+    # A single row near a tie may differ, however few the rows are. NaN compares false: it must not pass.
     if not (share >= minimum or (1 - agreement).sum() <= 1):
         row = int(agreement.argmin())
         raise ParityError(

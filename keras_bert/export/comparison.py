@@ -1,4 +1,4 @@
-"""Comparison of an exported file with the model that it was made from."""
+"""Compares an exported file with its model."""
 
 from typing import Any
 
@@ -18,16 +18,16 @@ _LEAST_PROBABILITY = 1e-30
 
 
 def compare_answers(source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
-    """Compares a file that takes token ids with its model, on the rows of a sample.
+    """Compares a file with token ids as inputs with its model, on the rows of a sample.
 
-    Files of float numbers must have the model's outputs up to a tolerance. Quantized files must agree with the model
-    when it is quantized in Keras, see `Task.agreement`, or with the float model where Keras has no such quantization.
+    Float files must have the model's outputs up to a tolerance. Quantized files must agree with the model as quantized
+    in Keras, see `Task.agreement`, or with the float model if Keras has no such quantization.
 
     Returns:
         The measurements by name, as plain values.
 
     Raises:
-        ParityError: the outputs differ by more than is allowed.
+        ParityError: the outputs differ too much.
     """
     path, task, features = source.folder / file.name, source.task, sample.features
     network, mask = task.network(), features["padding_mask"]
@@ -42,7 +42,7 @@ def compare_answers(source: ExportInputs, file: ExportedFile, sample: Comparison
         with quantized_activations(network, source.quantization):
             quantized = predict_as_padded(network, features, lengths)
         kept = float(task.agreement(reference, quantized, mask).mean())
-        # Where all activations are integers the file has quantization grids inside of layers, too, which Keras lacks.
+        # If all activations are integers, the file has quantization grids inside layers, which the Keras model has not.
         bound = UNTRAINED_AGREEMENT if needs_calibration_rows(source.recipe) else sample.minimum_agreement
         agreement = task.agreement(quantized, outputs, mask)
         measured = {

@@ -1,4 +1,4 @@
-"""Operations of a `.tflite` file that LiteRT delegates to XNNPACK, and the reasons for the others."""
+"""Counts the operations of a `.tflite` file that LiteRT delegates to XNNPACK, with reasons for the others."""
 
 import os
 from collections import Counter
@@ -23,7 +23,7 @@ class Delegation(NamedTuple):
         nodes: the number of nodes in the graph.
         taken: the number of nodes that the delegate runs.
         parts: the number of connected partitions that it runs; values are copied between them.
-        left: operation and reason, as far as the graph shows it -> number of nodes that it does not run.
+        left: operation and probable reason -> number of nodes that the delegate does not run.
     """
 
     nodes: int
@@ -33,7 +33,7 @@ class Delegation(NamedTuple):
 
 
 def count_delegated(path: str | os.PathLike[str]) -> Delegation:
-    """Counts the nodes of the first signature; the others hold the same operations.
+    """Counts the delegated nodes of the first signature; all signatures have the same operations.
 
     LiteRT writes the counts to a log that Python cannot turn on. They also follow from the nodes: with fusion there is
     one delegate node for each partition; without fusion there is one for each delegated node, with the same outputs.

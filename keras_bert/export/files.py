@@ -1,4 +1,4 @@
-"""The files that an export writes, and the facts that other rooms need of each."""
+"""The files that an export writes, and their properties."""
 
 import dataclasses
 from typing import Literal
@@ -26,11 +26,11 @@ class ExportedFile:
     """A file that an export may write.
 
     Attributes:
-        name: its path in the exported folder.
-        numbers: see `Numbers`.
-        card_line: its line in the model card, a format of the file's entry in `export.json`.
-        takes_ids: its inputs are token ids, not text; such files have golden outputs.
-        takes_pairs: it may be given two texts.
+        name: the path in the exported folder.
+        numbers: the number format, see `Numbers`.
+        card_line: the line in the model card, a format string for the file's entry in `export.json`.
+        takes_ids: whether the inputs are token ids rather than text; such files have golden outputs.
+        takes_pairs: whether the input may be a pair of texts.
     """
 
     name: str
@@ -41,7 +41,7 @@ class ExportedFile:
 
     @property
     def is_self_contained(self) -> bool:
-        """Whether tokenizer, settings and figures are attached: files for the web have them in their folder."""
+        """True if tokenizer, settings and metrics are attached to the file; web files have them in their folder."""
         return not self.name.startswith(f"{WEB_FOLDER}/")
 
 

@@ -1,4 +1,4 @@
-"""The last layer of a regression in float32, in a `.tflite` file of float16.
+"""Keeps the output layer of a regression in float32 in a float16 `.tflite` file.
 
 A mean of 100,000 is infinite in float16, and one of 2,001 becomes 2,002.
 """

@@ -18,7 +18,7 @@ def make_layer_pattern(layer: str) -> str:
 
 
 def is_head_float(float_layers: Iterable[str]) -> bool:
-    """Returns whether the model's head is among the float layers: a layer outside of blocks, with no "/" in its path.
+    """True if the model's head is among the float layers: a layer outside blocks has no "/" in its path.
 
     Examples:
         >>> is_head_float(["classifier"]), is_head_float(["block_0/attention/key"])

@@ -1,4 +1,4 @@
-"""Time of each operation of an `.onnx` file, from ONNX Runtime's profile."""
+"""Measures the time of each kind of operation in an `.onnx` file, with ONNX Runtime's profiler."""
 
 import json
 import os
@@ -20,9 +20,9 @@ class ProfiledOperation(NamedTuple):
     """The nodes of one kind in a profile.
 
     Attributes:
-        name: the kind as ONNX Runtime runs it; some fuse several operations of the file.
+        name: the kind as ONNX Runtime runs it, which may fuse several operations of the file.
         nodes: the number of nodes.
-        milliseconds: the mean time that all of them take for one answer.
+        milliseconds: the mean time per inference, of all these nodes together.
     """
 
     name: str
@@ -31,15 +31,17 @@ class ProfiledOperation(NamedTuple):
 
 
 def profile_onnx(path: str | os.PathLike[str], row: Mapping[str, Array], answers: int) -> list[ProfiledOperation]:
-    """Profiles a file on one thread; returns its operations, the slowest first. Profiling itself costs some time.
+    """Profiles a file on one thread; returns its kinds of operations, the slowest first.
+
+    The times include the overhead of the profiler.
 
     Args:
         path: an `.onnx` file.
-        row: model inputs (1, length); the file takes those that it has.
-        answers: the number of answers that are averaged, after as many for warming up.
+        row: model inputs (1, length); inputs that the file does not have are ignored.
+        answers: the number of inferences that are averaged, after as many for warm-up.
 
     Raises:
-        ValueError: the file is no `.onnx` file.
+        ValueError: the file is not an `.onnx` file.
     """
     with tempfile.TemporaryDirectory() as folder:
         session = open_session(path, profile=os.fspath(Path(folder) / "profile"))

@@ -1,4 +1,4 @@
-"""Replacement of negations and squares in `.tflite` files by products, which quantize better or at all."""
+"""Replaces negations and squares in `.tflite` files by products: these can be quantized, and more accurately."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,9 +19,10 @@ _REDUCTIONS = (_Kind.MEAN, _Kind.SUM)
 def replace_with_products(content: bytes) -> bytes:
     """Replaces `NEG` and `SQUARE` in a `.tflite` file by products, and sums of squares by products of rows.
 
-    A negative is a product with -1, and a square one with itself. Sums and means of squares along the last axis, as in
-    each LayerNorm, become products of each row with itself: in the variance of a row with one value of 195 among
-    values of 1, a grid for the squares has steps of 150 and sees no other value; a product has sums of 32 bits.
+    Negation becomes a product with -1, and a square a product with itself. Sums and means of squares along the last
+    axis, as in each LayerNorm, become products of each row with itself. In the variance of a row with one value of 195
+    among values of 1, an int8 grid for the squares has steps of 150, which rounds all other squares to 0; a product
+    sums in 32 bits.
 
     Args:
         content: the bytes of a float `.tflite` file with fixed shapes, with all data inside the model.

@@ -1,4 +1,4 @@
-"""Export of a quantized Keras model as a `.tflite` file with the integers of its recipe."""
+"""Exports a quantized Keras model as a `.tflite` file with integers."""
 
 import contextlib
 import io
@@ -36,9 +36,9 @@ def export_quantized(
     output: str = LOGITS,
     text: TextInputs | None = None,
 ) -> None:
-    """Writes a model whose weights are quantized by a recipe, as a `.tflite` file.
+    """Writes a model as a `.tflite` file that is quantized by a recipe.
 
-    Where only the activations around products have ranges, TensorFlow's converter makes the integers. Otherwise it
+    If only the activations around products have ranges, TensorFlow's converter quantizes the model. Otherwise it
     quantizes the token table, and `ai-edge-quantizer` everything else; weights keep their quantized values.
 
     Args:
@@ -46,7 +46,7 @@ def export_quantized(
         path: the file to write.
         lengths: tokens of each signature, see `export_tflite`.
         quantization: the recipe and the activation ranges; None writes a float file.
-        rows: model inputs (rows, width) that calibrate the activation ranges, where all activations are integers.
+        rows: model inputs (rows, width) that calibrate the activation ranges, if all activations are integers.
         output: the name of the output.
         text: see `export_tflite`.
 
@@ -88,7 +88,7 @@ def _with_integers(
     granularity = qtyping.QuantGranularity(block)
     if recipe.activations == "all":
         manager.add_static_config(".*", everything, 8, recipe.weight_bits, granularity)
-        # Outputs stay float for their readers. If the output is a sum, it adds the mask's constant to hide places: a
+        # Outputs stay float for the caller. An output that is a sum adds the mask's constant to masked positions: a
         # grid over that range would be too coarse for logits.
         manager.add_quantization_config(".*", qtyping.TFLOperationName.OUTPUT, algorithm_key="no_quantize")
         kinds = [qtyping.TFLOperationName.ADD]

@@ -1,4 +1,4 @@
-"""Outputs of a model for rows with the padding that a file with fixed lengths gives them."""
+"""Predicts with a model as a file with fixed lengths does: with the same padding."""
 
 from collections.abc import Sequence
 
@@ -11,15 +11,15 @@ from keras_bert.row_limits import rows_at_once
 
 
 def predict_as_padded(network: keras.Model, features: dict[str, Array], lengths: Sequence[int]) -> Array:
-    """Returns the outputs of a network, with the file's padding where the network's outputs depend on padding.
+    """Returns the outputs of a network; if these depend on padding, rows are padded as in the file.
 
     Args:
         network: a model with one output.
         features: the model inputs (rows, width); other entries are ignored.
-        lengths: the lengths that the file takes, rising; a row runs in the shortest that holds it.
+        lengths: the input lengths of the file, ascending; a row is padded to the shortest length that it fits into.
 
     Returns:
-        (rows, ...); outputs along the tokens are as wide as the inputs, and 0 behind the row's length in the file.
+        (rows, ...); outputs per token are as wide as the inputs, and 0 beyond the row's length in the file.
     """
     inputs = {name: features[name] for name in input_names(network)}
     variant = config_of(network).variant

@@ -1,4 +1,4 @@
-"""Exported files in LiteRT and ONNX Runtime; without TensorFlow and Keras."""
+"""Runs exported files in LiteRT and ONNX Runtime, without TensorFlow and Keras."""
 
 import os
 import re
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 SIGNATURE = "serve_{length}"
 # The output of a classifier in a file for MediaPipe; other files have logits.
 PROBABILITIES = "probabilities"
-# Signatures of files that take text, and their inputs.
+# Signatures of files with text as input, and the names of their inputs.
 TEXT_SIGNATURES = {"serve_text": ("text",), "serve_pair": ("text", "second")}
 
 
@@ -34,19 +34,19 @@ class Output(NamedTuple):
 
 
 class TFLiteModel:
-    """A `.tflite` file with one signature a length, in LiteRT; a task uses it in the place of a Keras model.
+    """Runs a `.tflite` file in LiteRT, with one signature per length; a task uses it in place of a Keras model.
 
     Args:
         path: a file that `export_tflite` wrote.
         num_threads: threads of one inference.
 
     Attributes:
-        lengths: tokens that the signatures take, shortest first.
-        max_length: the most tokens that a row may have.
-        output: the `Output` of the logits, or of outputs with other names by their names.
+        lengths: the input lengths of the signatures in tokens, shortest first.
+        max_length: the maximum length of a row in tokens.
+        output: the `Output` of the logits; outputs with other names as a dictionary by name.
 
     Raises:
-        ValueError: it is no such file, or has no such signatures.
+        ValueError: the file is not a `.tflite` file, or has no signatures for lengths.
     """
 
     name = "LiteRT"
@@ -77,8 +77,7 @@ class TFLiteModel:
     def __call__(self, **inputs: Array) -> Any:
         """Inputs (batch, length), any integers -> logits (batch, ...), or outputs with other names by their names.
 
-        Each row runs in the shortest signature that holds its tokens, padding not counted. An output that runs along
-        the tokens is 0 where a row has none.
+        Each row runs in the shortest signature for its tokens, without padding. Outputs per token are 0 at padding.
 
         Raises:
             ValueError: a row has more tokens than the longest signature.
@@ -112,16 +111,16 @@ class TFLiteModel:
 
 
 class LogProbabilityClassifier:
-    """A classifier file that gives probabilities, such as MediaPipe's, used as one that gives logits.
+    """Runs a classifier file that returns probabilities, such as MediaPipe's, and returns their logarithms as logits.
 
-    Logarithms of probabilities are logits: their softmax gives the probabilities again.
+    Logarithms of probabilities are logits: their softmax is the probabilities again.
 
     Args:
         runtime: the file in LiteRT.
 
     Attributes:
         name: the runtime's name.
-        max_length: the most tokens of a row.
+        max_length: the maximum length of a row in tokens.
         output: see `TFLiteModel`.
     """
 
@@ -137,18 +136,18 @@ class LogProbabilityClassifier:
 
 
 class OnnxModel:
-    """An `.onnx` file in ONNX Runtime; a task uses it in the place of a Keras model.
+    """Runs an `.onnx` file in ONNX Runtime; a task uses it in place of a Keras model.
 
     Args:
         path: a file that `export_onnx` or `export_transformers_js` wrote.
-        max_length: the most tokens of a row: the file's positions.
+        max_length: the maximum length of a row in tokens, which the file does not contain.
         num_threads: threads of one inference.
 
     Attributes:
         output: see `TFLiteModel`.
 
     Raises:
-        ValueError: it is no such file.
+        ValueError: the file is not an `.onnx` file.
     """
 
     name = "ONNX Runtime"
@@ -169,7 +168,7 @@ class OnnxModel:
         return self(**{name: batch[name] for name in self._inputs})
 
     def __call__(self, **inputs: Array) -> Any:
-        """As `TFLiteModel`; an output that runs along the tokens has a value for padding, too.
+        """As `TFLiteModel`, but outputs per token have values for padding, too.
 
         Raises:
             ValueError: ONNX Runtime cannot run the graph on these inputs.
@@ -215,7 +214,7 @@ def open_file(file: str | os.PathLike[str], max_length: int, num_threads: int = 
 
     Args:
         file: `.tflite` or `.onnx`.
-        max_length: the most tokens of a row; an `.onnx` file does not hold it.
+        max_length: the maximum length of a row in tokens, for an `.onnx` file, which does not contain it.
         num_threads: threads of one inference.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Export of `.tflite` files that take text: tensorflow-text's operations tokenize it inside the graph."""
+"""Exports `.tflite` files with text as input: tensorflow-text's operations tokenize it inside the graph."""
 
 import os
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ _SIGNATURES: dict[SecondText, tuple[str, ...]] = {
 
 
 def export_text(task: Task, path: str | os.PathLike[str], quantization: QuantizationParameters | None = None) -> None:
-    """Writes a task as a `.tflite` file that takes text.
+    """Writes a task as a `.tflite` file with text as input.
 
-    A tagger has further outputs `starts` and `ends`, int32 (1, length): at the first token of each word, which has its
-    tag, the word's characters in the text; -1 at other tokens. Question answering has them for each context token.
+    Token classification has two more outputs, `starts` and `ends`, int32 (1, length): the offsets of each word in the
+    text, at the word's first token, and -1 at other tokens. Question answering has them for each token of the context.
 
     Args:
         task: a task with a Keras model.
@@ -50,7 +50,7 @@ def text_inputs(task: Task) -> TextInputs:
 
 
 class TextModel:
-    """A `.tflite` file that takes text, in LiteRT with the operations of tensorflow-text.
+    """Runs a `.tflite` file with text as input in LiteRT, with the operations of tensorflow-text.
 
     Args:
         path: a file that `export_text` wrote.
@@ -60,7 +60,7 @@ class TextModel:
         shapes: the shape of each output for one text, by name.
 
     Raises:
-        ValueError: it is no such file.
+        ValueError: the file is not a `.tflite` file with text as input.
     """
 
     def __init__(self, path: str | os.PathLike[str], num_threads: int = 1) -> None:
@@ -101,16 +101,16 @@ class TextModel:
 
 
 def check_text(task: Task, path: Path, file: Path, texts: Sequence[str]) -> float:
-    """Compares a file that takes text with the one that takes ids; returns the largest difference of their outputs.
+    """Compares a file with text as input with that for token ids; returns the largest difference of their outputs.
 
     Args:
-        task: the task that both files were made from.
-        path: the file that takes text.
-        file: the file with the same weights that takes ids.
-        texts: the texts to compare on, as single texts and as pairs, where the file has such signatures.
+        task: the exported task.
+        path: the file with text as input.
+        file: the file with token ids as inputs and the same weights.
+        texts: the texts to compare on, as single texts and as pairs, if the file has these signatures.
 
     Raises:
-        ParityError: outputs differ, or the offsets in the text are not the tokenizer's.
+        ParityError: the outputs differ, or the offsets differ from those of the tokenizer.
     """
     text_model, ids_model, inputs, largest = TextModel(path), TFLiteModel(file), text_inputs(task), 0.0
     for name in inputs.signatures:

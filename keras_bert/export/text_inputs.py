@@ -1,4 +1,4 @@
-"""The tokenizer in front of the model in a file that takes text: token ids, and offsets of words in the text."""
+"""The tokenizer inside a file with text as input: it makes token ids, and offsets of words in the text."""
 
 from typing import NamedTuple
 
@@ -11,12 +11,12 @@ STARTS, ENDS = "starts", "ends"
 
 
 class TextInputs(NamedTuple):
-    """The inputs of a file that takes text.
+    """The tokenizer and the signatures of a file with text as input.
 
     Attributes:
         tokenizer: the tokenizer.
         signatures: the names in `TEXT_SIGNATURES` that the file has.
-        places: the units (words or tokens) that have their offsets in the text as outputs.
+        places: the units (`words` or `tokens`) with offsets among the outputs, or `none`.
     """
 
     tokenizer: Tokenizer

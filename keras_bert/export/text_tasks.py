@@ -1,4 +1,4 @@
-"""Tasks on a file that takes text: the file tokenizes it and gives the places of words or tokens."""
+"""Tasks on a file with text as input: the file tokenizes it and returns the offsets of words or tokens."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -23,11 +23,11 @@ from keras_bert.tasks.token_classification import TokenClassification
 
 
 class TextRuntime(TextModel):
-    """A file that takes text, used in the place of a Keras model; see `Runtime`.
+    """Runs a file with text as input in place of a Keras model; see `Runtime`.
 
     Args:
         path: the file.
-        max_length: the most tokens of a row; longer texts are truncated.
+        max_length: the maximum length of a row in tokens; longer texts are truncated.
         num_threads: threads of one inference.
     """
 
@@ -42,7 +42,7 @@ class TextRuntime(TextModel):
 
 
 class _TextTask(Task):
-    """A task with a model that takes texts: each text is one row, truncated to `max_length`."""
+    """A task on a model with text as input: each text is one row, truncated to `max_length`."""
 
     truncates = True
 
@@ -54,21 +54,21 @@ class _TextTask(Task):
         batch_size: int = 32,
         keep: Callable[[Any], Any] = lambda outputs: outputs,
     ) -> Iterator[Any]:
-        """See `Task`; the file takes one text at a time, whatever `batch_size` says."""
+        """See `Task`; the file runs one text at a time with every `batch_size`."""
         outputs = self.model(as_texts("texts", texts), None if pairs is None else as_texts("pairs", pairs))
         yield from keep(outputs.get("logits", outputs))
 
 
 class TextTagger(_TextTask, TokenClassification):
-    """Tags of words, each at the place of the word."""
+    """Token classification on a file with text as input; tags are at the first token of each word."""
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[list[Entity]]:
-        """The entities of each text, up to where it is cut."""
+        """The entities of each text, which is truncated to `max_length` tokens."""
         rows = zip(as_texts("texts", texts), self._rows(texts), strict=True)
         return [decode(text, tags, likely, starts, ends) for text, (tags, likely, starts, ends) in rows]
 
     def predict_tags(self, words: Sequence[Sequence[str]], *, batch_size: int = 32) -> list[list[str]]:
-        """The tag of each word of each sentence: the tag of its first token, `O` for words that were cut off."""
+        """The tag of each word of each sentence: the tag of its first token, `O` for truncated words."""
         answers = []
         for sentence, (tags, _, starts, _) in zip(words, self._rows([" ".join(words) for words in words]), strict=True):
             firsts = np.cumsum([0, *(len(word) + 1 for word in sentence)])[:-1]
@@ -87,10 +87,10 @@ class TextTagger(_TextTask, TokenClassification):
 
 
 class TextQuestionAnswering(_TextTask, QuestionAnswering):
-    """Question answering on a file that takes text; each context is read as one window."""
+    """Question answering on a file with text as input; each context is truncated to one window."""
 
     def predict(self, questions: Sequence[str], contexts: Sequence[str], *, batch_size: int = 32) -> list[Answer]:
-        """The answer to each question, from its context, which is truncated to one window."""
+        """The answer to each question from its context."""
         questions, contexts = as_texts("questions", questions), as_texts("contexts", contexts)
         check_same_length("questions", questions, "contexts", contexts)
         outputs = self.model(questions, contexts)
@@ -98,7 +98,7 @@ class TextQuestionAnswering(_TextTask, QuestionAnswering):
         lengths = inside.sum(axis=1)
         rows, splits = np.arange(len(lengths)), np.cumsum([0, *lengths])
         starts, ends = outputs[STARTS][inside], outputs[ENDS][inside]
-        # The ids stay inside of the file; no code below reads them.
+        # The file does not return token ids; the code below does not need them.
         tokens = TokenizedTexts(np.zeros_like(starts), starts, ends, splits)
         columns = inside.argmax(axis=1)
         windows = Windows(
@@ -113,5 +113,5 @@ _WITH_PLACES: dict[Places, type[Task]] = {"words": TextTagger, "tokens": TextQue
 
 
 def find_text_task(task: type[Task]) -> type[Task]:
-    """Returns the class of a task for a file that takes text, given its class for a file that takes token ids."""
+    """Returns the class of a task for files with text as input, given its class for files with token ids."""
     return _WITH_PLACES.get(task.places) or type(f"Text{task.__name__}", (_TextTask, task), {})

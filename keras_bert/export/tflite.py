@@ -1,4 +1,4 @@
-"""Export of a Keras model as one `.tflite` file with a signature for each length, on built-in operations."""
+"""Exports a Keras model as a `.tflite` file with a signature for each length, with LiteRT's built-in operations."""
 
 import contextlib
 import os
@@ -29,26 +29,28 @@ def export_tflite(
     output: str = LOGITS,
     text: TextInputs | None = None,
 ) -> None:
-    """Writes a model with one output as `.tflite`, see `skip_unused_tokens`.
+    """Writes a model with one output as a `.tflite` file with a signature for each length.
 
-    The signatures `serve_32`, `serve_64`, ... take `token_ids`, `segment_ids` (where the model does) and
-    `padding_mask`, int32 (1, length), and return float32 (1, labels), (1, length, labels) or the shape of the model's
-    output. They share their weights. A file that takes text has the signatures `serve_text` and `serve_pair` instead.
-    They take strings, truncate them to the longest of the lengths, need operations of tensorflow-text, and return the
-    offsets that `text` describes as further outputs.
+    The inputs of the signatures `serve_32`, `serve_64`, ... are `token_ids`, `segment_ids` (if the model has them) and
+    `padding_mask`, int32 (1, length). Their output is float32 and has the shape of the model's output, such as (1,
+    labels). The signatures share their weights. The last block computes only the tokens that the model uses, see
+    `skip_unused_tokens`.
+
+    A file with text as input has the signatures `serve_text` and `serve_pair` instead. They truncate strings to the
+    longest of the lengths, need operations of tensorflow-text, and also return the offsets that `text` describes.
 
     Args:
-        model: from an encoder's inputs to one output.
+        model: a model with the inputs of an encoder and one output.
         path: the file to write.
-        lengths: tokens of each signature.
+        lengths: the length of each signature in tokens.
         ranges: the activation ranges that `QuantizationAware.finish` returned; kernels, token table and these
             activations become int8. None writes a float file.
-        half: whether the weights are float16, except in a regression's last layer.
+        half: whether the weights are float16, except in the output layer of a regression.
         output: the name of the output.
-        text: the tokenizer in front of the model; None for a file that takes token ids.
+        text: the tokenizer that becomes part of the graph; None for a file with token ids as inputs.
 
     Raises:
-        ValueError: there are no lengths, they repeat or are not positive, or a range belongs to no tap of the model.
+        ValueError: there are no lengths, they repeat or are not positive, or the model has no tap for a range.
 
     Examples:
         >>> from keras_bert.export.runtimes import open_file

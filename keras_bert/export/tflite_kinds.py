@@ -1,4 +1,4 @@
-"""The runtime that a `.tflite` file is for, read from the file."""
+"""Detects the runtime for which a `.tflite` file was exported."""
 
 import mmap
 import os
@@ -11,12 +11,12 @@ METADATA_NAME = "TFLITE_METADATA"
 
 
 def takes_text(path: str | os.PathLike[str]) -> bool:
-    """Returns whether the tokenizer is a part of a file's graph, see `export_text`."""
+    """True if the tokenizer is part of a file's graph, see `export_text`."""
     return _names(path, "SignatureDefs", "SignatureKey") & TEXT_SIGNATURES.keys() != set()
 
 
 def is_for_mediapipe(path: str | os.PathLike[str]) -> bool:
-    """Returns whether a file has MediaPipe's metadata, see `export_mediapipe`."""
+    """True if a file has MediaPipe's metadata, see `export_mediapipe`."""
     return METADATA_NAME in _names(path, "Metadata", "Name")
 
 

@@ -1,4 +1,4 @@
-"""Export of a Keras model as a Hugging Face folder of `.onnx` files, for transformers.js and Optimum.
+"""Exports a Keras model as a Hugging Face folder of `.onnx` files, for transformers.js and Optimum.
 
 The layout and the names of files, inputs and outputs are those that transformers.js expects:
 `onnx/model.onnx` is its "fp32", `model_fp16.onnx` its "fp16", `model_quantized.onnx` its "q8" and `model_int8.onnx` its
@@ -25,24 +25,24 @@ Serve = Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]]
 
 
 def export_transformers_js(task: Task, folder: Path, opset: int = OPSET, ranges: Ranges | None = None) -> None:
-    """Writes the folder `transformers_js`: a description, and the graph in float32, float16 and int8.
+    """Writes the folder `transformers_js`: configuration and tokenizer, and `.onnx` files in float32, float16 and int8.
 
-    Where activations have ranges there is a second int8 file with these ranges (`QuantizeLinear`), for
-    accelerators; the other one measures the range of each row.
+    The int8 file measures activation ranges at run time. If the model has learned activation ranges, a second int8 file
+    contains these (`QuantizeLinear`), for accelerators.
 
-    The graphs take `input_ids`, `attention_mask` and, for models with segments, `token_type_ids`, int64 (batch,
-    length). They return float32 `logits`; for question answering `start_logits` and `end_logits` (batch, length); for
-    embeddings `last_hidden_state` (batch, length, width) and `sentence_embedding` (batch, width). Equal tasks give
+    The inputs are `input_ids`, `attention_mask` and, for models with segments, `token_type_ids`, int64 (batch,
+    length). The outputs are float32: `logits`; for question answering `start_logits` and `end_logits` (batch, length);
+    for embeddings `last_hidden_state` (batch, length, width) and `sentence_embedding` (batch, width). Equal tasks give
     equal bytes.
 
     Args:
         task: a task with a Keras model.
-        folder: an existing folder, in which `transformers_js` is made.
+        folder: an existing folder, in which `transformers_js` is created.
         opset: the version of ONNX' operator set.
         ranges: the activation ranges that `QuantizationAware.finish` returned; None for a float model.
 
     Raises:
-        ValueError: transformers.js cannot make the inputs of the task, or the graph has no float16.
+        ValueError: transformers.js does not support the task's inputs, or the graph cannot be converted to float16.
     """
     TransformersJs().check(task)
     (folder / WEB_FILE).parent.mkdir(parents=True)
