@@ -1,7 +1,7 @@
-"""Export of a Keras model as a `.tflite` file for MediaPipe Tasks, with metadata that describes its tensors.
+"""Exports a Keras model as a `.tflite` file for MediaPipe Tasks, with metadata that describes its tensors.
 
-MediaPipe's text tasks tokenize text themselves. They read the vocabulary and the meaning of outputs from LiteRT's model
-metadata (its schema `metadata_schema.fbs`, identifier M001) and from the vocabulary and the labels behind the model.
+MediaPipe's text tasks tokenize text themselves. They read the meaning of inputs and outputs from LiteRT's metadata
+(schema `metadata_schema.fbs`, identifier M001), and the vocabulary and the labels from files attached to the model.
 """
 
 import os
@@ -67,8 +67,8 @@ def add_metadata(path: str | os.PathLike[str], vocabulary: Sequence[str], labels
 
     Args:
         path: the file of a model with BERT's three inputs; it is rewritten.
-        vocabulary: the tokens by id.
-        labels: the names of the output's values; none for a vector.
+        vocabulary: the tokens, in the order of their ids.
+        labels: the names of the classes; empty for an embedding.
         output: the name of the output.
 
     Raises:

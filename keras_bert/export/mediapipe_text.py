@@ -1,4 +1,4 @@
-"""The tokenization of MediaPipe Tasks, which differs from the training's for some texts.
+"""The tokenization of MediaPipe Tasks, which differs from that in training for some texts.
 
 MediaPipe's BertTokenizer (`mediapipe/tasks/cc/text/tokenizers/bert_tokenizer.h`, `bert_preprocessor_calculator.cc`)
 lowercases only A to Z, keeps accents and zero-width characters, splits words only at ASCII white space, and treats
@@ -18,7 +18,7 @@ from keras_bert.tokenizers.wordpiece_vocabulary import CONTINUATION
 _MAX_BYTES = 100
 _SPACE = "\t\n\f\r "
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
-# Characters that are words by themselves, besides punctuation: the rest of ASCII's symbols, and Han.
+# Characters that are split off as separate words, in addition to punctuation: ASCII's other symbols, and Han.
 _SYMBOLS = "$+<=>^`|~"
 _HAN = (
     *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
@@ -27,7 +27,7 @@ _HAN = (
 
 
 class MediaPipeTokenizer(EagerWordPiece):
-    """A tokenizer that gives MediaPipe's token ids; methods that it does not override are those of the training."""
+    """A tokenizer that makes the token ids of MediaPipe; methods that it does not override are those of training."""
 
     def tokenize(self, texts: Any) -> Rows:
         """See `BaseTokenizer`."""
@@ -52,7 +52,7 @@ class MediaPipeTokenizer(EagerWordPiece):
 
 
 def measure_other_ids(tokenizer: BaseTokenizer, texts: Sequence[str]) -> float:
-    """Returns the share of texts, 0 to 1, that get other token ids from MediaPipe than from the given tokenizer.
+    """Returns the fraction of texts, 0 to 1, with other token ids in MediaPipe than from a tokenizer.
 
     Args:
         tokenizer: a WordPiece tokenizer that lowercases.

@@ -1,4 +1,4 @@
-"""Deduplication of equal vectors in `.tflite` files, such as the scales of each signature."""
+"""Deduplicates equal vectors in `.tflite` files, such as the quantization scales of each signature."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def share_vectors(content: bytes) -> bytes:
     """
     model = schema.ModelT.InitFromPackedBuf(content)
     for buffer in model.buffers:
-        # Some writers put the data of buffers behind the model, where its offset would change.
+        # Some writers put the data of buffers after the model, where its offset would change.
         if buffer.offset > 1:
             buffer.data = np.frombuffer(content, np.uint8, buffer.size, buffer.offset)
             buffer.offset = buffer.size = 0
