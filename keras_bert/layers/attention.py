@@ -1,7 +1,7 @@
 """Multi-head self-attention (Vaswani et al. 2017, section 3.2), and the bias that masks padding."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import keras
@@ -144,6 +144,29 @@ class SelfAttention(keras.layers.Layer):
         """Scores (..., keys) -> their softmax, with dropout in training, of the same shape."""
         probabilities = self.probabilities_tap(ops.softmax(self.scores_tap(scores, training), axis=-1), training)
         return self.dropout(probabilities, training=training)
+
+    def full_probabilities(self, recorded: Sequence[Any], length: int, global_tokens: Any = None) -> Any:
+        """The probabilities of all pairs of tokens, from the arrays that passed `probabilities_tap` in one call.
+
+        Args:
+            recorded: NumPy arrays, as `recording` gives them; subclasses that compute parts have others than one
+                (batch, heads, length, length).
+            length: number of tokens.
+            global_tokens: of a Longformer (batch, first tokens), 1 for a global token.
+
+        Returns:
+            (batch, heads, length, length), 0 where no probability is computed.
+
+        Example:
+            >>> from keras_bert.layers.recording import recording
+            >>> attention = SelfAttention(num_heads=2)
+            >>> with recording([attention.probabilities_tap]) as seen:
+            ...     _ = attention(ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5)))
+            >>> ops.shape(attention.full_probabilities(seen[attention.probabilities_tap], length=5))
+            (2, 2, 5, 5)
+        """
+        (probabilities,) = recorded
+        return probabilities
 
     def _join_heads(self, context: Tensor, shape: Any, training: bool) -> Tensor:
         """(batch, heads, queries, head_size) and the shape of the states of the queries -> (batch, queries, hidden)."""

@@ -333,7 +333,7 @@ class Task(Adaptable):
         names = [spec.name for spec in self.model.inputs] if is_keras_model(self.model) else list(features)
         with self._answering():
             for chosen in np.array_split(order, range(batch_size, len(order), batch_size)):
-                batch = _take_rows(features, chosen, int(lengths[chosen].max()), self.positions)
+                batch = pad_batch(features, chosen, int(lengths[chosen].max()), self.positions)
                 outputs = keep(self.model.predict_on_batch({name: batch[name] for name in names}))
                 for place, row in enumerate(chosen):
                     answers[row] = _take_row(outputs, place)
@@ -381,8 +381,15 @@ def pad_rows(rows: Sequence[Sequence[int]], filling: int) -> Array:
     return padded
 
 
-def _take_rows(features: Features, chosen: Array, longest: int, most: int) -> Features:
-    """Chosen rows; inputs along the tokens are cut or padded to a multiple of the length step."""
+def pad_batch(features: Features, chosen: Array, longest: int, most: int) -> Features:
+    """Chosen rows; inputs along the tokens are cut or padded to a multiple of the length step.
+
+    Args:
+        features: the model's inputs (rows, length), and further ones.
+        chosen: the numbers of the rows.
+        longest: number of tokens of the longest of these rows.
+        most: maximum number of tokens of the model.
+    """
     width = min(-(-longest // _LENGTH_STEP) * _LENGTH_STEP, most)
     batch = {name: array[chosen] for name, array in features.items()}
     for name in INPUT_NAMES:

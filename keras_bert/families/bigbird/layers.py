@@ -1,7 +1,7 @@
 """BigBird's attention and encoder block (Zaheer et al. 2020, section 2 and appendix D)."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import keras
@@ -160,6 +160,21 @@ class BigBirdAttention(ConfiguredAttention):
         flat_blocks = ops.reshape(blocks, (batch, -1, size * width))
         gathered = ops.take(flat_blocks, flat_numbers, axis=1)
         return ops.reshape(gathered, (batch, heads, -1, self.variant.random_blocks * size, width))
+
+    def full_probabilities(self, recorded: Sequence[Any], length: int, global_tokens: Any = None) -> Any:
+        """See `SelfAttention.full_probabilities`: blocks at their places, 0 elsewhere."""
+        if len(recorded) == 1:
+            return super().full_probabilities(recorded, length)
+        size, (ends, middle) = self.variant.block_size, recorded
+        padded = ends.shape[-1]
+        full = np.zeros((*ends.shape[:2], padded, padded), "float32")
+        full[:, :, :size], full[:, :, -size:] = ends[:, :, :size], ends[:, :, size:]
+        for row in range(middle.shape[2]):
+            queries = full[:, :, (row + 1) * size : (row + 2) * size]
+            queries[..., :size] += middle[:, :, row, :, :size]
+            queries[..., -size:] += middle[:, :, row, :, size : 2 * size]
+            queries[..., row * size : (row + 3) * size] += middle[:, :, row, :, 2 * size :]
+        return full[:, :, :length, :length]
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -1,7 +1,7 @@
 """Longformer's attention and encoder block (Beltagy et al. 2020, sections 3 and 3.1)."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import keras
@@ -135,6 +135,22 @@ class LongformerAttention(ConfiguredAttention):
         global_context = self._attend(query, key, value, bias, training)
         first_context = ops.where(ops.greater(is_global, 0), global_context, context[:, :, :first])
         return ops.concatenate([first_context, context[:, :, first:]], axis=2)
+
+    def full_probabilities(self, recorded: Sequence[Any], length: int, global_tokens: Any = None) -> Any:
+        """See `SelfAttention.full_probabilities`: windows and global tokens at their places, 0 elsewhere."""
+        local, first = recorded[0], recorded[0].shape[-1] - 3 * self.reach
+        batch, heads, blocks = local.shape[:3]
+        # The keys of a block begin `reach` in front of it.
+        keys = np.zeros((batch, heads, blocks * self.reach, (blocks + 2) * self.reach), "float32")
+        for block in range(blocks):
+            start = block * self.reach
+            keys[:, :, start : start + self.reach, start : start + 3 * self.reach] = local[:, :, block, :, first:]
+        full = keys[:, :, :length, self.reach : self.reach + length]
+        if first:
+            full[..., :first] += local[..., :first].reshape(batch, heads, -1, first)[:, :, :length]
+            is_global = global_tokens[:, None, :, None] > 0
+            full[:, :, :first] = np.where(is_global, recorded[1], full[:, :, :first])
+        return full
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -1,0 +1,148 @@
+"""The attention probabilities of a model for texts, in every family as full matrices."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bert.checks import check
+from keras_bert.explain.tokens import Array, Tokens
+from keras_bert.families.longformer.graph import GLOBAL_TOKENS
+from keras_bert.layers.adapters import PromptPlaces
+from keras_bert.layers.recording import recording
+from keras_bert.models.encoder import blocks_of, calls_of, encoder_of, has_layer, output_of, sequence_output
+from keras_bert.tasks.base import Task, pad_batch
+from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model
+
+
+@dataclasses.dataclass(frozen=True)
+class Attention:
+    """The attention of one text or pair.
+
+    Attributes:
+        row: the tokens.
+        weights: the share of each key in the context of each query, without padding: float32
+            (layers, heads, queries, keys). The keys of a query sum to 1.
+    """
+
+    row: Tokens
+    weights: Array
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The tokens, special ones included."""
+        return self.row.tokens
+
+    def by_word(self) -> Array:
+        """Attention between words (layers, heads, words, words), special tokens left out.
+
+        Attention to a word is the sum over its tokens, attention from a word the mean over its tokens (Clark et al.
+        2019, section 4.1). The words of a query sum to the share that special tokens do not get.
+
+        Example:
+            >>> from keras_bert.explain import attentions
+            >>> attention = next(attentions(task, ["film film"]))
+            >>> attention.weights.shape, attention.by_word().shape
+            ((1, 2, 4, 4), (1, 2, 2, 2))
+        """
+        member = self.row.words[None, :] == np.arange(self.row.words.max(initial=-1) + 1)[:, None]
+        member = member.astype("float32")  # (words, tokens)
+        averaged = member / member.sum(axis=1, keepdims=True)
+        return averaged @ self.weights @ member.T
+
+
+def attentions(task: Task, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Iterator[Attention]:
+    """Yields the attention of a task's model for each text, one text at a time.
+
+    The probabilities are those behind the softmax, of the model as `predict` runs it, with its adapter. Longformer and
+    BigBird compute parts of the matrix; these stand at their places, and 0 everywhere else.
+
+    Args:
+        task: a task with a Keras model of any family.
+        texts: texts, or the first of each pair.
+        pairs: the second text of each pair; None for single texts.
+
+    Raises:
+        TypeError: a text is no string.
+        ValueError: there are no texts, or not as many pairs; or the task's model is an exported file.
+
+    Example:
+        >>> from keras_bert.explain import attentions
+        >>> (attention,) = attentions(task, ["film"])
+        >>> attention.tokens
+        ('[CLS]', 'film', '[SEP]')
+        >>> np.round(attention.weights.sum(axis=-1), 5).tolist()  # 1 layer, 2 heads, 3 queries
+        [[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]]
+    """
+    rule = "be a Keras model; the attention inside of a file cannot be read"
+    check("attentions", "task.model", is_keras_model(task.model), rule, type(task.model).__name__)
+    firsts = as_texts("texts", texts)
+    if pairs is None:
+        return _attend(task, zip(firsts))
+    seconds = as_texts("pairs", pairs)
+    check_same_length("texts", firsts, "pairs", seconds)
+    return _attend(task, zip(firsts, seconds, strict=True))
+
+
+def _attend(task: Task, rows: Iterable[tuple[str, ...]]) -> Iterator[Attention]:
+    encoder = _Encoder(task.model)
+    for texts in rows:
+        tokens = Tokens.of(task.tokenizer, texts, max_length=task.max_length)
+        features = task.encode(texts[:1], texts[1:] or None)
+        # Padded as `predict` does: the blocks of a BigBird depend on the length.
+        batch = pad_batch(features, np.array([0]), len(tokens.tokens), task.positions)
+        with task._answering():
+            weights = encoder.weights(batch)[:, 0]
+        prompt = weights.shape[-1] - batch["token_ids"].shape[1]
+        row = tokens.behind_prompt(prompt)
+        yield Attention(row, weights[..., : len(row.tokens), : len(row.tokens)])
+
+
+def attention_weights(model: keras.Model, inputs: Mapping[str, Any]) -> Array:
+    """The attention probabilities of a model.
+
+    Args:
+        model: an encoder, or a model with an encoder inside.
+        inputs: the inputs by name, int32 (batch, length).
+
+    Returns:
+        float32 (layers, batch, heads, length, length); a prompt makes the length greater.
+
+    Raises:
+        ValueError: there is no encoder in the model.
+
+    Example:
+        >>> attention_weights(task.model, task.encode(["film", "film film"])).shape
+        (1, 2, 2, 4, 4)
+    """
+    return _Encoder(model).weights(inputs)
+
+
+class _Encoder:
+    """The encoder inside a model; heads may have further inputs, such as the places of masked tokens."""
+
+    def __init__(self, model: keras.Model) -> None:
+        encoder = encoder_of(model)
+        outputs = {"states": sequence_output(encoder)}
+        if has_layer(encoder, GLOBAL_TOKENS):
+            outputs["global_tokens"] = output_of(encoder, GLOBAL_TOKENS)
+        self._model = keras.Model(encoder.input, outputs)
+        self._places: Any = next(layer for layer in encoder.layers if isinstance(layer, PromptPlaces))
+        blocks: list[Any] = blocks_of(encoder)
+        self._calls = [(block.attention, len(calls_of(encoder, block))) for block in blocks]
+
+    def weights(self, inputs: Mapping[str, Any]) -> Array:
+        with recording(attention.probabilities_tap for attention, _ in self._calls) as seen:
+            results = self._model({name: inputs[name] for name in self._model.input}, training=False)
+        length = inputs["token_ids"].shape[1] + self._places.tokens
+        marks = ops.convert_to_numpy(results["global_tokens"]) if "global_tokens" in results else None
+        layers = []
+        for attention, calls in self._calls:
+            arrays = [ops.convert_to_numpy(ops.cast(part, "float32")) for part in seen[attention.probabilities_tap]]
+            size = len(arrays) // calls
+            parts = [arrays[start : start + size] for start in range(0, len(arrays), size)]
+            layers += [attention.full_probabilities(part, length, marks) for part in parts]
+        return np.stack(layers)

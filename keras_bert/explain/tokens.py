@@ -1,0 +1,117 @@
+"""The tokens of a row with their places in the text, for readers."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+
+from keras_bert.tokenizers.base import BaseTokenizer, share_room
+
+Array = np.ndarray
+
+# The name of a learned vector of a prompt, which no text has.
+_LEARNED_VECTOR = "[PROMPT]"
+
+
+@dataclasses.dataclass(frozen=True)
+class Tokens:
+    """The tokens of one text or pair, as a model reads them.
+
+    Attributes:
+        texts: the text, or both texts of a pair.
+        tokens: entries of the vocabulary, special tokens included.
+        segments: the text that each token belongs to, 0 or 1: int32 (tokens,).
+        offsets: the place of each token in its text, `text[start:end]`, int32 (tokens, 2); 0 and 0 for special tokens.
+        words: the number of the word that each token is a part of, counted through both texts, int32 (tokens,); -1 for
+            special tokens. A word is a token with those that continue it, see `BaseTokenizer.continues`.
+        dropped: the number of tokens that each text lost to the longest row.
+
+    Example:
+        >>> row = Tokens.of(task.tokenizer, ["film films"], max_length=16)
+        >>> row.tokens, row.words.tolist()
+        (('[CLS]', 'film', '[UNK]', '[SEP]'), [-1, 0, 1, -1])
+    """
+
+    texts: tuple[str, ...]
+    tokens: tuple[str, ...]
+    segments: Array
+    offsets: Array
+    words: Array
+    dropped: tuple[int, ...]
+
+    @classmethod
+    def of(cls, tokenizer: BaseTokenizer, texts: Sequence[str], *, max_length: int) -> Self:
+        """The row that `tokenizer.encode` makes of a text or pair.
+
+        Args:
+            tokenizer: any tokenizer.
+            texts: one text, or the two of a pair.
+            max_length: maximum number of tokens of the row, special tokens included.
+
+        Raises:
+            ValueError: there are no or more than two texts, or `max_length` has no room for a token of each.
+        """
+        if len(texts) not in (1, 2):
+            raise ValueError(f"Tokens.texts must be one text or a pair, got {len(texts)} texts")
+        tokenizer.check_room(len(texts), max_length)
+        encoded = [[part.to_list()[0] for part in tokenizer.tokenize_with_offsets([text])] for text in texts]
+        lengths = [np.array(len(ids)) for ids, _, _ in encoded]
+        kept = [int(count) for count in share_room(lengths, max_length - tokenizer.special_count(len(texts)), np)]
+        ids, segments, offsets = [tokenizer.cls_id], [0], [(0, 0)]
+        for number, ((text_ids, starts, ends), count) in enumerate(zip(encoded, kept, strict=True)):
+            separators = tokenizer.between if number + 1 < len(texts) else 1
+            ids += text_ids[:count] + [tokenizer.sep_id] * separators
+            offsets += [*zip(starts[:count], ends[:count], strict=True), *[(0, 0)] * separators]
+            segments += [number] * (count + separators)
+        is_text = ~np.isin(np.arange(len(ids)), _special_places(tokenizer, kept))
+        return cls(
+            tuple(texts),
+            tuple(tokenizer.vocabulary[number] for number in ids),
+            np.array(segments, "int32"),
+            np.array(offsets, "int32"),
+            _number_words(tokenizer, ids, is_text),
+            tuple(int(length) - count for length, count in zip(lengths, kept, strict=True)),
+        )
+
+    def behind_prompt(self, length: int) -> Self:
+        """The row with the vectors of a prompt in front of it, see `keras_bert.options.adaptation.Prompt`.
+
+        Args:
+            length: the number of vectors of the prompt.
+        """
+        if not length:
+            return self
+        return dataclasses.replace(
+            self,
+            tokens=(_LEARNED_VECTOR,) * length + self.tokens,
+            segments=np.pad(self.segments, (length, 0)),
+            offsets=np.pad(self.offsets, ((length, 0), (0, 0))),
+            words=np.pad(self.words, (length, 0), constant_values=-1),
+        )
+
+    @property
+    def word_texts(self) -> tuple[str, ...]:
+        """The words as they stand in the texts, in the order of their numbers."""
+        places = [np.flatnonzero(self.words == number) for number in range(self.words.max(initial=-1) + 1)]
+        return tuple(
+            self.texts[self.segments[place[0]]][self.offsets[place[0], 0] : self.offsets[place[-1], 1]]
+            for place in places
+        )
+
+
+def _special_places(tokenizer: BaseTokenizer, kept: Sequence[int]) -> list[int]:
+    """The places of the special tokens that `encode` adds; a text may hold their names, as plain text."""
+    places, start = [0], 1
+    for number, count in enumerate(kept):
+        separators = tokenizer.between if number + 1 < len(kept) else 1
+        places += range(start + count, start + count + separators)
+        start += count + separators
+    return places
+
+
+def _number_words(tokenizer: BaseTokenizer, ids: Sequence[int], is_text: Array) -> Array:
+    begins = is_text & ~tokenizer.word_marks()[np.array(ids)]
+    # A text that begins in the middle of a word begins a word all the same.
+    begins |= is_text & ~np.roll(is_text, 1)
+    return np.where(is_text, np.cumsum(begins) - 1, -1).astype("int32")
