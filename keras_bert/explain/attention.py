@@ -26,6 +26,12 @@ class Attention:
         row: the tokens.
         weights: the share of each key in the context of each query, without padding: float32
             (layers, heads, queries, keys). The keys of a query sum to 1.
+
+    Examples:
+        >>> from keras_bert.explain.tokens import Tokens
+        >>> row = Tokens.of(task.tokenizer, ["film"], max_length=16)
+        >>> Attention(row, np.full((1, 2, 3, 3), 1 / 3, "float32")).tokens
+        ('[CLS]', 'film', '[SEP]')
     """
 
     row: Tokens
@@ -42,7 +48,7 @@ class Attention:
         Attention to a word is the sum over its tokens, attention from a word the mean over its tokens (Clark et al.
         2019, section 4.1). The words of a query sum to the share that special tokens do not get.
 
-        Example:
+        Examples:
             >>> from keras_bert.explain import attentions
             >>> attention = next(attentions(task, ["film film"]))
             >>> attention.weights.shape, attention.by_word().shape
@@ -69,7 +75,7 @@ def attentions(task: Task, texts: Sequence[str], pairs: Sequence[str] | None = N
         TypeError: a text is no string.
         ValueError: there are no texts, or not as many pairs; or the task's model is an exported file.
 
-    Example:
+    Examples:
         >>> from keras_bert.explain import attentions
         >>> (attention,) = attentions(task, ["film"])
         >>> attention.tokens
@@ -114,7 +120,7 @@ def attention_weights(model: keras.Model, inputs: Mapping[str, Any]) -> Array:
     Raises:
         ValueError: there is no encoder in the model.
 
-    Example:
+    Examples:
         >>> attention_weights(task.model, task.encode(["film", "film film"])).shape
         (1, 2, 2, 4, 4)
     """

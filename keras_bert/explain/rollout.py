@@ -20,7 +20,7 @@ def rollout(weights: Array) -> Array:
     Raises:
         ValueError: the weights have another shape.
 
-    Example:
+    Examples:
         >>> weights = np.array([[[[1.0, 0.0], [1.0, 0.0]]]])  # one head; both tokens look at the first
         >>> rollout(weights).tolist()
         [[[1.0, 0.0], [0.5, 0.5]]]

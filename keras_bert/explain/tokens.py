@@ -27,7 +27,7 @@ class Tokens:
             special tokens. A word is a token with those that continue it, see `BaseTokenizer.continues`.
         dropped: the number of tokens that each text lost to the longest row.
 
-    Example:
+    Examples:
         >>> row = Tokens.of(task.tokenizer, ["film films"], max_length=16)
         >>> row.tokens, row.words.tolist()
         (('[CLS]', 'film', '[UNK]', '[SEP]'), [-1, 0, 1, -1])

@@ -157,7 +157,7 @@ class SelfAttention(keras.layers.Layer):
         Returns:
             (batch, heads, length, length), 0 where no probability is computed.
 
-        Example:
+        Examples:
             >>> from keras_bert.layers.recording import recording
             >>> attention = SelfAttention(num_heads=2)
             >>> with recording([attention.probabilities_tap]) as seen:

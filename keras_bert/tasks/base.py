@@ -389,6 +389,11 @@ def pad_batch(features: Features, chosen: Array, longest: int, most: int) -> Fea
         chosen: the numbers of the rows.
         longest: number of tokens of the longest of these rows.
         most: maximum number of tokens of the model.
+
+    Examples:
+        >>> batch = pad_batch(task.encode(["film", "film film"]), np.array([1]), longest=4, most=16)
+        >>> batch["padding_mask"].tolist()
+        [[1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]
     """
     width = min(-(-longest // _LENGTH_STEP) * _LENGTH_STEP, most)
     batch = {name: array[chosen] for name, array in features.items()}
