@@ -40,9 +40,9 @@ def test_the_kinds_are_found_that_have_floats():
 @pytest.mark.parametrize(("kind", "field"), FLOATS, ids=lambda value: getattr(value, "__name__", value))
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
 def test_every_number_is_finite(kind, field, value):
-    known = {name: setting for name, setting in NEEDED.items() if name in kind.__dataclass_fields__}
+    settings = {name: setting for name, setting in NEEDED.items() if name in kind.__dataclass_fields__}
     with pytest.raises(ValueError, match=rf"^[A-Za-z]+\.{field} must .*, got {value}$"):
-        kind(**known, **{field: value})
+        kind(**settings, **{field: value})
 
 
 def test_whole_numbers_may_be_larger_than_floats():

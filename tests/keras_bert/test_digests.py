@@ -20,10 +20,10 @@ def test_parts_are_digested_one_after_the_other():
 
 
 def test_the_digest_of_weights_knows_values_and_shapes_alone():
-    known = digest_weights(make_model())
-    assert digest_weights(make_model(name="renamed")) == known
-    assert digest_weights(make_model(seed=1)) != known
-    assert digest_weights(make_model(shape=(3, 2))) != known
+    digest = digest_weights(make_model())
+    assert digest_weights(make_model(name="renamed")) == digest
+    assert digest_weights(make_model(seed=1)) != digest
+    assert digest_weights(make_model(shape=(3, 2))) != digest
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,6 @@ def test_order_and_last_bits_count(change):
     model = keras.Sequential(
         [keras.Input((2,)), keras.layers.Dense(2, use_bias=False), keras.layers.Dense(2, use_bias=False)]
     )
-    known = digest_weights(model)
+    before = digest_weights(model)
     model.set_weights(change(model.get_weights()))
-    assert digest_weights(model) != known
+    assert digest_weights(model) != before

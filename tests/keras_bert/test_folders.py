@@ -14,8 +14,8 @@ def test_files_appear_together_and_replace_those_of_the_same_names(tmp_path):
         (staging / "inner").mkdir()
         (staging / "inner" / "b").write_text("second")
         assert (folder / "inner" / "b").read_text() == "first"
-    found = {str(file.relative_to(tmp_path)): file.read_text() for file in tmp_path.rglob("*") if file.is_file()}
-    assert found == {"new/folder/a": "first", "new/folder/inner/b": "second"}
+    files = {str(file.relative_to(tmp_path)): file.read_text() for file in tmp_path.rglob("*") if file.is_file()}
+    assert files == {"new/folder/a": "first", "new/folder/inner/b": "second"}
 
 
 @pytest.mark.parametrize("exists", [False, True])

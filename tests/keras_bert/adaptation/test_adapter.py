@@ -142,10 +142,10 @@ def test_every_task_is_saved_with_its_adapter(name, tmp_path):
     again = load_adapter(tmp_path / "alone", plain)
     assert again.settings() == task.settings()
     with again.adapter.active():
-        found = {path: weight.numpy() for path, weight in again.adapter.weights().items()}
+        weights = {path: weight.numpy() for path, weight in again.adapter.weights().items()}
     with task.adapter.active():
         for path, weight in task.adapter.weights().items():
-            np.testing.assert_array_equal(found[path], weight.numpy())
+            np.testing.assert_array_equal(weights[path], weight.numpy())
 
 
 def test_an_adapter_that_is_there():

@@ -19,9 +19,9 @@ ALWAYS = ("albert", "deberta-v2", "modernbert")
 @pytest.fixture(scope="module", params=long_but(ALWAYS, FAMILIES))
 def encoder(request):
     keras.utils.set_random_seed(0)
-    known = {**SHAPE, **FAMILIES[request.param][0]}
+    settings = {**SHAPE, **FAMILIES[request.param][0]}
     size = make_tokenizer().vocabulary_size
-    return build_encoder(EncoderConfig(**known, vocabulary_size=size, initializer_range=0.2), pooler=False)
+    return build_encoder(EncoderConfig(**settings, vocabulary_size=size, initializer_range=0.2), pooler=False)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=NAMES)

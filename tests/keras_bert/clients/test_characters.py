@@ -41,9 +41,9 @@ def test_words_end_where_they_do_here(lowercase: bool) -> None:
     edges = {code for code in edges if len(normalize(code, lowercase)) == 1 and normalize(code, lowercase) != " "}
     texts = [f"a{chr(code)}a" for code in sorted(edges)]
     # One unknown word, or one between two that are known.
-    found = np.asarray(tokenizer.tokenize(texts).row_lengths()) == 3
+    isolated = np.asarray(tokenizer.tokenize(texts).row_lengths()) == 3
     wanted = [any(first <= ord(normalize(code, lowercase)) <= last for first, last in ranges) for code in sorted(edges)]
-    assert found.tolist() == wanted
+    assert isolated.tolist() == wanted
     assert 100 < sum(wanted) < len(wanted) - 100
 
 

@@ -36,9 +36,9 @@ def test_answers_are_those_of_predict(tmp_path: Path) -> None:
     task = load_exported(folder)
     for row in make_golden_rows(folder):
         (wanted,) = task.predict([row["text"]], [row["second"]])
-        found = {**row["answer"], "null_score_difference": row["answer"]["null_score_difference"] or np.inf}
+        answer = {**row["answer"], "null_score_difference": row["answer"]["null_score_difference"] or np.inf}
         for name, value in dataclasses.asdict(wanted).items():
-            assert found[name] == (value if isinstance(value, str | int) else pytest.approx(value, abs=1e-6))
+            assert answer[name] == (value if isinstance(value, str | int) else pytest.approx(value, abs=1e-6))
 
 
 def test_tags_that_are_no_entities_have_no_answer(tmp_path: Path) -> None:

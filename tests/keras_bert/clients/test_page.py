@@ -65,6 +65,6 @@ def test_an_obstacle_is_told(exported: Path, tmp_path: Path, monkeypatch: pytest
     (tmp_path / "task.json").write_text('{"task": "summaries"}')
     assert find_page_obstacle(tmp_path) == "the page cannot show answers of the task summaries"
     (tmp_path / "task.json").write_text('{"task": "classification"}')
-    known = page_operations()
-    monkeypatch.setattr(page, "page_operations", lambda: known - {"SOFTMAX", "GELU"})
+    operations = page_operations()
+    monkeypatch.setattr(page, "page_operations", lambda: operations - {"SOFTMAX", "GELU"})
     assert find_page_obstacle(tmp_path) == "the page cannot run the operations GELU, SOFTMAX"

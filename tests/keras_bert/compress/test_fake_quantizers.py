@@ -12,11 +12,11 @@ KERNEL = np.random.default_rng(0).normal(size=(64, 5)).astype("float32")
 @pytest.mark.parametrize("bits", [8, 4])
 @pytest.mark.parametrize("block", [None, 16, 32])
 def test_kernels_lie_on_one_grid_a_unit_or_block(bits, block):
-    found = KernelQuantizer(KERNEL.shape, bits, block)(KERNEL).numpy().reshape(-1, block or 64, 5)
-    own, last = KERNEL.reshape(found.shape), 2 ** (bits - 1) - 1
-    scale = np.abs(own).max(axis=1, keepdims=True) / last
-    np.testing.assert_allclose(found, np.round(own / scale) * scale, atol=1e-5)
-    assert np.abs(found / scale).round().max() == last
+    quantized = KernelQuantizer(KERNEL.shape, bits, block)(KERNEL).numpy().reshape(-1, block or 64, 5)
+    blocks, last = KERNEL.reshape(quantized.shape), 2 ** (bits - 1) - 1
+    scale = np.abs(blocks).max(axis=1, keepdims=True) / last
+    np.testing.assert_allclose(quantized, np.round(blocks / scale) * scale, atol=1e-5)
+    assert np.abs(quantized / scale).round().max() == last
 
 
 def test_a_block_that_does_not_divide():
@@ -42,15 +42,15 @@ def test_half_precision_is_float16s():
 
 def test_each_row_has_a_grid_that_holds_zero():
     rows = np.stack([KERNEL[:, 0], np.abs(KERNEL[:, 1]) + 2, np.zeros(64, "float32")])
-    found = quantize_rows(tf.constant(rows), False).numpy()
-    for own, row in zip(rows[:2], found[:2], strict=True):
+    quantized = quantize_rows(tf.constant(rows), False).numpy()
+    for own, row in zip(rows[:2], quantized[:2], strict=True):
         scale = (max(own.max(), 0) - min(own.min(), 0)) / 255
         np.testing.assert_allclose(row, np.round(own / scale) * scale, atol=1e-5)
-    np.testing.assert_array_equal(found[2], rows[2])
+    np.testing.assert_array_equal(quantized[2], rows[2])
 
 
 def test_a_context_has_a_row_for_all_heads():
     context = np.random.default_rng(1).normal(size=(2, 3, 4, 8)).astype("float32")
     together = context.transpose(0, 2, 1, 3).reshape(2, 4, 24)
-    found = quantize_rows(tf.constant(context), False).numpy().transpose(0, 2, 1, 3).reshape(2, 4, 24)
-    np.testing.assert_allclose(found, quantize_rows(tf.constant(together), False), atol=1e-6)
+    quantized = quantize_rows(tf.constant(context), False).numpy().transpose(0, 2, 1, 3).reshape(2, 4, 24)
+    np.testing.assert_allclose(quantized, quantize_rows(tf.constant(together), False), atol=1e-6)

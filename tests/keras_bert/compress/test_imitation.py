@@ -48,9 +48,9 @@ def test_every_task_takes_every_loss(kind):
     assert list(sums) == [f"{name}_loss" for name in weights_for(kind)]
     assert min(total for total, _ in sums.values()) > 0
     # What the step divides by: a loss that weighs more is divided by less.
-    told = {name: float(weight) for name, weight in objective.weights(batch).items()}
+    weights = {name: float(weight) for name, weight in objective.weights(batch).items()}
     expected = {f"{name}_loss": sums[f"{name}_loss"][1] / weight for name, weight in weights_for(kind).items()}
-    assert told == pytest.approx({**expected, "loss": float(plain.weights(batch)["loss"])})
+    assert weights == pytest.approx({**expected, "loss": float(plain.weights(batch)["loss"])})
     alone = objective.without_answers()
     assert alone.weights(batch).keys() == expected.keys()
     assert numbers(alone(alone.joint, batch, training=False)).keys() == {*sums, *numbers(plain(student, batch, False))}
@@ -180,8 +180,8 @@ def test_states_alone_are_compared_as_beside_answers():
     for name in PROJECTIONS:
         alone.joint.get_layer(name).set_weights(beside.joint.get_layer(name).get_weights())
     texts = {name: value for name, value in batch.items() if name in ("token_ids", "segment_ids", "padding_mask")}
-    found, whole = numbers(alone(alone.joint, texts, False)), numbers(beside(beside.joint, batch, False))
-    assert found == {f"{name}_loss": pytest.approx(whole[f"{name}_loss"]) for name in OF_STATES}
+    sums, whole = numbers(alone(alone.joint, texts, False)), numbers(beside(beside.joint, batch, False))
+    assert sums == {f"{name}_loss": pytest.approx(whole[f"{name}_loss"]) for name in OF_STATES}
     told, wanted = alone.weights(texts), beside.without_answers().weights(batch)
     assert {name: float(value) for name, value in told.items()} == {
         name: float(value) for name, value in wanted.items()

@@ -29,9 +29,9 @@ def loss_with(model, tap: Tap, factors, rows):
 
 def test_it_is_the_change_of_the_loss_to_first_order():
     model, rows = tiny.build(num_layers=2), batch(1)
-    found = measure_importance(model, ClassificationObjective(), [rows])
+    importance = measure_importance(model, ClassificationObjective(), [rows])
     step = 1e-2
-    for block, (heads, units) in zip(blocks_of(model), found, strict=True):
+    for block, (heads, units) in zip(blocks_of(model), importance, strict=True):
         for tap, values in ((block.attention.context_tap, heads), (block.feed_forward.activation_tap, units)):
             for place in range(0, len(values), 7 if len(values) > 7 else 1):
                 factors = np.ones(len(values), np.float32)
@@ -69,10 +69,10 @@ def test_both_texts_of_a_pair_count():
     first, second = (tiny.make_rows(3, seed)[0] for seed in (0, 1))
     network = keras.Model(model.input, model.output["embedding"])
     pairs = {**first, **{f"second_{name}": value for name, value in second.items()}}
-    (found,) = measure_importance(network, EmbeddingObjective(), [{**pairs, "value": np.zeros(3, np.float32)}])
-    assert found.heads.shape == (2,)
-    assert found.units.shape == (64,)
-    assert (found.heads > 0).all()
+    (importance,) = measure_importance(network, EmbeddingObjective(), [{**pairs, "value": np.zeros(3, np.float32)}])
+    assert importance.heads.shape == (2,)
+    assert importance.units.shape == (64,)
+    assert (importance.heads > 0).all()
 
 
 def test_what_cannot_be_measured_is_refused():

@@ -14,7 +14,7 @@ def test_probes_tell_how_far_states_move_to_first_order():
     probes = RandomProbes(encoder_of(model))
     # One text very often: each time it is seen along another direction.
     many = {name: np.repeat(value, 400, axis=0) for name, value in rows.items()}
-    found = measure_importance(probes.network, probes, [many])
+    importance = measure_importance(probes.network, probes, [many])
     inside, step = rows["padding_mask"][0] == 1, 1e-2
 
     def states_with(tap, factors):
@@ -24,7 +24,7 @@ def test_probes_tell_how_far_states_move_to_first_order():
         finally:
             tap.transform = None
 
-    for block, (heads, units) in zip(blocks_of(probes.network), found, strict=True):
+    for block, (heads, units) in zip(blocks_of(probes.network), importance, strict=True):
         for tap, values in ((block.attention.context_tap, heads), (block.feed_forward.activation_tap, units)):
             for place in (0, 1):
                 ends = []

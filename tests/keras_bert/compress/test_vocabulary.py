@@ -68,10 +68,10 @@ def test_the_head_of_masked_tokens_scores_the_pieces_that_stay(family, tmp_path)
     kept = choose_vocabulary(task.tokenizer, counts)
     fewer = reduce_vocabulary(task, kept)
     scores = []
-    for each in (task, fewer):
-        row = each.tokenizer.encode(TEXTS, max_length=12)
-        inputs = {spec.name: row[spec.name] for spec in each.model.inputs if spec.name in row}
-        scores.append(np.asarray(each.model({**inputs, "mask_positions": ops.array([[1], [2]])})["masked_tokens"]))
+    for one in (task, fewer):
+        row = one.tokenizer.encode(TEXTS, max_length=12)
+        inputs = {spec.name: row[spec.name] for spec in one.model.inputs if spec.name in row}
+        scores.append(np.asarray(one.model({**inputs, "mask_positions": ops.array([[1], [2]])})["masked_tokens"]))
     np.testing.assert_allclose(scores[0][..., kept], scores[1], atol=1e-5)
 
 

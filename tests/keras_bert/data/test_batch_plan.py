@@ -80,12 +80,12 @@ def test_a_batch_of_tokens():
 
 def test_the_identity_of_a_plan_is_its_arguments():
     arguments = {"longest": 8, "lengths": np.array([2, 8, 3, 5]), "boundaries": (4,), "seed": 1}
-    known = BatchPlan(4, 2, **arguments).identity()
-    assert known == json.loads(json.dumps(BatchPlan(4, 2, **arguments).identity()))
+    identity = BatchPlan(4, 2, **arguments).identity()
+    assert identity == json.loads(json.dumps(BatchPlan(4, 2, **arguments).identity()))
     for change in ({"longest": 9}, {"boundaries": (3,)}, {"tokens": 8}, {"shuffle": True}, {"seed": 2}):
-        assert BatchPlan(4, 2, **{**arguments, **change}).identity() != known
-    assert BatchPlan(4, 2, drop_remainder=True, **arguments).identity() != known
-    assert BatchPlan(4, 3, **arguments).identity() != known
+        assert BatchPlan(4, 2, **{**arguments, **change}).identity() != identity
+    assert BatchPlan(4, 2, drop_remainder=True, **arguments).identity() != identity
+    assert BatchPlan(4, 3, **arguments).identity() != identity
 
 
 def test_drop_remainder():

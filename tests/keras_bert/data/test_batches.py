@@ -40,9 +40,9 @@ def test_an_epoch_is_of_the_last_kind(kinds):
 
 def test_the_identity_of_phases_is_that_of_both_and_when_they_change(kinds):
     first, then = kinds
-    known = Phases(first, 4, then).identity()
-    assert json.loads(json.dumps(known)) == known
-    assert known["first.records"] == known["then.records"] == first.identity()["records"]
-    assert known["first.batch_sizes"] != known["then.batch_sizes"]
+    identity = Phases(first, 4, then).identity()
+    assert json.loads(json.dumps(identity)) == identity
+    assert identity["first.records"] == identity["then.records"] == first.identity()["records"]
+    assert identity["first.batch_sizes"] != identity["then.batch_sizes"]
     others = [Phases(first, 5, then), Phases(then, 4, first), Phases(first, 4, first)]
-    assert all(other.identity() != known for other in others)
+    assert all(other.identity() != identity for other in others)

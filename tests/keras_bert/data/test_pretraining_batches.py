@@ -168,19 +168,19 @@ def test_the_identity_of_batches(dynamic, tmp_path_factory):
     def identity(folder, batch_size=4, **options):
         return pretraining_batches(folder, "train", batch_size, **options).identity()
 
-    known = identity(dynamic)
-    assert json.loads(json.dumps(known)) == known
+    dynamic_identity = identity(dynamic)
+    assert json.loads(json.dumps(dynamic_identity)) == dynamic_identity
     copied = tmp_path_factory.mktemp("copied")
     shutil.copytree(dynamic, copied, dirs_exist_ok=True)
-    assert identity(copied) == known
+    assert identity(copied) == dynamic_identity
     differing = {"batch_size": 8}, {"seed": 1}, {"shuffle": True}, {"bucket_boundaries": (12,)}
     assert len({json.dumps(identity(dynamic, **change)) for change in ({}, *differing)}) == 5
     (copied / "vocab.txt").write_text((dynamic / "vocab.txt").read_text().replace("a7\n", "##7\n"))
-    assert identity(copied) == {**known, "vocabulary": identity(copied)["vocabulary"]} != known
+    assert identity(copied) == {**dynamic_identity, "vocabulary": identity(copied)["vocabulary"]} != dynamic_identity
     write_dynamic_rows(copied, seed=1)
-    assert identity(copied) == {**known, "records": identity(copied)["records"]} != known
+    assert identity(copied) == {**dynamic_identity, "records": identity(copied)["records"]} != dynamic_identity
     describe(copied, objective="none", dynamic=True, compression="gzip", masking=Masking(rate=0.3, max_predictions=3))
-    assert identity(copied)["masking"] != known["masking"]
+    assert identity(copied)["masking"] != dynamic_identity["masking"]
 
 
 def test_an_unknown_length(dynamic):

@@ -26,10 +26,10 @@ def test_the_digest_tells_records_apart(tmp_path):
             write_records(file, part, compression=compression)
         return RecordStore(files, compression).digest
 
-    known = digest([b"one", b"two"], [], [b"three"])
-    assert digest([b"one"], [b"two", b"three"]) == digest([b"one", b"two", b"three"], compression="gzip") == known
+    expected = digest([b"one", b"two"], [], [b"three"])
+    assert digest([b"one"], [b"two", b"three"]) == digest([b"one", b"two", b"three"], compression="gzip") == expected
     others = ([b"two", b"one", b"three"], [b"one", b"two"], [b"one", b"two", b"threE"], [b"one", b"tw", b"othree"], [])
-    assert len({known, *map(digest, others)}) == 6
+    assert len({expected, *map(digest, others)}) == 6
 
 
 def test_no_records(tmp_path):

@@ -31,9 +31,9 @@ def task(tmp_path):
 
 
 def test_the_identity_of_a_tasks_batches(task):
-    known = task_batches(task, "train", 4).identity()
-    assert task_batches(task, "train", 4, tokens=24).identity() != known
-    assert known["task"] == "classification"
+    identity = task_batches(task, "train", 4).identity()
+    assert task_batches(task, "train", 4, tokens=24).identity() != identity
+    assert identity["task"] == "classification"
 
 
 def test_a_broken_file_is_named(task):

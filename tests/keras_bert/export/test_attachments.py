@@ -30,9 +30,9 @@ def file(request, files, tmp_path):
 def test_files_travel_inside_and_answers_stay(file, files):
     attach_entries(file, FILES)
     attach_entries(file, {"origin.json": b"[1]"})
-    found = read_attachments(file)
-    del found[DIGEST_FILE]
-    assert found == {**FILES, "origin.json": b"[1]"}
+    attachments = read_attachments(file)
+    del attachments[DIGEST_FILE]
+    assert attachments == {**FILES, "origin.json": b"[1]"}
     rows, _ = tiny.make_rows(8, seed=3)
     answers = [open_file(place, 16)(**rows) for place in (file, files / file.name)]
     np.testing.assert_array_equal(*answers)
@@ -157,8 +157,8 @@ def test_damaged_files_are_read_or_refused(tmp_path_factory, data):
     place = data.draw(st.integers(0, len(content) - 1))
     content[place] ^= data.draw(st.integers(1, 255))
     file.write_bytes(bytes(content[: data.draw(st.integers(0, len(content)))]))
-    found = {}
+    attachments = {}
     # Its own error names the file; any other would end the test.
     with contextlib.suppress(ValueError):
-        found = read_attachments(file)
-    assert all(isinstance(value, bytes) for value in found.values())
+        attachments = read_attachments(file)
+    assert all(isinstance(value, bytes) for value in attachments.values())

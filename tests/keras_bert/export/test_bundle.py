@@ -110,17 +110,17 @@ def folder(pushed, tmp_path):
 
 
 def test_the_smallest_file_that_is_there_answers(folder, files):
-    found = [load_exported(folder).model]
+    models = [load_exported(folder).model]
     for name in ("model_float32.tflite", "model.tflite"):
         # Of another vocabulary, but nothing is asked.
         shutil.copy(files / name, folder)
         attach_entries(folder / name, {})
         settings = json.loads((folder / "task.json").read_text())
         (folder / "task.json").write_text(json.dumps({**settings, "max_length": 16}))
-        found.append(load_exported(folder).model)
-    assert [model.name for model in found] == ["ONNX Runtime", "LiteRT", "LiteRT"]
+        models.append(load_exported(folder).model)
+    assert [model.name for model in models] == ["ONNX Runtime", "LiteRT", "LiteRT"]
     row = dict.fromkeys(INPUT_NAMES, np.ones((1, 3), np.int32))
-    exact, coarse = (model(**row) for model in found[1:])
+    exact, coarse = (model(**row) for model in models[1:])
     assert not np.array_equal(exact, coarse)
 
 
@@ -230,9 +230,9 @@ def test_what_was_measured_says_how_probabilities_are_made(tmp_path):
     (logits,) = plain.outputs(TEXTS[:1])
     expected = np.exp(logits.max() / 4) / np.exp(logits / 4).sum()
     for place in (tmp_path, tmp_path / "model.onnx"):
-        found = load_exported(place) if place.is_file() else load_exported(place, "model.onnx")
-        assert found.calibration == Calibration(4.0, 0.75)
-        (prediction,) = found.predict(TEXTS[:1])
+        loaded = load_exported(place) if place.is_file() else load_exported(place, "model.onnx")
+        assert loaded.calibration == Calibration(4.0, 0.75)
+        (prediction,) = loaded.predict(TEXTS[:1])
         assert prediction.probability == pytest.approx(expected)
         assert prediction.label == plain.predict(TEXTS[:1])[0].label
 

@@ -108,8 +108,8 @@ def test_a_rounded_model_keeps_its_integers(tmp_path):
     rows, _ = tiny.make_rows(64, seed=4)
     with quantized_activations(model, rounding):
         wanted = model.predict(rows, verbose=0)
-    found = TFLiteModel(tmp_path / "model.tflite")(**rows)["probabilities"]
-    assert (found.argmax(axis=1) == wanted.argmax(axis=1)).mean() > 0.95
+    probabilities = TFLiteModel(tmp_path / "model.tflite")(**rows)["probabilities"]
+    assert (probabilities.argmax(axis=1) == wanted.argmax(axis=1)).mean() > 0.95
 
 
 def test_what_mediapipe_does_not_know_is_refused(task, tmp_path):

@@ -66,19 +66,19 @@ def test_a_file_answers_as_the_rounded_model(made):
     recipe, model, rounding, path, rows = made
     with quantized_activations(model, rounding):
         wanted = model.predict(rows, verbose=0)
-    found = TFLiteModel(path).predict_on_batch(rows)
-    assert found.dtype == np.float32
+    logits = TFLiteModel(path).predict_on_batch(rows)
+    assert logits.dtype == np.float32
     assert np.abs(wanted).max() > 2
-    np.testing.assert_allclose(found, wanted, atol=BOUNDS[recipe])
-    assert (found.argmax(1) == wanted.argmax(1)).mean() > 0.95
+    np.testing.assert_allclose(logits, wanted, atol=BOUNDS[recipe])
+    assert (logits.argmax(1) == wanted.argmax(1)).mean() > 0.95
 
 
 def test_the_integers_are_those_of_the_grids(made):
     recipe, model, _, path, _ = made
-    own = RECIPES[recipe]
-    if not own.integers or own.block:
+    settings = RECIPES[recipe]
+    if not settings.integers or settings.block:
         pytest.skip("floats, or blocks that this interpreter does not unpack")
-    last = 2 ** (own.weight_bits - 1) - 1
+    last = 2 ** (settings.weight_bits - 1) - 1
     found = integers_of(path)
     kernels = {path: layer.kernel.numpy() for path, layer in sublayers(model, Dense).items()}
     compared = 0
@@ -87,7 +87,7 @@ def test_the_integers_are_those_of_the_grids(made):
         steps = np.round(kernel / scale).T
         compared += any(np.array_equal(values, steps) for values, _ in found.get(steps.shape, []))
     # Where query, key and value are one product, they are one matrix.
-    heads = 0 if own.heads else 1
+    heads = 0 if settings.heads else 1
     assert compared == len(kernels) - heads
 
 
@@ -119,9 +119,9 @@ def test_one_large_value_leaves_other_rows_their_variance(weights, tmp_path):
     export_quantized(model, tmp_path / "model.tflite", (16,), rounding, tiny.make_rows(64, seed=3)[0])
     with quantized_activations(model, rounding):
         wanted = model.predict(rows, verbose=0)
-    found = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)
-    assert (found.argmax(1) == wanted.argmax(1)).mean() > 0.95
-    np.testing.assert_allclose(found, wanted, atol=0.2)
+    logits = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)
+    assert (logits.argmax(1) == wanted.argmax(1)).mean() > 0.95
+    np.testing.assert_allclose(logits, wanted, atol=0.2)
 
 
 def test_all_integers_need_rows_for_their_ranges(tmp_path):
@@ -177,8 +177,8 @@ def test_the_masks_constant_leaves_answers_their_steps(tmp_path):
     wanted = network.predict(rows, verbose=0)
     rounding = QuantizationParameters("static_wi8_ai8", QuantizationAware(network, [rows], "static_wi8_ai8").finish())
     export_quantized(network, tmp_path / "model.tflite", (16,), rounding, rows)
-    found = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)
+    logits = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)
     shown = rows["padding_mask"] == 1
     # Steps of 120 / 255, as with the mask's constant in their range, would leave little of these.
     assert np.abs(wanted[shown]).max() < 120 / 255
-    assert np.corrcoef(found[shown].ravel(), wanted[shown].ravel())[0, 1] > 0.9
+    assert np.corrcoef(logits[shown].ravel(), wanted[shown].ravel())[0, 1] > 0.9

@@ -28,12 +28,12 @@ def test_rows_as_wide_as_a_file_makes_them(along):
     rng, counts = np.random.default_rng(0), (5, 17, 7)
     mask = (np.arange(18) < np.array(counts)[:, None]).astype("int32")
     inputs = {"token_ids": rng.integers(0, 20, (3, 18)).astype("int32"), "padding_mask": mask}
-    found = predict_as_padded(model, {**inputs, "segment_ids": mask}, (8, 20))
+    outputs = predict_as_padded(model, {**inputs, "segment_ids": mask}, (8, 20))
     for row, (count, width) in enumerate(zip(counts, (8, 20, 8), strict=True)):
         room = ((0, 0), (0, max(0, width - 18)))
         alone = model({name: np.pad(value[row : row + 1, :width], room) for name, value in inputs.items()})
         expected = np.asarray(alone)[0]
         if along:
-            np.testing.assert_allclose(found[row, :count], expected[:count], atol=1e-6)
+            np.testing.assert_allclose(outputs[row, :count], expected[:count], atol=1e-6)
         else:
-            np.testing.assert_allclose(found[row], expected, atol=1e-6)
+            np.testing.assert_allclose(outputs[row], expected, atol=1e-6)

@@ -14,8 +14,8 @@ def quantizations(content: bytes) -> list[schema.QuantizationParameters]:
     model = schema.Model.GetRootAs(content)
     graphs = [model.Subgraphs(number) for number in range(model.SubgraphsLength())]
     tensors = [graph.Tensors(number) for graph in graphs for number in range(graph.TensorsLength())]
-    found = [tensor.Quantization() for tensor in tensors]
-    return [grid for grid in found if grid is not None and grid.ScaleLength() > 1]
+    parameters = [tensor.Quantization() for tensor in tensors]
+    return [grid for grid in parameters if grid is not None and grid.ScaleLength() > 1]
 
 
 def place(vector: np.ndarray) -> int:

@@ -48,8 +48,8 @@ def test_words_stand_at_their_first_pieces_with_their_tags(tmp_path: Path) -> No
         "film " * 50,
         "the " + "unbelievable " * 12,
     ]
-    found = ask(texts)
-    for text, logits, starts, ends in zip(texts, found["logits"], found["starts"], found["ends"], strict=True):
+    outputs = ask(texts)
+    for text, logits, starts, ends in zip(texts, outputs["logits"], outputs["starts"], outputs["ends"], strict=True):
         ids, first, last = (part.to_list()[0] for part in task.tokenizer.tokenize_with_offsets([text]))
         begins = [not task.tokenizer.continues(task.tokenizer.vocabulary[number]) for number in ids] + [True]
         words = [place for place, begin in enumerate(begins[:-1]) if begin]
@@ -62,9 +62,9 @@ def test_words_stand_at_their_first_pieces_with_their_tags(tmp_path: Path) -> No
         own = task.network().predict(rows_of(task, [text]), verbose=0)[0]
         np.testing.assert_allclose(logits[: len(own)], own, atol=1e-5)
     # A text that is read whole gets the entities that the task finds.
-    held = found["starts"][0] >= 0
-    tags = [task.labels[number] for number in found["logits"][0][held].argmax(axis=1)]
-    entities = decode(texts[0], tags, np.ones(len(tags)), found["starts"][0][held], found["ends"][0][held])
+    held = outputs["starts"][0] >= 0
+    tags = [task.labels[number] for number in outputs["logits"][0][held].argmax(axis=1)]
+    entities = decode(texts[0], tags, np.ones(len(tags)), outputs["starts"][0][held], outputs["ends"][0][held])
     assert [(e.label, e.start, e.end) for e in entities] == [
         (e.label, e.start, e.end) for e in task.predict(texts[:1])[0]
     ]

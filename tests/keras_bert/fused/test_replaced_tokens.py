@@ -41,10 +41,10 @@ def test_sums_and_gradients_are_those_of_the_plain_objective(plain, sharing):
     joint, (expected, gradients) = make_joint(sharing), plain[sharing]
     with fused_blocks(joint):
         assert all(blocks_of(joint.get_layer(part))[0].training_call for part in PARTS)
-        found, others = differentiate(joint, FusedReplacedTokensObjective(joint, GENERATOR))
-    assert found.keys() == expected.keys()
+        results, others = differentiate(joint, FusedReplacedTokensObjective(joint, GENERATOR))
+    assert results.keys() == expected.keys()
     for name in expected:
-        np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, err_msg=name)
+        np.testing.assert_allclose(results[name], expected[name], rtol=1e-5, err_msg=name)
     for ours, theirs in zip(others, gradients, strict=True):
         largest = max(np.abs(gradient).max() for gradient in theirs)
         for weight, one, other in zip(joint.trainable_variables, ours, theirs, strict=True):

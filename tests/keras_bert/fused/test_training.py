@@ -57,12 +57,12 @@ def test_sums_and_gradients_are_those_of_the_plain_model(activation):
     model = make_model(activation)
     expected = differentiate(model, PretrainingObjective())
     with fused_blocks(model):
-        found = differentiate(model, FusedPretrainingObjective(model))
-    assert found[0].keys() == expected[0].keys()
+        results = differentiate(model, FusedPretrainingObjective(model))
+    assert results[0].keys() == expected[0].keys()
     for name in expected[0]:
-        np.testing.assert_allclose(found[0][name], expected[0][name], rtol=1e-5)
+        np.testing.assert_allclose(results[0][name], expected[0][name], rtol=1e-5)
     largest = max(np.abs(gradient).max() for gradient in expected[1])
-    for weight, one, other in zip(model.trainable_variables, found[1], expected[1], strict=True):
+    for weight, one, other in zip(model.trainable_variables, results[1], expected[1], strict=True):
         # That of a key's bias is nothing but rounding: it moves all scores of a query alike.
         scale = max(np.abs(other).max(), 1e-2 * largest)
         np.testing.assert_allclose(one / scale, other / scale, atol=5e-6, err_msg=weight.path)
@@ -79,10 +79,10 @@ def test_with_adapters_as_without_fusion(kind):
     randomize(model)
     expected = differentiate(model, PretrainingObjective())
     with fused_blocks(model):
-        found = differentiate(model, FusedPretrainingObjective(model))
+        results = differentiate(model, FusedPretrainingObjective(model))
     largest = max(np.abs(gradient).max() for gradient in expected[1])
     assert len(model.trainable_variables) == len(adapter.weights()) < len(model.weights)
-    for weight, one, other in zip(model.trainable_variables, found[1], expected[1], strict=True):
+    for weight, one, other in zip(model.trainable_variables, results[1], expected[1], strict=True):
         np.testing.assert_allclose(one / largest, other / largest, atol=5e-6, err_msg=weight.path)
 
 
@@ -118,9 +118,9 @@ def test_bfloat16_is_close():
     model = make_model()
     expected, gradients = differentiate(model, PretrainingObjective())
     with computing_in(model, "bfloat16"), fused_blocks(model):
-        found, others = differentiate(model, FusedPretrainingObjective(model))
+        results, others = differentiate(model, FusedPretrainingObjective(model))
     for name in ("masked_loss", "next_sentence_loss"):
-        assert float(found[name][0]) == pytest.approx(float(expected[name][0]), rel=0.03)
+        assert float(results[name][0]) == pytest.approx(float(expected[name][0]), rel=0.03)
     for weight, one, other in zip(model.trainable_variables, others, gradients, strict=True):
         assert one.dtype == "float32"
         assert np.linalg.norm(one - other) < 0.1 * np.linalg.norm(other) + 1e-3, weight.path
@@ -169,9 +169,9 @@ def test_transforms_are_honoured():
         ):
             before = model(inputs, training=True)["masked_tokens"]
             setattr(owner, name, transform)
-            found = model(inputs, training=True)["masked_tokens"]
-            assert np.abs(found - before).max() > 1e-3
-            np.testing.assert_allclose(found, model(inputs)["masked_tokens"], atol=1e-5)
+            logits = model(inputs, training=True)["masked_tokens"]
+            assert np.abs(logits - before).max() > 1e-3
+            np.testing.assert_allclose(logits, model(inputs)["masked_tokens"], atol=1e-5)
             setattr(owner, name, None)
 
 

@@ -56,8 +56,8 @@ def test_other_pieces_keep_their_definition(tmp_path):
     write_description(make_task("regression", config, tokenizer), tmp_path)
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     ours = np.asarray(tokenizer.encode(["old cows go"], max_length=40)["token_ids"])[0]
-    found = theirs.encode("old cows go").ids
-    assert found == ours[: len(found)].tolist()
+    ids = theirs.encode("old cows go").ids
+    assert ids == ours[: len(ids)].tolist()
     assert json.loads((tmp_path / "tokenizer_config.json").read_text())["cls_token"] == "<s>"
     assert json.loads((tmp_path / "config.json").read_text())["pad_token_id"] == tokenizer.pad_id == 1
 

@@ -40,9 +40,9 @@ def test_a_prompt_takes_the_first_places():
     layer = SoftPrompt(2)
     layer.build(ids.shape, vectors.shape)
     layer.vectors.assign([[-1.0] * 4, [-2.0] * 4])
-    found = np.asarray(layer(ids, vectors))
-    assert found[:, :2, 0].tolist() == [[-1.0, -2.0]] * 2
-    np.testing.assert_array_equal(found[:, 2], vectors[:, 2])
+    outputs = np.asarray(layer(ids, vectors))
+    assert outputs[:, :2, 0].tolist() == [[-1.0, -2.0]] * 2
+    np.testing.assert_array_equal(outputs[:, 2], vectors[:, 2])
 
 
 def test_places_for_a_prompt():

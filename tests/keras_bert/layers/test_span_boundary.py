@@ -13,23 +13,23 @@ POSITIONS = np.array([[1, 3, 4, 5], [6, 7, 0, 0]], "int32")
 
 def borders_of(positions):
     """One hidden token after the other, walking to both sides."""
-    hidden, found = set(positions) - {0}, []
+    hidden, borders = set(positions) - {0}, []
     for position in positions:
         left = right = position
         while left in hidden:
             left -= 1
         while right in hidden:
             right += 1
-        found.append((left, right, position - left - 1))
-    return np.array(found).T
+        borders.append((left, right, position - left - 1))
+    return np.array(borders).T
 
 
 @pytest.mark.parametrize("positions", [[1, 3, 4, 5], [1, 2, 3, 4], [2, 4, 6, 8], [5, 6, 8, 0], [7, 0, 0, 0]])
 def test_borders(positions):
-    found = np.concatenate(find_borders(np.array([positions], "int32")))
+    borders = np.concatenate(find_borders(np.array([positions], "int32")))
     real = np.array(positions) > 0
-    np.testing.assert_array_equal(found[:, real], borders_of(positions)[:, real])
-    assert found[:2].min() >= 0
+    np.testing.assert_array_equal(borders[:, real], borders_of(positions)[:, real])
+    assert borders[:2].min() >= 0
 
 
 def test_conformance():
@@ -41,7 +41,7 @@ def test_conformance():
 def test_against_numpy():
     keras.utils.set_random_seed(0)
     layer = SpanBoundaryTransform(**SETTINGS, name="head")
-    found = np.asarray(layer(STATES, POSITIONS))
+    outputs = np.asarray(layer(STATES, POSITIONS))
     weights = {weight.path.removeprefix("head/"): weight.numpy() for weight in layer.weights}
     assert weights["places"].shape == (PLACES, 200)
     for row, positions in enumerate(POSITIONS.tolist()):
@@ -51,7 +51,7 @@ def test_against_numpy():
                 for step in range(2):
                     x = ACTIVATIONS["gelu_erf"](dense(x, weights, f"dense_{step}"))
                     x = layer_norm(x, weights, f"norm_{step}", 0.01)
-                np.testing.assert_allclose(found[row, number], x, atol=2e-5)
+                np.testing.assert_allclose(outputs[row, number], x, atol=2e-5)
 
 
 def test_the_hidden_token_itself_is_not_looked_at():

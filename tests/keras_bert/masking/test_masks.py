@@ -43,13 +43,13 @@ def hidden_of(found):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_80_10_10_of_15_percent(strategy):
     token_ids, candidates, continues = real_rows(12000)
-    found = run(token_ids, candidates, Masking(strategy=strategy), continues=continues)
+    masked = run(token_ids, candidates, Masking(strategy=strategy), continues=continues)
     # 15 % of 125 is 18.75: always 19 would be 15.2 %.
-    assert found.mask_weights.sum() / candidates.sum() == pytest.approx(0.15, abs=0.0002)
-    hidden = hidden_of(found)
+    assert masked.mask_weights.sum() / candidates.sum() == pytest.approx(0.15, abs=0.0002)
+    hidden = hidden_of(masked)
     shares = [(hidden == MASK).mean(), ((hidden != MASK) & (hidden != 7)).mean(), (hidden == 7).mean()]
     np.testing.assert_allclose(shares, [0.8, 0.1, 0.1], atol=0.006)
-    assert (found.token_ids != token_ids).sum() == (hidden != 7).sum()
+    assert (masked.token_ids != token_ids).sum() == (hidden != 7).sum()
     drawn = hidden[(hidden != MASK) & (hidden != 7)]
     assert drawn.min() >= 5
     assert len(np.unique(drawn)) > 990
@@ -58,8 +58,8 @@ def test_80_10_10_of_15_percent(strategy):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_place_is_as_likely(strategy):
     token_ids = np.full((8000, 100), 7, np.int32)
-    found = run(token_ids, token_ids > 0, Masking(strategy=strategy), continues=token_ids < 0)
-    places = np.bincount(found.mask_positions[found.mask_weights == 1], minlength=100)
+    masked = run(token_ids, token_ids > 0, Masking(strategy=strategy), continues=token_ids < 0)
+    places = np.bincount(masked.mask_positions[masked.mask_weights == 1], minlength=100)
     # About 1200 each; a span reaches the first places of a row only from there (as in SpanBERT's own code).
     low, high = (0, 100) if strategy != "spans" else (10, 90)
     assert places[low:high].min() > 1050
@@ -70,10 +70,10 @@ def test_golden():
     token_ids = np.arange(10, 22, dtype=np.int32)[None]
     candidates = np.ones_like(token_ids, bool)
     candidates[0, [0, -1]] = False
-    found = run(token_ids, candidates, Masking(rate=0.3, max_predictions=5), seed=3)
-    assert found.mask_weights.tolist() == [[1, 1, 1, 0, 0]]
-    assert found.mask_positions.tolist() == [GOLDEN_POSITIONS]
-    assert found.mask_ids.tolist() == [[position + 10 if position else 0 for position in GOLDEN_POSITIONS]]
+    masked = run(token_ids, candidates, Masking(rate=0.3, max_predictions=5), seed=3)
+    assert masked.mask_weights.tolist() == [[1, 1, 1, 0, 0]]
+    assert masked.mask_positions.tolist() == [GOLDEN_POSITIONS]
+    assert masked.mask_ids.tolist() == [[position + 10 if position else 0 for position in GOLDEN_POSITIONS]]
 
 
 GOLDEN_POSITIONS = [2, 8, 10, 0, 0]
@@ -81,8 +81,8 @@ GOLDEN_POSITIONS = [2, 8, 10, 0, 0]
 
 def test_all_mask_no_random():
     token_ids = np.full((3, 20), 9, np.int32)
-    found = run(token_ids, np.ones_like(token_ids, bool), Masking(rate=0.5, mask_share=1.0, random_share=0.0))
-    assert (found.token_ids == MASK).sum(axis=1).tolist() == [10, 10, 10]
+    masked = run(token_ids, np.ones_like(token_ids, bool), Masking(rate=0.5, mask_share=1.0, random_share=0.0))
+    assert (masked.token_ids == MASK).sum(axis=1).tolist() == [10, 10, 10]
 
 
 def test_words_of_a_row():
@@ -123,7 +123,7 @@ def test_a_span_shares_one_fate():
     token_ids, candidates, continues = real_rows()
     masking = Masking(strategy="spans")
     keys = row_keys(0, 0, np.arange(len(token_ids)))
-    found = mask_rows(
+    masked = mask_rows(
         token_ids,
         candidates,
         masking=masking,
@@ -133,11 +133,11 @@ def test_a_span_shares_one_fate():
         continues=continues,
     )
     chosen = np.zeros_like(candidates)
-    rows, slots = np.nonzero(found.mask_weights == 1)
-    chosen[rows, found.mask_positions[rows, slots]] = True
+    rows, slots = np.nonzero(masked.mask_weights == 1)
+    chosen[rows, masked.mask_positions[rows, slots]] = True
     # Neighbours may belong to two spans that touch; alone, one token in ten would differ from the next in three ways.
     both = chosen[:, 1:] & chosen[:, :-1]
-    is_mask = found.token_ids == MASK
+    is_mask = masked.token_ids == MASK
     assert (is_mask[:, 1:] == is_mask[:, :-1])[both].mean() > 0.95
 
 
@@ -172,26 +172,26 @@ def test_properties(strategy, batch, length, predictions, rate, seed):
     candidates = (rng.random((batch, length)) < 0.7) & (token_ids > 4)
     continues = rng.random((batch, length)) < 0.3
     masking = Masking(strategy=strategy, rate=rate, max_predictions=predictions)
-    found = run(token_ids, candidates, masking, seed, continues)
-    for one, other in zip(found, run(token_ids, candidates, masking, seed, continues), strict=True):
+    masked = run(token_ids, candidates, masking, seed, continues)
+    for one, other in zip(masked, run(token_ids, candidates, masking, seed, continues), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert found.mask_positions.shape == found.mask_ids.shape == found.mask_weights.shape == (batch, predictions)
+    assert masked.mask_positions.shape == masked.mask_ids.shape == masked.mask_weights.shape == (batch, predictions)
     for row in range(batch):
         available = candidates[row].sum()
-        count = int(found.mask_weights[row].sum())
+        count = int(masked.mask_weights[row].sum())
         most = min(available, predictions, max(1, np.ceil(available * rate)))
         least = min(available, predictions, max(1, np.floor(available * rate)))
         assert (least if strategy == "tokens" else 0) <= count <= most
-        positions = found.mask_positions[row, :count]
+        positions = masked.mask_positions[row, :count]
         assert candidates[row, positions].all()
         assert (np.diff(positions) > 0).all()
-        assert (found.mask_ids[row, :count] == token_ids[row, positions]).all()
-        assert not found.mask_positions[row, count:].any()
-        assert not found.mask_ids[row, count:].any()
-        restored = found.token_ids[row].copy()
-        restored[positions] = found.mask_ids[row, :count]
+        assert (masked.mask_ids[row, :count] == token_ids[row, positions]).all()
+        assert not masked.mask_positions[row, count:].any()
+        assert not masked.mask_ids[row, count:].any()
+        restored = masked.token_ids[row].copy()
+        restored[positions] = masked.mask_ids[row, :count]
         assert (restored == token_ids[row]).all()
-        assert not set(found.token_ids[row, positions]) & {0, 1, 2, 3}
+        assert not set(masked.token_ids[row, positions]) & {0, 1, 2, 3}
 
 
 def words_of(candidates, continues):

@@ -70,12 +70,12 @@ def test_the_error_is_that_of_its_formula() -> None:
 
 
 def test_bins_are_open_below_and_closed_above() -> None:
-    found = reliability(np.array([1 / 15, 0.1, 0.12, 1.0]), np.array([True, True, False, False]))
-    assert len(found) == 15
-    assert found[0] == (1, 1 / 15, 1.0)
-    assert found[1] == (2, pytest.approx(0.11), 0.5)
-    assert found[2:14] == [None] * 12
-    assert found[14] == (1, 1.0, 0.0)
+    bins = reliability(np.array([1 / 15, 0.1, 0.12, 1.0]), np.array([True, True, False, False]))
+    assert len(bins) == 15
+    assert bins[0] == (1, 1 / 15, 1.0)
+    assert bins[1] == (2, pytest.approx(0.11), 0.5)
+    assert bins[2:14] == [None] * 12
+    assert bins[14] == (1, 1.0, 0.0)
 
 
 def test_the_smallest_threshold_that_reaches_a_share() -> None:

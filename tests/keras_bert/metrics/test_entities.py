@@ -35,8 +35,8 @@ def seqeval_scores(true, predicted, scheme):
 
 
 def our_scores(true, predicted, scheme):
-    found = entity_scores(true, predicted, scheme)
-    return [list(dataclasses.astuple(row)) for row in (found.micro, found.macro, *found.types.values())]
+    scores = entity_scores(true, predicted, scheme)
+    return [list(dataclasses.astuple(row)) for row in (scores.micro, scores.macro, *scores.types.values())]
 
 
 GOLDEN = {
@@ -77,8 +77,8 @@ def test_equals_seqeval(name, scheme):
 
     Made by `python -m tests.keras_bert.metrics.test_entities`, where seqeval is installed.
     """
-    found = our_scores(*make_rows(name, seed=0), scheme)
-    assert found == [pytest.approx(row, abs=1e-6) for row in GOLDEN[name, scheme]]
+    scores = our_scores(*make_rows(name, seed=0), scheme)
+    assert scores == [pytest.approx(row, abs=1e-6) for row in GOLDEN[name, scheme]]
 
 
 @pytest.mark.parametrize(("name", "scheme"), GOLDEN)
@@ -118,17 +118,17 @@ def test_entities_of_iobes():
 def test_right_is_what_has_type_and_both_ends():
     true = ["B-x I-x O B-y B-x".split(), []]
     predicted = ["B-x O O B-x B-x".split(), []]
-    found = entity_scores(true, predicted)
-    assert found.types == {"x": Score(1 / 3, 1 / 2, 2 / 5, 2), "y": Score(0.0, 0.0, 0.0, 1)}
-    assert found.micro == Score(1 / 3, 1 / 3, 1 / 3, 3)
-    assert found.macro == Score(1 / 6, 1 / 4, 1 / 5, 3)
+    scores = entity_scores(true, predicted)
+    assert scores.types == {"x": Score(1 / 3, 1 / 2, 2 / 5, 2), "y": Score(0.0, 0.0, 0.0, 1)}
+    assert scores.micro == Score(1 / 3, 1 / 3, 1 / 3, 3)
+    assert scores.macro == Score(1 / 6, 1 / 4, 1 / 5, 3)
 
 
 @pytest.mark.parametrize("rows", [[], [[]], [["O"]]])
 def test_no_entities_score_zero(rows):
-    found = entity_scores(rows, rows)
-    assert found.micro == found.macro == Score(0.0, 0.0, 0.0, 0)
-    assert found.types == {}
+    scores = entity_scores(rows, rows)
+    assert scores.micro == scores.macro == Score(0.0, 0.0, 0.0, 0)
+    assert scores.types == {}
 
 
 @pytest.mark.parametrize("tag", ["", "o", "X-x", "B-", "O-x", "b-x", "person", "-x"])

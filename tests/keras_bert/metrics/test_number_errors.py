@@ -5,8 +5,8 @@ from keras_bert.metrics.number_errors import number_errors
 
 def test_errors_by_hand():
     # Errors 0, -1 and 1; distances of the truth from its mean 3: -2, 0 and 2.
-    found = number_errors([1.0, 2.0, 6.0], [1.0, 3.0, 5.0])
-    assert found == pytest.approx({"r2": 1 - 2 / 8, "rmse": (2 / 3) ** 0.5, "mae": 2 / 3})
+    errors = number_errors([1.0, 2.0, 6.0], [1.0, 3.0, 5.0])
+    assert errors == pytest.approx({"r2": 1 - 2 / 8, "rmse": (2 / 3) ** 0.5, "mae": 2 / 3})
 
 
 def test_the_mean_of_the_truth_explains_nothing():

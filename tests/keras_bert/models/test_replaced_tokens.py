@@ -54,9 +54,9 @@ def test_the_head_against_numpy():
 def test_both_models_in_one(sharing):
     joint = make_joint(sharing)
     generator, discriminator = (joint.get_layer(name) for name in PARTS)
-    found = config_of(generator)
-    assert (found.hidden_size, found.num_heads, found.intermediate_size) == (4, 1, 8)
-    assert found.embedding_size == (None if sharing == "none" else 8)
+    config = config_of(generator)
+    assert (config.hidden_size, config.num_heads, config.intermediate_size) == (4, 1, 8)
+    assert config.embedding_size == (None if sharing == "none" else 8)
     outputs = joint({**TEXT, **HIDDEN})
     # What the discriminator reads and answers can be had from the parts.
     scores = generator({**TEXT, "mask_positions": HIDDEN["mask_positions"]})["masked_tokens"]
@@ -75,9 +75,9 @@ def test_both_models_in_one(sharing):
 
 def test_disentangled_embeddings_begin_as_the_discriminators_and_end_as_their_sum(tmp_path):
     plain, joint = make_joint("none"), make_joint("gradient_disentangled")
-    own = [table.numpy() for table in tables_of(plain, "discriminator")]
+    tables = [table.numpy() for table in tables_of(plain, "discriminator")]
     for table, difference, before in zip(
-        tables_of(joint, "generator"), tables_of(joint, "discriminator"), own, strict=True
+        tables_of(joint, "generator"), tables_of(joint, "discriminator"), tables, strict=True
     ):
         np.testing.assert_array_equal(table, before)
         assert not np.any(difference)
@@ -106,8 +106,8 @@ def test_what_is_shared_otherwise_is_settled_already(sharing, tmp_path):
     before = discriminator.get_weights()
     separate_discriminator(joint)
     save_model(discriminator, tmp_path / "model.keras")
-    for found, expected in zip(load_model(tmp_path / "model.keras").get_weights(), before, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for weight, expected in zip(load_model(tmp_path / "model.keras").get_weights(), before, strict=True):
+        np.testing.assert_array_equal(weight, expected)
 
 
 @pytest.mark.parametrize(

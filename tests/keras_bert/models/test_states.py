@@ -41,8 +41,8 @@ def build(graph, **changes):
 
 
 def inputs_of(model):
-    found = make_inputs()
-    return {spec.name: found[spec.name] for spec in model.inputs}
+    inputs = make_inputs()
+    return {spec.name: inputs[spec.name] for spec in model.inputs}
 
 
 def read_all(model):
@@ -94,9 +94,9 @@ def test_every_graph_tells_all(graph):
 
 def test_scores_are_those_of_queries_and_keys_that_are_read():
     model = build("bert")
-    _, found = read_all(model)
+    _, tensors = read_all(model)
     bias = ((1 - make_inputs()["padding_mask"]) * -120.0)[:, None, None, :]
-    for query, key, scores in zip(found["query"], found["key"], found["scores"], strict=True):
+    for query, key, scores in zip(tensors["query"], tensors["key"], tensors["scores"], strict=True):
         heads = [np.asarray(each).reshape(3, -1, 2, 4).transpose(0, 2, 1, 3) for each in (query, key)]
         np.testing.assert_allclose(scores, heads[0] @ heads[1].swapaxes(2, 3) / 2 + bias, atol=1e-4)
 
@@ -111,10 +111,10 @@ def test_scores_of_windows_and_blocks_are_not_those_of_all_pairs(variant):
 def test_products_are_the_layers_own(graph):
     # In all graphs, in shared blocks, and where positions go through the same products.
     model = build(graph)
-    _, found = read_all(model)
+    _, tensors = read_all(model)
     states = keras.Model(model.input, hidden_states(model))(inputs_of(model))
     blocks = blocks_of(model) * attention_layout(model).layers
-    for layer, value in enumerate(found["value"]):
+    for layer, value in enumerate(tensors["value"]):
         attention = blocks[layer].attention
         if graph == "modernbert":
             read = blocks[layer].attention_norm(states[layer]) if layer else states[layer]

@@ -75,8 +75,8 @@ def build(kind, seed=0, **changes):
 def run(objective, model, batch):
     """The sums as numbers, after asking whether `weights` told the loss's weight beforehand."""
     sums = {name: [float(part) for part in pair] for name, pair in objective(model, batch, training=False).items()}
-    told = {name: float(weight) for name, weight in objective.weights(batch).items()}
-    assert told == {"loss": sums["loss"][1]}
+    weights = {name: float(weight) for name, weight in objective.weights(batch).items()}
+    assert weights == {"loss": sums["loss"][1]}
     return sums
 
 

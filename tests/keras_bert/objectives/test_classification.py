@@ -25,8 +25,8 @@ def test_loss_and_accuracy(class_weights):
 def test_the_distance_is_the_divergence_of_each_row_as_heavy_as_its_loss(class_weights, temperature):
     student, teacher = random_outputs(ROWS, 3)
     weights = np.ones(ROWS) if class_weights is None else np.array(class_weights)[LABELS]
-    found = ClassificationObjective(class_weights).distance(student, teacher, BATCH, temperature)
-    assert float(found) == pytest.approx((divergences(student, teacher, temperature) * weights).sum(), rel=1e-5)
+    distance = ClassificationObjective(class_weights).distance(student, teacher, BATCH, temperature)
+    assert float(distance) == pytest.approx((divergences(student, teacher, temperature) * weights).sum(), rel=1e-5)
 
 
 def test_there_must_be_a_weight_for_each_label():

@@ -78,8 +78,8 @@ def test_another_task_teacher_or_setting_is_another_objective():
     task, _ = KINDS["classification"]
     teacher, other = build("classification"), build("classification", seed=1)
     other.set_weights(teacher.get_weights())
-    known = DistillationObjective(task, teacher, Distillation()).identity()
-    assert {**known, "teacher": None} == {
+    identity = DistillationObjective(task, teacher, Distillation()).identity()
+    assert {**identity, "teacher": None} == {
         "class": "DistillationObjective",
         "task.class": "ClassificationObjective",
         "task.class_weights": (0.5, 3.0, 1.25),
@@ -87,10 +87,10 @@ def test_another_task_teacher_or_setting_is_another_objective():
         "hard_weight": 0.5,
         "teacher": None,
     }
-    assert DistillationObjective(task, other, Distillation()).identity() == known
+    assert DistillationObjective(task, other, Distillation()).identity() == identity
     changed = DistillationObjective(task, other, Distillation(temperature=3.0)).identity()
-    assert changed == {**known, "temperature": 3.0}
+    assert changed == {**identity, "temperature": 3.0}
     tags = DistillationObjective(KINDS["token_classification"].objective, other, Distillation()).identity()
-    assert tags == {**known, "task.class": "TokenClassificationObjective"}
+    assert tags == {**identity, "task.class": "TokenClassificationObjective"}
     other.get_layer("classifier").bias.assign([2.0, -1.0, 0.5])
-    assert DistillationObjective(task, other, Distillation()).identity()["teacher"] != known["teacher"]
+    assert DistillationObjective(task, other, Distillation()).identity()["teacher"] != identity["teacher"]

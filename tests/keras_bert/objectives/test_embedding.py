@@ -44,8 +44,8 @@ def test_dropout_follows_training():
 def test_the_distance_is_of_cosines_so_that_widths_may_differ():
     student, teacher = random_outputs(ROWS)
     for temperature in (1.0, 3.0):
-        found = EmbeddingObjective().distance(student, teacher, BATCH, temperature)
-        assert float(found) == pytest.approx(((student - teacher) ** 2).sum(), rel=1e-5)
+        distance = EmbeddingObjective().distance(student, teacher, BATCH, temperature)
+        assert float(distance) == pytest.approx(((student - teacher) ** 2).sum(), rel=1e-5)
     wide = build("embedding", hidden_size=12)
     outputs = [OBJECTIVE.run(model, BATCH, training=False) for model in (build("embedding", seed=1), wide)]
     expected = ((cosines(build("embedding", seed=1)) - cosines(wide)) ** 2).sum()

@@ -22,5 +22,5 @@ def test_the_loss_is_the_mean_of_both_ends_and_both_must_be_right():
 def test_the_distance_is_the_mean_divergence_of_both_ends_over_the_tokens(temperature):
     student, teacher = random_outputs(ROWS, LENGTH, 2)
     start, end = (divergences(student[:, :, side], teacher[:, :, side], temperature) for side in (0, 1))
-    found = QuestionAnsweringObjective().distance(student, teacher, BATCH, temperature)
-    assert float(found) == pytest.approx(((start + end) / 2).sum(), rel=1e-5)
+    distance = QuestionAnsweringObjective().distance(student, teacher, BATCH, temperature)
+    assert float(distance) == pytest.approx(((start + end) / 2).sum(), rel=1e-5)

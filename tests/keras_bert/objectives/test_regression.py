@@ -19,5 +19,5 @@ def test_squared_and_absolute_errors():
 def test_the_distance_is_the_squared_difference_at_any_temperature():
     student, teacher = random_outputs(ROWS, 1)
     for temperature in (1.0, 3.0):
-        found = RegressionObjective().distance(student, teacher, BATCH, temperature)
-        assert float(found) == pytest.approx(((student - teacher) ** 2).sum(), rel=1e-5)
+        distance = RegressionObjective().distance(student, teacher, BATCH, temperature)
+        assert float(distance) == pytest.approx(((student - teacher) ** 2).sum(), rel=1e-5)

@@ -48,8 +48,8 @@ def test_the_distance_is_that_of_the_labelled_tokens(class_weights, temperature)
     student, teacher = random_outputs(ROWS, LENGTH, 3)
     objective = TokenClassificationObjective(class_weights)
     expected = divergences(student[TAGGED], teacher[TAGGED], temperature) * weigh(class_weights)
-    found = objective.distance(student, teacher, BATCH, temperature)
-    assert float(found) == pytest.approx(expected.sum(), rel=1e-5)
+    distance = objective.distance(student, teacher, BATCH, temperature)
+    assert float(distance) == pytest.approx(expected.sum(), rel=1e-5)
     assert float(objective.distance(student, teacher, UNTAGGED, temperature)) == 0
 
 

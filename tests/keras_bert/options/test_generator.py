@@ -40,10 +40,10 @@ def discriminator(**changes):
     ],
 )
 def test_sizes(settings, changes, sizes):
-    known = discriminator(**changes)
-    found = Generator(**settings).config(known)
-    assert tuple(getattr(found, name) for name in SIZES) == sizes
-    assert (found.vocabulary_size, found.max_length) == (known.vocabulary_size, known.max_length)
+    base = discriminator(**changes)
+    config = Generator(**settings).config(base)
+    assert tuple(getattr(config, name) for name in SIZES) == sizes
+    assert (config.vocabulary_size, config.max_length) == (base.vocabulary_size, base.max_length)
 
 
 @pytest.mark.parametrize(

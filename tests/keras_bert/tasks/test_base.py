@@ -145,8 +145,8 @@ def test_an_exported_file_may_stand_in_the_place_of_the_model():
 
 
 def test_task_json(task, tmp_path):
-    told = []
-    task.tokenizer.save = told.append
+    messages = []
+    task.tokenizer.save = messages.append
     task.save(tmp_path / "new" / "folder")
     expected = {"task": "classification", "labels": ["no", "yes"], "max_length": 30}
     assert json.loads((tmp_path / "new" / "folder" / "task.json").read_text()) == expected
@@ -154,7 +154,7 @@ def test_task_json(task, tmp_path):
     task.save_settings(tmp_path)
     assert json.loads((tmp_path / "task.json").read_text()) == expected
     assert not (tmp_path / "model.keras").exists()
-    assert told[1] == tmp_path
+    assert messages[1] == tmp_path
 
 
 def test_a_failed_save_leaves_what_was_there(task, tmp_path):

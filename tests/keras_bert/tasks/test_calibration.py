@@ -15,9 +15,9 @@ def read(folder: Path, content: Any) -> Calibration:
 
 
 def test_temperature_and_threshold_are_read(tmp_path: Path) -> None:
-    found = read(tmp_path, {"calibration": {"temperature": 1.5, "threshold": 0.75, "min_precision": 0.9}})
-    assert found == Calibration(1.5, 0.75)
-    assert [found.is_sure(probability) for probability in (0.74, 0.75, 1.0)] == [False, True, True]
+    calibration = read(tmp_path, {"calibration": {"temperature": 1.5, "threshold": 0.75, "min_precision": 0.9}})
+    assert calibration == Calibration(1.5, 0.75)
+    assert [calibration.is_sure(probability) for probability in (0.74, 0.75, 1.0)] == [False, True, True]
 
 
 @pytest.mark.parametrize(

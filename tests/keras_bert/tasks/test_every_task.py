@@ -102,8 +102,8 @@ LOGITS = np.array([[[2.0, 1.0], [0.0, 3.0], [5.0, 4.0]], [[1.0, 2.0], [3.0, 0.0]
 
 def test_classifiers_agree_where_they_choose_one_label():
     task = build("classification", make_encoder(num_layers=1))
-    found = task.agreement(LOGITS[:, 0], LOGITS[:, 0] + [[0.0, 0.9], [0.0, -1.1]], None)
-    assert found.tolist() == [1.0, 0.0]
+    agreement = task.agreement(LOGITS[:, 0], LOGITS[:, 0] + [[0.0, 0.9], [0.0, -1.1]], None)
+    assert agreement.tolist() == [1.0, 0.0]
 
 
 def test_taggers_agree_as_far_as_their_tokens_do():

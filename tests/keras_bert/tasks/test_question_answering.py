@@ -126,16 +126,16 @@ def test_windows_against_a_plain_loop():
     rng = np.random.default_rng(0)
     for stride in range(1, 9):
         lengths = rng.integers(0, 60, 20)
-        asked = rng.integers(0, 8, 20)
+        positions = rng.integers(0, 8, 20)
         texts = [" ".join(["in"] * length) for length in lengths]
         questions, contexts = (
-            TokenizedTexts.of(TOKENIZER, rows) for rows in ([" ".join(["?"] * n) for n in asked], texts)
+            TokenizedTexts.of(TOKENIZER, rows) for rows in ([" ".join(["?"] * n) for n in positions], texts)
         )
         windows = cut_windows(questions, contexts, max_length=18, stride=stride, max_query_length=6, special=3)
         widest = widest_windows(windows, len(contexts.ids))
         expected, best = [], []
         for row, length in enumerate(lengths):
-            room = 18 - 3 - min(asked[row], 6)
+            room = 18 - 3 - min(positions[row], 6)
             spans = [(0, min(length, room))]
             while sum(spans[-1]) < length:
                 spans.append((spans[-1][0] + stride, min(length - spans[-1][0] - stride, room)))
@@ -147,7 +147,7 @@ def test_windows_against_a_plain_loop():
                     for first, count in spans
                 ]
                 best.append(len(expected) + int(np.argmax(shown)))
-            expected += [(row, min(asked[row], 6), contexts.splits[row] + first, count) for first, count in spans]
+            expected += [(row, min(positions[row], 6), contexts.splits[row] + first, count) for first, count in spans]
         got = zip(windows.rows, windows.question_lengths, windows.firsts, windows.lengths, strict=True)
         assert list(got) == expected
         assert widest[:-1].tolist() == best

@@ -63,9 +63,9 @@ def test_fit_learns_what_does_not_belong():
     assert history["loss"][-1] < 0.3 * history["loss"][0]
     assert history["accuracy"][-1] > 0.95
     # The mean is over tokens, not over padding: what Keras says is what one can add up.
-    logits, known = np.asarray(task.model.predict(x, verbose=0)), y != IGNORED
+    logits, labelled = np.asarray(task.model.predict(x, verbose=0)), y != IGNORED
     losses = np.logaddexp(0, np.where(y == 1, -logits, logits))
-    assert task.model.evaluate(x, y, verbose=0, batch_size=32)[0] == pytest.approx(losses[known].mean(), rel=1e-4)
+    assert task.model.evaluate(x, y, verbose=0, batch_size=32)[0] == pytest.approx(losses[labelled].mean(), rel=1e-4)
     found = {piece.text: piece.probability for piece in task.predict(["Anna in Bob"])[0]}
     assert found["in"] > 0.5 > max(found["Anna"], found["Bob"])
 

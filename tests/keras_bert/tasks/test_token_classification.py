@@ -145,12 +145,12 @@ def test_loss_and_accuracy_are_means_over_the_tagged_pieces():
     inputs, y = task.examples(*sentences())
     y[0, 2:] = IGNORED
     logits = np.asarray(task.model(inputs), "float64")
-    own = y != IGNORED
+    labelled = y != IGNORED
     entropy = np.log(np.exp(logits).sum(-1)) - np.take_along_axis(logits, np.maximum(y, 0)[..., None], -1)[..., 0]
-    right = (logits.argmax(-1) == y)[own].mean()
-    assert float(task.loss()(y, logits)) == pytest.approx(entropy[own].mean(), rel=1e-5)
-    found = task.model.evaluate(inputs, y, batch_size=len(y), verbose=0)
-    assert found == pytest.approx([entropy[own].mean(), right], rel=1e-5)
+    right = (logits.argmax(-1) == y)[labelled].mean()
+    assert float(task.loss()(y, logits)) == pytest.approx(entropy[labelled].mean(), rel=1e-5)
+    metrics = task.model.evaluate(inputs, y, batch_size=len(y), verbose=0)
+    assert metrics == pytest.approx([entropy[labelled].mean(), right], rel=1e-5)
     parted = task.model.evaluate(inputs, y, batch_size=2, verbose=0)
     assert parted[1] == pytest.approx(right)
 
@@ -169,14 +169,14 @@ def test_learns_and_finds_entities(learnt):
     words, tags = sentences()
     assert learnt.predict_tags(words) == tags
     text = " Anna  LEE met Bob,\nin New York."
-    found = learnt.predict([text, "", "and"])
-    assert [(entity.label, entity.text) for entity in found[0]] == [
+    entities = learnt.predict([text, "", "and"])
+    assert [(entity.label, entity.text) for entity in entities[0]] == [
         ("person", "Anna  LEE"),
         ("person", "Bob"),
         ("place", "New York"),
     ]
-    assert found[1:] == [[], []]
-    for entity in found[0]:
+    assert entities[1:] == [[], []]
+    for entity in entities[0]:
         assert text[entity.start : entity.end] == entity.text
         assert 0.8 < entity.probability <= 1
 
@@ -306,13 +306,13 @@ def test_saves_loads_and_counts_characters(tmp_path):
     table = np.zeros(len(PIECES), "int64")
     table[[PIECES.index(piece) for piece in ("z", "anna", "bob", "paris")]] = 1
     table[PIECES.index("lee")] = 2
-    found = tag_by_table(loaded, table).predict(texts)
-    assert [[entity.text for entity in row] for row in found] == [
+    entities = tag_by_table(loaded, table).predict(texts)
+    assert [[entity.text for entity in row] for row in entities] == [
         ["ZOÉ", "Anna Lee", "Paris"],
         ["Zoe\u0301", "Bob"],
         [],
     ]
-    assert all(text[a.start : a.end] == a.text for text, row in zip(texts, found, strict=True) for a in row)
+    assert all(text[a.start : a.end] == a.text for text, row in zip(texts, entities, strict=True) for a in row)
 
 
 class Unmarked(FakeTokenizer):
@@ -325,5 +325,5 @@ class Unmarked(FakeTokenizer):
 def test_the_first_word_of_a_text_is_one_without_a_mark():
     table = np.zeros(len(PIECES), "int64")
     table[[PIECES.index(piece) for piece in ("anna", "bob")]] = 1
-    found = tag_by_table(make_task(tokenizer=Unmarked()), table).predict(["anna met", "bob", "in paris"])
-    assert [[(entity.text, entity.start) for entity in row] for row in found] == [[("anna", 0)], [("bob", 0)], []]
+    entities = tag_by_table(make_task(tokenizer=Unmarked()), table).predict(["anna met", "bob", "in paris"])
+    assert [[(entity.text, entity.start) for entity in row] for row in entities] == [[("anna", 0)], [("bob", 0)], []]

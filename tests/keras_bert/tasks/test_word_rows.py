@@ -49,11 +49,11 @@ def test_every_word_begins_in_a_row(sentences, room, overlap):
 
 def test_model_inputs():
     rows = pack_words(make_words([[1, 2], [], [0], [1]]), room=4)
-    found = rows.model_inputs(cls_id=2, sep_id=3, pad_id=7)
-    assert found["token_ids"].tolist() == [[2, 10, 11, 12, 3], [2, 13, 3, 7, 7]]
-    assert found["padding_mask"].tolist() == [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]
-    assert not found["segment_ids"].any()
-    assert {array.dtype.name for array in found.values()} == {"int32"}
+    inputs = rows.model_inputs(cls_id=2, sep_id=3, pad_id=7)
+    assert inputs["token_ids"].tolist() == [[2, 10, 11, 12, 3], [2, 13, 3, 7, 7]]
+    assert inputs["padding_mask"].tolist() == [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]
+    assert not inputs["segment_ids"].any()
+    assert {array.dtype.name for array in inputs.values()} == {"int32"}
 
 
 def test_a_long_word_keeps_its_first_pieces():

@@ -39,27 +39,27 @@ def test_pieces_stand_for_bytes_and_for_the_space_in_front_of_a_word(tokenizer):
 
 def test_offsets_are_characters_of_the_text(tokenizer):
     text = "né 👍\u200d Worlding"
-    found = tokenizer.tokenize_with_offsets([text])
-    assert all(part.dtype == tf.int32 for part in found)
-    _, starts, ends = (part.to_list()[0] for part in found)
+    tokens = tokenizer.tokenize_with_offsets([text])
+    assert all(part.dtype == tf.int32 for part in tokens)
+    _, starts, ends = (part.to_list()[0] for part in tokens)
     assert [text[a:b] for a, b in zip(starts, ends, strict=True)] == ["n", "é", "👍", "World", "ing"]
 
 
 def test_encodes_one_text(tokenizer):
-    found = tokenizer.encode(["hello world", "a"], max_length=5)
+    inputs = tokenizer.encode(["hello world", "a"], max_length=5)
     hello, world, a = ids(tokenizer, "hello world a")
-    assert found["token_ids"].numpy().tolist() == [[2, hello, world, 3, 0], [2, a, 3, 0, 0]]
-    assert found["segment_ids"].numpy().tolist() == [[0] * 5, [0] * 5]
-    assert found["padding_mask"].numpy().tolist() == [[1, 1, 1, 1, 0], [1, 1, 1, 0, 0]]
-    assert all(tensor.dtype == tf.int32 for tensor in found.values())
+    assert inputs["token_ids"].numpy().tolist() == [[2, hello, world, 3, 0], [2, a, 3, 0, 0]]
+    assert inputs["segment_ids"].numpy().tolist() == [[0] * 5, [0] * 5]
+    assert inputs["padding_mask"].numpy().tolist() == [[1, 1, 1, 1, 0], [1, 1, 1, 0, 0]]
+    assert all(tensor.dtype == tf.int32 for tensor in inputs.values())
 
 
 def test_encodes_a_pair_and_cuts_the_longer_text_first(tokenizer):
-    found = tokenizer.encode(["a b c d", "a"], ["e", "a b c d"], max_length=7, pad_to_longest=True)
+    inputs = tokenizer.encode(["a b c d", "a"], ["e", "a b c d"], max_length=7, pad_to_longest=True)
     a, b, c, d, e = ids(tokenizer, "a b c d e")
-    assert found["token_ids"].numpy().tolist() == [[2, a, b, c, 3, e, 3], [2, a, 3, a, b, c, 3]]
-    assert found["segment_ids"].numpy().tolist() == [[0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1, 1]]
-    assert d not in found["token_ids"].numpy()
+    assert inputs["token_ids"].numpy().tolist() == [[2, a, b, c, 3, e, 3], [2, a, 3, a, b, c, 3]]
+    assert inputs["segment_ids"].numpy().tolist() == [[0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1, 1]]
+    assert d not in inputs["token_ids"].numpy()
 
 
 def test_pads_to_the_longest_row(tokenizer):
@@ -71,17 +71,17 @@ def test_pads_to_the_longest_row(tokenizer):
 def test_every_encoded_pair_is_well_formed(pairs, max_length):
     tokenizer = Tokenizer(PIECES, lowercase=True)
     texts, others = [list(part) for part in zip(*pairs, strict=True)]
-    found = {name: value.numpy() for name, value in tokenizer.encode(texts, others, max_length=max_length).items()}
-    lengths = found["padding_mask"].sum(axis=1)
+    inputs = {name: value.numpy() for name, value in tokenizer.encode(texts, others, max_length=max_length).items()}
+    lengths = inputs["padding_mask"].sum(axis=1)
     sizes = tokenizer.tokenize(texts).row_lengths().numpy() + tokenizer.tokenize(others).row_lengths().numpy() + 3
     np.testing.assert_array_equal(lengths, np.minimum(sizes, max_length))
     for row, length in enumerate(lengths):
-        assert found["token_ids"][row, 0] == tokenizer.cls_id
-        assert found["token_ids"][row, length - 1] == tokenizer.sep_id
-        assert (found["token_ids"][row] == tokenizer.sep_id).sum() == 2
-        first_sep = list(found["token_ids"][row]).index(tokenizer.sep_id)
+        assert inputs["token_ids"][row, 0] == tokenizer.cls_id
+        assert inputs["token_ids"][row, length - 1] == tokenizer.sep_id
+        assert (inputs["token_ids"][row] == tokenizer.sep_id).sum() == 2
+        first_sep = list(inputs["token_ids"][row]).index(tokenizer.sep_id)
         expected = [0] * (first_sep + 1) + [1] * (length - first_sep - 1) + [0] * (max_length - length)
-        assert found["segment_ids"][row].tolist() == expected
+        assert inputs["segment_ids"][row].tolist() == expected
 
 
 def test_runs_inside_a_graph(tokenizer):
@@ -167,8 +167,8 @@ def test_takes_arrays_and_bytes(tokenizer):
 
 def test_runs_in_a_dataset(tokenizer):
     batches = tf.data.Dataset.from_tensor_slices(["hello", "a b", "world"]).batch(2)
-    found = [row for batch in batches.map(tokenizer.tokenize) for row in batch.to_list()]
-    assert found == tokenizer.tokenize(["hello", "a b", "world"]).to_list()
+    rows = [row for batch in batches.map(tokenizer.tokenize) for row in batch.to_list()]
+    assert rows == tokenizer.tokenize(["hello", "a b", "world"]).to_list()
 
 
 def test_built_inside_a_graph_it_outlives_the_graph():

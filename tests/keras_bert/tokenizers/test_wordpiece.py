@@ -32,8 +32,8 @@ def rows(found):
 @pytest.mark.parametrize("case", CASES)
 def test_equals_the_golden_ids_and_offsets(case):
     tokenizer = Tokenizer(GOLDEN["vocabulary"], CASES[case])
-    found = tokenizer.tokenize_with_offsets(GOLDEN["texts"])
-    for name, values in zip(("ids", "starts", "ends"), found, strict=True):
+    tokens = tokenizer.tokenize_with_offsets(GOLDEN["texts"])
+    for name, values in zip(("ids", "starts", "ends"), tokens, strict=True):
         assert values.to_list() == GOLDEN[case][name]
     assert tokenizer.tokenize(GOLDEN["texts"]).to_list() == GOLDEN[case]["ids"]
 
@@ -55,9 +55,9 @@ def test_the_golden_file_holds_these_texts():
 @given(texts=st.lists(HARD_TEXTS, min_size=1, max_size=5))
 def test_equals_the_book(case, texts):
     tokenizer = Tokenizer(VOCABULARY, CASES[case])
-    found = tokenizer.tokenize_with_offsets(texts)
-    assert rows(found) == [bert_by_the_book.tokenize(text, VOCABULARY, CASES[case]) for text in texts]
-    assert tokenizer.tokenize(texts).to_list() == found[0].to_list()
+    tokens = tokenizer.tokenize_with_offsets(texts)
+    assert rows(tokens) == [bert_by_the_book.tokenize(text, VOCABULARY, CASES[case]) for text in texts]
+    assert tokenizer.tokenize(texts).to_list() == tokens[0].to_list()
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -73,8 +73,8 @@ def test_broken_utf8_counts_as_replacement_characters(case, texts):
 @pytest.mark.parametrize("case", CASES)
 def test_characters_of_all_planes_equal_the_book(case):
     texts = [f"a{chr(place)}b" for place in range(1, 0x110000, 61) if not 0xD800 <= place < 0xE000]
-    found = Tokenizer(VOCABULARY, CASES[case]).tokenize_with_offsets(texts)
-    assert rows(found) == [bert_by_the_book.tokenize(text, VOCABULARY, CASES[case]) for text in texts]
+    tokens = Tokenizer(VOCABULARY, CASES[case]).tokenize_with_offsets(texts)
+    assert rows(tokens) == [bert_by_the_book.tokenize(text, VOCABULARY, CASES[case]) for text in texts]
 
 
 def run_in_tflite(graph, folder, *texts):
@@ -106,10 +106,10 @@ def test_encodes_in_tflite(tmp_path):
         lambda texts, pairs: tokenizer.encode(texts, pairs, max_length=16), input_signature=[strings, strings]
     )
     texts, pairs = ([text.encode() for text in part] for part in (TEXTS, TEXTS[::-1]))
-    found, expected = run_in_tflite(graph, tmp_path, texts, pairs), graph(texts, pairs)
-    assert found.keys() == expected.keys()
+    outputs, expected = run_in_tflite(graph, tmp_path, texts, pairs), graph(texts, pairs)
+    assert outputs.keys() == expected.keys()
     for name, values in expected.items():
-        np.testing.assert_array_equal(found[name], values)
+        np.testing.assert_array_equal(outputs[name], values)
 
 
 def test_a_vocabulary_of_special_tokens_knows_no_word():

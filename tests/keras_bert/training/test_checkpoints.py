@@ -18,9 +18,9 @@ def test_round_trip_and_rotation(tmp_path):
     for step in (5, 10, 100):
         checkpoints.save(step, {**ARRAYS, "step": np.array(step)}, {"step": step, "loss": 0.1 + 0.2})
     assert [name[:10] for name in files(checkpoints.folder)] == ["000000010-", "000000100-"]
-    found = Checkpoints(checkpoints.folder).load()
-    assert found.state == {"step": 100, "loss": 0.1 + 0.2}
-    assert {name: (array.dtype, array.tolist()) for name, array in found.arrays.items()} == {
+    state = Checkpoints(checkpoints.folder).load()
+    assert state.state == {"step": 100, "loss": 0.1 + 0.2}
+    assert {name: (array.dtype, array.tolist()) for name, array in state.arrays.items()} == {
         name: (array.dtype, array.tolist()) for name, array in {**ARRAYS, "step": np.array(100)}.items()
     }
 

@@ -52,12 +52,12 @@ def test_a_model_against_a_count_by_hand_and_the_profiler():
     inputs = {name: spec(batch, width, dtype="int32") for name, width in widths.items()}
     block = length * (4 * hidden**2 + 2 * hidden * inner) + 2 * length**2 * hidden
     heads = predictions * (hidden**2 + hidden * pieces) + hidden**2 + 2 * hidden
-    found = count_flops(lambda given: model(given, training=True), inputs)
-    assert found == 2 * batch * (layers * block + heads)
+    flops = count_flops(lambda given: model(given, training=True), inputs)
+    assert flops == 2 * batch * (layers * block + heads)
     graph = tf.function(lambda given: model(given)).get_concrete_function(inputs).graph
     options = tf.compat.v1.profiler.ProfileOptionBuilder(tf.compat.v1.profiler.ProfileOptionBuilder.float_operation())
     options = options.with_accounted_types(["MatMul", "BatchMatMulV2"]).with_empty_output().build()
-    assert tf.compat.v1.profiler.profile(graph, options=options).total_float_ops == found
+    assert tf.compat.v1.profiler.profile(graph, options=options).total_float_ops == flops
 
 
 def test_what_no_result_needs_is_not_computed():

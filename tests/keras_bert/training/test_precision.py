@@ -18,10 +18,10 @@ def test_computes_in_a_precision_for_a_while(precision):
     randomize(model)
     config, expected = model.to_json(), model(INPUTS)
     with computing_in(model, precision):
-        found = model(INPUTS)
+        outputs = model(INPUTS)
         assert all(weight.dtype == "float32" for weight in model.trainable_variables)
-        assert {keras.backend.standardize_dtype(logits.dtype) for logits in found.values()} == {precision}
-        for name, logits in found.items():
+        assert {keras.backend.standardize_dtype(logits.dtype) for logits in outputs.values()} == {precision}
+        for name, logits in outputs.items():
             difference = np.asarray(keras.ops.cast(logits, "float32")) - np.asarray(expected[name])
             assert np.abs(difference).max() < 0.05 * np.abs(expected[name]).max()
     assert model.to_json() == config

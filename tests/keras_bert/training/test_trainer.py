@@ -65,12 +65,12 @@ def test_two_devices_train_like_one(trained):
 
 
 def test_steps_progress_and_history():
-    told = []
+    messages = []
     training = Training(learning_rate=1e-3, warmup=0.5, xla="off")
-    _, history = fit(10, training=training, log_every=4, validations=2, on_progress=lambda *news: told.append(news))
-    assert [(done, total) for done, total, _ in told] == [(step, 10) for step in range(1, 11)]
-    assert told[2][2] == ""
-    assert told[-1][2].startswith("loss 0.")
+    _, history = fit(10, training=training, log_every=4, validations=2, on_progress=lambda *news: messages.append(news))
+    assert [(done, total) for done, total, _ in messages] == [(step, 10) for step in range(1, 11)]
+    assert messages[2][2] == ""
+    assert messages[-1][2].startswith("loss 0.")
     assert [entry["step"] for entry in history] == [4, 5, 8, 10]
     assert ["validation_accuracy" in entry for entry in history] == [False, True, False, True]
     assert [entry["learning_rate"] for entry in history] == pytest.approx([8e-4, 1e-3, 6e-4, 2e-4])
@@ -109,12 +109,12 @@ def train_as_one_of_two_workers(index: str, ports: str, folder: str) -> None:
     write_history(history, Path(folder, f"{index}.jsonl"))
     devices = Devices(strategy)
     agreed = [devices.largest(float(index)), *devices.any_worker(index == "1", False)]
-    own = Path(folder, f"checkpoints-{index}")
-    fit(2, build=bag_of_tokens, strategy=strategy, checkpoints=own)
+    checkpoints = Path(folder, f"checkpoints-{index}")
+    fit(2, build=bag_of_tokens, strategy=strategy, checkpoints=checkpoints)
     if index == "1":
-        shutil.rmtree(own)
+        shutil.rmtree(checkpoints)
     with pytest.raises(CheckpointError) as refused:
-        fit(2, build=bag_of_tokens, strategy=strategy, checkpoints=own)
+        fit(2, build=bag_of_tokens, strategy=strategy, checkpoints=checkpoints)
     said = {"workers": devices.workers, "chief": devices.is_chief, "agreed": agreed, "refused": str(refused.value)}
     Path(folder, f"{index}.json").write_text(json.dumps(said))
 

@@ -50,9 +50,9 @@ def test_as_over_all_pairs(length, training):
     layer, x = make(), long.states(length)
     mask = np.ones((2, length), "int32")
     mask[1, max(1, length // 2) :] = 0
-    found = np.asarray(layer(x, long.bias_of(mask), training=training))
+    outputs = np.asarray(layer(x, long.bias_of(mask), training=training))
     real = mask == 1
-    np.testing.assert_allclose(found[real], expected(layer, x, mask, training)[real], atol=2e-5)
+    np.testing.assert_allclose(outputs[real], expected(layer, x, mask, training)[real], atol=2e-5)
 
 
 def test_a_block_off_by_one_would_be_found(monkeypatch):

@@ -11,10 +11,10 @@ TABLES = dict(np.load(GOLDEN / "random_blocks.npz"))
 def test_as_transformers_draws_them(case):
     tokens, positions, size, count, heads, seed = map(int, case.split("-"))
     if tokens in PLANNED_LENGTHS:
-        found = draw_planned_blocks(positions, size, heads, count, seed)[:, : tokens // size - 2]
+        blocks = draw_planned_blocks(positions, size, heads, count, seed)[:, : tokens // size - 2]
     else:
-        found = draw_blocks(tokens // size, heads, count, seed)
-    np.testing.assert_array_equal(found, TABLES[case])
+        blocks = draw_blocks(tokens // size, heads, count, seed)
+    np.testing.assert_array_equal(blocks, TABLES[case])
 
 
 def test_the_rows_of_a_shorter_text_are_the_first_of_a_longer_one():

@@ -48,8 +48,8 @@ def test_where_all_relative_positions_are_alike_nothing_tells_equal_tokens_apart
     encoder = build_encoder(dataclasses.replace(CONFIG, variant=variant), pooler=False)
     ids = np.full((1, 6), 3, "int32")
     encoder.get_layer("relative_embedding").embeddings.assign(np.zeros((8, 8)))
-    found = np.asarray(encoder({"token_ids": ids, "padding_mask": np.ones_like(ids)})["sequence_output"])
-    np.testing.assert_allclose(found, np.broadcast_to(found[:, :1], found.shape), atol=1e-6)
+    states = np.asarray(encoder({"token_ids": ids, "padding_mask": np.ones_like(ids)})["sequence_output"])
+    np.testing.assert_allclose(states, np.broadcast_to(states[:, :1], states.shape), atol=1e-6)
 
 
 def test_what_is_saved_is_the_same(model, tmp_path):

@@ -50,8 +50,8 @@ def unpacked(name, folder):
     ],
 )
 def test_released_configurations(tmp_path, family, content, name):
-    known = find_family(family, "here")
-    assert hugging_face_config.read_encoder(tmp_path, known, {**known.defaults, **content}) == preset(name)
+    names = find_family(family, "here")
+    assert hugging_face_config.read_encoder(tmp_path, names, {**names.defaults, **content}) == preset(name)
 
 
 @pytest.mark.parametrize(
@@ -133,10 +133,10 @@ def test_rows_that_are_no_pieces(tmp_path):
     content = json.loads((tmp_path / "tokenizer.json").read_text())
     pieces = content["model"]["vocab"]
     change_json(tmp_path / "tokenizer.json", model={**content["model"], "vocab": pieces[:-2]})
-    found = from_hugging_face(tmp_path).tokenizer
-    assert found.vocabulary == (*expected[:-2], "[unused0]", "[unused1]")
+    tokenizer = from_hugging_face(tmp_path).tokenizer
+    assert tokenizer.vocabulary == (*expected[:-2], "[unused0]", "[unused1]")
     text = ["the oldest [unused1] bridge"]
-    assert max(found.tokenize(text).to_list()[0]) < len(pieces) - 2
+    assert max(tokenizer.tokenize(text).to_list()[0]) < len(pieces) - 2
     change_json(tmp_path / "tokenizer.json", model={**content["model"], "vocab": [*pieces, ["odd", -9.0]]})
     with pytest.raises(ValueError, match=rf"must hold vocab_size={len(pieces)} tokens, .* got {len(pieces) + 1}"):
         from_hugging_face(tmp_path)

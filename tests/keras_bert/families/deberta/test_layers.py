@@ -24,8 +24,8 @@ def attend_by_the_book(layer, table, asking=STATES):
 
     def project(name, rows):
         dense = getattr(layer, name)
-        found = rows @ np.asarray(dense.kernel) + (np.asarray(dense.bias) if dense.use_bias else 0.0)
-        return found.reshape(*rows.shape[:-1], 2, 2)
+        outputs = rows @ np.asarray(dense.kernel) + (np.asarray(dense.bias) if dense.use_bias else 0.0)
+        return outputs.reshape(*rows.shape[:-1], 2, 2)
 
     apart = not layer.variant.shared_projections
     content = {"query": project("query", asking), "key": project("key", STATES), "value": project("value", STATES)}
@@ -78,9 +78,9 @@ def test_a_block_is_berts_around_its_attention():
     config = EncoderConfig(**SHAPE, max_length=8, variant=DeBERTa())
     block = DeBERTaBlock(config)
     relative = np.ones((2, 2 * LENGTH, 4), "float32")
-    found = block(STATES, BIAS, relative)
+    outputs = block(STATES, BIAS, relative)
     middle = block.attention_norm(STATES + block.attention(STATES, BIAS, relative))
-    np.testing.assert_allclose(found, block.feed_forward_norm(middle + block.feed_forward(middle)), atol=1e-6)
+    np.testing.assert_allclose(outputs, block.feed_forward_norm(middle + block.feed_forward(middle)), atol=1e-6)
     asking = STATES[:, ::-1]
     middle = block.attention_norm(asking + block.attention(STATES, BIAS, relative, asking))
     expected = block.feed_forward_norm(middle + block.feed_forward(middle))

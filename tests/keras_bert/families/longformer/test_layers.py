@@ -37,16 +37,16 @@ def test_as_over_all_pairs(length, most):
     chosen = mask[:, :most] * np.array(
         [[1] * min(most, length), [1, *[0] * (min(most, length) - 1)][: min(most, length)]]
     )
-    found = np.asarray(layer(x, long.bias_of(mask), chosen.astype("int32")))
+    outputs = np.asarray(layer(x, long.bias_of(mask), chosen.astype("int32")))
     real = mask == 1
-    np.testing.assert_allclose(found[real], expected(layer, x, mask, chosen, 2)[real], atol=2e-5)
+    np.testing.assert_allclose(outputs[real], expected(layer, x, mask, chosen, 2)[real], atol=2e-5)
 
 
 @pytest.mark.parametrize("wrong", [1, 3])
 def test_a_window_off_by_one_would_be_found(wrong):
     layer, x, mask = make(), long.states(13), np.ones((2, 13), "int32")
-    found = np.asarray(layer(x, long.bias_of(mask), NONE))
-    assert np.abs(found - expected(layer, x, mask, NONE, wrong)).max() > 1e-3
+    outputs = np.asarray(layer(x, long.bias_of(mask), NONE))
+    assert np.abs(outputs - expected(layer, x, mask, NONE, wrong)).max() > 1e-3
 
 
 def test_how_far_a_token_is_seen():

@@ -54,8 +54,8 @@ def test_padding_changes_nothing(encoder):
         "token_ids": np.concatenate([whole["token_ids"], rest], axis=1).astype("int32"),
         "padding_mask": np.pad(whole["padding_mask"], ((0, 0), (0, 4))),
     }
-    found = np.asarray(encoder(padded)["sequence_output"])[:, :7]
-    np.testing.assert_allclose(found, expected, atol=2e-6)
+    states = np.asarray(encoder(padded)["sequence_output"])[:, :7]
+    np.testing.assert_allclose(states, expected, atol=2e-6)
 
 
 def test_a_saved_model_knows_its_configuration(encoder, tmp_path):

@@ -44,12 +44,12 @@ def test_against_numpy(index, theta):
     held = {weight.path.partition("/")[2]: weight.numpy().astype("float64") for weight in block.trainable_weights}
     parts = {name: held[f"attention/{name}/kernel"] for name in ("query_key_value", "output_projection")}
     everywhere = np.ones((5, 5), bool)
-    for row, found in zip(STATES, np.asarray(block(STATES, BIAS)), strict=True):
+    for row, outputs in zip(STATES, np.asarray(block(STATES, BIAS)), strict=True):
         read = norm(row, held["attention_norm/gamma"]) if index else row
         x = row + attend(read, everywhere, parts, 2, theta)
         both = norm(x, held["feed_forward_norm/gamma"]) @ held["feed_forward/intermediate/kernel"]
         gated = ACTIVATIONS["gelu_erf"](both[:, :6]) * both[:, 6:]
-        np.testing.assert_allclose(found, x + gated @ held["feed_forward/output_projection/kernel"], atol=2e-5)
+        np.testing.assert_allclose(outputs, x + gated @ held["feed_forward/output_projection/kernel"], atol=2e-5)
 
 
 def test_a_block_starts_from_one_of_its_kind_as_it_is():

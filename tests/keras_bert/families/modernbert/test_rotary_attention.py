@@ -41,11 +41,11 @@ def test_against_numpy(reach):
     weights = {name: rng.normal(size=getattr(layer, name).kernel.shape) for name in PARTS}
     for name, kernel in weights.items():
         getattr(layer, name).kernel.assign(kernel)
-    found = np.asarray(layer(x.astype("float32"), bias))
+    outputs = np.asarray(layer(x.astype("float32"), bias))
     near = np.abs(np.arange(7)[:, None] - np.arange(7)) <= reach
     for row, length in enumerate(lengths):
         expected = attend(x[row, :length], near[:length, :length], weights, 3, 50.0)
-        np.testing.assert_allclose(found[row, :length], expected, atol=2e-5)
+        np.testing.assert_allclose(outputs[row, :length], expected, atol=2e-5)
 
 
 def test_dropout_acts_on_the_output_too():

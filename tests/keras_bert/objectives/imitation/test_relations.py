@@ -37,9 +37,9 @@ def test_queries_keys_and_values_of_models_of_any_width(heads):
         for width, seed in ((6, 0), (12, 10))
     )
     expected = sum(divergence(ours[kind][0], theirs[kind][0], heads) for kind in KINDS)
-    found = measure(Relations(*NEEDS, heads), Read([], ours), Read([], theirs))
-    assert found == pytest.approx(expected, rel=1e-5)
-    assert found > 0.01
+    distance = measure(Relations(*NEEDS, heads), Read([], ours), Read([], theirs))
+    assert distance == pytest.approx(expected, rel=1e-5)
+    assert distance > 0.01
 
 
 def test_attention_and_the_relations_of_values():
@@ -48,8 +48,8 @@ def test_attention_and_the_relations_of_values():
         for width, seed in ((6, 0), (8, 10))
     )
     expected = sum(divergence(ours[kind][0], theirs[kind][0], 2) for kind in ("scores", "value"))
-    found = measure(Relations(*NEEDS, 2), Read([], ours), Read([], theirs))
-    assert found == pytest.approx(expected, rel=1e-5)
+    distance = measure(Relations(*NEEDS, 2), Read([], ours), Read([], theirs))
+    assert distance == pytest.approx(expected, rel=1e-5)
 
 
 def test_padding_that_is_not_masked_is_found_out():
