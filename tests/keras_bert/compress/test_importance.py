@@ -78,7 +78,7 @@ def test_both_texts_of_a_pair_count():
 def test_what_cannot_be_measured_is_refused():
     with pytest.raises(ValueError, match=r"^measure_importance.batches must hold at least one batch, got none$"):
         measure_importance(tiny.build(), ClassificationObjective(), [])
-    with pytest.raises(ValueError, match=r"BERT's graph alone, got one with shared_layers"):
+    with pytest.raises(ValueError, match=r"removed from BERT's graph, got one with shared_layers"):
         measure_importance(tiny.build(num_layers=2, shared_layers=True), ClassificationObjective(), [batch()])
     modern = build_classifier(build_encoder(tiny.changed(num_segments=0, variant=ModernBERT())), 2)
     with pytest.raises(ValueError, match=r"BERT's graph alone, got one with variant 'modernbert'"):
