@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from components.artifacts.evaluation import ANSWERS_FILE, Blessing, Decision, Evaluation, Metrics
 from components.scoring.model_card import calibration_lines
 from pipeline.report.record import RunRecord, read_json
-from pipeline.views.models import Report, notes_of, table_of, worst_classes
+from pipeline.views.models import Report, build_notes, build_table, worst_classes
 
 # A matrix of more labels cannot be read; the page lists the most frequent confusions instead.
 _MOST_LABELS = 16
@@ -74,14 +74,14 @@ def read_scores(record: RunRecord) -> list[Scores]:
 
 
 def _describe(name: str, measured: Metrics, answers: Mapping[str, Any], decision: Decision | None) -> Scores:
-    headings, table = table_of(measured)
+    headings, table = build_table(measured)
     few, classes = worst_classes(measured.report or {})
     return Scores(
         name=name,
         shipped=measured.shipped,
         headings=headings,
         table=table,
-        notes=list(notes_of(measured)),
+        notes=list(build_notes(measured)),
         blessed=None if decision is None else decision.blessed,
         reasons=list(_split(decision.reasons)) if decision else [],
         classes=classes,

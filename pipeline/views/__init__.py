@@ -1,1 +1,1 @@
-"""What a person sees."""
+"""Tables, plots and messages for people."""

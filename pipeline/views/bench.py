@@ -16,14 +16,14 @@ _SHOWN = 12
 
 def show_bench(content: Content, console: Console) -> None:
     """Prints the table with its notes, and the operations if they were profiled."""
-    show_table(*table_of(content), notes_of(content), console)
+    show_table(*build_table(content), build_notes(content), console)
     for name, file in zip(names_of(content["files"]), content["files"], strict=True):
         if "profile" in file:
             show_table(*profile_of(name, file["profile"]), [], console)
 
 
-def table_of(content: Content) -> tuple[list[str], list[list[str]]]:
-    """Headings, and a row a file and number of threads."""
+def build_table(content: Content) -> tuple[list[str], list[list[str]]]:
+    """Returns the headings, and a row for each file and number of threads."""
     lengths = sorted({length for file in content["files"] for length in file["lengths"]})
     headings = ["file", "MB", "threads", "open", "first", *(f"{length} tokens" for length in lengths)]
     rows = [
@@ -43,8 +43,8 @@ def table_of(content: Content) -> tuple[list[str], list[list[str]]]:
     return [*headings, "memory, MB", "process, MB"], rows
 
 
-def notes_of(content: Content) -> Iterator[str]:
-    """The notes below the table, one a line."""
+def build_notes(content: Content) -> Iterator[str]:
+    """Yields the notes below the table, one per line."""
     yield f"ms; tokens: {' / '.join(PERCENTILES)} of {content['answers']} answers to full rows; first: the longest row"
     yield "memory: the most beyond what the process held before it opened the file; a process for each row of the table"
     for name, file in zip(names_of(content["files"]), content["files"], strict=True):
@@ -58,7 +58,7 @@ def notes_of(content: Content) -> Iterator[str]:
 
 
 def profile_of(name: str, profile: Content) -> tuple[list[str], list[list[str]]]:
-    """Headings, and a row an operation, what takes longest first."""
+    """Returns the headings, and a row for each operation, the slowest first."""
     operations = profile["operations"]
     whole = sum(operation["milliseconds"] for operation in operations)
     shown, rest = operations[:_SHOWN], operations[_SHOWN:]

@@ -1,4 +1,4 @@
-"""What a person sees of files on a phone: a row a file, signature and number of threads."""
+"""The table of a benchmark on a phone: a row for each file, signature and number of threads."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,8 +14,8 @@ HEADINGS = ("file", "MB", "threads", "tokens", "open", "first", "p50", "p95", "m
 
 
 def show_bench_on_phone(content: Content, console: Console) -> None:
-    """Prints the table and what it takes to read it."""
-    show_table(HEADINGS, rows_of(content), notes_of(content), console)
+    """Prints the table and the notes that explain it."""
+    show_table(HEADINGS, rows_of(content), build_notes(content), console)
 
 
 def rows_of(content: Content) -> list[list[str]]:
@@ -37,6 +37,6 @@ def rows_of(content: Content) -> list[list[str]]:
     ]
 
 
-def notes_of(content: Content) -> Iterator[str]:
-    """The notes below the table, one a line."""
+def build_notes(content: Content) -> Iterator[str]:
+    """Yields the notes below the table, one per line."""
     yield f"ms on {content['phone']}, as its benchmark_model tells; it asks about numbers by chance"

@@ -1,4 +1,4 @@
-"""What a person sees of a comparison: a row a variant, in the terminal and as Markdown."""
+"""The table of a comparison: a row for each variant, in the terminal and as Markdown."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,23 +15,23 @@ Cell = list[str]
 
 
 def show_comparison(content: Content, console: Console) -> None:
-    """Prints the table and what it takes to read it."""
-    headings, rows = table_of(content)
-    show_table(headings, _joined(rows), notes_of(content), console)
+    """Prints the table and the notes that explain it."""
+    headings, rows = build_table(content)
+    show_table(headings, _joined(rows), build_notes(content), console)
 
 
 def render_comparison(content: Content) -> str:
-    """The same as Markdown."""
-    headings, rows = table_of(content)
-    return render_table(content["name"], headings, _joined(rows), notes_of(content))
+    """Renders the table and its notes as Markdown."""
+    headings, rows = build_table(content)
+    return render_table(content["name"], headings, _joined(rows), build_notes(content))
 
 
 def _joined(rows: list[list[Cell]]) -> list[list[str]]:
     return [["\n".join(cell) for cell in row] for row in rows]
 
 
-def table_of(content: Content) -> tuple[list[str], list[list[Cell]]]:
-    """Headings, and a row a variant."""
+def build_table(content: Content) -> tuple[list[str], list[list[Cell]]]:
+    """Returns the headings, and a row for each variant."""
     variants = content["variants"]
     first = variants[content["baseline"]]
     trained = any("pretraining" in record for record in variants.values())
@@ -68,8 +68,8 @@ def _score_cell(score: Mapping[str, Any]) -> Cell:
     return [text, f"{100 * difference['mean']:+.2f}{interval}{mark}"]
 
 
-def notes_of(content: Content) -> Iterator[str]:
-    """The notes below the table, one a line."""
+def build_notes(content: Content) -> Iterator[str]:
+    """Yields the notes below the table, one per line."""
     variants, baseline = content["variants"], content["baseline"]
     budget = content["budget"]
     if budget is not None:

@@ -1,4 +1,4 @@
-"""What a person sees of a diagnosis: a row a layer, those that rounding hurts most first."""
+"""The table of a diagnosis: a row for each layer, the most sensitive to quantization first."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,17 +15,17 @@ _SHOWN = 20
 
 
 def show_diagnosis(content: Content, console: Console) -> None:
-    """Prints the table and what it takes to read it."""
-    show_table(HEADINGS, rows_of(content)[:_SHOWN], notes_of(content), console)
+    """Prints the table and the notes that explain it."""
+    show_table(HEADINGS, rows_of(content)[:_SHOWN], build_notes(content), console)
 
 
 def render_diagnosis(content: Content) -> str:
-    """The same as Markdown, with all layers."""
-    return render_table(f"{content['name']}, {content['recipe']}", HEADINGS, rows_of(content), notes_of(content))
+    """Renders the table as Markdown, with all layers."""
+    return render_table(f"{content['name']}, {content['recipe']}", HEADINGS, rows_of(content), build_notes(content))
 
 
 def rows_of(content: Content) -> list[list[str]]:
-    """The rows of the table, one a layer."""
+    """Returns the rows of the table, one for each layer."""
     return [
         [
             layer["layer"],
@@ -41,8 +41,8 @@ def rows_of(content: Content) -> list[list[str]]:
     ]
 
 
-def notes_of(content: Content) -> Iterator[str]:
-    """The notes below the table, one a line."""
+def build_notes(content: Content) -> Iterator[str]:
+    """Yields the notes below the table, one per line."""
     times, metric = content["milliseconds"], content["metric"].replace("_", " ")
     rounded, plain = (100 * content["score"][kind] for kind in ("rounded", "float"))
     yield (

@@ -1,4 +1,4 @@
-"""What a person sees of a ladder: a row a rung, in the terminal and as Markdown."""
+"""The table of a ladder: a row for each rung, in the terminal and as Markdown."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,17 +13,17 @@ Content = Mapping[str, Any]
 
 
 def show_ladder(content: Content, console: Console) -> None:
-    """Prints the table and what it takes to read it."""
-    show_table(*table_of(content), notes_of(content), console)
+    """Prints the table and the notes that explain it."""
+    show_table(*build_table(content), build_notes(content), console)
 
 
 def render_ladder(content: Content) -> str:
-    """The same as Markdown."""
-    return render_table(content["name"], *table_of(content), notes_of(content))
+    """Renders the table and its notes as Markdown."""
+    return render_table(content["name"], *build_table(content), build_notes(content))
 
 
-def table_of(content: Content) -> tuple[list[str], list[list[str]]]:
-    """Headings, and a row a rung."""
+def build_table(content: Content) -> tuple[list[str], list[list[str]]]:
+    """Returns the headings, and a row for each rung."""
     timed = [f"ms, {length} tokens" for length in content["lengths"]]
     headings = ["rung", content["metric"].replace("_", " "), "kept, %", "parameters", "MB", *timed]
     rows = [
@@ -40,8 +40,8 @@ def table_of(content: Content) -> tuple[list[str], list[list[str]]]:
     return headings, rows
 
 
-def notes_of(content: Content) -> Iterator[str]:
-    """The notes below the table, one a line."""
+def build_notes(content: Content) -> Iterator[str]:
+    """Yields the notes below the table, one per line."""
     over = f"; mean ± standard deviation over {content['seeds']} seeds" if content["seeds"] > 1 else ""
     yield f"scores: x 100, of the exported file, on {content['rows']} test rows{over}"
     yield "kept: share of the teacher's score, of the same seed"

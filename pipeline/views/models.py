@@ -17,7 +17,7 @@ Report = Mapping[str, Mapping[str, float]]
 
 def show_models(metrics: Metrics, console: Console) -> None:
     """Prints all models of a run, and what the shipped one reaches on each class."""
-    show_table(*table_of(metrics), notes_of(metrics), console)
+    show_table(*build_table(metrics), build_notes(metrics), console)
     calibration = metrics.calibration
     if calibration is not None:
         temperature = calibration["temperature"]
@@ -28,15 +28,15 @@ def show_models(metrics: Metrics, console: Console) -> None:
     _show_report(metrics.report, console)
 
 
-def table_of(metrics: Metrics) -> tuple[list[str], list[list[str]]]:
-    """Headings, and a row a model."""
+def build_table(metrics: Metrics) -> tuple[list[str], list[list[str]]]:
+    """Returns the headings, and a row for each model."""
     names = metrics.metric_names
     rows = [[name, *format_row(model, names)] for name, model in metrics.models.items()]
     return ["model", *(name.replace("_", " ") for name in names), "MB", "ms"], rows
 
 
-def notes_of(metrics: Metrics) -> Iterator[str]:
-    """The notes below the table, one a line."""
+def build_notes(metrics: Metrics) -> Iterator[str]:
+    """Yields the notes below the table, one per line."""
     seeds = len(metrics.score.seeds)
     over = f"; mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
     unit = unit_of(metrics.metric_names)

@@ -18,7 +18,7 @@ from pipeline.views.tables import show_grid
 from pipeline.views.terminal import describe_estimate, write
 from pipeline.views.wrapping import Wrapped
 
-# Of a digest, and of a value that is long.
+# Shown characters of a digest, and of a long value.
 _DIGEST, _LONGEST = 12, 60
 
 
@@ -45,14 +45,15 @@ def _describe_reason(reason: Reason) -> str:
         return "it never ran before"
     against = f"run {reason.before.run}"
     if not reason.is_known:
-        return f"what it was made of in {against} was not recorded"
+        return f"the parts of its cache key in {against} were not recorded"
     if not reason.changes:
         return f"nothing has changed since {against}"
-    return f"since {against}, {len(reason.changes)} of what it is made of changed"
+    count = len(reason.changes)
+    return f"since {against}, {count} part{'s' if count > 1 else ''} of its cache key changed"
 
 
 def describe_change(change: Change) -> str:
-    """Describes the old and the new value of an ingredient."""
+    """Describes the old and the new value of a part of a cache key."""
     if change.kind in ("module", "file", "input"):
         if change.old is None:
             return f"{change.kind} {change.name}: new"
@@ -71,7 +72,7 @@ def show_preview(previews: Sequence[Preview], console: Console) -> None:
     """Prints the prediction for every step, and how long the run would take."""
     rows = []
     for preview in previews:
-        would = {"done": "be found done", "runs": "run", "follows": "follow"}[preview.state]
+        would = {"done": "use the cache", "runs": "run", "follows": "follow"}[preview.state]
         why = "\n".join(describe_change(change) for change in preview.changes) or preview.why
         rows.append([preview.step, would, why])
     show_grid(["step", "would", "why"], rows, console, justify="left")
@@ -150,7 +151,7 @@ def _score_rows(scores: Mapping[str, Mapping[str, Pair]]) -> Iterator[tuple[str,
 
 
 def show_garbage(garbage: Garbage, console: Console, *, is_removed: bool) -> None:
-    """Prints the artifacts and logs that are or would be removed, the largest first."""
+    """Prints artifacts and logs that are or would be removed, the largest first."""
     sizes = sorted({**garbage.artifacts, **garbage.logs}.items(), key=lambda item: -item[1])
     if sizes:
         show_grid(["path", "MB"], [[path, f"{size / 1e6:.2f}"] for path, size in sizes], console)

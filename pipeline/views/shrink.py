@@ -1,4 +1,4 @@
-"""What a person sees of a search: a row a candidate that was trained, and what became of the best."""
+"""The table of a search: a row for each candidate that was trained."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,17 +12,17 @@ Content = Mapping[str, Any]
 
 
 def show_search(content: Content, console: Console) -> None:
-    """Prints the table and what it takes to read it."""
-    show_table(*table_of(content), notes_of(content), console)
+    """Prints the table and the notes that explain it."""
+    show_table(*build_table(content), build_notes(content), console)
 
 
 def render_search(content: Content) -> str:
-    """The same as Markdown, with the tables of a job that gives the winner's shape."""
-    return render_table(content["name"], *table_of(content), notes_of(content)) + _settings_of(content)
+    """Renders the table as Markdown, with the tables of a job that gives the winner's shape."""
+    return render_table(content["name"], *build_table(content), build_notes(content)) + _settings_of(content)
 
 
-def table_of(content: Content) -> tuple[list[str], list[list[str]]]:
-    """Headings, and a row a candidate, those that trained longest first."""
+def build_table(content: Content) -> tuple[list[str], list[list[str]]]:
+    """Returns the headings, and a row for each candidate, the longest trained first."""
     (length,) = content["lengths"]
     headings = ["candidate", f"validation {content['metric'].replace('_', ' ')}", "kept, %", "trained, %", "MB"]
     headings.append(f"ms, {length} tokens")
@@ -42,8 +42,8 @@ def table_of(content: Content) -> tuple[list[str], list[list[str]]]:
     return headings, rows
 
 
-def notes_of(content: Content) -> Iterator[str]:
-    """The notes below the table, one a line, and the duration."""
+def build_notes(content: Content) -> Iterator[str]:
+    """Yields the notes below the table, one per line; the last gives the duration."""
     yield f"scores: x 100, on {content['rows']} validation rows, rounded; kept: share of the teacher's, which is float"
     yield "trained: share of the job's distillation; • no other candidate is smaller, faster and better"
     yield "l layers, h heads, f units, r rank of the table, v pieces; what is not named is the teacher's"

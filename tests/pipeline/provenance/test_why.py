@@ -68,9 +68,9 @@ def test_a_change_further_up(store: Store, tmp_path: Path) -> None:
     above = reason.causes["text"].causes["text"]
     assert (above.execution.node, above.changes) == ("write", (("setting", "value", "all", "other"),))
     assert [line.strip("│├└─ ") for line in text_of(reason).splitlines()] == [
-        "shout, run 3: ran; since run 2, 1 of what it is made of changed",
-        "input text: other content, of initial, run 3: ran; since run 2, 1 of what it is made of changed",
-        "input text: other content, of write, run 3: ran; since run 2, 1 of what it is made of changed",
+        "shout, run 3: ran; since run 2, 1 part of its cache key changed",
+        "input text: other content, of initial, run 3: ran; since run 2, 1 part of its cache key changed",
+        "input text: other content, of write, run 3: ran; since run 2, 1 part of its cache key changed",
         "setting value: 'all' -> 'other'",
     ]
 

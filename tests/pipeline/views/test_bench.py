@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pipeline.views.bench import notes_of, profile_of, table_of
+from pipeline.views.bench import build_notes, build_table, profile_of
 
 RUN: dict[str, Any] = {
     "threads": 1,
@@ -34,22 +34,22 @@ ONNX = {
 
 
 def test_a_row_a_file_and_a_column_a_length() -> None:
-    headings, rows = table_of({"files": [LITE, ONNX], "answers": 10, "operations": False})
+    headings, rows = build_table({"files": [LITE, ONNX], "answers": 10, "operations": False})
     assert headings == ["file", "MB", "threads", "open", "first", "8 tokens", "16 tokens", "memory, MB", "process, MB"]
     assert rows == [
         ["model.tflite", "1.50", "1", "1.23", "2.35", "0.50 / 0.75 / 1.25", "", "4.1", "40.0"],
         ["model.onnx", "2.00", "1", "1.23", "2.35", "", "1.00 / 2.00 / 3.00", "", "40.0"],
     ]
-    assert list(notes_of({"files": [LITE, ONNX], "answers": 10, "operations": False}))[2:] == [
+    assert list(build_notes({"files": [LITE, ONNX], "answers": 10, "operations": False}))[2:] == [
         "model.tflite: XNNPACK runs 93 of 95 nodes, in 1 part",
         "  left: 2 GATHER int8: it runs none of these",
     ]
-    told, _ = list(notes_of({"files": [LITE], "answers": 10, "operations": True}))[2:]
+    told, _ = list(build_notes({"files": [LITE], "answers": 10, "operations": True}))[2:]
     assert told.endswith("in 1 part; LiteRT's Python package does not time them")
 
 
 def test_files_of_one_name_are_told_apart() -> None:
-    _, rows = table_of({"files": [LITE, LITE | {"file": "/two/model.tflite"}], "answers": 10, "operations": False})
+    _, rows = build_table({"files": [LITE, LITE | {"file": "/two/model.tflite"}], "answers": 10, "operations": False})
     assert [row[0] for row in rows] == ["/one/model.tflite", "/two/model.tflite"]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from pipeline.views.comparison import notes_of, render_comparison, show_comparison
+from pipeline.views.comparison import build_notes, render_comparison, show_comparison
 from tests.pipeline.views.contents import content, pretraining, score
 
 CLEAR = {"mean": 0.02, "low": 0.01, "high": 0.03, "p": 0.01, "significant": True, "holm": True}
@@ -52,23 +52,23 @@ def test_a_row_a_variant() -> None:
         ["start", "9", "", "", "", "", "80.00 ± 1.00"],
         ["", "", "", "", "", "", "+0.00"],
     ]
-    notes = lines[-len(list(notes_of(TABLE))) :]
-    assert notes == list(notes_of(TABLE))
+    notes = lines[-len(list(build_notes(TABLE))) :]
+    assert notes == list(build_notes(TABLE))
 
 
 def test_notes_tell_how_to_read_it() -> None:
-    notes = list(notes_of(TABLE))
+    notes = list(build_notes(TABLE))
     assert notes[0] == "budget: 2e+12 FLOPs of pre-training for each variant, as whole steps of its own cost"
     assert any(note.endswith("not to be compared with it: spans (masking)") for note in notes)
     assert "scores: x 100, on test rows ([a] 872); mean ± standard deviation over 3 seeds" in notes
     assert any("** also among all 2 that were tested (Holm 1979)" in note for note in notes)
     assert "3 seeds: the interval reaches 2.5 standard deviations" in notes[-1]
     assert "only large ones show" in notes[-1]
-    alike = list(notes_of(content(TABLE["variants"], tests=0)))
+    alike = list(build_notes(content(TABLE["variants"], tests=0)))
     assert any(note.endswith("none has a spread over seeds that could be tested") for note in alike)
     minutes = content(TABLE["variants"], budget={"unit": "seconds", "amount": 90.0}, seeds=1)
-    assert next(notes_of(minutes)).startswith("budget: 1.5 minutes of pre-training")
-    assert list(notes_of(minutes))[-1].endswith("one seed tells nothing of chance")
+    assert next(build_notes(minutes)).startswith("budget: 1.5 minutes of pre-training")
+    assert list(build_notes(minutes))[-1].endswith("one seed tells nothing of chance")
 
 
 def test_where_vocabularies_differ_losses_are_told_in_bits_a_byte_too() -> None:

@@ -99,5 +99,5 @@ def test_what_says_nothing_is_refused(file: Path, tmp_path: Path) -> None:
         read_description(tmp_path / "plain.tflite")
     content = file.read_bytes()
     file.write_bytes(content.replace(b"model.tflite", b"").replace(b"PK\x03\x04", b"PK\x03\x05", 1))
-    with pytest.raises(InputError, match="is damaged"):
+    with pytest.raises(InputError, match="are damaged"):
         read_description(file)
