@@ -28,12 +28,16 @@ def recording(taps: Iterable[Tap]) -> Iterator[RecordedTensors]:
         >>> tensors[tap]
         [3.0]
     """
-    recorders = [(tap, _Recorder.on(tap)) for tap in dict.fromkeys(taps)]
+    recorders = {tap: _Recorder.start(tap) for tap in dict.fromkeys(taps)}
     try:
-        yield {tap: recorder.start() for tap, recorder in recorders}
+        yield {tap: recorder.tensors() for tap, recorder in recorders.items()}
     finally:
-        for tap, recorder in recorders:
+        for tap, recorder in recorders.items():
             recorder.stop(tap)
+
+
+# Without it a thread that stops could restore the transform while another one starts, which would record nothing.
+_LOCK = threading.Lock()
 
 
 class _Recorder:
@@ -47,11 +51,13 @@ class _Recorder:
         self._transform, self._lists = transform, dict[int, list[Any]]()
 
     @classmethod
-    def on(cls, tap: Tap) -> "_Recorder":
-        """The recorder that another thread set on the tap, or else a new one."""
-        if not isinstance(tap.transform, cls):
-            tap.transform = cls(tap.transform)
-        return tap.transform
+    def start(cls, tap: Tap) -> "_Recorder":
+        """Starts recording in this thread, with the recorder that another thread set on the tap, or else a new one."""
+        with _LOCK:
+            if not isinstance(tap.transform, cls):
+                tap.transform = cls(tap.transform)
+            tap.transform._lists.setdefault(threading.get_ident(), [])
+            return tap.transform
 
     def __call__(self, x: Tensor, training: bool) -> Tensor:
         outputs = x if self._transform is None else self._transform(x, training)
@@ -59,10 +65,13 @@ class _Recorder:
             self._lists[threading.get_ident()].append(outputs)
         return outputs
 
-    def start(self) -> list[Any]:
-        return self._lists.setdefault(threading.get_ident(), [])
+    def tensors(self) -> list[Any]:
+        """The list of this thread."""
+        return self._lists[threading.get_ident()]
 
     def stop(self, tap: Tap) -> None:
-        self._lists.pop(threading.get_ident(), None)
-        if not self._lists:
-            tap.transform = self._transform
+        """Stops recording in this thread; the last one restores the tap."""
+        with _LOCK:
+            self._lists.pop(threading.get_ident(), None)
+            if not self._lists:
+                tap.transform = self._transform

@@ -21,9 +21,9 @@ def correlations(predicted: Sequence[float], truth: Sequence[float]) -> dict[str
 
     for name, values in (("predicted", predicted), ("truth", truth)):
         if len(values) < 2 or np.ptp(values) == 0:
-            raise ValueError(f"{name} must hold at least 2 different numbers, got {len(values)} of {len(set(values))}")
+            raise ValueError(f"{name} must hold at least 2 different numbers, got {len(set(values))} in {len(values)} values")
     if len(predicted) != len(truth):
-        raise ValueError(f"truth must be as many as predicted ({len(predicted)}), got {len(truth)}")
+        raise ValueError(f"truth must hold {len(predicted)} numbers, as many as predicted, got {len(truth)}")
     return {
         "pearson": float(stats.pearsonr(predicted, truth).statistic),
         "spearman": float(stats.spearmanr(predicted, truth).statistic),

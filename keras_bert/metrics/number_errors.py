@@ -20,9 +20,9 @@ def number_errors(predicted: Sequence[float], truth: Sequence[float]) -> dict[st
         0.75
     """
     if len(predicted) != len(truth):
-        raise ValueError(f"truth must be as many as predicted ({len(predicted)}), got {len(truth)}")
+        raise ValueError(f"truth must hold {len(predicted)} numbers, as many as predicted, got {len(truth)}")
     if len(truth) < 2 or np.ptp(truth) == 0:
-        raise ValueError(f"truth must hold at least 2 different numbers, got {len(truth)} of {len(set(truth))}")
+        raise ValueError(f"truth must hold at least 2 different numbers, got {len(set(truth))} in {len(truth)} values")
     answers, targets = np.asarray(predicted, "float64"), np.asarray(truth, "float64")
     errors = answers - targets
     squares = float(np.mean(errors**2))

@@ -1,3 +1,4 @@
+import sys
 import threading
 
 from keras_bert.layers.recording import recording
@@ -56,4 +57,28 @@ def test_threads_that_change_places_do_not_read_or_end_each_other():
     thread.join()
     assert seen == {tap: ["a1", "a2"]}
     assert other == {tap: ["b1", "b2"]}
+    assert tap.transform is None
+
+
+def test_threads_that_start_and_stop_at_once_lose_nothing():
+    tap, lost = Tap(), []
+
+    def run():
+        for number in range(1500):
+            with recording([tap]) as seen:
+                tap(number, True)
+            if seen[tap] != [number]:
+                lost.append(number)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=run) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert lost == []
     assert tap.transform is None
