@@ -21,7 +21,8 @@ def correlations(predicted: Sequence[float], truth: Sequence[float]) -> dict[str
 
     for name, values in (("predicted", predicted), ("truth", truth)):
         if len(values) < 2 or np.ptp(values) == 0:
-            raise ValueError(f"{name} must hold at least 2 different numbers, got {len(set(values))} in {len(values)} values")
+            count = len(set(values))
+            raise ValueError(f"{name} must hold at least 2 different numbers, got {count} in {len(values)} values")
     if len(predicted) != len(truth):
         raise ValueError(f"truth must hold {len(predicted)} numbers, as many as predicted, got {len(truth)}")
     return {

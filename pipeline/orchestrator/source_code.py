@@ -144,7 +144,7 @@ def _parse(path: Path, module: str) -> ModuleSource:
         if kind in _ANALYZED:
             imports.extend(_imports(part, package))
             names.update(_bound_names(part))
-            _strip_docstring(part)
+            _strip_docstrings(part)
         fields = _FIELDS.get(kind)
         serialized.append(repr(part) if fields is None else kind.__name__)
         for field in fields or ():
@@ -169,11 +169,15 @@ _ANALYZED = frozenset(
 )
 
 
-def _strip_docstring(node: ast.AST) -> None:
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
-        first = node.body[0]
-        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-            del node.body[0]
+def _strip_docstrings(node: ast.AST) -> None:
+    """Removes the statements that are strings: docstrings, and those of attributes."""
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        node.body = [statement for statement in node.body if not _is_string(statement)]
+
+
+def _is_string(statement: ast.stmt) -> bool:
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _is_type_checking(test: ast.expr) -> bool:

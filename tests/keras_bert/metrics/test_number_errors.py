@@ -14,7 +14,8 @@ def test_the_mean_of_the_truth_explains_nothing():
 
 
 @pytest.mark.parametrize(
-    ("truth", "message"), [([1.0], "truth must hold 2 numbers, as many as predicted"), ([1.0, 1.0], "at least 2 different numbers")]
+    ("truth", "message"),
+    [([1.0], "truth must hold 2 numbers, as many as predicted"), ([1.0, 1.0], "at least 2 different numbers")],
 )
 def test_what_cannot_be_measured(truth, message):
     with pytest.raises(ValueError, match=message):

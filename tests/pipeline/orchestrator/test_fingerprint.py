@@ -56,6 +56,8 @@ def test_comments_docstrings_and_layout_do_not_count(shop: Callable[..., str]) -
     assert shop(prices="'''Prices.'''\n# a comment\ndef of(n):\n    '''Doc.'''\n\n    return (n *\n  2)\n") == before
     assert shop(steps="'''Steps.'''\n" + STEP) == before
     assert shop(__init__="'''The shop.'''\n") == before
+    with_attribute = shop(prices="rate = 2\n" + PRICES)
+    assert shop(prices="rate = 2\n'''The rate.'''\n" + PRICES) == with_attribute != before
 
 
 def test_files_beside_the_modules_of_a_package_count(shop: Callable[..., str], tmp_path: Path) -> None:
