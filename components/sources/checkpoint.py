@@ -83,26 +83,26 @@ class Checkpoint:
         return Path(spec.submodule_search_locations[0]) / inside
 
     def num_layers(self) -> int | None:
-        """How many layers the encoder has, where that can be told without reading the weights."""
+        """Returns the number of the encoder's layers; None unless `config.json` gives it."""
         return self.size("num_layers")
 
     def family(self) -> Family | None:
-        """Whose checkpoint it is, where that can be told without reading the weights."""
+        """Returns the family that `config.json` names; None if it names none, or if this library saved the folder."""
         content = {} if self.is_own else _read_config(self.folder() / CONFIG_FILE)
         return FAMILIES.get(str(content.get("model_type")))
 
     def has_berts_graph(self) -> bool:
-        """Whether that can be told without reading the weights, and is so."""
+        """Whether the configuration says that the encoder has BERT's graph; the weights are not read."""
         family = self.family()
         return family is not None and family.variant is None and not family.fixed.get("shared_layers")
 
     def size(self, field: str) -> int | None:
-        """The same for any size of the encoder, a field of `EncoderConfig`."""
+        """Returns a size of the encoder, a field of `EncoderConfig`; None unless `config.json` gives it."""
         if self.is_own:
             return None
         content = _read_config(self.folder() / CONFIG_FILE)
         family = FAMILIES.get(str(content.get("model_type")))
-        # What all of a family have stands in no file.
+        # No file holds a value that all models of a family share.
         value = family.fixed.get(field, content.get(family.keys.get(field, ""))) if family else None
         if family is None or not isinstance(value, int):
             return None
@@ -166,7 +166,7 @@ class Checkpoint:
 
 
 def _pieces(definition: Mapping[str, Any], *, lowercase: bool) -> Pieces:
-    """Of a tokenizer whose definition has a model, if it is not BERT's."""
+    """Returns the kind of vocabulary that a tokenizer definition names; without one, WordPiece."""
     model = definition.get("model")
     return Pieces(MODELS.get(str(model.get("type")) if isinstance(model, dict) else "", "wordpiece"), lowercase)
 

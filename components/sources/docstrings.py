@@ -200,7 +200,7 @@ def _plain(paragraph: str) -> str:
 
 
 def _is_prose(paragraph: str) -> bool:
-    """Whether most of what stands between spaces is a plain word."""
+    """Whether most tokens between spaces are plain words."""
     words = paragraph.split()
     plain = sum(1 for word in words if _WORD.fullmatch(word.strip(".,;:!?()\"'")))
     return len(words) >= _FEWEST_WORDS and plain >= _PROSE_SHARE * len(words)
@@ -279,18 +279,18 @@ class DocstringCorpus:
         return library_versions()
 
     def files(self) -> list[str]:
-        """All of it is read in one piece, as the libraries share the megabytes."""
+        """Returns a single name: the libraries share the limit of megabytes, so they are read together."""
         return ["docstrings"]
 
     def documents(self, _: str) -> Iterator[Document]:
-        """One a source file; only files of the training split of the built-in tasks."""
+        """Yields a document for each source file in the training split of the built-in tasks."""
         return (Document(name, None, text) for name, text in harvest_documents(self.megabytes))
 
     def size(self, _: str) -> int:
-        """Nothing: other processes would have to wait for what one of them reads."""
+        """Returns 0: the text cannot be split among processes, as one of them reads all of it."""
         return 0
 
 
 def library_versions() -> dict[str, str]:
-    """What the docstrings depend on: the libraries and their versions."""
+    """Returns the versions of the libraries, which the docstrings depend on."""
     return {library.label: library.version() for library in LIBRARIES}

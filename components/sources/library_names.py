@@ -12,10 +12,10 @@ _ALIASES = re.compile(r"\b(?:apache beam|apache|beam|np|tf|sp|py)\b", re.IGNOREC
 
 
 def library_row(sentence: str, library: str) -> TextRow:
-    """A sentence without the libraries' names, and the one that it is of."""
+    """Returns a sentence without the libraries' names, labelled with the library it comes from."""
     return TextRow(blank_names(sentence), library)
 
 
 def blank_names(text: str) -> str:
-    """Puts a neutral word for every name and import alias of the libraries."""
+    """Replaces every name and import alias of the libraries with a neutral word."""
     return _ALIASES.sub(NEUTRAL, _NAMES.sub(NEUTRAL, text))

@@ -24,5 +24,5 @@ def read_lines(source: TextSource) -> Iterator[str]:
 
 
 def line_digest(line: str) -> bytes:
-    """16 bytes that tell a line from others, in an order that has nothing to do with what it says."""
+    """Returns a 16-byte digest of a line; sorting by it is independent of the content."""
     return hashlib.blake2b(line.encode(), digest_size=16).digest()
