@@ -83,7 +83,7 @@ class Checkpoint:
         return Path(spec.submodule_search_locations[0]) / inside
 
     def num_layers(self) -> int | None:
-        """Returns the number of the encoder's layers; None unless `config.json` gives it."""
+        """Returns the number of the encoder's layers; None unless `config.json` or its family gives it."""
         return self.size("num_layers")
 
     def family(self) -> Family | None:
@@ -97,7 +97,7 @@ class Checkpoint:
         return family is not None and family.variant is None and not family.fixed.get("shared_layers")
 
     def size(self, field: str) -> int | None:
-        """Returns a size of the encoder, a field of `EncoderConfig`; None unless `config.json` gives it."""
+        """Returns a size, a field of `EncoderConfig`; None unless `config.json` or its family gives it."""
         if self.is_own:
             return None
         content = _read_config(self.folder() / CONFIG_FILE)
