@@ -12,6 +12,7 @@ from components.sources.shared import (
     check_label,
     check_labels,
     check_numbers,
+    check_spread,
     digest_splits,
     fingerprint_splits,
     given_splits,
@@ -87,8 +88,8 @@ class TableSource(LabelledFiles):
 
         Raises:
             InputError: a table is missing, empty, not UTF-8 or without a named column; has fewer than two labels,
-                or a validation or test label that training never saw; or, for a regression, what is no number, or
-                only one number in validation or test.
+                or a validation or test label that training never saw; or, for a regression, what is no number, only
+                one number in validation or test, or training numbers that `check_spread` refuses.
         """
         numbers = self.task != "classification"
         tables = {
@@ -96,6 +97,8 @@ class TableSource(LabelledFiles):
             for split, path in self._paths().items()
         }
         labels = {split: {row.label for row in rows} for split, rows in tables.items()}
+        if self.task == "regression":
+            check_spread([float(row.label) for row in tables["train"]], f"column {self.label!r} of {self.train}")
         if numbers:
             check_numbers({split: held_out for split, held_out in labels.items() if split != "train"})
         else:

@@ -1,3 +1,4 @@
+import contextlib
 import dataclasses
 import gzip
 
@@ -82,6 +83,16 @@ def test_a_regression_cannot_be_scored_on_a_constant(tmp_path, first, second):
     message = f"^test must hold at least 2 different numbers to correlate, got only {float(first):g}$"
     with pytest.raises(InputError, match=message):
         TableSource(train, dev, test, task="regression").check()
+
+
+@pytest.mark.parametrize(("mean", "spread", "is_refused"), [(1e6, 99, True), (-1e6, 99, True), (1e6, 101, False)])
+def test_numbers_that_float32_cannot_tell_apart(tmp_path, mean, spread, is_refused):
+    file = tmp_path / "a.tsv"
+    file.write_text(f"text\tlabel\na\t{mean - spread}\nb\t{mean + spread}\n")
+    rule = rf"a\.tsv must have a standard deviation of at least 100, 0\.0001 of its mean {mean:g}\b.*".replace("+", r"\+")
+    refused = pytest.raises(InputError, match=rf"^column 'label' of .*{rule} got 99; subtract a constant, as {mean:.0f}")
+    with refused if is_refused else contextlib.nullcontext():
+        TableSource(str(file), task="regression").check()
 
 
 def test_numbers_for_a_regression(tmp_path):
