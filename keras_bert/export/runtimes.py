@@ -2,6 +2,7 @@
 
 import os
 import re
+import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -64,6 +65,8 @@ class TFLiteModel:
         self.lengths = tuple(sorted(names))
         self.max_length = self.lengths[-1]
         self._signatures = {length: interpreter.get_signature_runner(names[length]) for length in self.lengths}
+        # An interpreter has one set of buffers, for inputs and outputs: threads take turns.
+        self._turn = threading.Lock()
         longest = self._signatures[self.lengths[-1]]
         self._names = sorted(longest.get_input_details())
         details = longest.get_output_details()
@@ -95,7 +98,8 @@ class TFLiteModel:
         inputs = {name: np.zeros((1, length), np.int32) for name in row}
         for name, values in row.items():
             inputs[name][0, :tokens] = values[:tokens]
-        outputs = self._signatures[length](**inputs)
+        with self._turn:
+            outputs = self._signatures[length](**inputs)
         return {name: value[0, :tokens] if self._runs_along(name) else value[0] for name, value in outputs.items()}
 
     def _runs_along(self, name: str) -> bool:

@@ -1,6 +1,7 @@
 """Exports `.tflite` files with text as input: tensorflow-text's operations tokenize it inside the graph."""
 
 import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -79,6 +80,8 @@ class TextModel:
             raise ValueError(f"{path} must take text, got the signatures {list(signatures)}")
         self._path = path
         self._ask = {len(TEXT_SIGNATURES[name]): interpreter.get_signature_runner(name) for name in signatures}
+        # As in `TFLiteModel`.
+        self._turn = threading.Lock()
         details = next(iter(self._ask.values())).get_output_details()
         self.shapes = {name: tuple(int(size) for size in details[name]["shape"]) for name in details}
 
@@ -93,10 +96,10 @@ class TextModel:
             expected = "pairs" if len(sides) == 1 else "single texts"
             raise ValueError(f"{self._path} must be asked {expected}, got {' and '.join(sides)}")
         ask = self._ask[len(sides)]
-        rows = [
-            ask(**{name: np.array([text.encode()]) for name, text in zip(sides, row, strict=True)})
-            for row in zip(*sides.values(), strict=True)
-        ]
+        rows = []
+        for row in zip(*sides.values(), strict=True):
+            with self._turn:
+                rows.append(ask(**{name: np.array([text.encode()]) for name, text in zip(sides, row, strict=True)}))
         return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
 
 

@@ -59,6 +59,7 @@ from keras_bert.interop.weights import (
 )
 from keras_bert.models.encoder import config_of, has_layer
 from keras_bert.tasks.base import Task
+from keras_bert.tasks.checks import check_keras_model
 
 if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer
@@ -171,6 +172,7 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
         >>> sorted(os.listdir("sentiment-hf"))
         ['config.json', 'model.safetensors', 'tokenizer_config.json', 'vocab.txt']
     """
+    check_keras_model(task, "written for transformers")
     folder = Path(folder)
     config, head, pooler = config_of(task.model), head_of(task), has_layer(task.model, "pooler")
     kind = family_of(config, family, pooler=pooler)

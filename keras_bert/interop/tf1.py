@@ -37,6 +37,7 @@ from keras_bert.interop.weights import (
 )
 from keras_bert.models.encoder import config_of, has_layer
 from keras_bert.tasks.base import Task
+from keras_bert.tasks.checks import check_keras_model
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.tokenizer import Tokenizer
 
@@ -120,6 +121,7 @@ def to_tf1(task: Task, prefix: str | os.PathLike[str]) -> None:
         >>> sorted(os.listdir("sentiment-tf1"))
         ['bert_config.json', 'model.ckpt.data-00000-of-00001', 'model.ckpt.index', 'vocab.txt']
     """
+    check_keras_model(task, "written as Google's checkpoint")
     prefix = Path(prefix)
     config, head = config_of(task.model), head_of(task)
     check_pooling(head)

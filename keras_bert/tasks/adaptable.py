@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from keras_bert.checks import check
 from keras_bert.options.adaptation import Adaptation, Bias, Prompt
-from keras_bert.tasks.checks import is_keras_model
+from keras_bert.tasks.checks import check_keras_model, is_keras_model
 
 if TYPE_CHECKING:
     from keras_bert.adaptation.adapter import Adapter
@@ -62,6 +62,7 @@ class Adaptable(abc.ABC):
         """
         from keras_bert.adaptation.adapter import Adapter, check_free
 
+        check_keras_model(self, "adapted")
         check(type(self).__name__, "adapter", self.adapter is None, "be None before another is trained", self.adapter)
         check_free(self.model)
         adapter = Adapter(self.model, adaptation)

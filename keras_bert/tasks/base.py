@@ -16,7 +16,7 @@ from keras_bert.folders import ADAPTER_FOLDER, INPUT_NAMES, LOGITS, MODEL_FILE, 
 from keras_bert.row_limits import rows_at_once
 from keras_bert.tasks.adaptable import Adaptable
 from keras_bert.tasks.calibration import Calibration
-from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model
+from keras_bert.tasks.checks import as_texts, check_keras_model, check_same_length, is_keras_model
 from keras_bert.tasks.places import Places
 
 if TYPE_CHECKING:
@@ -128,6 +128,7 @@ class Task(Adaptable):
         """The encoder inside the model, with shared weights; other tasks can be built on it."""
         from keras_bert.models.encoder import encoder_of
 
+        check_keras_model(self, "taken apart")
         return encoder_of(self.model)
 
     def network(self) -> keras.Model:
@@ -192,8 +193,10 @@ class Task(Adaptable):
         """Compiles the model with the task's loss and metrics; `kwargs` go to Keras.
 
         Raises:
-            ValueError: the task's adapter is detached, so that the encoder would be trained in its place.
+            ValueError: the task's adapter is detached, so that the encoder would be trained in its place; or the model
+                is an exported file.
         """
+        check_keras_model(self, "trained")
         self._compile(self.model, optimizer, **kwargs)
 
     def _compile(self, model: keras.Model, optimizer: keras.optimizers.Optimizer, **kwargs: Any) -> None:
@@ -237,9 +240,13 @@ class Task(Adaptable):
         """Writes `model.keras`, `vocab.txt`, `tokenizer.json` and `task.json`; all of them or none.
 
         An adapter that is not merged is written to the folder `adapter` inside.
+
+        Raises:
+            ValueError: the model is an exported file.
         """
         from keras_bert.models.saving import save_model
 
+        check_keras_model(self, "saved")
         with staged_files(Path(folder)) as staging:
             with self._attached(None):
                 save_model(self.model, staging / MODEL_FILE)

@@ -25,6 +25,26 @@ def is_keras_model(model: Any) -> "TypeGuard[keras.Model]":
     return keras is not None and isinstance(model, keras.Model)
 
 
+def check_keras_model(task: Any, use: str) -> None:
+    """Refuses a task on an exported file where only a Keras model will do.
+
+    Args:
+        task: the task.
+        use: the use, as a participle, for the error.
+
+    Raises:
+        ValueError: the task's model is an exported file.
+
+    Example:
+        >>> check_keras_model(task, "trained")
+    """
+    if not is_keras_model(task.model):
+        raise ValueError(
+            f"{type(task).__name__}.model must be a Keras model to be {use}, got a file in {task.model.name}: load the "
+            "folder of the model that the file was exported from"
+        )
+
+
 def as_texts(name: str, texts: Any, *, at_least: int = 1) -> list[str]:
     """The strings of a list, a tuple or another collection.
 

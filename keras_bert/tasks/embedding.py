@@ -13,7 +13,7 @@ import numpy as np
 from keras_bert.checks import check
 from keras_bert.options.pooling import Pooling
 from keras_bert.tasks.base import Array, Features, Runtime, Task
-from keras_bert.tasks.checks import as_numbers, as_texts, check_same_length
+from keras_bert.tasks.checks import as_numbers, as_texts, check_keras_model, check_same_length
 
 if TYPE_CHECKING:
     import keras
@@ -159,6 +159,7 @@ class Embedding(Task):
 
     def compile(self, optimizer: keras.optimizers.Optimizer, **kwargs: Any) -> None:
         """Compiles `similarity`; `kwargs` go to Keras."""
+        check_keras_model(self, "trained")
         self._compile(self.similarity, optimizer, **kwargs)
 
     def head(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from keras_bert.export.text import export_text
 from keras_bert.export.tflite import export_tflite
 from keras_bert.export.transformers_js import export_transformers_js
 from keras_bert.folders import INPUT_NAMES
+from keras_bert.interop.tf1 import to_tf1
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.tokenizer import Tokenizer
@@ -92,6 +93,25 @@ def test_an_exported_file_answers_like_its_model(exported, file):
     assert again.settings() == task.settings()
     assert_alike(ask(again), ask(task))
     assert again.count_tokens(TEXTS) == task.count_tokens(TEXTS)
+
+
+USES = {
+    "saved": lambda task, folder: task.save(folder),
+    "trained": lambda task, folder: task.compile(None),
+    "taken apart": lambda task, folder: task.encoder,
+    "adapted": lambda task, folder: task.adapt(keras_bert.Lora(rank=2)),
+    "written for transformers": lambda task, folder: keras_bert.to_hugging_face(task, folder),
+    "written as Google's checkpoint": lambda task, folder: to_tf1(task, folder / "model.ckpt"),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_an_exported_file_is_no_keras_model(exported, use, tmp_path):
+    _, folder = exported
+    message = rf"\.model must be a Keras model to be {use}, got a file in LiteRT: load the folder of the model that"
+    with pytest.raises(ValueError, match=message):
+        USES[use](load_exported(folder), tmp_path / "new")
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_bert.export.runtimes import OnnxModel, TFLiteModel
 from keras_bert.folders import INPUT_NAMES
 from tests.keras_bert.compress import tiny
+from tests.keras_bert.export.turns import most_at_once
 
 
 def test_no_heavy_library_is_imported():
@@ -44,6 +45,13 @@ def test_a_row_runs_in_the_shortest_signature_that_holds_its_tokens(files, monke
         rows["padding_mask"][row, :tokens] = 1
     assert classifier(**rows).shape == (4, 2)
     assert ran == [8, 8, 16, 16]
+
+
+def test_threads_take_turns(files):
+    """An interpreter has one set of buffers: a thread would read the outputs of another one's row."""
+    classifier = TFLiteModel(files / "model_float32.tflite")
+    row = {name: np.ones((1, 8), np.int32) for name in INPUT_NAMES}
+    assert most_at_once(classifier._signatures, lambda: classifier(**row)) == 1
 
 
 def test_padding_changes_nothing(files):

@@ -16,6 +16,7 @@ from keras_bert.export.tflite import export_tflite
 from keras_bert.models.encoder import input_names
 from keras_bert.tasks.entities import decode
 from tests.keras_bert.clients.exported import LENGTHS
+from tests.keras_bert.export.turns import most_at_once
 from tests.keras_bert.export.word_tasks import make_task
 from tests.samples import long_but
 
@@ -33,6 +34,12 @@ def test_texts_and_pairs_get_the_models_numbers(tmp_path: Path) -> None:
         wanted = task.network().predict(rows_of(task, TEXTS, seconds), verbose=0)
         np.testing.assert_allclose(ask(TEXTS, seconds)["logits"], wanted, atol=1e-5)
     assert ask(["x" * 100_000])["logits"].shape == (1, 3)
+
+
+def test_threads_take_turns(tmp_path: Path) -> None:
+    export_text(make_task("classification"), tmp_path / "text.tflite")
+    ask = TextModel(tmp_path / "text.tflite")
+    assert most_at_once(ask._ask, lambda: ask(["a plot"])) == 1
 
 
 def test_words_stand_at_their_first_pieces_with_their_tags(tmp_path: Path) -> None:
