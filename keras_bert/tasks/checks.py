@@ -35,7 +35,7 @@ def check_keras_model(task: Any, use: str) -> None:
     Raises:
         ValueError: the task's model is an exported file.
 
-    Example:
+    Examples:
         >>> check_keras_model(task, "trained")
     """
     if not is_keras_model(task.model):

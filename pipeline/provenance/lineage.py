@@ -7,6 +7,7 @@ from typing import NamedTuple
 from components.artifacts.pushed import Pushed
 from components.dsl.artifact import content_digest
 from components.dsl.errors import InputError
+from components.sources.pushed_version import ORIGIN_FILE
 from pipeline.orchestrator.history import History
 from pipeline.orchestrator.records import Execution, Ingredients, StoredArtifact
 
@@ -83,10 +84,12 @@ def _find_artifact(history: History, root: Path, file: Path) -> StoredArtifact:
     for artifact, location, _ in pushed:
         if place.is_relative_to(location.resolve()):
             return artifact
-    # Versions may share files, such as a vocabulary; the content of a copy identifies only one of these versions.
-    digest = content_digest(file) if file.is_file() else None
+    # Versions may share files, such as a vocabulary; the origin beside a copy tells which version it belongs to.
+    folder = next((folder for folder in (place, *place.parents[:3]) if (folder / ORIGIN_FILE).is_file()), None)
+    parts = [file] if folder is None else [file, folder / ORIGIN_FILE]
+    copied = {content_digest(part) for part in parts if part.is_file()}
     for artifact, _, digests in pushed:
-        if digest in digests:
+        if copied and copied <= digests:
             return artifact
     raise InputError(f"FILE must be made in the root {root}, got {file}: no pushed version or artifact there holds it")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from components.dsl.artifact import content_digest
 from components.dsl.errors import InputError
 from pipeline.provenance.lineage import find_lineage
 from pipeline.provenance.prov import to_prov
@@ -40,6 +41,26 @@ def test_a_file_in_a_pushed_version_comes_from_that_version(tmp_path: Path) -> N
     assert older.read_bytes() == newer.read_bytes()
     for file, name in ((older, "same"), (newer, "later"), (tmp_path / "copy" / "model.tflite", "later")):
         assert find_lineage(jobs.store, tmp_path, file).artifact.path == f"artifacts/push/out-{name}"
+
+
+def test_the_origin_beside_a_file_tells_its_version(tmp_path: Path) -> None:
+    """A vocabulary stands in several versions, some of which another root may have pushed."""
+    jobs, folders = Jobs(tmp_path), []
+    for name in ("first", "second"):
+        run = jobs.run(name, model="same")
+        folder = tmp_path / "pushed" / f"{name}-{run}"
+        (folder / "origin.json").write_text(f"origin of {name}")
+        note = tmp_path / "artifacts" / "push" / f"out-{name}" / "pushed.json"
+        content = json.loads(note.read_text())
+        content["files"]["origin.json"] = content_digest(folder / "origin.json")
+        note.write_text(json.dumps(content))
+        folders.append(folder)
+    copy, foreign = (Path(shutil.copytree(folders[0], tmp_path / name)) for name in ("copy", "foreign"))
+    for file in (copy, copy / "model.tflite"):
+        assert find_lineage(jobs.store, tmp_path, file).artifact.path == "artifacts/push/out-first"
+    (foreign / "origin.json").write_text("origin of another root")
+    with pytest.raises(InputError, match=r"^FILE must be made in the root"):
+        find_lineage(jobs.store, tmp_path, foreign / "model.tflite")
 
 
 def test_a_file_of_an_artifact(jobs: Jobs, tmp_path: Path) -> None:
