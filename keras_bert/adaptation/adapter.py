@@ -45,7 +45,8 @@ class Adapter:
     def __init__(self, model: keras.Model, adaptation: Adaptation) -> None:
         attachments = attachments_of(model)
         if attachments is None:
-            raise ValueError("an adapter needs a model that this version made: import the checkpoint again")
+            rule = "hold an encoder of build_encoder, whose first layer keeps adapters"
+            raise ValueError(f"the model of an adapter must {rule}, got {model.name!r}")
         encoder = encoder_of(model)
         self._model, self.adaptation, self._attachments = model, adaptation, attachments
         shared = _parts_of(encoder)

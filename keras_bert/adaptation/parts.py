@@ -10,7 +10,7 @@ import numpy as np
 from keras_bert.layers.adapters import BottleneckAdapter, LowRankAdapter, SoftPrompt
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import TokenEmbedding
-from keras_bert.models.encoder import PROMPT_PLACES, blocks_of, config_of, has_layer
+from keras_bert.models.encoder import blocks_of, config_of
 from keras_bert.options.adaptation import Adaptation, Adapters, Bias, Lora, Prompt
 
 # Layers of a block by the end of their paths: the default layers of LoRA, query and value (Hu et al. 2022, section
@@ -77,8 +77,6 @@ def _choose(model: keras.Model, names: tuple[str, ...] | None) -> dict[str, Dens
 
 def _prompt(model: keras.Model, tokens: int) -> Parts:
     config = config_of(model)
-    if not has_layer(model, PROMPT_PLACES):
-        raise ValueError("Prompt needs a model that this version made: import the checkpoint again")
     if tokens >= config.max_length:
         raise ValueError(f"Prompt.tokens must be below the encoder's {config.max_length} positions, got {tokens}")
     table = model.get_layer("token_embedding")

@@ -59,7 +59,7 @@ def test_fit_learns_what_does_not_belong():
     task.compile(keras.optimizers.Adam(5e-3))
     texts = ["Anna met Bob", "Anna in Bob", "Bob met Anna", "Bob in Anna"] * 8
     x, y = task.examples(texts, [[], [(5, 7)], [], [(4, 6)]] * 8)
-    history = task.model.fit(x, y, epochs=8, verbose=0).history
+    history = task.model.fit(x, y, epochs=20, verbose=0).history
     assert history["loss"][-1] < 0.3 * history["loss"][0]
     assert history["accuracy"][-1] > 0.95
     # The mean is over tokens, not over padding: what Keras says is what one can add up.
