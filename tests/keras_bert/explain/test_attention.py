@@ -70,7 +70,7 @@ def test_every_family_gives_full_matrices(family, tokenizer):
         np.testing.assert_allclose(words.sum(axis=-1), 1 - np.stack(averaged, axis=-1), atol=1e-5)
 
 
-@pytest.mark.parametrize("family", FAMILIES.keys() - {"bigbird"})
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "bigbird"])
 def test_padding_changes_nothing(family, tokenizer):
     task = family_task(family, tokenizer)
     together = attention_weights(task.model, task.encode(TEXTS))
