@@ -44,7 +44,7 @@ def ingest_examples(
         examples: what is written.
         source: the rows; its `task` says what becomes of them.
         max_length: the most tokens of a record.
-        stride: for questions, pieces of a context from one window to the next; a third of `max_length` if None.
+        stride: for questions, tokens of a context from one window to the next; a third of `max_length` if None.
         max_query_length: for questions, the most pieces of one; a sixth of `max_length` if None.
 
     Raises:
@@ -99,7 +99,7 @@ def _size_windows(max_length: int, stride: int | None, max_query_length: int | N
     room = max_length - 3 - max_query_length
     rule = f"be at least 1 and leave room for a context in {max_length} tokens"
     check("ingest_examples", "max_query_length", max_query_length >= 1 and room > 1, rule, max_query_length)
-    rule = f"be at least 1 and less than the {room} pieces of a context that a window shows beside a long question"
+    rule = f"be at least 1 and less than the {room} tokens of a context that a window shows beside a long question"
     check("ingest_examples", "stride", 1 <= stride < room, rule, stride)
     return stride, max_query_length
 
