@@ -1,7 +1,8 @@
-"""Looking inside of models: the attention of every family."""
+"""Looking inside of models: attention and attribution for every family, and for exported files."""
 
 from keras_bert.explain.attention import Attention, attentions
+from keras_bert.explain.attribution import Attribution, attributions
 from keras_bert.explain.rollout import rollout
 from keras_bert.explain.tokens import Tokens
 
-__all__ = ["Attention", "Tokens", "attentions", "rollout"]
+__all__ = ["Attention", "Attribution", "Tokens", "attentions", "attributions", "rollout"]

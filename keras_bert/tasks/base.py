@@ -18,6 +18,7 @@ from keras_bert.tasks.adaptable import Adaptable
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.checks import as_texts, check_keras_model, check_same_length, is_keras_model
 from keras_bert.tasks.places import Places
+from keras_bert.tasks.targets import Target, WordPlaces
 
 if TYPE_CHECKING:
     import keras
@@ -228,6 +229,20 @@ class Task(Adaptable):
             ValueError: there are no texts or not as many seconds; or the task has no answers to show.
         """
         raise ValueError(f"{type(self).__name__} must be fine-tuned to answer, got a model for {self.name}")
+
+    def target(self, choice: Any, outputs: Any, row: WordPlaces) -> Target:
+        """The number of the outputs that an attribution explains.
+
+        Args:
+            choice: the choice of the number, see the task; None for that of the model's answer.
+            outputs: the outputs of the row, without the batch axis.
+            row: the words of the row.
+
+        Raises:
+            TypeError: the choice has the wrong type.
+            ValueError: there is no such number, or the task has none that can be chosen.
+        """
+        raise ValueError(f"{type(self).__name__} must be fine-tuned to be explained, got a model for {self.name}")
 
     @staticmethod
     def _text_fields(texts: Sequence[str], seconds: Sequence[str] | None) -> Iterable[tuple[str, ...]]:

@@ -1,5 +1,6 @@
 """Checks of a user's lists, with errors that name the entry."""
 
+import difflib
 import sys
 from collections.abc import Iterable, Sequence, Sized
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -122,6 +123,31 @@ def check_labels(owner: str, labels: Sequence[str], outputs: int) -> tuple[str, 
     return tuple(names)
 
 
+def label_number(name: str, label: Any, allowed: Sequence[str]) -> int:
+    """A label -> its index among the allowed labels.
+
+    Args:
+        name: the argument's name, for the error.
+        label: the label.
+        allowed: all labels.
+
+    Raises:
+        ValueError: the label is unknown.
+
+    Examples:
+        >>> label_number("target", "yes", ["no", "yes"])
+        1
+        >>> label_number("target", "Yes", ["no", "yes"])
+        Traceback (most recent call last):
+        ...
+        ValueError: target must be one of ['no', 'yes'], got 'Yes'; nearest is 'yes'
+    """
+    if label not in allowed:
+        nearest = difflib.get_close_matches(str(label), allowed, n=1, cutoff=0.0)[0]
+        raise ValueError(f"{name} must be one of {list(allowed)}, got {label!r}; nearest is {nearest!r}")
+    return list(allowed).index(label)
+
+
 def label_numbers(labels: Sequence[str], allowed: Sequence[str]) -> Array:
     """Labels -> their indices among the allowed labels, int32.
 
@@ -135,5 +161,5 @@ def label_numbers(labels: Sequence[str], allowed: Sequence[str]) -> Array:
     numbers = {label: number for number, label in enumerate(allowed)}
     for row, label in enumerate(labels):
         if label not in numbers:
-            raise ValueError(f"labels[{row}] must be one of {list(allowed)}, got {label!r}")
+            label_number(f"labels[{row}]", label, allowed)  # raises
     return np.array([numbers[label] for label in labels], "int32")

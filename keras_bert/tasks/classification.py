@@ -10,7 +10,8 @@ from keras_bert.checks import check
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.options.pooling import Pooling
 from keras_bert.tasks.base import Array, Features, Runtime, Task
-from keras_bert.tasks.checks import check_labels, check_same_length, label_numbers
+from keras_bert.tasks.checks import check_labels, check_same_length, label_number, label_numbers
+from keras_bert.tasks.targets import Target, WordPlaces
 
 if TYPE_CHECKING:
     import keras
@@ -212,6 +213,11 @@ class Classification(Task):
         temperature = self.calibration.temperature
         outputs = self.outputs(texts, pairs, batch_size=batch_size)
         return [decode(logits, self.labels, temperature) for logits in outputs]
+
+    def target(self, choice: str | None, outputs: Any, row: WordPlaces) -> Target:
+        """The logit of a label, by default the most probable one."""
+        number = int(outputs.argmax()) if choice is None else label_number("target", choice, self.labels)
+        return Target(self.labels[number], lambda logits: logits[:, number])
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """A line for each text: label, probability and text; `not sure (LABEL)` below the calibration's threshold."""

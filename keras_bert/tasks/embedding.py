@@ -14,6 +14,7 @@ from keras_bert.checks import check
 from keras_bert.options.pooling import Pooling
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, as_texts, check_keras_model, check_same_length
+from keras_bert.tasks.targets import Target, WordPlaces
 
 if TYPE_CHECKING:
     import keras
@@ -213,6 +214,22 @@ class Embedding(Task):
     def predicts_records(self) -> bool:
         """False: a vector is the output of the model."""
         return False
+
+    def target(self, choice: str, outputs: Any, row: WordPlaces) -> Target:
+        """The cosine of the text's vector and that of another text, `choice`, which stays as it is."""
+        from keras import ops
+
+        rule = "be the text to compare with"
+        if not isinstance(choice, str):
+            raise TypeError(f"{type(self).__name__}.target must {rule}, got {choice!r}")
+        other = self.predict([choice])[0]
+        other = other / max(float(np.linalg.norm(other)), 1e-12)
+
+        def cosine(outputs: Any) -> Any:
+            vectors = ops.cast(outputs["embedding"], "float32")
+            return ops.sum(ops.normalize(vectors, axis=-1) * other, axis=-1)
+
+        return Target(f"cosine with {choice!r}", cosine)
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """A line for each text: its vector as JSON, or with a second text the cosine of both and the text."""

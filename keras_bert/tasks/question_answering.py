@@ -22,7 +22,8 @@ from keras_bert.tasks.answer_windows import (
 )
 from keras_bert.tasks.answers import Answer, answers_of
 from keras_bert.tasks.base import Array, Features, Runtime, Task, slices
-from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model
+from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model, label_number
+from keras_bert.tasks.targets import Target, WordPlaces
 
 if TYPE_CHECKING:
     import keras
@@ -297,6 +298,22 @@ class QuestionAnswering(Task):
             ]
         spans = best_of_rows(parts, windows.rows)
         return answers_of(spans, context_tokens, contexts, self.null_threshold)
+
+    def target(self, choice: str | None, outputs: Any, row: WordPlaces) -> Target:
+        """The logit of the answer's start or end at its most probable token of the context.
+
+        Args:
+            choice: `start`, `end`, or None for `start`.
+            outputs: the logits of the row (length, 2).
+            row: the words of the row.
+        """
+        side = label_number("target", choice or "start", ("start", "end"))
+        context = np.flatnonzero((row.segments == 1) & (row.words >= 0))
+        rule = "leave room for the context in the row"
+        check(type(self).__name__, "question", len(context) > 0, rule, f"{len(row.words)} tokens")
+        place = int(context[np.asarray(outputs)[context, side].argmax()])
+        word = row.word_texts[row.words[place]]
+        return Target(f"{('start', 'end')[side]} at {word!r}", lambda logits: logits[:, place, side])
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """A line for each question: answer, probability and place in its context, one of the second texts."""

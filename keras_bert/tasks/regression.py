@@ -14,6 +14,7 @@ from keras_bert.target_scale import TargetScale
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, check_same_length, is_keras_model
 from keras_bert.tasks.classification import pool, pooling_of
+from keras_bert.tasks.targets import Target, WordPlaces
 
 if TYPE_CHECKING:
     import keras
@@ -179,6 +180,11 @@ class Regression(Task):
     def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32) -> list[float]:
         """The number of each text, or of each pair."""
         return [float(output[0]) for output in self.outputs(texts, pairs, batch_size=batch_size)]
+
+    def target(self, choice: None, outputs: Any, row: WordPlaces) -> Target:
+        """The number itself; there is nothing to choose."""
+        check(type(self).__name__, "target", choice is None, "be left out, as there is one number", choice)
+        return Target("number", lambda numbers: numbers[:, 0])
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """A line for each text: number and text."""

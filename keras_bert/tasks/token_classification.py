@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -13,8 +12,9 @@ from keras_bert.checks import check
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.metrics.entities import OUTSIDE
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Runtime, Task, slices
-from keras_bert.tasks.checks import as_texts, check_labels, check_same_length
+from keras_bert.tasks.checks import as_texts, check_labels, check_same_length, label_number
 from keras_bert.tasks.entities import Entity, are_entity_tags, decode
+from keras_bert.tasks.targets import Target, WordPlaces, first_tokens
 from keras_bert.tasks.word_rows import WordRows, Words, pack_words
 
 if TYPE_CHECKING:
@@ -208,6 +208,31 @@ class TokenClassification(Task):
             answers += [tags[begin:end] for begin, end in itertools.pairwise(flat.splits)]
         return answers
 
+    def target(self, choice: str | int | None, outputs: Any, row: WordPlaces) -> Target:
+        """The logit of a tag at the first token of a word.
+
+        Args:
+            choice: `WORD` for the word's most probable tag, or `WORD=TAG`; a word is its number in the row, or its text
+                where it occurs first. None for the word with the most probable tag that is not `O`.
+            outputs: the logits of the row (length, labels).
+            row: the words of the row.
+        """
+        places = first_tokens(row)
+        check(type(self).__name__, "target", bool(places), "name a word of the text, which has none", choice)
+        logits = np.stack([np.asarray(outputs[place], "float32") for place in places])
+        if choice is None:
+            shares = probabilities(logits)
+            outside = [number for number, label in enumerate(self.labels) if label == OUTSIDE]
+            shares[:, outside] = -1
+            word, tag = (int(number) for number in np.unravel_index(shares.argmax(), shares.shape))
+        else:
+            name, _, label = str(choice).rpartition("=") if "=" in str(choice)[1:] else (str(choice), "", "")
+            words = list(row.word_texts)
+            word = int(name) if name.isdecimal() and int(name) < len(words) else label_number("target", name, words)
+            tag = label_number("target", label, self.labels) if label else int(logits[word].argmax())
+        place = places[word]
+        return Target(f"{row.word_texts[word]}={self.labels[tag]}", lambda outputs: outputs[:, place, tag])
+
     @property
     def predicts_records(self) -> bool:
         """Whether the labels are entity tags, which `predict` needs."""
@@ -309,9 +334,7 @@ class TokenClassification(Task):
         for row, sentence in enumerate(tags):
             for place, tag in enumerate(sentence):
                 if tag not in numbers:
-                    close = difflib.get_close_matches(tag, self.labels, 1, 0)
-                    rule = f"tags[{row}][{place}] must be one of {list(self.labels)}"
-                    raise ValueError(f"{rule}, got {tag!r}; nearest is {close[0]!r}")
+                    label_number(f"tags[{row}][{place}]", tag, self.labels)  # raises
         return np.array([numbers[tag] for sentence in tags for tag in sentence], "int32")
 
 

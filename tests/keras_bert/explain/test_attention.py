@@ -12,13 +12,11 @@ import keras_bert
 from keras_bert.explain.attention import attention_weights, attentions
 from keras_bert.families.bigbird.layers import BigBirdAttention
 from keras_bert.families.bigbird.settings import BigBird
-from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.longformer.layers import LongformerAttention
 from keras_bert.families.longformer.settings import Longformer
-from keras_bert.families.mobilebert.settings import MobileBERT
-from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.recording import recording
 from keras_bert.tasks.classification import Classification
+from tests.keras_bert.explain.family_tasks import FAMILIES, family_task
 from tests.keras_bert.families.long_attention import bias_of, config, heads_of, states
 from tests.keras_bert.interop.checkpoints import CONFIG, PIECES, make_task
 
@@ -26,31 +24,11 @@ pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
 from keras_bert.tokenizers.tokenizer import Tokenizer
 
 TEXTS, PAIRS = ["abc d ef", "g"], ["ef ga", "b c d e f"]
-FAMILIES = {
-    "bert": {},
-    "albert": {"shared_layers": True, "embedding_size": 4},
-    "longformer": {"variant": Longformer(window=4)},
-    "bigbird": {"variant": BigBird(block_size=1, random_blocks=1)},
-    "deberta": {"variant": DeBERTa(), "num_segments": 1},
-    "mobilebert": {"variant": MobileBERT(bottleneck_size=4), "embedding_size": 3},
-    "modernbert": {"variant": ModernBERT(), "num_segments": 0, "activation": "gelu_erf"},
-}
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
     return Tokenizer(PIECES, True)
-
-
-def family_task(name, tokenizer, kind="classification"):
-    task = make_task(kind, dataclasses.replace(CONFIG, **FAMILIES[name]), tokenizer)
-    # Scores beyond 120 would outweigh the bias of padding.
-    for weight in task.model.trainable_weights:
-        weight.assign(0.3 * weight)
-    # MobileBERT's tokens see the vector of the next token, which is zero for padding in every checkpoint.
-    table = task.model.get_layer("token_embedding").embeddings
-    table.assign(table * (np.arange(table.shape[0]) > 0)[:, None])
-    return task
 
 
 @pytest.mark.parametrize("family", FAMILIES)

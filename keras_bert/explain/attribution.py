@@ -1,0 +1,236 @@
+"""The share of each word in an answer: integrated gradients, input times gradient, and occlusion."""
+
+import dataclasses
+import threading
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+import numpy as np
+from keras import ops
+
+from keras_bert.checks import check
+from keras_bert.explain.gradients import scores_and_gradients
+from keras_bert.explain.tokens import Array, Tokens
+from keras_bert.layers.embeddings import TokenEmbedding
+from keras_bert.layers.recording import recording
+from keras_bert.row_limits import rows_at_once
+from keras_bert.tasks.base import Features, Task, pad_batch, slices
+from keras_bert.tasks.checks import as_texts, is_keras_model
+from keras_bert.tasks.targets import Target
+from keras_bert.tokenizers.base import BaseTokenizer
+
+Method = Literal["integrated_gradients", "input_x_gradient", "occlusion"]
+Baseline = Literal["[PAD]", "[MASK]"]
+
+# Rows of one batch of gradients; longer rows take fewer, see `rows_at_once`.
+_ROWS = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Attribution:
+    """What each token of a text adds to a number of a model's answer.
+
+    Attributes:
+        row: the tokens.
+        target: the name of the number, such as a label.
+        method: the method.
+        score: the number for the text, such as the logit of the label.
+        baseline_score: the number for the baseline, in which nothing of the text is left; None for other methods than
+            integrated gradients.
+        token_scores: the share of each token, float32 (tokens,): above 0 if it raises the number. Of integrated
+            gradients they sum to `score - baseline_score`.
+
+    Examples:
+        >>> from keras_bert.explain import Tokens
+        >>> row = Tokens.of(task.tokenizer, ["film"], max_length=16)
+        >>> attribution = Attribution(row, "yes", "occlusion", 2.0, None, np.array([0.0, 1.5, 0.0], "float32"))
+        >>> dict(zip(row.word_texts, attribution.by_word().tolist()))
+        {'film': 1.5}
+    """
+
+    row: Tokens
+    target: str
+    method: Method
+    score: float
+    baseline_score: float | None
+    token_scores: Array
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The tokens, special ones included."""
+        return self.row.tokens
+
+    @property
+    def gap(self) -> float | None:
+        """The completeness gap: how far the shares' sum is from `score - baseline_score`, as a share of it.
+
+        0 for exact integrals (Sundararajan et al. 2017, proposition 1); more steps make it smaller. It is near 1 where
+        the straight line says nothing, as from a `[PAD]` of zeros in ModernBERT, which normalizes token embeddings
+        alone: take the baseline `[MASK]` there.
+        """
+        if self.baseline_score is None:
+            return None
+        difference = self.score - self.baseline_score
+        return abs(float(self.token_scores.sum(dtype="float64")) - difference) / max(abs(difference), 1e-12)
+
+    def by_word(self) -> Array:
+        """The sum over the tokens of each word (words,) float32; special tokens are left out."""
+        sums = np.zeros(len(self.row.word_texts), "float32")
+        inside = self.row.words >= 0
+        np.add.at(sums, self.row.words[inside], self.token_scores[inside])
+        return sums
+
+
+def attributions(
+    task: Task,
+    text: str,
+    target: Any = None,
+    *,
+    pair: str | None = None,
+    method: Method = "integrated_gradients",
+    baseline: Baseline | None = None,
+    steps: int = 64,
+) -> Attribution:
+    """The share of each token of a text, or of a pair, in one number of the model's answer.
+
+    - `integrated_gradients`: the gradient with respect to the token embeddings, integrated on the straight line from
+      those of a baseline to those of the text, times their difference (Sundararajan et al. 2017, equation 1). The
+      integral is the mean over the midpoints of equal steps.
+    - `input_x_gradient`: the token embeddings times the gradient; one step, so rough.
+    - `occlusion`: the number for the text less that with one word replaced by the baseline's token (Zeiler and Fergus
+      2014, section 4.1). It needs no gradient, and so explains exported files, too. The tokens of a word share its
+      score alike.
+
+    Position and segment embeddings stay as they are, and so do special tokens of the row. Text beyond `task.max_length`
+    is not read; `Attribution.row.dropped` counts it.
+
+    Args:
+        task: a fine-tuned task; for gradients with a Keras model.
+        text: the text, or the first of a pair.
+        target: the number to explain: a label, `WORD=TAG`, `start` or `end` of an answer, the text to compare an
+            embedding with; see `Task.target`. None for that of the model's answer.
+        pair: the second text of a pair.
+        method: see above.
+        baseline: the token that stands for no information; `[PAD]` by default, for occlusion `[MASK]`.
+        steps: steps of the integral, at least 1.
+
+    Raises:
+        TypeError: a text is no string.
+        ValueError: there is no such target, method or baseline; gradients of an exported file, which has none; or
+            the file takes text instead of tokens.
+
+    Examples:
+        >>> attribution = attributions(task, "film film", "yes")
+        >>> attribution.target, attribution.by_word().shape, attribution.gap < 0.01
+        ('yes', (2,), True)
+        >>> attributions(task, "film", "Yes")
+        Traceback (most recent call last):
+        ...
+        ValueError: target must be one of ['no', 'yes'], got 'Yes'; nearest is 'yes'
+    """
+    rule = f"be one of {get_args(Method)}"
+    check("attributions", "method", method in get_args(Method), rule, method)
+    baseline = baseline or ("[MASK]" if method == "occlusion" else "[PAD]")
+    check("attributions", "baseline", baseline in _BASELINES, f"be one of {list(_BASELINES)}", baseline)
+    check("attributions", "steps", steps >= 1, "be at least 1", steps)
+    rule = "be a Keras model for gradients; an exported file can be explained with method='occlusion'"
+    kind = type(task.model).__name__
+    check("attributions", "task.model", method == "occlusion" or is_keras_model(task.model), rule, kind)
+    rule = "take tokens; a file that takes text has no token to leave out: explain the file with tokens beside it"
+    check("attributions", "task.model", hasattr(task.model, "predict_on_batch"), rule, kind)
+    texts = as_texts("text", [text]) + ([] if pair is None else as_texts("pair", [pair]))
+    row = Tokens.of(task.tokenizer, texts, max_length=task.max_length)
+    features = task.encode(texts[:1], texts[1:] or None)
+    chosen = task.target(target, task.forward(features)[0], row)
+    empty = _BASELINES[baseline](task.tokenizer)
+    if method == "occlusion":
+        score, token_scores = _occlude(task, row, features, chosen, empty)
+        return Attribution(row, chosen.name, method, score, None, token_scores)
+    embeddings = _Embeddings(task, features, chosen)
+    if method == "input_x_gradient":
+        score, token_scores = embeddings.times_gradient()
+        return Attribution(row, chosen.name, method, score, None, token_scores[: len(row.tokens)])
+    score, baseline_score, token_scores = embeddings.integrate(row, empty, steps)
+    return Attribution(row, chosen.name, method, score, baseline_score, token_scores[: len(row.tokens)])
+
+
+_BASELINES: dict[str, Callable[[BaseTokenizer], int]] = {
+    "[PAD]": lambda tokenizer: tokenizer.pad_id,
+    "[MASK]": lambda tokenizer: tokenizer.mask_id,
+}
+
+
+def _occlude(task: Task, row: Tokens, features: Features, target: Target, empty: int) -> tuple[float, Array]:
+    """The score, and that less the score without the word of each token, shared by the tokens of the word."""
+    count = len(row.word_texts)
+    rows = {name: np.repeat(array, count + 1, axis=0) for name, array in features.items()}
+    for word in range(count):
+        rows["token_ids"][word + 1, : len(row.words)][row.words == word] = empty
+    # One row at a time: outputs of several rows may be dictionaries, and may differ in length.
+    scores = np.array([float(np.asarray(target.score(_as_batch(outputs)))[0]) for outputs in task.forward(rows)])
+    sizes = np.bincount(row.words[row.words >= 0], minlength=count)
+    shares = np.append((scores[0] - scores[1:]) / np.maximum(sizes, 1), 0.0)  # word -1, special tokens: 0
+    return float(scores[0]), shares[row.words].astype("float32")
+
+
+def _as_batch(outputs: Any) -> Any:
+    return {name: array[None] for name, array in outputs.items()} if isinstance(outputs, dict) else outputs[None]
+
+
+class _Embeddings:
+    """The scores of a task's model as a function of the token embeddings of one row."""
+
+    # A tap has one transform; the gradients of several threads take turns.
+    _lock = threading.Lock()
+
+    def __init__(self, task: Task, features: Features, target: Target) -> None:
+        self._task, self._target = task, target
+        # Padded as `predict` does: the blocks of a BigBird depend on the length.
+        self._batch = pad_batch(features, np.array([0]), features["token_ids"].shape[1], task.positions)
+        self._layer = next(layer for layer in task.encoder._flatten_layers() if isinstance(layer, TokenEmbedding))
+
+    def times_gradient(self) -> tuple[float, Array]:
+        with self._lock, self._task._answering():
+            vectors = self._vectors(self._batch["token_ids"])
+            scores, gradients = self._gradients(vectors)
+        return float(scores[0]), (vectors * gradients).sum(axis=-1)[0]
+
+    def integrate(self, row: Tokens, empty: int, steps: int) -> tuple[float, float, Array]:
+        ids = self._batch["token_ids"].copy()
+        ids[0, : len(row.words)][row.words >= 0] = empty
+        midpoints = (np.arange(steps, dtype="float32") + 0.5) / steps
+        with self._lock, self._task._answering():
+            vectors, start = self._vectors(self._batch["token_ids"]), self._vectors(ids)
+            total = np.zeros(vectors.shape, "float64")
+            for part in slices(steps, rows_at_once(_ROWS, ids.shape[1])):
+                points = start + midpoints[part, None, None] * (vectors - start)
+                total += self._gradients(points)[1].sum(axis=0, dtype="float64")
+            ends, _ = self._gradients(np.concatenate([vectors, start]))
+        token_scores = ((vectors - start) * total / steps).sum(axis=-1)[0]
+        return float(ends[0]), float(ends[1]), token_scores.astype("float32")
+
+    def _vectors(self, token_ids: Array) -> Array:
+        """(1, length) -> (1, length, width)."""
+        with recording([self._layer.output_tap]) as tensors:
+            self._layer(ops.convert_to_tensor(token_ids))
+        return np.asarray(ops.convert_to_numpy(ops.cast(tensors[self._layer.output_tap][0], "float32")))
+
+    def _gradients(self, vectors: Array) -> tuple[Array, Array]:
+        """The scores (rows,) of token embeddings (rows, length, width), and their gradients."""
+        inputs = {name: np.repeat(self._batch[name], len(vectors), axis=0) for name in self._task.model.input}
+        return scores_and_gradients(lambda points: self._target.score(self._run(inputs, points)), vectors)
+
+    def _run(self, inputs: Features, vectors: Any) -> Any:
+        tap, thread = self._layer.output_tap, threading.get_ident()
+        previous = tap.transform
+
+        def replace(x: Any, training: bool) -> Any:
+            if threading.get_ident() == thread:
+                return ops.cast(vectors, x.dtype)
+            return x if previous is None else previous(x, training)
+
+        tap.transform = replace
+        try:
+            return self._task.model(inputs, training=False)
+        finally:
+            tap.transform = previous
