@@ -2,25 +2,23 @@
 
 import dataclasses
 import threading
-from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import numpy as np
 from keras import ops
 
 from keras_bert.checks import check
+from keras_bert.explain.explained import ExplainedRow
 from keras_bert.explain.gradients import scores_and_gradients
+from keras_bert.explain.occlusion import Baseline, baseline_id, scores_without
 from keras_bert.explain.tokens import Array, Tokens
 from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.layers.recording import recording
 from keras_bert.row_limits import rows_at_once
 from keras_bert.tasks.base import Features, Task, pad_batch, slices
-from keras_bert.tasks.checks import as_texts, is_keras_model
-from keras_bert.tasks.targets import Target
-from keras_bert.tokenizers.base import BaseTokenizer
+from keras_bert.tasks.checks import is_keras_model
 
 Method = Literal["integrated_gradients", "input_x_gradient", "occlusion"]
-Baseline = Literal["[PAD]", "[MASK]"]
 
 # Rows of one batch of gradients; longer rows take fewer, see `rows_at_once`.
 _ROWS = 16
@@ -130,51 +128,43 @@ def attributions(
     """
     rule = f"be one of {get_args(Method)}"
     check("attributions", "method", method in get_args(Method), rule, method)
-    baseline = baseline or ("[MASK]" if method == "occlusion" else "[PAD]")
-    check("attributions", "baseline", baseline in _BASELINES, f"be one of {list(_BASELINES)}", baseline)
+    rule = f"be one of {list(get_args(Baseline))}"
+    check("attributions", "baseline", baseline is None or baseline in get_args(Baseline), rule, baseline)
     check("attributions", "steps", steps >= 1, "be at least 1", steps)
     rule = "be a Keras model for gradients; an exported file can be explained with method='occlusion'"
     kind = type(task.model).__name__
     check("attributions", "task.model", method == "occlusion" or is_keras_model(task.model), rule, kind)
-    rule = "take tokens; a file that takes text has no token to leave out: explain the file with tokens beside it"
-    check("attributions", "task.model", hasattr(task.model, "predict_on_batch"), rule, kind)
-    texts = as_texts("text", [text]) + ([] if pair is None else as_texts("pair", [pair]))
-    row = Tokens.of(task.tokenizer, texts, max_length=task.max_length)
-    features = task.encode(texts[:1], texts[1:] or None)
-    chosen = task.target(target, task.forward(features)[0], row)
-    empty = _BASELINES[baseline](task.tokenizer)
+    return attribute(task, ExplainedRow.of(task, text, target, pair), method, baseline, steps)
+
+
+def attribute(
+    task: Task, row: ExplainedRow, method: Method, baseline: Baseline | None = None, steps: int = 64
+) -> Attribution:
+    """The attribution of a row that is encoded already, see `attributions`.
+
+    Examples:
+        >>> attribute(task, ExplainedRow.of(task, "film"), "occlusion").by_word().shape
+        (1,)
+    """
+    baseline = baseline or ("[MASK]" if method == "occlusion" else "[PAD]")
+    empty, baseline_score = baseline_id(task.tokenizer, baseline), None
     if method == "occlusion":
-        score, token_scores = _occlude(task, row, features, chosen, empty)
-        return Attribution(row, chosen.name, method, score, None, token_scores)
-    embeddings = _Embeddings(task, features, chosen)
-    if method == "input_x_gradient":
-        score, token_scores = embeddings.times_gradient()
-        return Attribution(row, chosen.name, method, score, None, token_scores[: len(row.tokens)])
-    score, baseline_score, token_scores = embeddings.integrate(row, empty, steps)
-    return Attribution(row, chosen.name, method, score, baseline_score, token_scores[: len(row.tokens)])
+        score, token_scores = _occlude(task, row, empty)
+    elif method == "input_x_gradient":
+        score, token_scores = _Embeddings(task, row).times_gradient()
+    else:
+        score, baseline_score, token_scores = _Embeddings(task, row).integrate(empty, steps)
+    token_scores = token_scores[: len(row.tokens.tokens)]
+    return Attribution(row.tokens, row.target.name, method, score, baseline_score, token_scores)
 
 
-_BASELINES: dict[str, Callable[[BaseTokenizer], int]] = {
-    "[PAD]": lambda tokenizer: tokenizer.pad_id,
-    "[MASK]": lambda tokenizer: tokenizer.mask_id,
-}
-
-
-def _occlude(task: Task, row: Tokens, features: Features, target: Target, empty: int) -> tuple[float, Array]:
+def _occlude(task: Task, row: ExplainedRow, empty: int) -> tuple[float, Array]:
     """The score, and that less the score without the word of each token, shared by the tokens of the word."""
-    count = len(row.word_texts)
-    rows = {name: np.repeat(array, count + 1, axis=0) for name, array in features.items()}
-    for word in range(count):
-        rows["token_ids"][word + 1, : len(row.words)][row.words == word] = empty
-    # One row at a time: outputs of several rows may be dictionaries, and may differ in length.
-    scores = np.array([float(np.asarray(target.score(_as_batch(outputs)))[0]) for outputs in task.forward(rows)])
-    sizes = np.bincount(row.words[row.words >= 0], minlength=count)
+    words, count = row.tokens.words, len(row.tokens.word_texts)
+    scores = scores_without(task, row, empty, np.eye(count + 1, count, k=-1, dtype=bool))
+    sizes = np.bincount(words[words >= 0], minlength=count)
     shares = np.append((scores[0] - scores[1:]) / np.maximum(sizes, 1), 0.0)  # word -1, special tokens: 0
-    return float(scores[0]), shares[row.words].astype("float32")
-
-
-def _as_batch(outputs: Any) -> Any:
-    return {name: array[None] for name, array in outputs.items()} if isinstance(outputs, dict) else outputs[None]
+    return float(scores[0]), shares[words].astype("float32")
 
 
 class _Embeddings:
@@ -183,8 +173,8 @@ class _Embeddings:
     # A tap has one transform; the gradients of several threads take turns.
     _lock = threading.Lock()
 
-    def __init__(self, task: Task, features: Features, target: Target) -> None:
-        self._task, self._target = task, target
+    def __init__(self, task: Task, row: ExplainedRow) -> None:
+        self._task, self._row, features = task, row, row.features
         # Padded as `predict` does: the blocks of a BigBird depend on the length.
         self._batch = pad_batch(features, np.array([0]), features["token_ids"].shape[1], task.positions)
         self._layer = next(layer for layer in task.encoder._flatten_layers() if isinstance(layer, TokenEmbedding))
@@ -195,9 +185,9 @@ class _Embeddings:
             scores, gradients = self._gradients(vectors)
         return float(scores[0]), (vectors * gradients).sum(axis=-1)[0]
 
-    def integrate(self, row: Tokens, empty: int, steps: int) -> tuple[float, float, Array]:
-        ids = self._batch["token_ids"].copy()
-        ids[0, : len(row.words)][row.words >= 0] = empty
+    def integrate(self, empty: int, steps: int) -> tuple[float, float, Array]:
+        words, ids = self._row.tokens.words, self._batch["token_ids"].copy()
+        ids[0, : len(words)][words >= 0] = empty
         midpoints = (np.arange(steps, dtype="float32") + 0.5) / steps
         with self._lock, self._task._answering():
             vectors, start = self._vectors(self._batch["token_ids"]), self._vectors(ids)
@@ -218,7 +208,7 @@ class _Embeddings:
     def _gradients(self, vectors: Array) -> tuple[Array, Array]:
         """The scores (rows,) of token embeddings (rows, length, width), and their gradients."""
         inputs = {name: np.repeat(self._batch[name], len(vectors), axis=0) for name in self._task.model.input}
-        return scores_and_gradients(lambda points: self._target.score(self._run(inputs, points)), vectors)
+        return scores_and_gradients(lambda points: self._row.target.score(self._run(inputs, points)), vectors)
 
     def _run(self, inputs: Features, vectors: Any) -> Any:
         tap, thread = self._layer.output_tap, threading.get_ident()

@@ -217,7 +217,7 @@ class Classification(Task):
     def target(self, choice: str | None, outputs: Any, row: WordPlaces) -> Target:
         """The logit of a label, by default the most probable one."""
         number = int(outputs.argmax()) if choice is None else label_number("target", choice, self.labels)
-        return Target(self.labels[number], lambda logits: logits[:, number])
+        return Target(self.labels[number], self.labels[number], lambda logits: logits[:, number])
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """A line for each text: label, probability and text; `not sure (LABEL)` below the calibration's threshold."""

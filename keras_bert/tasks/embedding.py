@@ -229,7 +229,7 @@ class Embedding(Task):
             vectors = ops.cast(outputs["embedding"], "float32")
             return ops.sum(ops.normalize(vectors, axis=-1) * other, axis=-1)
 
-        return Target(f"cosine with {choice!r}", cosine)
+        return Target(f"cosine with {choice!r}", choice, cosine)
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """A line for each text: its vector as JSON, or with a second text the cosine of both and the text."""

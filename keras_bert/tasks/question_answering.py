@@ -307,13 +307,14 @@ class QuestionAnswering(Task):
             outputs: the logits of the row (length, 2).
             row: the words of the row.
         """
-        side = label_number("target", choice or "start", ("start", "end"))
+        sides = ("start", "end")
+        side = label_number("target", choice or "start", sides)
         context = np.flatnonzero((row.segments == 1) & (row.words >= 0))
         rule = "leave room for the context in the row"
         check(type(self).__name__, "question", len(context) > 0, rule, f"{len(row.words)} tokens")
         place = int(context[np.asarray(outputs)[context, side].argmax()])
         word = row.word_texts[row.words[place]]
-        return Target(f"{('start', 'end')[side]} at {word!r}", lambda logits: logits[:, place, side])
+        return Target(f"{sides[side]} at {word!r}", sides[side], lambda logits: logits[:, place, side])
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """A line for each question: answer, probability and place in its context, one of the second texts."""

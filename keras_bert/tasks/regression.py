@@ -184,7 +184,7 @@ class Regression(Task):
     def target(self, choice: None, outputs: Any, row: WordPlaces) -> Target:
         """The number itself; there is nothing to choose."""
         check(type(self).__name__, "target", choice is None, "be left out, as there is one number", choice)
-        return Target("number", lambda numbers: numbers[:, 0])
+        return Target("number", None, lambda numbers: numbers[:, 0])
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """A line for each text: number and text."""

@@ -34,14 +34,16 @@ class Target:
 
     Attributes:
         name: its name for readers, such as a label.
+        choice: the argument by which `Task.target` chooses it again, in another model, too.
         score: selects the number of each row: the model's outputs (rows, ...) -> (rows,).
 
     Examples:
-        >>> Target("yes", lambda logits: logits[:, 1]).score(np.array([[0.5, 2.5]])).tolist()
+        >>> Target("yes", "yes", lambda logits: logits[:, 1]).score(np.array([[0.5, 2.5]])).tolist()
         [2.5]
     """
 
     name: str
+    choice: str | None
     score: Callable[[Any], Any]
 
 

@@ -231,7 +231,8 @@ class TokenClassification(Task):
             word = int(name) if name.isdecimal() and int(name) < len(words) else label_number("target", name, words)
             tag = label_number("target", label, self.labels) if label else int(logits[word].argmax())
         place = places[word]
-        return Target(f"{row.word_texts[word]}={self.labels[tag]}", lambda outputs: outputs[:, place, tag])
+        label = self.labels[tag]
+        return Target(f"{row.word_texts[word]}={label}", f"{word}={label}", lambda outputs: outputs[:, place, tag])
 
     @property
     def predicts_records(self) -> bool:

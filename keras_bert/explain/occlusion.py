@@ -1,0 +1,102 @@
+"""Scores of a text without some of its words; no gradients, so exported files have them, too."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from keras_bert.checks import check
+from keras_bert.explain.explained import ExplainedRow
+from keras_bert.explain.tokens import Array
+from keras_bert.tasks.base import Task
+from keras_bert.tokenizers.base import BaseTokenizer
+
+Baseline = Literal["[PAD]", "[MASK]"]
+
+
+def baseline_id(tokenizer: BaseTokenizer, baseline: Baseline) -> int:
+    """The id of the token that stands for no information.
+
+    Examples:
+        >>> task.tokenizer.vocabulary[baseline_id(task.tokenizer, "[MASK]")]
+        '[MASK]'
+    """
+    return tokenizer.pad_id if baseline == "[PAD]" else tokenizer.mask_id
+
+
+def scores_without(task: Task, row: ExplainedRow, empty: int, hidden: Array) -> Array:
+    """The scores of a row with words replaced.
+
+    Args:
+        task: the task of the row.
+        row: the row; its target is the score.
+        empty: the id in the place of each token of a hidden word.
+        hidden: the words to replace, bool (rows, words).
+
+    Returns:
+        The scores, float64 (rows,).
+
+    Examples:
+        >>> row = ExplainedRow.of(task, "film film")
+        >>> scores_without(task, row, task.tokenizer.mask_id, np.array([[False, False], [True, True]])).shape
+        (2,)
+    """
+    rows = {name: np.repeat(array, len(hidden), axis=0) for name, array in row.features.items()}
+    # Special tokens are word -1: the last column, which is never hidden.
+    replaced = np.pad(hidden, ((0, 0), (0, 1)))[:, row.tokens.words]
+    rows["token_ids"][replaced] = empty
+    outputs = [_as_batch(outputs) for outputs in task.forward(rows)]
+    return np.array([float(np.asarray(row.target.score(output))[0]) for output in outputs])
+
+
+def _as_batch(outputs: Any) -> Any:
+    return {name: array[None] for name, array in outputs.items()} if isinstance(outputs, dict) else outputs[None]
+
+
+def deletion_curve(
+    task: Task,
+    text: str,
+    order: Sequence[int],
+    target: Any = None,
+    *,
+    pair: str | None = None,
+    baseline: Baseline = "[MASK]",
+) -> Array:
+    """The score of a text as its words are replaced one after the other.
+
+    If the order is that of an attribution, the most important first, the score falls faster than in random order
+    (Samek et al. 2017, section 3.1, there for regions of pictures).
+
+    Args:
+        task: a fine-tuned task with any model that takes tokens.
+        text: the text, or the first of a pair.
+        order: the numbers of words in the order in which they are replaced.
+        target: see `attributions`.
+        pair: the second text of a pair.
+        baseline: the token in the place of those of a word.
+
+    Returns:
+        float64 (words of the order + 1,): the score of the whole text first.
+
+    Raises:
+        TypeError: a text is no string.
+        ValueError: there is no such target or baseline, the order holds another number or one twice, or the model is
+            a file that takes text.
+
+    Examples:
+        >>> from keras_bert.explain import attributions
+        >>> shares = attributions(task, "film film", "yes").by_word()
+        >>> deletion_curve(task, "film film", np.argsort(-shares), "yes").shape
+        (3,)
+    """
+    check("deletion_curve", "baseline", baseline in get_args(Baseline), f"be one of {get_args(Baseline)}", baseline)
+    row = ExplainedRow.of(task, text, target, pair)
+    count = len(row.tokens.word_texts)
+    numbers = [int(number) for number in order]
+    rule = f"hold numbers of the {count} words, each once"
+    exists = set(numbers) <= set(range(count)) and len(set(numbers)) == len(numbers)
+    check("deletion_curve", "order", exists, rule, numbers)
+    hidden = np.zeros((len(numbers) + 1, count), bool)
+    for place, word in enumerate(numbers):
+        hidden[place + 1 :, word] = True
+    return scores_without(task, row, baseline_id(task.tokenizer, baseline), hidden)
