@@ -60,15 +60,18 @@ def compare(job: Path, *more: str) -> int:
 
 
 def content(job: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((job / "root" / "compared" / "mine" / "comparison.json").read_text())
-    return found
+    actual_content: dict[str, Any] = json.loads((job / "root" / "compared" / "mine" / "comparison.json").read_text())
+    return actual_content
 
 
 def ran(job: Path) -> list[tuple[str, set[str]]]:
     """The pipelines of the last four runs, oldest first, each with the steps that were not cached."""
     with contextlib.closing(Store(job / "root", create=False)) as store:
         runs = store.runs()[3::-1]
-        return [(run.pipeline, {each.node for each in store.executions(run.id) if each.state == "ran"}) for run in runs]
+        return [
+            (run.pipeline, {execution.node for execution in store.executions(run.id) if execution.state == "ran"})
+            for run in runs
+        ]
 
 
 @pytest.mark.long
@@ -95,12 +98,12 @@ def test_variants_under_one_budget_and_a_second_run_is_cached(job: Path, capsys:
     files = sorted(file.name for file in (job / "root" / "compared" / "mine").iterdir())
     assert files == ["comparison.json", "comparison.md", "loss_over_compute.png", "loss_over_compute.svg"]
     shared = {"ingest_corpus", "build_vocabulary", "mask_examples", "ingest_examples-topic"}
-    own = {"pretrain", "fine_tune-topic-0", "fine_tune-topic-1", "evaluate-topic"}
+    executed = {"pretrain", "fine_tune-topic-0", "fine_tune-topic-1", "evaluate-topic"}
     assert ran(job) == [
         ("mine/base", {*shared, "measure_step"}),
         ("mine/wide", {"measure_step"}),
-        ("mine/base", own),
-        ("mine/wide", own),
+        ("mine/base", executed),
+        ("mine/wide", executed),
     ]
 
     assert compare(job) == 0

@@ -189,8 +189,8 @@ def test_an_undisturbed_second_root_gets_the_same_models(jobs: dict[str, Path]) 
             for name in ("tiny", "again")
         )
         assert ours
-        for step, own in ours.items():
-            assert own["fingerprint"] == theirs[step]["fingerprint"], f"{kind} of {step} differs"
+        for step, digest in ours.items():
+            assert digest["fingerprint"] == theirs[step]["fingerprint"], f"{kind} of {step} differs"
 
 
 def test_a_model_that_is_not_good_enough_is_not_pushed(jobs: dict[str, Path]) -> None:
@@ -200,7 +200,7 @@ def test_a_model_that_is_not_good_enough_is_not_pushed(jobs: dict[str, Path]) ->
 
 
 @pytest.mark.parametrize(
-    ("job", "told"),
+    ("job", "texts"),
     [
         (
             "tiny",
@@ -209,8 +209,8 @@ def test_a_model_that_is_not_good_enough_is_not_pushed(jobs: dict[str, Path]) ->
         ("again", ["not pushed, because it was not blessed", "Not blessed", "refused"]),
     ],
 )
-def test_each_run_leaves_a_report(jobs: dict[str, Path], job: str, told: list[str]) -> None:
-    check_report(jobs[job], told)
+def test_each_run_leaves_a_report(jobs: dict[str, Path], job: str, texts: list[str]) -> None:
+    check_report(jobs[job], texts)
 
 
 @pytest.mark.long
@@ -218,11 +218,11 @@ def test_a_run_of_two_seeds_leaves_a_report(tags: Path) -> None:
     check_report(tags, ["over 2 seeds", "fine_tune-1", "quantize-0", "animal", "seed 1"])
 
 
-def check_report(folder: Path, told: list[str]) -> None:
+def check_report(folder: Path, texts: list[str]) -> None:
     page = check_complete((folder / "root" / "reports" / "1.html").read_text())
     sections = {attributes["id"] for tag, attributes in page.elements if tag == "section"}
     assert sections == {"steps", "data", "trainings", "scores", "origins"}
-    for text in (*told, *states(folder)):
+    for text in (*texts, *states(folder)):
         assert text in page.text
 
 
@@ -276,8 +276,8 @@ def test_pre_training_alone_ends_with_a_model(
     assert run(folder) == 0
     assert states(folder) == dict.fromkeys(("ingest_corpus", "build_vocabulary", "mask_examples", "pretrain"), "cached")
     (model,) = (folder / "root" / "artifacts" / "pretrain").glob("model-*")
-    told = [f"pre-trained: {model}", f"report: {folder / 'root' / 'reports' / '2.html'}"]
-    assert capsys.readouterr().out.splitlines()[-2:] == told
+    lines = [f"pre-trained: {model}", f"report: {folder / 'root' / 'reports' / '2.html'}"]
+    assert capsys.readouterr().out.splitlines()[-2:] == lines
 
 
 @pytest.mark.long

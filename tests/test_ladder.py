@@ -58,8 +58,8 @@ def job(files: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def content(job: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((job / "root/ladders/small/ladder.json").read_text())
-    return found
+    actual_content: dict[str, Any] = json.loads((job / "root/ladders/small/ladder.json").read_text())
+    return actual_content
 
 
 @pytest.mark.long

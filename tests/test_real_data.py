@@ -40,8 +40,8 @@ def test_sst2_from_novels(tmp_path: Path) -> None:
     settings.write_text(SETTINGS.format(data=DATA))
     assert len(SETTINGS.strip().splitlines()) <= 15
     assert main(["run", str(settings), "--root", str(tmp_path / "root")]) in (0, 3)
-    found = next((tmp_path / "root" / "artifacts" / "evaluate").glob("evaluation-*/metrics.json"))
-    models = json.loads(found.read_text())["models"]
+    metrics = next((tmp_path / "root" / "artifacts" / "evaluate").glob("evaluation-*/metrics.json"))
+    models = json.loads(metrics.read_text())["models"]
     accuracy = {name: row["metrics"]["accuracy"]["mean"] for name, row in models.items()}
     assert accuracy["teacher"] > accuracy["majority class"] + 0.15
     assert accuracy["tflite int8"] > accuracy["student"] - 0.015
@@ -58,5 +58,5 @@ def test_sts_b_without_training() -> None:
     lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     cosines = (first * second).sum(axis=1) / lengths
     # all-MiniLM-L6-v2 in its own library: 0.8672.
-    found = correlations(cosines.tolist(), [float(row["score"]) for row in rows])
-    assert found["spearman"] == pytest.approx(0.867, abs=5e-4)
+    scores = correlations(cosines.tolist(), [float(row["score"]) for row in rows])
+    assert scores["spearman"] == pytest.approx(0.867, abs=5e-4)

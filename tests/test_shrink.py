@@ -74,7 +74,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = folder / "classification.tsv"
     for word in tuning_job.OTHERS:
         rows.write_text(rows.read_text().replace(f"{word} ", "").replace(f" {word}\t", "\t"))
-    asked = command(folder, "--max-megabytes", str(MEGABYTES), "--max-milliseconds", "1000", "--min-share", "0.01")
+    arguments = command(folder, "--max-megabytes", str(MEGABYTES), "--max-milliseconds", "1000", "--min-share", "0.01")
     runs: list[str] = []
 
     def stopped(pipeline: Any, *given: Any, **further: Any) -> Any:
@@ -85,23 +85,23 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pipeline.shrink.search.run_pipeline", stopped)
-        assert main(asked) == 130
-    assert main(asked) == 0
+        assert main(arguments) == 130
+    assert main(arguments) == 0
     return folder
 
 
 @pytest.fixture(scope="module")
 def content(job: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((job / "root/shrunk/small/shrink.json").read_text())
-    return found
+    actual_content: dict[str, Any] = json.loads((job / "root/shrunk/small/shrink.json").read_text())
+    return actual_content
 
 
 def executions(folder: Path) -> list[tuple[str, str, str]]:
     """Component, key and state of all steps of all runs."""
     store = Store(folder / "root", create=False)
     try:
-        found = [execution for run in store.runs() for execution in store.executions(run.id)]
-        return [(each.component, each.key, each.state) for each in found]
+        all_executions = [execution for run in store.runs() for execution in store.executions(run.id)]
+        return [(one_execution.component, one_execution.key, one_execution.state) for one_execution in all_executions]
     finally:
         store.close()
 
@@ -155,11 +155,11 @@ def test_a_table_and_a_plot_show_it(job: Path, content: dict[str, Any]) -> None:
 
 @pytest.mark.long
 def test_a_search_that_was_stopped_goes_on(job: Path, content: dict[str, Any]) -> None:
-    made = [each[:2] for each in executions(job) if each[2] == "ran"]
+    made = [execution[:2] for execution in executions(job) if execution[2] == "ran"]
     assert len(made) == len(set(made)), "no step has run twice"
-    asked = command(job, "--max-megabytes", str(MEGABYTES), "--max-milliseconds", "1000", "--min-share", "0.01")
+    arguments = command(job, "--max-megabytes", str(MEGABYTES), "--max-milliseconds", "1000", "--min-share", "0.01")
     before = len(executions(job))
-    assert main(asked) == 0
+    assert main(arguments) == 0
     assert {state for _, _, state in executions(job)[: len(executions(job)) - before]} == {"cached"}
     assert json.loads((job / "root/shrunk/small/shrink.json").read_text()) == content
 
@@ -187,5 +187,5 @@ def test_limits_that_cannot_be_met(job: Path, capsys: pytest.CaptureFixture[str]
 )
 def test_what_cannot_be_searched(idle: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str) -> None:
     file = idle / "small.toml"
-    assert main(command(idle, *(each.format(file=file / "root") for each in more))) == 2
+    assert main(command(idle, *(argument.format(file=file / "root") for argument in more))) == 2
     assert message in " ".join(capsys.readouterr().err.split())

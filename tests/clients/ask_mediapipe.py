@@ -18,11 +18,11 @@ def main() -> None:
     texts, options = json.load(sys.stdin), BaseOptions(model_asset_path=file)
     if kind == "classifier":
         with text.TextClassifier.create_from_options(text.TextClassifierOptions(base_options=options)) as classifier:
-            found = [classifier.classify(each).classifications[0].categories for each in texts]
-        answers = [{category.category_name: category.score for category in each} for each in found]
+            categories = [classifier.classify(one_text).classifications[0].categories for one_text in texts]
+        answers = [{category.category_name: category.score for category in one_text} for one_text in categories]
     else:
         with text.TextEmbedder.create_from_options(text.TextEmbedderOptions(base_options=options)) as embedder:
-            answers = [embedder.embed(each).embeddings[0].embedding.tolist() for each in texts]
+            answers = [embedder.embed(one_text).embeddings[0].embedding.tolist() for one_text in texts]
     json.dump(answers, sys.stdout)
 
 

@@ -52,8 +52,8 @@ def make_strings(seed: int) -> list[str]:
 
 def cut(tokenizer: Tokenizer, texts: list[str]) -> list[list[list[int]]]:
     """The pieces of each text: id, first character, behind the last one."""
-    found = [part.to_list() for part in tokenizer.tokenize_with_offsets(texts)]
-    return [[list(piece) for piece in zip(*own, strict=True)] for own in zip(*found, strict=True)]
+    columns = [part.to_list() for part in tokenizer.tokenize_with_offsets(texts)]
+    return [[list(piece) for piece in zip(*text_columns, strict=True)] for text_columns in zip(*columns, strict=True)]
 
 
 def check_program(command: Sequence[str], lowercase: bool, folder: Path) -> None:
@@ -69,17 +69,17 @@ def check_program(command: Sequence[str], lowercase: bool, folder: Path) -> None
     for name, content in files.items():
         (folder / name).write_text(content, encoding="utf-8")
     given = "".join(f"{' '.join(str(ord(character)) for character in text)}\n" for text in texts)
-    told = [*(str(folder / name) for name in files), str(LENGTH)]
-    done = subprocess.run([*command, *told], input=given, capture_output=True, text=True, check=True)
-    found = [line.split("\t") for line in done.stdout.split("\n")[:-1]]
-    pieces = [" ".join(":".join(map(str, piece)) for piece in own) for own in cut(tokenizer, texts)]
+    arguments = [*(str(folder / name) for name in files), str(LENGTH)]
+    done = subprocess.run([*command, *arguments], input=given, capture_output=True, text=True, check=True)
+    printed = [line.split("\t") for line in done.stdout.split("\n")[:-1]]
+    pieces = [" ".join(":".join(map(str, piece)) for piece in text_tokens) for text_tokens in cut(tokenizer, texts)]
     alone, paired = (tokenizer.encode(texts, pairs, max_length=LENGTH) for pairs in (None, ["", *texts[:-1]]))
     rows = (_rows(alone, "token_ids"), _rows(paired, "token_ids"), _rows(paired, "segment_ids"))
-    wanted = [list(parts) for parts in zip(pieces, *rows, strict=True)]
-    assert len(found) == len(wanted)
-    assert [text for text, one, other in zip(texts, found, wanted, strict=True) if one[:-1] != other] == []
+    expected = [list(parts) for parts in zip(pieces, *rows, strict=True)]
+    assert len(printed) == len(expected)
+    assert [text for text, one, other in zip(texts, printed, expected, strict=True) if one[:-1] != other] == []
     if lowercase:
-        check_plain(texts, ["".join(chr(int(code)) for code in line[-1].split()) for line in found])
+        check_plain(texts, ["".join(chr(int(code)) for code in line[-1].split()) for line in printed])
 
 
 def check_plain(texts: Sequence[str], plain: Sequence[str]) -> None:

@@ -61,8 +61,8 @@ def test_a_classifier_answers_as_keras_does(classifier, texts, tmp_path):
     logits = classifier.network().predict(rows_of(classifier, texts), verbose=0)
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     answers = ask("classifier", tmp_path / "model.tflite", texts)
-    found = np.array([[answer[label] for label in classifier.labels] for answer in answers])
-    np.testing.assert_allclose(found, shares, atol=1e-4)
+    probabilities = np.array([[answer[label] for label in classifier.labels] for answer in answers])
+    np.testing.assert_allclose(probabilities, shares, atol=1e-4)
     assert len({tuple(row.argsort()) for row in shares}) > 1, "not one answer to all"
 
 
@@ -90,9 +90,9 @@ def test_texts_that_are_not_ascii(tmp_path):
     texts = [text for text in texts if "\0" not in text]
     answers = ask("classifier", file, texts)
     exported = load_exported(file)
-    found = np.log([[answer[label] for label in task.labels] for answer in answers])
-    wanted = [logits - np.log(np.exp(logits).sum()) for logits in exported.outputs(texts)]
-    np.testing.assert_allclose(found, wanted, atol=1e-3)
+    log_probabilities = np.log([[answer[label] for label in task.labels] for answer in answers])
+    expected = [logits - np.log(np.exp(logits).sum()) for logits in exported.outputs(texts)]
+    np.testing.assert_allclose(log_probabilities, expected, atol=1e-3)
     ours = task.tokenizer.tokenize(texts).to_list()
     other = [one != two for one, two in zip(ours, exported.tokenizer.tokenize(texts).to_list(), strict=True)]
     assert 0.1 < np.mean(other) == measure_other_ids(task.tokenizer, texts)
@@ -106,15 +106,15 @@ def test_an_int8_classifier_has_the_integers_of_litert(classifier, texts, tmp_pa
     rounding = QuantizationParameters("mixed_wi8_ai8", QuantizationAware(network, batches).finish())
     export_mediapipe(classifier, tmp_path / "model.tflite", rounding)
     network.set_weights(weights)
-    wanted = TFLiteModel(tmp_path / "model.tflite")(**rows)["probabilities"]
+    expected = TFLiteModel(tmp_path / "model.tflite")(**rows)["probabilities"]
     answers = ask("classifier", tmp_path / "model.tflite", texts)
-    found = np.array([[answer[label] for label in classifier.labels] for answer in answers])
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    probabilities = np.array([[answer[label] for label in classifier.labels] for answer in answers])
+    np.testing.assert_allclose(probabilities, expected, atol=1e-6)
 
 
 def test_an_embedding_gives_the_vectors_of_keras(texts, tmp_path):
     task = make_task("embedding")
     export_mediapipe(task, tmp_path / "model.tflite")
-    wanted = task.network().predict(rows_of(task, texts), verbose=0)
-    wanted = wanted[task.output_name] if isinstance(wanted, dict) else wanted
-    np.testing.assert_allclose(ask("embedder", tmp_path / "model.tflite", texts), wanted, atol=1e-4)
+    expected = task.network().predict(rows_of(task, texts), verbose=0)
+    expected = expected[task.output_name] if isinstance(expected, dict) else expected
+    np.testing.assert_allclose(ask("embedder", tmp_path / "model.tflite", texts), expected, atol=1e-4)

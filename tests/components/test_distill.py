@@ -77,7 +77,7 @@ def test_a_student_that_fits_starts_from_layers_of_the_teacher(
         for ours, theirs in zip(weights(student, name), weights(teacher, name), strict=True):
             np.testing.assert_array_equal(ours, theirs)
     # No longer than its rows.
-    ours, theirs = (weights(each, "position_embedding")[0] for each in (student, teacher))
+    ours, theirs = (weights(model, "position_embedding")[0] for model in (student, teacher))
     np.testing.assert_array_equal(ours, theirs[:12])
 
 
@@ -168,10 +168,10 @@ def test_a_shape_that_the_teacher_has_not(teacher: Task, shape: Student, message
 def test_layers_that_see_a_window_do_so_in_a_student() -> None:
     variant = ModernBERT(global_every=2, window=4)
     teacher = build("classification", num_layers=4, num_segments=0, variant=variant)
-    for shape, found in ((Student(num_layers=3), (1,)), (Student(layers=(1,)), ())):
+    for shape, windows in ((Student(num_layers=3), (1,)), (Student(layers=(1,)), ())):
         student, _ = make_student(teacher, shape)
-        assert config_of(student.model).variant == ModernBERT(global_every=2, window=4, global_layers=found)
-        ours, theirs = (each.model.get_layer("block_0").attention for each in (student, teacher))
+        assert config_of(student.model).variant == ModernBERT(global_every=2, window=4, global_layers=windows)
+        ours, theirs = (task.model.get_layer("block_0").attention for task in (student, teacher))
         assert ours.theta == variant.local_theta != theirs.theta
         for name in ("token_embedding", "final_norm", "prediction_head", "classifier"):
             np.testing.assert_equal(weights(student, name), weights(teacher, name))
@@ -179,29 +179,29 @@ def test_layers_that_see_a_window_do_so_in_a_student() -> None:
 
 @pytest.mark.parametrize("task", tuning_job.TASKS)
 def test_a_student_of_every_task_learns(line: Lines, task: str) -> None:
-    found = line(task)
-    losses = [model.manifest()["counts"]["validation_loss"] for model in (found.teacher, found.student)]
+    artifacts = line(task)
+    losses = [model.manifest()["counts"]["validation_loss"] for model in (artifacts.teacher, artifacts.student)]
     assert losses[1] < 2 * losses[0] + 0.01
-    student, teacher = found.load("student"), found.load("teacher")
+    student, teacher = artifacts.load("student"), artifacts.load("teacher")
     assert student.head() == teacher.head()
     assert {**student.settings(), "null_threshold": 0} == {**teacher.settings(), "null_threshold": 0}
-    counts = found.student.manifest()["counts"]
+    counts = artifacts.student.manifest()["counts"]
     assert counts["layers_from_teacher"] == 1
     assert counts["validation_teacher_distance"] > 0
 
 
 def test_the_threshold_is_that_of_the_student(line: Lines) -> None:
-    found = line("question_answering")
-    student = found.load("student")
+    artifacts = line("question_answering")
+    student = artifacts.load("student")
     threshold = student.null_threshold
-    assert threshold != found.load("teacher").null_threshold
-    tune_threshold(student, read_rows(found.examples, "validation"))
+    assert threshold != artifacts.load("teacher").null_threshold
+    tune_threshold(student, read_rows(artifacts.examples, "validation"))
     assert student.null_threshold == pytest.approx(threshold)
 
 
 def test_a_shape_that_cannot_be_is_refused_before_training(line: Lines, tmp_path: Any) -> None:
-    found = line("classification")
-    given = {"teacher": found.teacher, "examples": found.examples, "training": TRAINING}
+    artifacts = line("classification")
+    given = {"teacher": artifacts.teacher, "examples": artifacts.examples, "training": TRAINING}
     with pytest.raises(InputError, match=r"^student: a student must have 1 to 1 of the teacher's layers, got 2$"):
         distill.run(**given, student=Model(tmp_path / "student"), shape=Student(num_layers=2))
 
@@ -220,17 +220,17 @@ def told_eagerly() -> Iterator[list[tuple[float, float]]]:
 
 
 def test_a_narrow_student_imitates_what_stands_between_in_two_stages(line: Lines, tmp_path: Any) -> None:
-    found, student = line("embedding"), Model(tmp_path / "student")
+    artifacts, student = line("embedding"), Model(tmp_path / "student")
     names = ("hidden_states", "attentions", "relations", "cosine", "vectors", "similarities")
     imitation = Imitation(**dict.fromkeys(names, 1.0), intermediate_steps=0.6)
     training = dataclasses.replace(TRAINING, steps=5, learning_rate=1e-3)
-    given = {"teacher": found.teacher, "examples": found.examples, "shape": Student(hidden_size=8)}
+    given = {"teacher": artifacts.teacher, "examples": artifacts.examples, "shape": Student(hidden_size=8)}
     with told_eagerly() as reports:
         distill.run(**given, student=student, imitation=imitation, training=training)
     # One line of progress for both stages.
-    told = [done / total for done, total in reports]
-    assert told == sorted(told)
-    assert told[-1] == 1
+    shares = [done / total for done, total in reports]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
     history = [json.loads(row) for row in student.file("history.jsonl").read_text().splitlines()]
     # So few steps have an entry each; each stage validates after its half and at its end.
     assert [entry["step"] for entry in history] == [1, 2, 3, 4, 5]
@@ -240,7 +240,7 @@ def test_a_narrow_student_imitates_what_stands_between_in_two_stages(line: Lines
     assert rates[2] < rates[1] == rates[3]
     # Nothing of what lay between the two models is kept.
     shape = {weight.path: tuple(weight.shape) for weight in read_model(student).model.weights}
-    plain, _ = make_student(found.load("teacher"), Student(hidden_size=8))
+    plain, _ = make_student(artifacts.load("teacher"), Student(hidden_size=8))
     assert shape == {weight.path: tuple(weight.shape) for weight in plain.model.weights}
 
 
@@ -273,8 +273,8 @@ def test_a_narrow_student_imitates_what_stands_between_in_two_stages(line: Lines
 def test_what_cannot_be_imitated_is_refused_before_training(
     line: Lines, tmp_path: Any, shape: Student, imitation: Imitation, message: str
 ) -> None:
-    found = line("classification")
-    given = {"teacher": found.teacher, "examples": found.examples, "training": TRAINING}
+    artifacts = line("classification")
+    given = {"teacher": artifacts.teacher, "examples": artifacts.examples, "training": TRAINING}
     with pytest.raises(InputError) as caught:
         distill.run(**given, student=Model(tmp_path / "student"), shape=shape, imitation=imitation)
     assert str(caught.value) == message

@@ -74,17 +74,17 @@ def test_a_narrow_student_comes_nearer_and_the_task_goes_on_from_it(
     checkpoint: Path, texts: TextExamples, line: Callable[[str], Line], tmp_path: Path
 ) -> None:
     training = dataclasses.replace(TRAINING, steps=4)
-    begun = make(checkpoint, texts, tmp_path / "begun", training=training)
-    history = [json.loads(row) for row in begun.file("history.jsonl").read_text().splitlines()]
+    student_folder = make(checkpoint, texts, tmp_path / "begun", training=training)
+    history = [json.loads(row) for row in student_folder.file("history.jsonl").read_text().splitlines()]
     for name in ("validation_hidden_states_loss", "validation_relations_loss"):
         losses = [entry[name] for entry in history if name in entry]
         assert losses[-1] < losses[0]
-    assert begun.counts["layers_from_teacher"] == 0
-    task = read_model(begun)
+    assert student_folder.counts["layers_from_teacher"] == 0
+    task = read_model(student_folder)
     assert (task.name, config_of(task.model).hidden_size) == ("embedding", 8)
     assert not any("projection" in weight.path.split("/")[0] for weight in task.model.weights)
-    found, student = line("classification"), Model(tmp_path / "student")
-    start = found.load("pretrained")
+    artifacts, student = line("classification"), Model(tmp_path / "student")
+    start = artifacts.load("pretrained")
     teacher = Model(tmp_path / "teacher")
     Classification.build(start.encoder, start.tokenizer, labels=["animal", "plant"], max_length=16).save(teacher.path)
     teacher.seal({})
@@ -92,10 +92,15 @@ def test_a_narrow_student_comes_nearer_and_the_task_goes_on_from_it(
     still = dataclasses.replace(TRAINING, steps=1, learning_rate=1e-12)
     shape = Student(hidden_size=8)
     distill.run(
-        teacher=teacher, examples=found.examples, student=student, shape=shape, general_student=begun, training=still
+        teacher=teacher,
+        examples=artifacts.examples,
+        student=student,
+        shape=shape,
+        general_student=student_folder,
+        training=still,
     )
     assert (student.counts["layers_from_text"], student.counts["layers_from_teacher"]) == (1, 0)
-    for ours, theirs in zip(*(blocks(each) for each in (read_model(student), task)), strict=True):
+    for ours, theirs in zip(*(blocks(model) for model in (read_model(student), task)), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
@@ -104,9 +109,11 @@ def test_one_with_fewer_parts_starts_from_those_of_the_start(
 ) -> None:
     monkeypatch.setattr("components.distill_general.STARTING_BATCHES", 2)
     shape = Student(num_heads=1, intermediate_size=16, embedding_rank=8)
-    begun = make(checkpoint, texts, tmp_path / "begun", shape=shape, training=dataclasses.replace(TRAINING, steps=1))
-    assert begun.counts["layers_from_teacher"] == 1
-    config = config_of(read_model(begun).model)
+    student_folder = make(
+        checkpoint, texts, tmp_path / "begun", shape=shape, training=dataclasses.replace(TRAINING, steps=1)
+    )
+    assert student_folder.counts["layers_from_teacher"] == 1
+    config = config_of(read_model(student_folder).model)
     assert (config.hidden_size, config.num_heads, config.head_size, config.embedding_rank) == (16, 1, 8, 8)
 
 

@@ -23,8 +23,8 @@ from tests.components import tuning_job
 def run(folder: Path, line: Any, **given: Any) -> tuple[dict, dict]:
     """What `metrics.json` and `blessing.json` say."""
     evaluation, blessing = Evaluation(folder / "evaluation"), Blessing(folder / "blessing")
-    wanted = {"teachers": [line.teacher], "students": [], "edges": [], **given}
-    evaluate.run(examples=line.examples, evaluation=evaluation, blessing=blessing, **wanted)
+    arguments = {"teachers": [line.teacher], "students": [], "edges": [], **given}
+    evaluate.run(examples=line.examples, evaluation=evaluation, blessing=blessing, **arguments)
     return (
         json.loads(evaluation.file("metrics.json").read_text()),
         json.loads(blessing.file("blessing.json").read_text()),
@@ -38,61 +38,63 @@ def accuracy(line: Any, model: Any, split: str) -> float:
 
 
 def test_every_seed_is_measured_and_validation_rows_choose_one(tmp_path, line):
-    own = line("classification")
-    seeds = [own.lopsided, own.teacher]
-    found, decision = run(tmp_path, own, teachers=seeds)
-    row = found["models"]["teacher"]["metrics"]["accuracy"]
-    assert row["seeds"] == pytest.approx([accuracy(own, model, "test") for model in seeds])
+    artifacts = line("classification")
+    seeds = [artifacts.lopsided, artifacts.teacher]
+    evaluation, decision = run(tmp_path, artifacts, teachers=seeds)
+    row = evaluation["models"]["teacher"]["metrics"]["accuracy"]
+    assert row["seeds"] == pytest.approx([accuracy(artifacts, model, "test") for model in seeds])
     assert (row["mean"], row["sd"]) == pytest.approx((statistics.fmean(row["seeds"]), statistics.stdev(row["seeds"])))
-    validation = [accuracy(own, model, "validation") for model in seeds]
+    validation = [accuracy(artifacts, model, "validation") for model in seeds]
     assert validation[1] > validation[0]
-    assert found["validation"]["accuracy"]["seeds"] == pytest.approx(validation)
-    assert (found["kept"], found["shipped"], found["metric"]) == (1, "teacher", "accuracy")
-    assert list(found["models"]) == ["majority class", "bag of n-grams", "teacher"]
-    assert sum(map(sum, found["confusion"])) == found["rows"]["test"]
-    assert decision["blessed"] is (row["mean"] > found["models"]["majority class"]["metrics"]["accuracy"]["mean"])
+    assert evaluation["validation"]["accuracy"]["seeds"] == pytest.approx(validation)
+    assert (evaluation["kept"], evaluation["shipped"], evaluation["metric"]) == (1, "teacher", "accuracy")
+    assert list(evaluation["models"]) == ["majority class", "bag of n-grams", "teacher"]
+    assert sum(map(sum, evaluation["confusion"])) == evaluation["rows"]["test"]
+    assert decision["blessed"] is (row["mean"] > evaluation["models"]["majority class"]["metrics"]["accuracy"]["mean"])
 
 
 def test_files_and_the_version_before_stand_beside_the_models(tmp_path, line, monkeypatch):
     reports = []
     monkeypatch.setattr("components.scoring.scorer.report_progress", lambda *report: reports.append(report))
-    own = line("classification")
-    before = PushedVersion(str(own.edge.path))
-    found, decision = run(tmp_path, own, students=[own.student], edges=[own.edge], previous=before)
-    models = found["models"]
+    artifacts = line("classification")
+    before = PushedVersion(str(artifacts.edge.path))
+    evaluation, decision = run(
+        tmp_path, artifacts, students=[artifacts.student], edges=[artifacts.edge], previous=before
+    )
+    models = evaluation["models"]
     files = ["tflite float32", "tflite int8", "onnx float32"]
     assert list(models) == ["majority class", "bag of n-grams", "teacher", "student", *files, "pushed before"]
-    assert found["shipped"] == "tflite int8"
+    assert evaluation["shipped"] == "tflite int8"
     assert models["pushed before"]["metrics"] == models["tflite int8"]["metrics"]
     for name, file in (("tflite int8", "model.tflite"), ("onnx float32", "model.onnx")):
-        assert models[name]["megabytes"] == own.edge.file(file).stat().st_size / 1e6
+        assert models[name]["megabytes"] == artifacts.edge.file(file).stat().st_size / 1e6
         assert models[name]["milliseconds"] > 0
     assert any("the version before's" in reason for reason in decision["reasons"])
     # Work is counted in answered rows; what comes last is the version before, on the test rows.
     done, total, note = reports[-1]
-    assert (note, total - done) == ("pushed before", found["rows"]["test"])
+    assert (note, total - done) == ("pushed before", evaluation["rows"]["test"])
     starts = {note: done for done, _, note in reports}
-    assert starts["timing student"] - starts["timing teacher"] == 2 * 3 * found["rows"]["test"]
+    assert starts["timing student"] - starts["timing teacher"] == 2 * 3 * evaluation["rows"]["test"]
 
 
 def test_a_version_with_other_labels_is_not_compared(tmp_path, line):
-    own = line("classification")
-    files = Path(shutil.copytree(own.edge.path, tmp_path / "edge"))
+    artifacts = line("classification")
+    files = Path(shutil.copytree(artifacts.edge.path, tmp_path / "edge"))
     settings = json.loads((files / "task.json").read_text())
     (files / "task.json").write_text(json.dumps(settings | {"labels": ["no", "yes"]}))
-    found, decision = run(tmp_path, own, previous=PushedVersion(str(files)))
-    assert "pushed before" not in found["models"]
+    evaluation, decision = run(tmp_path, artifacts, previous=PushedVersion(str(files)))
+    assert "pushed before" not in evaluation["models"]
     name = f"{tmp_path.name}/edge"
     reason = f"not compared: the version before, {name}, knows another task or other labels"
     assert decision["reasons"][-1] == reason
 
 
 def test_a_version_that_is_damaged_is_not_compared(tmp_path, line):
-    own = line("classification")
-    files = Path(shutil.copytree(own.edge.path, tmp_path / "edge"))
+    artifacts = line("classification")
+    files = Path(shutil.copytree(artifacts.edge.path, tmp_path / "edge"))
     (files / "task.json").write_text("{")
-    found, decision = run(tmp_path, own, previous=PushedVersion(str(files)))
-    assert "pushed before" not in found["models"]
+    evaluation, decision = run(tmp_path, artifacts, previous=PushedVersion(str(files)))
+    assert "pushed before" not in evaluation["models"]
     assert decision["reasons"][-1].startswith(f"not compared: the version before, {tmp_path.name}/edge, cannot be ")
 
 
@@ -101,28 +103,30 @@ def test_a_baseline_that_cannot_learn_is_left_out_and_named(tmp_path, line, monk
         raise ValueError("empty vocabulary;\nall words are too short")
 
     monkeypatch.setattr("components.scoring.classification.classify_by_ngrams", refuse)
-    found, _ = run(tmp_path, line("classification"))
-    assert list(found["models"]) == ["majority class", "teacher"]
-    assert found["left_out"] == {"bag of n-grams": "empty vocabulary; all words are too short"}
+    evaluation, _ = run(tmp_path, line("classification"))
+    assert list(evaluation["models"]) == ["majority class", "teacher"]
+    assert evaluation["left_out"] == {"bag of n-grams": "empty vocabulary; all words are too short"}
 
 
 def test_a_model_below_a_baseline_is_warned_of(tmp_path, line, monkeypatch):
-    own = line("classification")
-    truth = [row.label for row in read_rows(own.examples, "test")]
+    artifacts = line("classification")
+    truth = [row.label for row in read_rows(artifacts.examples, "test")]
     monkeypatch.setattr("components.scoring.classification.classify_by_ngrams", lambda *_: truth)
-    found, decision = run(tmp_path, own, teachers=[own.lopsided])
-    assert found["warnings"] == decision["warnings"]
-    assert "is below 100.00 of the baseline bag of n-grams" in found["warnings"][0]
-    _, decision = run(tmp_path / "2", own, teachers=[own.lopsided], thresholds=Thresholds(below_baseline="refuse"))
+    evaluation, decision = run(tmp_path, artifacts, teachers=[artifacts.lopsided])
+    assert evaluation["warnings"] == decision["warnings"]
+    assert "is below 100.00 of the baseline bag of n-grams" in evaluation["warnings"][0]
+    _, decision = run(
+        tmp_path / "2", artifacts, teachers=[artifacts.lopsided], thresholds=Thresholds(below_baseline="refuse")
+    )
     assert "(evaluation.below_baseline)" in decision["reasons"][-1]
 
 
 def test_numbers_have_errors_and_a_gate_against_the_training_mean(tmp_path, line):
-    own = line("regression")
-    found, decision = run(tmp_path, own, students=[own.student], edges=[own.edge])
+    artifacts = line("regression")
+    evaluation, decision = run(tmp_path, artifacts, students=[artifacts.student], edges=[artifacts.edge])
     files = ["tflite float32", "tflite int8", "onnx float32"]
     for name in ("training mean", "teacher", *files):
-        assert found["models"][name]["metrics"].keys() == {"spearman", "pearson", "r2", "rmse", "mae"}
+        assert evaluation["models"][name]["metrics"].keys() == {"spearman", "pearson", "r2", "rmse", "mae"}
     gated = [reason for reason in decision["reasons"] if "must be below the training mean's" in reason]
     assert [reason.split()[1:3] for reason in gated] == [name.split() for name in files]
     assert any("r2" in reason and "evaluation.max_export_loss 1.5" in reason for reason in decision["reasons"])
@@ -138,34 +142,36 @@ def test_labels_of_the_shipped_file_are_calibrated_on_validation_rows(tmp_path, 
     from keras_bert.export.bundle import load_exported
     from keras_bert.metrics.calibration import calibration_error, find_temperature, probabilities
 
-    own = line(task)
-    found, _ = run(tmp_path, own, edges=[own.edge], thresholds=Thresholds(min_precision=0.5), baselines=False)
-    told, file = found["calibration"], load_exported(own.edge.path)
+    artifacts = line(task)
+    evaluation, _ = run(
+        tmp_path, artifacts, edges=[artifacts.edge], thresholds=Thresholds(min_precision=0.5), baselines=False
+    )
+    calibration, file = evaluation["calibration"], load_exported(artifacts.edge.path)
     scoring, labels = TASK_SCORING[task], list(file.labels)
     for split in ("validation", "test"):
-        logits, truth = scoring.logits(file, read_rows(own.examples, split))
+        logits, truth = scoring.logits(file, read_rows(artifacts.examples, split))
         numbers = np.array([labels.index(label) for label in truth])
         if split == "validation":
-            assert told["temperature"] == find_temperature(logits, numbers)
-        for place, temperature in enumerate((1.0, told["temperature"] or 1.0)):
+            assert calibration["temperature"] == find_temperature(logits, numbers)
+        for place, temperature in enumerate((1.0, calibration["temperature"] or 1.0)):
             shares = probabilities(logits, temperature)
             expected = calibration_error(shares.max(axis=1), shares.argmax(axis=1) == numbers)
-            assert told[split]["calibration_error"][place] == pytest.approx(expected)
-        assert told[split]["rows"] == len(logits)
-        assert 0 < told[split]["kept"]["share"] <= 1
-    assert told["validation"]["kept"]["precision"] >= 0.5
+            assert calibration[split]["calibration_error"][place] == pytest.approx(expected)
+        assert calibration[split]["rows"] == len(logits)
+        assert 0 < calibration[split]["kept"]["share"] <= 1
+    assert calibration["validation"]["kept"]["precision"] >= 0.5
 
 
 @pytest.mark.parametrize("task", tuning_job.TASKS)
 def test_the_worst_answers_of_the_shipped_model_are_kept(tmp_path, line, task):
-    own = line(task)
-    found, _ = run(tmp_path, own, baselines=False)
-    told = json.loads((tmp_path / "evaluation" / "answers.json").read_text())
-    mistakes = told["mistakes"]
-    assert told["reliability"] is None, "no file is shipped"
-    assert mistakes["total"] == found["rows"]["test"]
+    artifacts = line(task)
+    evaluation, _ = run(tmp_path, artifacts, baselines=False)
+    answers = json.loads((tmp_path / "evaluation" / "answers.json").read_text())
+    mistakes = answers["mistakes"]
+    assert answers["reliability"] is None, "no file is shipped"
+    assert mistakes["total"] == evaluation["rows"]["test"]
     if task == "classification":
-        assert mistakes["wrong"] == round((1 - found["models"]["teacher"]["metrics"]["accuracy"]["mean"]) * 4)
+        assert mistakes["wrong"] == round((1 - evaluation["models"]["teacher"]["metrics"]["accuracy"]["mean"]) * 4)
         assert [row["value"] for row in mistakes["rows"]] == [None] * mistakes["wrong"]
     if task in ("regression", "embedding"):
         values = [row["value"] for row in mistakes["rows"]]
@@ -174,20 +180,20 @@ def test_the_worst_answers_of_the_shipped_model_are_kept(tmp_path, line, task):
 
 
 def test_of_a_shipped_file_the_most_confident_mistakes_come_first(tmp_path, line):
-    own = line("classification")
-    found, _ = run(tmp_path, own, edges=[own.edge], baselines=False)
-    told = json.loads((tmp_path / "evaluation" / "answers.json").read_text())
+    artifacts = line("classification")
+    evaluation, _ = run(tmp_path, artifacts, edges=[artifacts.edge], baselines=False)
+    answers = json.loads((tmp_path / "evaluation" / "answers.json").read_text())
     for side in ("before", "after"):
-        bins = [each for each in told["reliability"][side] if each]
-        assert sum(each["rows"] for each in bins) == found["rows"]["test"]
-        right = sum(each["rows"] * each["accuracy"] for each in bins) / found["rows"]["test"]
-        assert right == pytest.approx(found["models"][found["shipped"]]["metrics"]["accuracy"]["mean"])
-    assert all(0.5 <= row["value"] <= 1 for row in told["mistakes"]["rows"])
+        bins = [bucket for bucket in answers["reliability"][side] if bucket]
+        assert sum(bucket["rows"] for bucket in bins) == evaluation["rows"]["test"]
+        right = sum(bucket["rows"] * bucket["accuracy"] for bucket in bins) / evaluation["rows"]["test"]
+        assert right == pytest.approx(evaluation["models"][evaluation["shipped"]]["metrics"]["accuracy"]["mean"])
+    assert all(0.5 <= row["value"] <= 1 for row in answers["mistakes"]["rows"])
 
 
 def test_models_and_numbers_are_not_calibrated(tmp_path, line):
     assert run(tmp_path / "model", line("classification"), baselines=False)[0]["calibration"] is None
-    own = line("regression")
-    assert run(tmp_path / "number", own, edges=[own.edge], baselines=False)[0]["calibration"] is None
+    artifacts = line("regression")
+    assert run(tmp_path / "number", artifacts, edges=[artifacts.edge], baselines=False)[0]["calibration"] is None
     with pytest.raises(InputError, match="min_precision must be left out but for classification"):
-        run(tmp_path / "asked", own, edges=[own.edge], thresholds=Thresholds(min_precision=0.9))
+        run(tmp_path / "asked", artifacts, edges=[artifacts.edge], thresholds=Thresholds(min_precision=0.9))

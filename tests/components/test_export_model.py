@@ -82,14 +82,14 @@ def edge(student, examples, tmp_path_factory):
 
 def test_the_artifact_holds_all_that_a_device_needs(edge, student):
     models = {"model.tflite", "model_float32.tflite", "model.onnx", "model_mediapipe.tflite", "model_text.tflite"}
-    wanted = {*models, "vocab.txt", "tokenizer.json", "labels.json", "task.json"}
+    expected = {*models, "vocab.txt", "tokenizer.json", "labels.json", "task.json"}
     web = {"config.json", "tokenizer.json", "tokenizer_config.json", "onnx"}
     names = {file.name for file in edge.path.iterdir()}
-    assert names == wanted | {"golden.json", "export.json", "manifest.json", "transformers_js"}
+    assert names == expected | {"golden.json", "export.json", "manifest.json", "transformers_js"}
     assert {file.name for file in edge.file("transformers_js").iterdir()} == web
     for name in models:
         held = read_attachments(edge.file(name))
-        for companion in wanted - models - {"labels.json"}:
+        for companion in expected - models - {"labels.json"}:
             assert held[companion] == edge.file(companion).read_bytes()
     assert json.loads(edge.file("labels.json").read_text()) == ["no", "yes"]
     assert edge.file("vocab.txt").read_bytes() == student.file("vocab.txt").read_bytes()
@@ -112,13 +112,13 @@ def test_the_recipe_says_what_was_done_and_measured(edge):
 
 def test_the_recipe_says_how_near_the_files_for_the_web_are(edge):
     recipe = json.loads(edge.file("export.json").read_text())
-    found = {name.removeprefix("transformers_js/onnx/"): entry for name, entry in recipe.items() if "/" in name}
-    assert found.keys() == {"model.onnx", "model_fp16.onnx", "model_int8.onnx", "model_quantized.onnx"}
-    assert found["model.onnx"]["largest_difference"] <= 1e-5 < found["model_fp16.onnx"]["largest_difference"] < 0.1
-    assert found["model_quantized.onnx"]["agreement_with_float_model"] >= 0.95
-    assert found["model_int8.onnx"]["agreement_with_rounded_model"] >= 0.98
-    assert [found[name]["weights"].split(",")[0] for name in sorted(found)] == ["float32", "float16", "int8", "int8"]
-    for name, entry in found.items():
+    files = {name.removeprefix("transformers_js/onnx/"): entry for name, entry in recipe.items() if "/" in name}
+    assert files.keys() == {"model.onnx", "model_fp16.onnx", "model_int8.onnx", "model_quantized.onnx"}
+    assert files["model.onnx"]["largest_difference"] <= 1e-5 < files["model_fp16.onnx"]["largest_difference"] < 0.1
+    assert files["model_quantized.onnx"]["agreement_with_float_model"] >= 0.95
+    assert files["model_int8.onnx"]["agreement_with_rounded_model"] >= 0.98
+    assert [files[name]["weights"].split(",")[0] for name in sorted(files)] == ["float32", "float16", "int8", "int8"]
+    for name, entry in files.items():
         assert entry["bytes"] == edge.file(f"transformers_js/onnx/{name}").stat().st_size
         assert entry["rows_compared"] == 64
         assert entry["libraries"].keys() == {"keras", "tensorflow", "tf2onnx", "onnx", "onnxruntime"}

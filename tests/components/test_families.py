@@ -61,8 +61,8 @@ def test_from_a_checkpoint_to_files(family: str, tmp_path: Path) -> None:
         tf.config.run_functions_eagerly(False)
     assert student.counts["layers_from_teacher"] == 1
     config = config_of(read_model(quantized).model)
-    wanted = FAMILIES[family][0]
-    assert {name: getattr(config, name) for name in wanted} == wanted
+    expected_expected = FAMILIES[family][0]
+    assert {name: getattr(config, name) for name in expected_expected} == expected_expected
     edge = EdgeModel(tmp_path / "edge")
     export_model.run(model=quantized, examples=examples, edge=edge, export=Export(lengths=(16,)))
     network = read_model(quantized).network()

@@ -37,35 +37,35 @@ def history(model: Model, name: str) -> list[float]:
 
 @pytest.mark.parametrize("task", tuning_job.TASKS)
 def test_every_task_is_learnt(line: Lines, task: str) -> None:
-    found = line(task)
-    losses = history(found.teacher, "loss")
+    artifacts = line(task)
+    losses = history(artifacts.teacher, "loss")
     assert losses[-1] < losses[0] / 4
-    made, settings = found.load("teacher"), read_features(found.examples.path)["settings"]
+    made, settings = artifacts.load("teacher"), read_features(artifacts.examples.path)["settings"]
     assert made.name == task
-    assert made.tokenizer.vocabulary == found.load("pretrained").tokenizer.vocabulary
+    assert made.tokenizer.vocabulary == artifacts.load("pretrained").tokenizer.vocabulary
     # All but what is found when the training is over.
-    known = {**made.settings(), **made.head(), "null_threshold": 0}
-    assert {**known, **settings, "null_threshold": 0} == known
+    read_settings = {**made.settings(), **made.head(), "null_threshold": 0}
+    assert {**read_settings, **settings, "null_threshold": 0} == read_settings
 
 
 def test_class_weights_move_the_answers(line: Lines) -> None:
-    found = line("classification")
-    rows = read_rows(found.examples, "train")
-    answers = TASK_SCORING["classification"].answer(found.load("lopsided"), rows)
+    artifacts = line("classification")
+    rows = read_rows(artifacts.examples, "train")
+    answers = TASK_SCORING["classification"].answer(artifacts.load("lopsided"), rows)
     assert answers.count("animal") == len(rows) > 1.5 * [row.label for row in rows].count("animal")
 
 
 def test_training_stops_when_patience_is_at_an_end_and_keeps_the_best_weights(line: Lines, tmp_path: Path) -> None:
-    found = line("regression")
+    artifacts = line("regression")
     # The rate rises to the end, and soon is too high.
     training = dataclasses.replace(TRAINING, steps=40, learning_rate=0.2, warmup=1.0)
-    model = run(found, tmp_path / "model", training=training, selection=Selection(validations=20, patience=2))
+    model = run(artifacts, tmp_path / "model", training=training, selection=Selection(validations=20, patience=2))
     seen = history(model, "validation_loss")
     best = min(seen)
     assert 1 < len(seen) < 20
     assert seen.index(best) == len(seen) - 3
     assert history(model, "step")[-1] == 2 * len(seen)
-    rows = read_rows(found.examples, "validation")
+    rows = read_rows(artifacts.examples, "validation")
     task = read_model(model)
     answers = TASK_SCORING["regression"].answer(task, rows)
     squares = [(answer - float(row.label)) ** 2 for answer, row in zip(answers, rows, strict=True)]
@@ -73,59 +73,61 @@ def test_training_stops_when_patience_is_at_an_end_and_keeps_the_best_weights(li
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def trainer_calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What the trainer is asked for, which then trains nothing."""
-    found: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
 
     def keep(self: Any, batches: Any, **arguments: Any) -> list[dict[str, float]]:
-        found.append({"steps": self.steps, **arguments})
+        calls.append({"steps": self.steps, **arguments})
         return [{"step": self.steps}]
 
     monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", keep)
-    return found
+    return calls
 
 
 @pytest.mark.parametrize("task", tuning_job.TASKS)
 def test_validation_rows_decide_by_accuracy_or_loss(
-    line: Lines, tmp_path: Path, asked: list[dict[str, Any]], task: str
+    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]], task: str
 ) -> None:
-    found = line(task)
-    run(found, tmp_path / "model", selection=Selection(validations=7, patience=3))
-    wanted = "validation_accuracy" if task == "classification" else "validation_loss"
-    chosen = [(each["select"], each["patience"], each["validations"], each["steps"]) for each in asked]
-    assert chosen == [(wanted, 3, 7, 120)]
+    artifacts = line(task)
+    run(artifacts, tmp_path / "model", selection=Selection(validations=7, patience=3))
+    expected = "validation_accuracy" if task == "classification" else "validation_loss"
+    chosen = [(call["select"], call["patience"], call["validations"], call["steps"]) for call in trainer_calls]
+    assert chosen == [(expected, 3, 7, 120)]
 
 
 def test_nothing_is_chosen_where_the_last_weights_are_kept(
-    line: Lines, tmp_path: Path, asked: list[dict[str, Any]]
+    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]
 ) -> None:
     run(line("classification"), tmp_path / "model", selection=Selection(keep="last"))
-    assert [(each["select"], each["patience"], each["validations"]) for each in asked] == [(None, None, 4)]
+    assert [(call["select"], call["patience"], call["validations"]) for call in trainer_calls] == [(None, None, 4)]
 
 
-def test_a_seed_has_a_head_of_its_own(line: Lines, tmp_path: Path, asked: list[dict[str, Any]]) -> None:
+def test_a_seed_has_a_head_of_its_own(line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]) -> None:
     training = [dataclasses.replace(TRAINING, seed=seed) for seed in (3, 4, 3)]
-    made = [run(line("regression"), tmp_path / str(n), training=each) for n, each in enumerate(training)]
+    made = [
+        run(line("regression"), tmp_path / str(n), training=one_training) for n, one_training in enumerate(training)
+    ]
     prints = [model.fingerprint() for model in made]
     assert prints[0] == prints[2] != prints[1]
 
 
 def test_a_threshold_is_found_on_validation_rows(line: Lines) -> None:
-    found = line("question_answering")
-    task = found.load("teacher")
+    artifacts = line("question_answering")
+    task = artifacts.load("teacher")
     threshold = task.null_threshold
     assert threshold not in (None, 0.0)
-    tune_threshold(task, read_rows(found.examples, "validation"))
+    tune_threshold(task, read_rows(artifacts.examples, "validation"))
     assert task.null_threshold == pytest.approx(threshold)
 
 
 def test_answers_are_always_given_where_training_has_one_to_each_question(
-    line: Lines, tmp_path: Path, asked: list[dict[str, Any]]
+    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]
 ) -> None:
-    found = line("question_answering")
-    examples = tuning_job.ingest(tmp_path, found.vocabulary, tuning_job.write_rows(tmp_path, "question_answering"))
-    task: Any = read_model(run(found, tmp_path / "model", examples=examples))
-    assert asked
+    artifacts = line("question_answering")
+    examples = tuning_job.ingest(tmp_path, artifacts.vocabulary, tuning_job.write_rows(tmp_path, "question_answering"))
+    task: Any = read_model(run(artifacts, tmp_path / "model", examples=examples))
+    assert trainer_calls
     assert task.null_threshold is None
     assert task.settings()["stride"] == read_features(examples.path)["settings"]["stride"] == 5
     assert all(TASK_SCORING["question_answering"].answer(task, read_rows(examples, "test")))
@@ -137,11 +139,11 @@ def test_equal_texts_stand_in_one_split_where_only_training_is_given(line: Lines
     examples = tuning_job.ingest(tmp_path, line(task).vocabulary, source)
     rows = {split: read_rows(examples, split) for split in ("train", "validation", "test")}
     texts = {
-        split: {row.context if task == "question_answering" else row[0] for row in found}
-        for split, found in rows.items()
+        split: {row.context if task == "question_answering" else row[0] for row in split_rows}
+        for split, split_rows in rows.items()
     }
-    assert [len(found) for found in rows.values()] == [64, 8, 8]
-    assert [len(found) for found in texts.values()] == [32, 4, 4]
+    assert [len(split_rows) for split_rows in rows.values()] == [64, 8, 8]
+    assert [len(split_rows) for split_rows in texts.values()] == [32, 4, 4]
     assert len(set.union(*texts.values())) == 40
 
 
@@ -156,29 +158,31 @@ def test_equal_texts_stand_in_one_split_where_only_training_is_given(line: Lines
     ],
 )
 def test_what_cannot_be_is_refused_before_training(
-    line: Lines, tmp_path: Path, asked: list[dict[str, Any]], task: str, arguments: dict[str, Any], message: str
+    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]], task: str, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
         run(line(task), tmp_path / "model", **arguments)
-    assert not asked
+    assert not trainer_calls
 
 
-def test_pooling_by_the_pooler_needs_one(line: Lines, tmp_path: Path, asked: list[dict[str, Any]]) -> None:
+def test_pooling_by_the_pooler_needs_one(line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]) -> None:
     tuning_job.write_checkpoint(tmp_path, pooler=False)
     message = "the encoder cannot learn classification from these rows: encoder must have a pooler, got one without"
     bare = Model(tmp_path / "model")
     with pytest.raises(InputError, match=message):
         run(line("classification"), tmp_path / "run", pretrained=bare, pooling="cls")
-    assert not asked
+    assert not trainer_calls
     assert read_model(run(line("classification"), tmp_path / "mean", pretrained=bare)).head() == {"pooling": "mean"}
 
 
-def test_rows_longer_than_the_positions_are_refused(line: Lines, tmp_path: Path, asked: list[dict[str, Any]]) -> None:
-    found = line("classification")
+def test_rows_longer_than_the_positions_are_refused(
+    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]
+) -> None:
+    artifacts = line("classification")
     examples = TaskExamples(tmp_path / "examples")
     source = tuning_job.write_rows(tmp_path, "classification")
-    tuning_job.ingest_examples.run(vocabulary=found.vocabulary, examples=examples, source=source, max_length=17)
+    tuning_job.ingest_examples.run(vocabulary=artifacts.vocabulary, examples=examples, source=source, max_length=17)
     message = "Classification.max_length must be between 3 and the model's 16 positions, got 17"
     with pytest.raises(InputError, match=message):
-        run(found, tmp_path / "model", examples=examples)
-    assert not asked
+        run(artifacts, tmp_path / "model", examples=examples)
+    assert not trainer_calls

@@ -65,8 +65,8 @@ def test_a_trained_task_keeps_its_head(start: Path, tmp_path: Path) -> None:
     fewer = reduce_vocabulary(whole, [*range(8), whole.tokenizer.vocabulary_size - 1])
     texts = ["cow hen", "owl"]
     np.testing.assert_allclose(
-        [each.probability for each in fewer.predict(texts)],
-        [each.probability for each in whole.predict(texts)],
+        [answer.probability for answer in fewer.predict(texts)],
+        [answer.probability for answer in whole.predict(texts)],
         atol=1e-6,
     )
     assert fewer.settings() == whole.settings()

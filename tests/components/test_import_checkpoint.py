@@ -86,17 +86,17 @@ def test_each_kind_of_folder_has_its_reader(tmp_path: Path, readers: Readers, fi
     assert made_with["source"] == {"type": "Checkpoint", "fingerprint": source.fingerprint()}
 
 
-@pytest.mark.parametrize(("wanted", "taken"), [(16, True), (17, False)])
-def test_the_longest_input_must_have_positions(tmp_path: Path, readers: Readers, wanted: int, taken: bool) -> None:
+@pytest.mark.parametrize(("max_length", "taken"), [(16, True), (17, False)])
+def test_the_longest_input_must_have_positions(tmp_path: Path, readers: Readers, max_length: int, taken: bool) -> None:
     source = make_checkpoint(tmp_path / "checkpoint", OWN)
     model, vocabulary = Model(tmp_path / "model"), Vocabulary(tmp_path / "vocabulary")
     if taken:
-        import_checkpoint.run(source=source, model=model, vocabulary=vocabulary, max_length=wanted)
-        assert model.manifest()["parameters"]["max_length"] == wanted
+        import_checkpoint.run(source=source, model=model, vocabulary=vocabulary, max_length=max_length)
+        assert model.manifest()["parameters"]["max_length"] == max_length
         return
-    with pytest.raises(InputError) as found:
-        import_checkpoint.run(source=source, model=model, vocabulary=vocabulary, max_length=wanted)
-    assert str(found.value) == "max_length must be at most 16, the checkpoint's positions, got 17"
+    with pytest.raises(InputError) as error_info:
+        import_checkpoint.run(source=source, model=model, vocabulary=vocabulary, max_length=max_length)
+    assert str(error_info.value) == "max_length must be at most 16, the checkpoint's positions, got 17"
     assert list(model.path.iterdir()) == [], "nothing is published"
 
 
@@ -118,9 +118,9 @@ def test_what_cannot_be_read_is_one_line_that_names_the_folder(
     source = make_checkpoint(tmp_path / "checkpoint", files)
     model, vocabulary = Model(tmp_path / "model"), Vocabulary(tmp_path / "vocabulary")
     readers.error = error
-    with pytest.raises(InputError) as found:
+    with pytest.raises(InputError) as error_info:
         import_checkpoint.run(source=source, model=model, vocabulary=vocabulary)
-    assert str(found.value) == f"the checkpoint {source.path} cannot be used: {reason}"
+    assert str(error_info.value) == f"the checkpoint {source.path} cannot be used: {reason}"
     assert list(model.path.iterdir()) == list(vocabulary.path.iterdir()) == [], "nothing is published"
 
 
@@ -133,9 +133,9 @@ def test_a_fault_of_the_program_is_not_taken_for_one_of_the_checkpoint(tmp_path:
 
 def test_a_folder_is_checked_before_it_is_read(tmp_path: Path, readers: Readers) -> None:
     source = make_checkpoint(tmp_path / "checkpoint", {**HUGGING_FACE, "config.json": '{"model_type": "gpt2"}'})
-    with pytest.raises(InputError) as found:
+    with pytest.raises(InputError) as error_info:
         import_checkpoint.run(source=source, model=Model(tmp_path / "m"), vocabulary=Vocabulary(tmp_path / "v"))
     config = tmp_path / "checkpoint" / "config.json"
-    assert str(found.value).startswith(f"checkpoint: {config}: model_type must be one of ['bert', ")
-    assert "got 'gpt2'; the nearest is " in str(found.value)
+    assert str(error_info.value).startswith(f"checkpoint: {config}: model_type must be one of ['bert', ")
+    assert "got 'gpt2'; the nearest is " in str(error_info.value)
     assert readers.calls == []

@@ -84,15 +84,15 @@ def test_what_is_dropped_stays_readable_and_counted(tmp_path):
     corpus = ingest(tmp_path, TextSource(str(tmp_path)), min_words=2)
     assert {text for _, text in documents_of(corpus)} >= {"An own text with enough words.", "A third text here."}
     dropped = dropped_of(corpus)
-    assert {(each["source"], each["reason"]) for each in dropped} >= {
+    assert {(record["source"], record["reason"]) for record in dropped} >= {
         ("a.txt#2", "too short"),
         ("a.txt#3", "too short"),
         ("b.txt#0", "exact duplicate"),
     }
-    twins = {each["reason"]: each["detail"] for each in dropped}
+    twins = {record["reason"]: record["detail"] for record in dropped}
     assert twins["exact duplicate"].endswith(" in a.txt#0")
-    assert sum(each["reason"] == "near duplicate" for each in dropped) == 1
-    assert {each["detail"] for each in dropped} >= {"1 words, the minimum is 2", "empty after cleaning"}
+    assert sum(record["reason"] == "near duplicate" for record in dropped) == 1
+    assert {record["detail"] for record in dropped} >= {"1 words, the minimum is 2", "empty after cleaning"}
     statistics = json.loads(corpus.file("statistics.json").read_text())
     assert statistics["documents"] == {"in the source": 7, "after long ones were cut": 7, "dropped": 4, "kept": 3}
     assert statistics["dropped"]["near duplicate"] == statistics["dropped"]["exact duplicate"] == 1
@@ -123,7 +123,7 @@ def test_the_same_id_for_the_same_text_is_a_duplicate(tmp_path):
     source = write_jsonl(tmp_path / "a.jsonl", [{"id": "x", "text": "One."}] * 3)
     corpus = ingest(tmp_path, source)
     assert documents_of(corpus) == [("x", "One.")]
-    assert [each["source"] for each in dropped_of(corpus)] == ["a.jsonl:2", "a.jsonl:3"]
+    assert [record["source"] for record in dropped_of(corpus)] == ["a.jsonl:2", "a.jsonl:3"]
 
 
 def test_all_stays_if_wanted(tmp_path):
@@ -131,7 +131,7 @@ def test_all_stays_if_wanted(tmp_path):
     kept = ingest(tmp_path, TextSource(str(tmp_path / "a.txt")), exact_duplicates=False, near_duplicates=False)
     assert [text for _, text in documents_of(kept)] == ["The same."] * 3
     raw = ingest(tmp_path, TextSource(str(tmp_path / "a.txt")), "raw", controls=False)
-    assert "The\x01 same." in {text for _, text in documents_of(raw)} | {each["text"] for each in dropped_of(raw)}
+    assert "The\x01 same." in {text for _, text in documents_of(raw)} | {record["text"] for record in dropped_of(raw)}
 
 
 def test_text_that_is_not_utf8_is_an_error_or_a_counted_drop(tmp_path):
@@ -208,11 +208,11 @@ def test_sentences_stand_beside_the_text(tmp_path):
         ("Another text.", [13]),
         ("One. Two ends.\nThree", [5, 9, 6]),
     ]
-    found = read_sentences(file.read_bytes())
-    assert sorted(document.sentences for document in found) == [["Another text."], ["One.", "Two ends.", "Three"]]
+    sentences = read_sentences(file.read_bytes())
+    assert sorted(document.sentences for document in sentences) == [["Another text."], ["One.", "Two ends.", "Three"]]
     # A corpus by hand may have none.
     bare = "".join(json.dumps({"id": record["id"], "text": record["text"]}) + "\n" for record in records)
-    assert read_sentences(gzip.compress(bare.encode())) == found
+    assert read_sentences(gzip.compress(bare.encode())) == sentences
 
 
 def test_small_chunks_give_the_same_bytes(tmp_path, monkeypatch):

@@ -43,7 +43,9 @@ def read_records(examples, split):
     records = []
     for content in tf.data.TFRecordDataset(str(examples.file(f"{split}.tfrecord"))).as_numpy_iterator():
         features = tf.train.Example.FromString(content).features.feature
-        records.append({name: list(getattr(each, each.WhichOneof("kind")).value) for name, each in features.items()})
+        records.append(
+            {name: list(getattr(feature, feature.WhichOneof("kind")).value) for name, feature in features.items()}
+        )
     return records
 
 

@@ -27,13 +27,13 @@ def ingest(checkpoint: Path, folder: Path, text: str) -> TextExamples:
 
 def rows_of(texts: TextExamples, split: str) -> list[list[int]]:
     """The ids of each row, without padding; all inputs are looked at."""
-    found = []
+    rows = []
     for batch in task_batches(texts.path, split, 4).epoch():
         assert set(batch) == {"token_ids", "segment_ids", "padding_mask"}
         assert not batch["segment_ids"].numpy().any()
         pairs = zip(batch["token_ids"].numpy(), batch["padding_mask"].numpy(), strict=True)
-        found += [row[mask == 1].tolist() for row, mask in pairs]
-    return found
+        rows += [row[mask == 1].tolist() for row, mask in pairs]
+    return rows
 
 
 def test_lines_are_rows_and_a_twentieth_is_held_out(checkpoint: Path, tmp_path: Path) -> None:
@@ -45,10 +45,10 @@ def test_lines_are_rows_and_a_twentieth_is_held_out(checkpoint: Path, tmp_path: 
     texts = ingest(checkpoint, tmp_path, "\n".join(lines))
     again = ingest(checkpoint, tmp_path / "again", "\n\n".join([*reversed(lines), *lines]))
     tokenizer = load_tokenizer(checkpoint / "vocabulary")
-    wanted = {line: [tokenizer.cls_id, *tokenizer.tokenize([line]).to_list()[0], tokenizer.sep_id] for line in lines}
+    expected = {line: [tokenizer.cls_id, *tokenizer.tokenize([line]).to_list()[0], tokenizer.sep_id] for line in lines}
     splits = {split: rows_of(texts, split) for split in ("train", "validation")}
     assert {split: len(rows) for split, rows in splits.items()} == {"train": 20, "validation": 1} == texts.counts
-    assert sorted(splits["train"] + splits["validation"]) == sorted(wanted.values())
+    assert sorted(splits["train"] + splits["validation"]) == sorted(expected.values())
     for split, rows in splits.items():
         assert sorted(rows_of(again, split)) == sorted(rows)
 

@@ -26,10 +26,10 @@ from tests.samples import long_but
 Lines = Callable[[str], Line]
 
 
-def answer(found: Line, folder: Path, **settings: object) -> TaskExamples:
+def answer(artifacts: Line, folder: Path, **settings: object) -> TaskExamples:
     labelled = TaskExamples(folder / "labelled")
     labelled.path.mkdir(parents=True)
-    given = {"teacher": found.teacher, "pretrained": found.pretrained, "examples": found.examples}
+    given = {"teacher": artifacts.teacher, "pretrained": artifacts.pretrained, "examples": artifacts.examples}
     label_with_teacher.run(**given, labelled=labelled, **settings)
     return labelled
 
@@ -44,34 +44,34 @@ def key(row: dict[str, np.ndarray]) -> bytes:
 
 @pytest.mark.parametrize("task", long_but(("classification", "question_answering"), tuning_job.TASKS))
 def test_answers_are_the_teachers_to_the_rows_as_they_stand(line: Lines, tmp_path: Path, task: str) -> None:
-    found = line(task)
-    labelled = answer(found, tmp_path, teacher_labels=TeacherLabels(copies=1, replaced=0.5, candidates=3))
-    before, after = read_features(found.examples.path)["counts"], read_features(labelled.path)["counts"]
+    artifacts = line(task)
+    labelled = answer(artifacts, tmp_path, teacher_labels=TeacherLabels(copies=1, replaced=0.5, candidates=3))
+    before, after = read_features(artifacts.examples.path)["counts"], read_features(labelled.path)["counts"]
     assert after == {"train": 2 * before["train"], "validation": before["validation"]}
     assert not any(labelled.path.glob("test*"))
     assert labelled.counts == {**after, "copies": before["train"]}
-    teacher = found.load("teacher")
+    teacher = artifacts.load("teacher")
     objective, network = teacher.objective(), teacher.network()
     for split in ("train", "validation"):
         rows = rows_of(labelled.path, split)
         assert len(rows) == after[split]
         for row in rows[:: max(1, len(rows) // 6)]:
-            wanted = np.asarray(objective.run(network, row, training=False))
-            if wanted.ndim == 3:
+            expected = np.asarray(objective.run(network, row, training=False))
+            if expected.ndim == 3:
                 inside = row["padding_mask"] == 1
                 filling = -120.0 if task == "question_answering" else 0.0
                 assert (row["teacher_answers"][~inside] == filling).all()
-                wanted, row["teacher_answers"] = wanted[inside], row["teacher_answers"][inside]
-            np.testing.assert_allclose(row["teacher_answers"], wanted, atol=1e-4)
+                expected, row["teacher_answers"] = expected[inside], row["teacher_answers"][inside]
+            np.testing.assert_allclose(row["teacher_answers"], expected, atol=1e-4)
     # The first half are the rows themselves, with labels of their own; the others have words replaced.
-    own, rows = rows_of(found.examples.path), rows_of(labelled.path)
-    labels = [name for name in own[0] if name in ("label", "value", "positions")]
-    assert sorted(map(key, rows[: len(own)])) == sorted(map(key, own))
-    by_key = {key(row): row for row in own}
-    for row in rows[: len(own)]:
+    answered, rows = rows_of(artifacts.examples.path), rows_of(labelled.path)
+    labels = [name for name in answered[0] if name in ("label", "value", "positions")]
+    assert sorted(map(key, rows[: len(answered)])) == sorted(map(key, answered))
+    by_key = {key(row): row for row in answered}
+    for row in rows[: len(answered)]:
         np.testing.assert_array_equal(row[labels[0]], by_key[key(row)][labels[0]])
-    assert np.mean([key(row) in by_key for row in rows[len(own) :]]) < 0.3
-    for row in rows[len(own) :]:
+    assert np.mean([key(row) in by_key for row in rows[len(answered) :]]) < 0.3
+    for row in rows[len(answered) :]:
         if task == "classification":
             assert row["label"] == row["teacher_answers"].argmax()
         if task == "question_answering":
@@ -80,16 +80,16 @@ def test_answers_are_the_teachers_to_the_rows_as_they_stand(line: Lines, tmp_pat
 
 
 def test_a_student_learns_the_same_from_stored_answers(line: Lines, tmp_path: Path) -> None:
-    found = line("classification")
-    labelled = answer(found, tmp_path)
+    artifacts = line("classification")
+    labelled = answer(artifacts, tmp_path)
     weights = []
     tf.config.run_functions_eagerly(True)
     try:
-        for name, examples in (("live", found.examples), ("stored", labelled)):
+        for name, examples in (("live", artifacts.examples), ("stored", labelled)):
             student = Model(tmp_path / name)
             training = dataclasses.replace(TRAINING, steps=3, learning_rate=1e-3)
             distill.run(
-                teacher=found.teacher,
+                teacher=artifacts.teacher,
                 examples=examples,
                 student=student,
                 shape=Student(intermediate_size=16),
@@ -103,14 +103,14 @@ def test_a_student_learns_the_same_from_stored_answers(line: Lines, tmp_path: Pa
 
 
 def test_texts_without_labels_get_the_teachers(line: Lines, tmp_path: Path) -> None:
-    found = line("classification")
+    artifacts = line("classification")
     (tmp_path / "more.txt").write_text("cow hen owl\noak fir\n\ncow hen owl\n  the old elm \n")
-    labelled = answer(found, tmp_path, unlabelled=TextSource(str(tmp_path / "more.txt")))
+    labelled = answer(artifacts, tmp_path, unlabelled=TextSource(str(tmp_path / "more.txt")))
     assert labelled.counts["unlabelled"] == 3, "each line once"
     rows = rows_of(labelled.path)[-3:]
     texts = ["cow hen owl", "oak fir", "the old elm"]
-    wanted = found.load("teacher").network().predict(found.load("teacher").encode(texts), verbose=0)
-    for row, answers in zip(rows, wanted, strict=True):
+    expected = artifacts.load("teacher").network().predict(artifacts.load("teacher").encode(texts), verbose=0)
+    for row, answers in zip(rows, expected, strict=True):
         np.testing.assert_allclose(row["teacher_answers"][0], answers, atol=1e-4)
         assert row["label"] == answers.argmax()
 
@@ -125,16 +125,16 @@ def test_an_interrupted_step_makes_the_parts_that_are_missing(
 ) -> None:
     monkeypatch.setattr("components.label_with_teacher._ROWS", 4)
     monkeypatch.setattr("components.label_with_teacher._BATCHES", 2)
-    found, before = line("regression"), workplace()
-    whole = answer(found, tmp_path / "whole", teacher_labels=TeacherLabels(copies=1))
+    artifacts, before = line("regression"), workplace()
+    whole = answer(artifacts, tmp_path / "whole", teacher_labels=TeacherLabels(copies=1))
     set_workplace(Workplace(checkpoints=tmp_path / "parts"))
     try:
-        answer(found, tmp_path / "first", teacher_labels=TeacherLabels(copies=1))
+        answer(artifacts, tmp_path / "first", teacher_labels=TeacherLabels(copies=1))
         parts = sorted((tmp_path / "parts").iterdir())
         assert len(parts) > 5
         times = {part: part.stat().st_mtime_ns for part in parts}
         parts[2].unlink()
-        again = answer(found, tmp_path / "again", teacher_labels=TeacherLabels(copies=1))
+        again = answer(artifacts, tmp_path / "again", teacher_labels=TeacherLabels(copies=1))
     finally:
         set_workplace(before)
     kept = [part for part in parts if part.stat().st_mtime_ns == times[part]]

@@ -258,9 +258,9 @@ def test_all_of_a_long_document_is_on_one_side(tmp_path, monkeypatch, inputs):
     mask_examples.run(**inputs | {"corpus": corpus}, examples=examples, rows=rows, max_length=512)
     tokenizer = load_tokenizer(inputs["vocabulary"].path)
     ends = tokenizer.tokenize([f"{word}." for word in WORDS[:10]]).to_list()
-    found = {split: read_ends(examples.path, split, ends) for split in ("train", "validation")}
-    assert (len(found["train"]), len(found["validation"])) == (8, 2)
-    assert found["train"].isdisjoint(found["validation"])
+    ends_by_split = {split: read_ends(examples.path, split, ends) for split in ("train", "validation")}
+    assert (len(ends_by_split["train"]), len(ends_by_split["validation"])) == (8, 2)
+    assert ends_by_split["train"].isdisjoint(ends_by_split["validation"])
     counts = examples.manifest()["counts"]
     assert 0.15 < counts["validation"] / sum(counts.values()) < 0.25
 

@@ -21,15 +21,17 @@ def test_a_step_that_compiles_is_not_steady() -> None:
 def test_steps_are_made_and_nothing_is_kept(
     line: Callable[[str], Line], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own, output = line("classification"), TrainingCost(tmp_path / "cost")
+    artifacts, output = line("classification"), TrainingCost(tmp_path / "cost")
     monkeypatch.setattr("components.measure_distillation._STEPS", 3)
     output.path.mkdir()
     training = Training(batch_size=8, xla="off")
     shape = Student(num_layers=1, intermediate_size=8)
-    measure_distillation.run(teacher=own.teacher, examples=own.examples, cost=output, shape=shape, training=training)
+    measure_distillation.run(
+        teacher=artifacts.teacher, examples=artifacts.examples, cost=output, shape=shape, training=training
+    )
     times = output.read()
     assert times.steps == 3
     assert times.step > 0
     assert times.begin > 0
-    assert times.rows == read_features(own.examples.path)["counts"]
+    assert times.rows == read_features(artifacts.examples.path)["counts"]
     assert [file.name for file in output.path.iterdir() if file.name != "manifest.json"] == ["training_cost.json"]

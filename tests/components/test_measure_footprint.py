@@ -31,18 +31,18 @@ def weighed(line: Line, folder: Path, **given: Any) -> dict[str, FileFootprint]:
 
 
 def test_as_many_bytes_as_the_trained_file_has(line: Lines, tmp_path: Path) -> None:
-    own = line("classification")
+    artifacts = line("classification")
     quantized, edge = Model(tmp_path / "quantized"), EdgeModel(tmp_path / "edge")
-    given = {"examples": own.examples, "quantization": QUANTIZATION}
-    quantize.run(student=own.teacher, quantized=quantized, training=None, **given)
+    given = {"examples": artifacts.examples, "quantization": QUANTIZATION}
+    quantize.run(student=artifacts.teacher, quantized=quantized, training=None, **given)
     export_model.run(
-        model=quantized, examples=own.examples, edge=edge, export=Export(lengths=(8,), runtimes=("tflite",))
+        model=quantized, examples=artifacts.examples, edge=edge, export=Export(lengths=(8,), runtimes=("tflite",))
     )
-    found = weighed(own, tmp_path, shape=Student(num_layers=1), quantization=QUANTIZATION)
-    assert found[TFLITE_FILE].bytes == pytest.approx(edge.file(TFLITE_FILE).stat().st_size, abs=200)
-    assert found[TFLITE_FILE].milliseconds[str(LENGTH)] > 0
+    footprint = weighed(artifacts, tmp_path, shape=Student(num_layers=1), quantization=QUANTIZATION)
+    assert footprint[TFLITE_FILE].bytes == pytest.approx(edge.file(TFLITE_FILE).stat().st_size, abs=200)
+    assert footprint[TFLITE_FILE].milliseconds[str(LENGTH)] > 0
     (tmp_path / "float").mkdir()
-    plain = weighed(own, tmp_path / "float")
+    plain = weighed(artifacts, tmp_path / "float")
     assert plain[TFLITE_FLOAT_FILE].bytes == pytest.approx(edge.file(TFLITE_FLOAT_FILE).stat().st_size, abs=200)
 
 

@@ -54,27 +54,27 @@ def measured(inputs, tmp_path_factory):
 
 
 def test_operations_of_a_step_against_a_count_by_hand(inputs, measured):
-    _, found, _ = measured
+    _, costs, _ = measured
     hidden, inner, pieces = 16, 32, load_tokenizer(inputs["vocabulary"].path).vocabulary_size
-    assert [entry.length for entry in found.lengths] == list(LENGTHS)
-    for entry, (length, predictions) in zip(found.lengths, LENGTHS.items(), strict=True):
+    assert [entry.length for entry in costs.lengths] == list(LENGTHS)
+    for entry, (length, predictions) in zip(costs.lengths, LENGTHS.items(), strict=True):
         block = length * (4 * hidden**2 + 2 * hidden * inner) + 2 * length**2 * hidden
         heads = predictions * (hidden**2 + hidden * pieces) + hidden**2 + 2 * hidden
         assert entry.flops == 3 * 2 * ROWS * (2 * block + heads)
 
 
 def test_pieces_are_counted_in_bytes(inputs, measured):
-    examples, found, _ = measured
+    examples, costs, _ = measured
     vocabulary = load_tokenizer(inputs["vocabulary"].path).vocabulary
     sizes = []
     for batch in pretraining_batches(examples.path, "validation", 64).epoch():
         predicted = batch["mask_ids"].numpy()[batch["mask_weights"].numpy() == 1]
         sizes += [len(vocabulary[piece].replace("##", "")) + ("##" not in vocabulary[piece]) for piece in predicted]
-    assert found.bytes_a_piece == pytest.approx(np.mean(sizes))
+    assert costs.bytes_a_piece == pytest.approx(np.mean(sizes))
 
 
 def test_the_median_step_is_timed_once_it_is_compiled(measured):
-    _, found, steps = measured
-    assert [entry.seconds for entry in found.lengths] == [1.0, 2.0]
-    each = _WARM + _TIMED
-    assert steps.seen == [{(ROWS // 2, length)} for length in LENGTHS for _ in range(each)]
+    _, costs, steps = measured
+    assert [entry.seconds for entry in costs.lengths] == [1.0, 2.0]
+    batches = _WARM + _TIMED
+    assert steps.seen == [{(ROWS // 2, length)} for length in LENGTHS for _ in range(batches)]

@@ -162,8 +162,8 @@ def test_a_discriminator_goes_on(inputs, tmp_path, monkeypatch):
     second = Model(tmp_path / "second")
     examples = PretrainingExamples(tmp_path / "examples")
     pretrain.run(examples=examples, vocabulary=inputs["vocabulary"], model=second, start=first, **further)
-    for found, expected in zip(read_model(second).model.weights, read_model(first).model.weights, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for actual, expected in zip(read_model(second).model.weights, read_model(first).model.weights, strict=True):
+        np.testing.assert_array_equal(actual, expected)
 
 
 def test_short_rows_come_first(inputs, tmp_path, monkeypatch):

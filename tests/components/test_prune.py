@@ -32,25 +32,25 @@ def tensors_of(file: Path) -> list[np.ndarray]:
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(model_path=str(file))
-    found = []
+    tensors = []
     for detail in interpreter.get_tensor_details():
         try:
-            found.append(np.array(interpreter.get_tensor(detail["index"])))
+            tensors.append(np.array(interpreter.get_tensor(detail["index"])))
         except ValueError:  # no constant
             continue
-    return found
+    return tensors
 
 
 @pytest.mark.parametrize("pattern", ["unstructured", "2:4"])
 def test_pruned_weights_stay_zero_to_the_end(line: Lines, tmp_path: Path, pattern: str) -> None:
-    found = line("classification")
+    artifacts = line("classification")
     pruned, quantized = Model(tmp_path / "pruned"), Model(tmp_path / "quantized")
     settings = Pruning(sparsity=0.5, pattern=pattern)
     tf.config.run_functions_eagerly(True)
     try:
-        prune.run(student=found.student, examples=found.examples, pruned=pruned, pruning=settings, training=FEW)
+        prune.run(student=artifacts.student, examples=artifacts.examples, pruned=pruned, pruning=settings, training=FEW)
         quantize.run(
-            student=pruned, examples=found.examples, quantized=quantized, quantization=QUANTIZATION, training=FEW
+            student=pruned, examples=artifacts.examples, quantized=quantized, quantization=QUANTIZATION, training=FEW
         )
     finally:
         tf.config.run_functions_eagerly(False)
@@ -63,10 +63,12 @@ def test_pruned_weights_stay_zero_to_the_end(line: Lines, tmp_path: Path, patter
         # A small weight may be rounded to zero, too.
         assert after[path][zero].all()
     # It was trained in between.
-    assert not np.array_equal(*(read_model(each).model.get_layer("classifier").kernel for each in (pruned, quantized)))
+    assert not np.array_equal(
+        *(read_model(folder).model.get_layer("classifier").kernel for folder in (pruned, quantized))
+    )
     edge = EdgeModel(tmp_path / "edge")
     export_model.run(
-        model=quantized, examples=found.examples, edge=edge, export=Export(lengths=(), runtimes=("tflite",))
+        model=quantized, examples=artifacts.examples, edge=edge, export=Export(lengths=(), runtimes=("tflite",))
     )
     integers = [tensor for tensor in tensors_of(edge.file("model.tflite")) if tensor.dtype == np.int8]
     for zero in after.values():
@@ -87,6 +89,6 @@ def _holds(tensor: np.ndarray, zero: np.ndarray) -> bool:
 
 
 def test_a_dense_model_is_not_held(line: Lines, tmp_path: Path) -> None:
-    found = line("classification")
-    assert find_sparsity(found.quantized.path) is None
-    assert Masks(found.load("quantized").network()).sparsity() < 0.2
+    artifacts = line("classification")
+    assert find_sparsity(artifacts.quantized.path) is None
+    assert Masks(artifacts.load("quantized").network()).sparsity() < 0.2

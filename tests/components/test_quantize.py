@@ -36,8 +36,8 @@ def steps_of(column: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("task", long_but(ASKED_OFTEN, tuning_job.TASKS))
 def test_weights_are_on_grids_and_activations_have_ranges(line: Lines, task: str) -> None:
-    found = line(task)
-    quantized = found.load("quantized")
+    artifacts = line(task)
+    quantized = artifacts.load("quantized")
     network = quantized.network()
     heads = {layer.name for layer in network.layers if isinstance(layer, Dense)}
     kernels = [layer.kernel for path, layer in sublayers(network, Dense).items() if path not in heads]
@@ -47,25 +47,25 @@ def test_weights_are_on_grids_and_activations_have_ranges(line: Lines, task: str
         for column in kernel.T:
             steps = steps_of(column)
             np.testing.assert_allclose(steps, steps.round(), atol=1e-3)
-    rounding = read_quantization(found.quantized.path)
+    rounding = read_quantization(artifacts.quantized.path)
     assert rounding is not None
     assert rounding.recipe == "mixed_wi8_ai8"
     ranges = rounding.ranges
     assert set(ranges) <= set(taps(network))
     assert all(low <= 0 <= high and low < high for low, high in ranges.values())
-    counts = found.quantized.manifest()["counts"]
+    counts = artifacts.quantized.manifest()["counts"]
     assert counts["validation_teacher_distance"] < 0.5
 
 
 @pytest.mark.parametrize("task", ["classification", "embedding"])
 def test_rounding_keeps_the_answers_of_the_student(line: Lines, task: str) -> None:
-    found = line(task)
-    student, quantized = (found.load(name) for name in ("student", "quantized"))
+    artifacts = line(task)
+    student, quantized = (artifacts.load(name) for name in ("student", "quantized"))
     assert (quantized.settings(), quantized.head()) == (student.settings(), student.head())
-    rows = read_rows(found.examples, "train")
+    rows = read_rows(artifacts.examples, "train")
     features = student.encode([row.text for row in rows])
     reference, network = student.network().predict_on_batch(features), quantized.network()
-    rounding = read_quantization(found.quantized.path)
+    rounding = read_quantization(artifacts.quantized.path)
     assert rounding is not None
     with quantized_activations(network, rounding):
         answers = network.predict_on_batch(features)
@@ -73,11 +73,11 @@ def test_rounding_keeps_the_answers_of_the_student(line: Lines, task: str) -> No
 
 
 def test_the_threshold_is_that_of_the_rounded_model(line: Lines) -> None:
-    found = line("question_answering")
-    quantized: Any = found.load("quantized")
+    artifacts = line("question_answering")
+    quantized: Any = artifacts.load("quantized")
     threshold = quantized.null_threshold
-    rows = read_rows(found.examples, "validation")
-    rounding = read_quantization(found.quantized.path)
+    rows = read_rows(artifacts.examples, "validation")
+    rounding = read_quantization(artifacts.quantized.path)
     assert rounding is not None
     with quantized_activations(quantized.network(), rounding):
         tune_threshold(quantized, rows)
@@ -89,20 +89,20 @@ def test_the_threshold_is_that_of_the_rounded_model(line: Lines) -> None:
 
 @pytest.mark.parametrize("recipe", long_but(["static_wi8_ai8"], ("static_wi8_ai8", "weights_wi4", "float16")))
 def test_a_model_is_rounded_as_it_is_by_any_recipe(line: Lines, tmp_path: Path, recipe: RecipeName) -> None:
-    found, quantized = line("classification"), Model(tmp_path / "quantized")
-    given = {"student": found.student, "examples": found.examples, "quantized": quantized}
+    artifacts, quantized = line("classification"), Model(tmp_path / "quantized")
+    given = {"student": artifacts.student, "examples": artifacts.examples, "quantized": quantized}
     quantize.run(**given, quantization=Quantization(recipe=recipe, calibration_batches=2), training=None)
     rounding = read_quantization(quantized.path)
     assert rounding is not None
     assert rounding.recipe == recipe
     # Nothing was trained: what no grid holds is as it was.
-    before, after = found.load("student").model, read_model(quantized).model
+    before, after = artifacts.load("student").model, read_model(quantized).model
     np.testing.assert_array_equal(
         before.get_layer("embeddings_norm").gamma.numpy(), after.get_layer("embeddings_norm").gamma.numpy()
     )
     edge = EdgeModel(tmp_path / "edge")
     export_model.run(
-        model=quantized, examples=found.examples, edge=edge, export=Export(lengths=(), runtimes=("tflite",))
+        model=quantized, examples=artifacts.examples, edge=edge, export=Export(lengths=(), runtimes=("tflite",))
     )
     said = json.loads(edge.file("export.json").read_text())["model.tflite"]
     assert said["recipe"] == recipe
@@ -124,8 +124,8 @@ def test_a_model_is_rounded_as_it_is_by_any_recipe(line: Lines, tmp_path: Path, 
     ],
 )
 def test_what_does_not_go_with_the_model(line: Lines, tmp_path: Path, settings: Quantization, message: str) -> None:
-    found = line("classification")
-    given = {"student": found.student, "examples": found.examples, "quantized": Model(tmp_path / "quantized")}
+    artifacts = line("classification")
+    given = {"student": artifacts.student, "examples": artifacts.examples, "quantized": Model(tmp_path / "quantized")}
     with pytest.raises(InputError) as caught:
         quantize.run(**given, quantization=settings, training=None)
     assert str(caught.value) == message

@@ -61,8 +61,8 @@ class TwoQuestionsObjective(TaskObjective):
         losses = cross_entropies(ops.cast(outputs, "float32"), batch["truth"])
         return {"loss": weighted_sums(losses, row_weights(batch["truth"][:, 0]))}
 
-    def distance(self, outputs: Any, wanted: Any, batch: Batch, temperature: float) -> Any:
-        return ops.sum(cross_entropies(ops.cast(outputs, "float32"), ops.sigmoid(wanted)))
+    def distance(self, outputs: Any, target: Any, batch: Batch, temperature: float) -> Any:
+        return ops.sum(cross_entropies(ops.cast(outputs, "float32"), ops.sigmoid(target)))
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         return {"truth": (outputs > 0).astype("int32")}

@@ -24,18 +24,18 @@ def validated(line: Line, folder: Path, **given: Any) -> ValidationScore:
 
 
 def test_a_model_is_scored_as_a_user_asks_it(line: Lines, tmp_path: Path) -> None:
-    own = line("classification")
-    rows = len(read_rows(own.examples, "validation"))
-    found = validated(own, tmp_path, model=own.teacher)
-    assert found == ("accuracy", own.score("teacher", "validation"), rows)
+    artifacts = line("classification")
+    rows = len(read_rows(artifacts.examples, "validation"))
+    scored = validated(artifacts, tmp_path, model=artifacts.teacher)
+    assert scored == ("accuracy", artifacts.score("teacher", "validation"), rows)
     (tmp_path / "other").mkdir()
-    assert validated(own, tmp_path / "other", model=own.teacher, metric="macro_f1").metric == "macro_f1"
+    assert validated(artifacts, tmp_path / "other", model=artifacts.teacher, metric="macro_f1").metric == "macro_f1"
 
 
 def test_what_cannot_be_scored(line: Lines, tmp_path: Path) -> None:
-    own = line("classification")
+    artifacts = line("classification")
     with pytest.raises(InputError, match=r"^metric must be one of \['accuracy', .*got 'f2'$"):
-        validated(own, tmp_path, model=own.teacher, metric="f2")
+        validated(artifacts, tmp_path, model=artifacts.teacher, metric="f2")
     (tmp_path / "other").mkdir()
     with pytest.raises(ValueError, match=r"^validate.model must be given, or edge, got None$"):
-        validated(own, tmp_path / "other")
+        validated(artifacts, tmp_path / "other")

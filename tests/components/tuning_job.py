@@ -96,7 +96,7 @@ def write_rows(folder: Path, task: str, count: int = 40, copies: int = 1, unansw
         (folder / "sentences.conll").write_text("\n".join(lines))
         return SentenceSource(str(folder / "sentences.conll"))
     nobody = [bool(unanswered) and number % unanswered == 0 for number in range(len(sentences))]
-    questions = [_question(*each) for each in zip(sentences, range(len(sentences)), nobody, strict=True)]
+    questions = [_question(*parts) for parts in zip(sentences, range(len(sentences)), nobody, strict=True)]
     (folder / "questions.jsonl").write_text("\n".join(map(json.dumps, questions)))
     return QuestionSource(str(folder / "questions.jsonl"))
 

@@ -33,9 +33,9 @@ print(json.dumps([tokenizers.__version__, *found, alone]))
 
 def ask_reference(python: str) -> tuple[str, dict[int, str], dict[int, str], dict[int, bool]]:
     """The version, and for each code point its cased and lowercased form, and whether it is punctuation."""
-    told = json.loads(subprocess.run([python, "-c", ASK], check=True, capture_output=True).stdout)
-    cased, lower, alone = (dict(zip(CODE_POINTS, part, strict=True)) for part in told[1:])
-    return told[0], cased, lower, alone
+    answers = json.loads(subprocess.run([python, "-c", ASK], check=True, capture_output=True).stdout)
+    cased, lower, alone = (dict(zip(CODE_POINTS, part, strict=True)) for part in answers[1:])
+    return answers[0], cased, lower, alone
 
 
 def isolated_by_op() -> set[int]:

@@ -167,9 +167,9 @@ def answer_alone(model: torch.nn.Module, given: dict[str, torch.Tensor]) -> dict
     answers, mask = answer(model, given), given["attention_mask"]
     for row, length in enumerate(mask.sum(1).tolist()):
         alone = answer(model, {name: tensor[row : row + 1, :length] for name, tensor in given.items()})
-        for name, (found,) in alone.items():
+        for name, (outputs,) in alone.items():
             place = answers[name][row]
-            place[: length if answers[name].shape[:2] == mask.shape else None] = found
+            place[: length if answers[name].shape[:2] == mask.shape else None] = outputs
     return answers
 
 

@@ -26,7 +26,7 @@ def check(folder: Path) -> None:
         outputs = model.eval()(**{names[name]: torch.tensor(content[name]).long() for name in names})
     np.savez(folder / "outputs.npz", **{name: value.numpy() for name, value in outputs.items()})
     token_ids = transformers.AutoTokenizer.from_pretrained(folder)(str(content["text"]))["input_ids"]
-    report = {"keys": {name: sorted(map(str, found)) for name, found in keys.items()}, "token_ids": token_ids}
+    report = {"keys": {name: sorted(map(str, tensors)) for name, tensors in keys.items()}, "token_ids": token_ids}
     (folder / "report.json").write_text(json.dumps(report))
 
 

@@ -45,16 +45,16 @@ def ask_reference(python: str, vocabulary: tuple[str, ...], lowercase: bool, tex
         (folder / "texts.json").write_text(json.dumps(texts))
         case = "lowercase" if lowercase else "cased"
         script = [python, str(HERE / "tokenizer_reference.py")]
-        told = subprocess.run(
+        printed = subprocess.run(
             [*script, str(folder / "vocab.txt"), case, str(folder / "texts.json"), str(folder / "out.bin")],
             check=True,
             capture_output=True,
             env={"TOKENIZERS_PARALLELISM": "false"},
         ).stdout
-        found = np.fromfile(folder / "out.bin", np.int32)
-    sizes, pieces = found[1 : found[0] + 1], found[found[0] + 1 :]
+        actual_ids = np.fromfile(folder / "out.bin", np.int32)
+    sizes, pieces = actual_ids[1 : actual_ids[0] + 1], actual_ids[actual_ids[0] + 1 :]
     ids, starts, ends = np.split(pieces, 3)
-    return Reference(sizes, ids, starts, ends, **json.loads(told))
+    return Reference(sizes, ids, starts, ends, **json.loads(printed))
 
 
 class Differences(NamedTuple):
@@ -78,8 +78,8 @@ def compare(tokenizer: Tokenizer, expected: Reference, texts: list[str]) -> Diff
     )
 
 
-def _differ(found: tf.RaggedTensor, expected: list[NDArray[np.int32]]) -> NDArray[np.bool_]:
-    rows = np.split(found.flat_values.numpy(), found.row_splits.numpy()[1:-1])
+def _differ(tokens: tf.RaggedTensor, expected: list[NDArray[np.int32]]) -> NDArray[np.bool_]:
+    rows = np.split(tokens.flat_values.numpy(), tokens.row_splits.numpy()[1:-1])
     return np.array([not np.array_equal(row, other) for row, other in zip(rows, expected, strict=True)])
 
 
@@ -90,9 +90,9 @@ def main() -> None:
     python = parser.parse_args().reference_python
     golden: dict[str, object] = {}
     for case, lowercase in (("lowercase", True), ("cased", False)):
-        found = ask_reference(python, VOCABULARY, lowercase, list(TEXTS))
-        golden["tokenizers"] = found.version
-        golden[case] = {name: [row.tolist() for row in found.rows(name)] for name in ("ids", "starts", "ends")}
+        ids = ask_reference(python, VOCABULARY, lowercase, list(TEXTS))
+        golden["tokenizers"] = ids.version
+        golden[case] = {name: [row.tolist() for row in ids.rows(name)] for name in ("ids", "starts", "ends")}
     golden["texts"] = list(TEXTS)
     golden["vocabulary"] = list(VOCABULARY)
     (HERE / "tokenizer.json").write_text(json.dumps(golden, separators=(",", ":")) + "\n")

@@ -17,7 +17,7 @@ def info(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("told", "precision"),
+    ("expected", "precision"),
     [
         (X86.format("avx512f avx512_bf16", "avx512f avx512_bf16"), "bfloat16"),
         (X86.format("avx2 amx_bf16 amx_tile", "avx2 amx_bf16 amx_tile"), "bfloat16"),
@@ -29,8 +29,8 @@ def info(tmp_path, monkeypatch):
         ("", "float32"),
     ],
 )
-def test_flags_decide(info, told, precision):
-    info.write_text(told)
+def test_flags_decide(info, expected, precision):
+    info.write_text(expected)
     assert native_precision() == precision
 
 

@@ -13,15 +13,15 @@ GENERAL = "[general_distillation]\npath = 'more'\nrelations = 2.0\nseed = 5\n"
 
 def test_one_student_is_made_of_text_for_all_seeds(tmp_path: Path) -> None:
     pipeline = build_pipeline(load(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + GENERAL, "seeds=2"), Path("root"))
-    found, own = reads(pipeline), values(pipeline)
-    assert found["ingest_texts"] == {"import_checkpoint"}
-    assert found["distill_general"] == {"import_checkpoint", "ingest_texts"}
+    inputs, parameters = reads(pipeline), values(pipeline)
+    assert inputs["ingest_texts"] == {"import_checkpoint"}
+    assert inputs["distill_general"] == {"import_checkpoint", "ingest_texts"}
     for seed in (0, 1):
-        assert found[f"distill-{seed}"] == {f"fine_tune-{seed}", "ingest_examples", "distill_general"}
-    assert own["ingest_texts"] == {"source": TextSource(str(tmp_path / "more")), "max_length": 128}
-    given = own["distill_general"]
+        assert inputs[f"distill-{seed}"] == {f"fine_tune-{seed}", "ingest_examples", "distill_general"}
+    assert parameters["ingest_texts"] == {"source": TextSource(str(tmp_path / "more")), "max_length": 128}
+    given = parameters["distill_general"]
     assert (given["imitation"], given["training"].seed) == (StateImitation(relations=2.0), 5)
-    assert given["shape"] == own["distill-0"]["shape"]
+    assert given["shape"] == parameters["distill-0"]["shape"]
 
 
 def test_it_reads_the_pieces_that_the_teacher_reads(tmp_path: Path) -> None:

@@ -21,11 +21,11 @@ def test_steps_run_one_by_one_and_are_found_done(settings: Path, capsys: pytest.
     job = Job(settings, root=settings.parent / "runs")
     assert job.steps[:2] == ["ingest_corpus", "build_vocabulary"]
     assert job.steps[-1] == "push"
-    assert {each.state for each in job.preview(to="ingest_examples")} == {"runs"}
+    assert {step.state for step in job.preview(to="ingest_examples")} == {"runs"}
     examples = job.run("ingest_examples")["examples"]
     assert isinstance(examples, TaskExamples)
     assert "Labelled rows, classification" in show(examples).page
-    states = {each.step: each.state for each in job.preview(to="fine_tune")}
+    states = {step.step: step.state for step in job.preview(to="fine_tune")}
     assert states["ingest_examples"] == "done"
     assert states["fine_tune"] == "follows"
     capsys.readouterr()

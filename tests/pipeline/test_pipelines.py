@@ -114,8 +114,8 @@ def test_each_seed_has_steps_of_its_own_and_one_evaluation_reads_all(tmp_path: P
 
 def test_seeds_are_counted_from_the_one_of_each_table(tmp_path: Path) -> None:
     seeds = ["fine_tuning.seed=5", "distillation.seed=7", "quantization.seed=9", "pretraining.seed=3", "seeds=2"]
-    own = values(wire(tmp_path, CORPUS + EXAMPLES + STUDENT + QUANTIZATION, *seeds))
-    assert {name: given["training"].seed for name, given in own.items() if "training" in given} == {
+    parameters = values(wire(tmp_path, CORPUS + EXAMPLES + STUDENT + QUANTIZATION, *seeds))
+    assert {name: given["training"].seed for name, given in parameters.items() if "training" in given} == {
         "pretrain": 3,
         "fine_tune-0": 5,
         "fine_tune-1": 6,
@@ -129,7 +129,7 @@ def test_seeds_are_counted_from_the_one_of_each_table(tmp_path: Path) -> None:
 def test_more_seeds_leave_the_steps_of_the_first_ones_as_they_are(tmp_path: Path) -> None:
     two, three = (values(wire(tmp_path, CHECKPOINT + EXAMPLES, f"seeds={seeds}")) for seeds in (2, 3))
     assert {name for name in three if name not in two} == {"fine_tune-2", "export_model-2"}
-    assert all(three[name] == own for name, own in two.items())
+    assert all(three[name] == step_parameters for name, step_parameters in two.items())
 
 
 def test_tasks_are_compared_without_a_student_or_files(tmp_path: Path) -> None:
@@ -147,9 +147,9 @@ def test_tasks_are_compared_without_a_student_or_files(tmp_path: Path) -> None:
         "evaluate-a": {"fine_tune-a", "ingest_examples-a"},
         "evaluate-b": {"fine_tune-b-0", "fine_tune-b-1", "ingest_examples-b"},
     }
-    own = values(pipeline)
-    assert [own[f"ingest_examples-{task}"]["max_length"] for task in "ab"] == [128, 64]
-    assert own["import_checkpoint"]["max_length"] == 128
+    parameters = values(pipeline)
+    assert [parameters[f"ingest_examples-{task}"]["max_length"] for task in "ab"] == [128, 64]
+    assert parameters["import_checkpoint"]["max_length"] == 128
 
 
 def test_a_comparison_without_tasks_ends_with_pre_training(tmp_path: Path) -> None:
@@ -174,11 +174,11 @@ def test_a_step_is_measured_in_the_place_of_pre_training(tmp_path: Path, start: 
     settings = load(tmp_path, start + EXAMPLES, "pretraining.steps=7", "pretraining.batch_size=8")
     pipeline = cost_pipeline(settings, {"mine": settings}, timed=False)[0]
     vocabulary = "build_vocabulary" if start == CORPUS else "import_checkpoint"
-    expected = {name: own for name, own in steps.items() if name != "pretrain"}
+    expected = {name: parameters for name, parameters in steps.items() if name != "pretrain"}
     assert reads(pipeline) == expected | {"measure_step": steps["pretrain"], "ingest_examples-mine": {vocabulary}}
-    own, trained = values(pipeline), values(comparison_pipeline(settings, {})[0])["pretrain"]
-    assert own["measure_step"]["encoder"] == trained["encoder"]
-    assert own["measure_step"]["training"] == Training(batch_size=8), "of the training no more than counts"
+    parameters, trained = values(pipeline), values(comparison_pipeline(settings, {})[0])["pretrain"]
+    assert parameters["measure_step"]["encoder"] == trained["encoder"]
+    assert parameters["measure_step"]["training"] == Training(batch_size=8), "of the training no more than counts"
     timed = values(cost_pipeline(settings, {}, timed=True)[0])["measure_step"]
     assert timed["training"] == dataclasses.replace(trained["training"], steps=None), "whatever the budget was"
     assert timed["timed"]
@@ -207,13 +207,13 @@ def test_the_candidate_meets_the_newest_version_where_it_is_pushed_to(tmp_path: 
 
 def test_steps_get_the_part_of_a_table_that_they_read(tmp_path: Path) -> None:
     text = CORPUS + EXAMPLES + STUDENT + QUANTIZATION
-    own = values(wire(tmp_path, text, "fine_tuning.patience=2", "quantization.hard_weight=0.25"))
+    parameters = values(wire(tmp_path, text, "fine_tuning.patience=2", "quantization.hard_weight=0.25"))
     for step in ("pretrain", "fine_tune", "distill", "quantize"):
-        assert type(own[step]["training"]) is Training
-    assert own["fine_tune"]["selection"] == Selection(patience=2)
-    assert own["distill"]["distillation"] == Distillation()
-    assert own["quantize"]["distillation"] == Distillation(hard_weight=0.25)
-    assert own["mask_examples"]["rows"] == PretrainingRows()
+        assert type(parameters[step]["training"]) is Training
+    assert parameters["fine_tune"]["selection"] == Selection(patience=2)
+    assert parameters["distill"]["distillation"] == Distillation()
+    assert parameters["quantize"]["distillation"] == Distillation(hard_weight=0.25)
+    assert parameters["mask_examples"]["rows"] == PretrainingRows()
 
 
 @pytest.mark.parametrize(
@@ -259,13 +259,16 @@ def test_how_windows_are_cut_reaches_the_examples_alone(tmp_path: Path, override
 def read_by(folder: Path, text: str, override: str) -> set[str]:
     """The steps whose parameters change with a setting."""
     before, after = values(wire(folder, text)), values(wire(folder, text, override))
-    return {name for name, own in after.items() if own != before[name]}
+    return {name for name, step_parameters in after.items() if step_parameters != before[name]}
 
 
 def test_the_checkpoint_and_the_longest_input_reach_the_import(tmp_path: Path) -> None:
     text = CHECKPOINT + EXAMPLES
     before, after = values(wire(tmp_path, text)), values(wire(tmp_path, text, "max_length=64"))
-    assert {name for name, own in after.items() if own != before[name]} == {"import_checkpoint", "ingest_examples"}
+    assert {name for name, step_parameters in after.items() if step_parameters != before[name]} == {
+        "import_checkpoint",
+        "ingest_examples",
+    }
     assert after["import_checkpoint"]["source"].path == str(tmp_path / "bert")
 
 
@@ -317,10 +320,10 @@ def test_a_fitted_vocabulary_stands_between_the_start_and_all_else(tmp_path: Pat
 def test_each_task_that_is_compared_has_a_fitted_vocabulary_of_its_own(tmp_path: Path) -> None:
     plain = load(tmp_path, CHECKPOINT + EXAMPLES)
     fitted = load(tmp_path, CHECKPOINT + EXAMPLES + FITTED)
-    found = reads(comparison_pipeline(plain, {"a": plain, "b": fitted})[0])
-    assert found["fine_tune-a"] == {"import_checkpoint", "ingest_examples-a"}
-    assert found["fine_tune-b"] == {"fit_vocabulary-b", "ingest_examples-b"}
-    assert found["fit_vocabulary-b"] == {"import_checkpoint", "ingest_examples-whole-b"}
+    inputs = reads(comparison_pipeline(plain, {"a": plain, "b": fitted})[0])
+    assert inputs["fine_tune-a"] == {"import_checkpoint", "ingest_examples-a"}
+    assert inputs["fine_tune-b"] == {"fit_vocabulary-b", "ingest_examples-b"}
+    assert inputs["fit_vocabulary-b"] == {"import_checkpoint", "ingest_examples-whole-b"}
     assert reads(cost_pipeline(plain, {"b": fitted}, timed=False)[0]).keys() == {
         "import_checkpoint",
         "ingest_examples-whole-b",
@@ -331,8 +334,8 @@ def test_each_task_that_is_compared_has_a_fitted_vocabulary_of_its_own(tmp_path:
 def test_a_student_learns_from_answered_rows_alone(tmp_path: Path, table: str) -> None:
     (tmp_path / "more.txt").write_text("A text.\n")
     pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + QUANTIZATION + table)
-    found = reads(pipeline)
-    assert found["label_with_teacher"] == {"import_checkpoint", "ingest_examples", "fine_tune"}
-    assert found["distill"] == {"fine_tune", "label_with_teacher"}
-    assert found["quantize"] == {"distill", "ingest_examples"}
+    inputs = reads(pipeline)
+    assert inputs["label_with_teacher"] == {"import_checkpoint", "ingest_examples", "fine_tune"}
+    assert inputs["distill"] == {"fine_tune", "label_with_teacher"}
+    assert inputs["quantize"] == {"distill", "ingest_examples"}
     assert values(pipeline)["label_with_teacher"]["teacher_labels"].copies == (2 if "copies" in table else 0)

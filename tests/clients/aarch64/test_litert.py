@@ -38,9 +38,9 @@ def ask(file: Path, rows: list[dict[str, list[int]]]) -> list[Any]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["machine"] == "aarch64"
-    return found["answers"]
+    answers = json.loads(done.stdout)
+    assert answers["machine"] == "aarch64"
+    return answers["answers"]
 
 
 def compare(task: Task, file: Path) -> tuple[np.ndarray, np.ndarray]:

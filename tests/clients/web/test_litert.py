@@ -27,8 +27,8 @@ def rows(classifier):
 def ask_browser(file, rows, length):
     """Logits of each row, in the signature of a length."""
     count = len(rows["token_ids"])
-    each = [{name: values[row, :length].tolist() for name, values in rows.items()} for row in range(count)]
-    given = {"signature": f"serve_{length}", "rows": each}
+    examples = [{name: values[row, :length].tolist() for name, values in rows.items()} for row in range(count)]
+    given = {"signature": f"serve_{length}", "rows": examples}
     return np.array([answer["logits"] for answer in ask("ask_litert.mjs", file, given=given)])
 
 
@@ -36,15 +36,18 @@ def test_floats_in_every_signature(classifier, rows, tmp_path):
     export_tflite(classifier.network(), tmp_path / "model.tflite", (8, LENGTH))
     for length in (8, LENGTH):
         cut = {name: values[:, :length] for name, values in rows.items()}
-        wanted = classifier.network().predict(cut, verbose=0)
-        np.testing.assert_allclose(ask_browser(tmp_path / "model.tflite", rows, length), wanted, atol=1e-4, rtol=0)
+        expected = classifier.network().predict(cut, verbose=0)
+        np.testing.assert_allclose(ask_browser(tmp_path / "model.tflite", rows, length), expected, atol=1e-4, rtol=0)
 
 
 def test_integers(rows, tmp_path):
     network = make_task("classification").network()
     ranges = QuantizationAware(network, [rows]).finish()
     export_tflite(network, tmp_path / "model.tflite", (LENGTH,), ranges)
-    found, wanted = ask_browser(tmp_path / "model.tflite", rows, LENGTH), TFLiteModel(tmp_path / "model.tflite")(**rows)
+    actual, expected = (
+        ask_browser(tmp_path / "model.tflite", rows, LENGTH),
+        TFLiteModel(tmp_path / "model.tflite")(**rows),
+    )
     # Sums in another order move a value by a grid step here and there.
-    np.testing.assert_allclose(found, wanted, atol=0.01, rtol=0)
-    assert np.isclose(found, wanted, atol=1e-4, rtol=0).mean() > 0.9
+    np.testing.assert_allclose(actual, expected, atol=0.01, rtol=0)
+    assert np.isclose(actual, expected, atol=1e-4, rtol=0).mean() > 0.9

@@ -24,13 +24,13 @@ def test_a_classifier_answers_as_keras_does(tmp_path):
     task = make_task("classification")
     export_mediapipe(task, tmp_path / "model.tflite")
     answers = ask("ask_mediapipe.mjs", "classifier", tmp_path / "model.tflite", given=TEXTS)
-    found = np.array([[answer[label] for label in task.labels] for answer in answers])
+    probabilities = np.array([[answer[label] for label in task.labels] for answer in answers])
     shares = np.exp(outputs_of(task))
-    np.testing.assert_allclose(found, shares / shares.sum(axis=1, keepdims=True), atol=1e-4)
+    np.testing.assert_allclose(probabilities, shares / shares.sum(axis=1, keepdims=True), atol=1e-4)
 
 
 def test_an_embedding_gives_the_vectors_of_keras(tmp_path):
     task = make_task("embedding")
     export_mediapipe(task, tmp_path / "model.tflite")
-    found = ask("ask_mediapipe.mjs", "embedder", tmp_path / "model.tflite", given=TEXTS)
-    np.testing.assert_allclose(found, outputs_of(task), atol=1e-4)
+    vectors = ask("ask_mediapipe.mjs", "embedder", tmp_path / "model.tflite", given=TEXTS)
+    np.testing.assert_allclose(vectors, outputs_of(task), atol=1e-4)

@@ -36,7 +36,7 @@ def rows(classifier):
 
 
 @pytest.fixture(scope="module")
-def wanted(classifier, rows):
+def expected(classifier, rows):
     return classifier.network().predict(rows, verbose=0)
 
 
@@ -54,18 +54,18 @@ def ask_python(file, rows, kind):
 
 
 @pytest.mark.parametrize("ask_runtime", [ask_web, ask_python])
-def test_the_file_of_onnx_runtime(classifier, folder, rows, wanted, ask_runtime):
-    found = ask_runtime(folder / "model.onnx", rows, "int32")
-    np.testing.assert_allclose(found, wanted, atol=FLOAT32_TOLERANCE, rtol=0)
+def test_the_file_of_onnx_runtime(classifier, folder, rows, expected, ask_runtime):
+    logits = ask_runtime(folder / "model.onnx", rows, "int32")
+    np.testing.assert_allclose(logits, expected, atol=FLOAT32_TOLERANCE, rtol=0)
 
 
 @pytest.mark.parametrize("ask_runtime", [ask_web, ask_python])
-def test_the_files_of_transformers_js(classifier, folder, rows, wanted, ask_runtime):
+def test_the_files_of_transformers_js(classifier, folder, rows, expected, ask_runtime):
     theirs = {INPUTS[name]: values for name, values in rows.items()}
-    half = parity_tolerance(wanted, rows["padding_mask"], half=True)
+    half = parity_tolerance(expected, rows["padding_mask"], half=True)
     for name, tolerance in ((WEB_FILE, FLOAT32_TOLERANCE), (WEB_HALF_FILE, half)):
-        found = ask_runtime(folder / name, theirs, "int64")
-        np.testing.assert_allclose(found, wanted, atol=tolerance, rtol=0, err_msg=name)
+        logits = ask_runtime(folder / name, theirs, "int64")
+        np.testing.assert_allclose(logits, expected, atol=tolerance, rtol=0, err_msg=name)
 
 
 def test_integers_are_the_same_on_every_processor(folder, rows, classifier):

@@ -40,11 +40,11 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def test_numbers_and_answers_are_those_of_golden_rows(folder: Path) -> None:
     rows = make_golden_rows(folder)
-    for row, found in zip(rows, ask("ask_page.mjs", folder, FILE, given=rows), strict=True):
+    for row, actual in zip(rows, ask("ask_page.mjs", folder, FILE, given=rows), strict=True):
         for name in ("token_ids", "segment_ids", "padding_mask"):
-            assert found["row"][name] == row[name]
-        wanted = np.ravel(row["outputs"][FILE])
-        np.testing.assert_allclose(found["output"][: len(wanted)], wanted, atol=1e-5)
+            assert actual["row"][name] == row[name]
+        expected = np.ravel(row["outputs"][FILE])
+        np.testing.assert_allclose(actual["output"][: len(expected)], expected, atol=1e-5)
 
 
 def test_long_texts_are_read_to_their_end(folder: Path) -> None:
@@ -54,30 +54,30 @@ def test_long_texts_are_read_to_their_end(folder: Path) -> None:
         {"text": text, **({"second": LONG} if takes_two else {})} for text in (QUESTIONS if takes_two else (LONG,))
     ]
     texts = [row["text"] for row in given]
-    found = [row["answer"] for row in ask("ask_page.mjs", folder, FILE, given=given)]
-    wanted = task.predict(texts, [LONG] * len(texts)) if takes_two else task.predict(texts)
-    assert_same(found, [plain(each) for each in wanted])
+    answers = [row["answer"] for row in ask("ask_page.mjs", folder, FILE, given=given)]
+    expected = task.predict(texts, [LONG] * len(texts)) if takes_two else task.predict(texts)
+    assert_same(answers, [plain(answer) for answer in expected])
 
 
 def plain(value: Any) -> Any:
     if isinstance(value, list):
-        return [plain(each) for each in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.ndarray):
         return value.tolist()
     return dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
 
 
-def assert_same(found: Any, wanted: Any) -> None:
+def assert_same(actual: Any, expected: Any) -> None:
     """What is wanted is found, numbers to 1e-5; more may be."""
-    if isinstance(wanted, dict):
-        for name in found.keys() & wanted.keys():
-            assert_same(found[name], wanted[name])
-    elif isinstance(wanted, list):
-        assert len(found) == len(wanted)
-        for one, other in zip(found, wanted, strict=True):
+    if isinstance(expected, dict):
+        for name in actual.keys() & expected.keys():
+            assert_same(actual[name], expected[name])
+    elif isinstance(expected, list):
+        assert len(actual) == len(expected)
+        for one, other in zip(actual, expected, strict=True):
             assert_same(one, other)
     else:
-        assert found == (wanted if isinstance(wanted, str) else pytest.approx(wanted, abs=1e-5))
+        assert actual == (expected if isinstance(expected, str) else pytest.approx(expected, abs=1e-5))
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -93,13 +93,13 @@ def test_integers_of_every_recipe(recipe: str, tmp_path: Path) -> None:
     (tmp_path / "metrics.json").write_text("{}")
     write_tokenizers(tmp_path)
     golden = make_golden_rows(tmp_path)
-    found = np.array([row["output"] for row in ask("ask_page.mjs", tmp_path, "model.tflite", given=golden)])
-    wanted = np.array([row["outputs"]["model.tflite"] for row in golden])
+    actual = np.array([row["output"] for row in ask("ask_page.mjs", tmp_path, "model.tflite", given=golden)])
+    expected = np.array([row["outputs"]["model.tflite"] for row in golden])
     # A value between two steps of a grid goes to the other one here and there, and where all is integer LiteRT looks
     # functions up in tables.
-    spread = np.ptp(wanted)
-    np.testing.assert_allclose(found, wanted, atol=(0.05 if recipe == "static_wi8_ai8" else 0.01) * spread)
-    assert recipe == "static_wi8_ai8" or np.isclose(found, wanted, atol=1e-4).mean() > 0.9
+    spread = np.ptp(expected)
+    np.testing.assert_allclose(actual, expected, atol=(0.05 if recipe == "static_wi8_ai8" else 0.01) * spread)
+    assert recipe == "static_wi8_ai8" or np.isclose(actual, expected, atol=1e-4).mean() > 0.9
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
@@ -109,21 +109,21 @@ def test_strings_are_cut_as_here(lowercase: bool) -> None:
 
     texts = make_strings(seed=7)
     given = {"pieces": PIECES, "characters": character_table(lowercase), "texts": texts}
-    wanted = cut(Tokenizer(PIECES, lowercase), texts)
-    found = ask("cut_text.mjs", given=given)
-    different = [text for text, one, other in zip(texts, found, wanted, strict=True) if one["pieces"] != other]
+    expected = cut(Tokenizer(PIECES, lowercase), texts)
+    tokens = ask("cut_text.mjs", given=given)
+    different = [text for text, one, other in zip(texts, tokens, expected, strict=True) if one["pieces"] != other]
     assert different == []
     if lowercase:
-        check_plain(texts, [answer["plain"] for answer in found])
+        check_plain(texts, [answer["plain"] for answer in tokens])
 
 
 def test_a_page_answers_without_a_network(folder: Path) -> None:
     text = "Ada Lovelace met a small boat."
     given = [{"text": text, "dark": True}, {"text": "What?", "second": text}]
     seen = ask("open_page.mjs", folder / "index.html", given=given)
-    assert all(each["asked"] == [] and each["errors"] == [] for each in seen)
+    assert all(row["asked"] == [] and row["errors"] == [] for row in seen)
     task = load_exported(folder)
-    first, second = (each["answer"] for each in seen)
+    first, second = (row["answer"] for row in seen)
     if task.name == "classification":
         assert first.split()[0] == task.predict([text])[0].label
         assert second.split()[0] == task.predict(["What?"], [text])[0].label

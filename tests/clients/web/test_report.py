@@ -19,8 +19,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """What there is on each screen."""
     folder: Path = tmp_path_factory.mktemp("root")
     job(Root(folder))
-    found: list[dict[str, Any]] = ask("open_report.mjs", write_page(folder), given=SCREENS)
-    return found
+    shots: list[dict[str, Any]] = ask("open_report.mjs", write_page(folder), given=SCREENS)
+    return shots
 
 
 def test_it_asks_for_nothing_and_nothing_runs_in_it(seen: list[dict[str, Any]]) -> None:
@@ -31,8 +31,8 @@ def test_it_asks_for_nothing_and_nothing_runs_in_it(seen: list[dict[str, Any]]) 
 def test_what_it_says_is_seen_with_what_users_wrote_as_text(seen: list[dict[str, Any]]) -> None:
     for screen in seen:
         assert screen["text"].count(SCRIPT) == 3
-        for told in ("93.8 %", "fine_tune", "Where it came from", "tokens a second", "tflite int8, shipped"):
-            assert told in screen["text"]
+        for text in ("93.8 %", "fine_tune", "Where it came from", "tokens a second", "tflite int8, shipped"):
+            assert text in screen["text"]
 
 
 def test_it_fits_the_screen_and_follows_the_light(seen: list[dict[str, Any]]) -> None:

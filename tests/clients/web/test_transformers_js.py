@@ -59,42 +59,47 @@ def ranges(classifier, texts):
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("fp32", 1e-4), ("fp16", 5e-3), ("q8", 0.05), ("int8", 0.1)])
 def test_text_classification(answer, classifier, ranges, texts, dtype, tolerance):
-    found = answer(classifier, "text-classification", [texts], {"top_k": 3}, dtype, ranges)
+    answers = answer(classifier, "text-classification", [texts], {"top_k": 3}, dtype, ranges)
     scores = np.array(
         [
-            [next(each["score"] for each in one if each["label"] == label) for label in classifier.labels]
-            for one in found
+            [
+                next(one_answer["score"] for one_answer in one if one_answer["label"] == label)
+                for label in classifier.labels
+            ]
+            for one in answers
         ]
     )
-    wanted = softmax(list(classifier.outputs(texts)), axis=1)
-    np.testing.assert_allclose(scores, wanted, atol=tolerance, rtol=0)
+    expected = softmax(list(classifier.outputs(texts)), axis=1)
+    np.testing.assert_allclose(scores, expected, atol=tolerance, rtol=0)
     # The likeliest comes first; of two that are as likely as each other either does.
-    sure = np.diff(np.sort(wanted, axis=1))[:, -1] > 2 * tolerance
-    labels = [[one[0]["label"] for one in found], [each.label for each in classifier.predict(texts)]]
-    assert np.array_equal(*(np.array(each)[sure] for each in labels))
+    sure = np.diff(np.sort(expected, axis=1))[:, -1] > 2 * tolerance
+    labels = [[one[0]["label"] for one in answers], [one_answer.label for one_answer in classifier.predict(texts)]]
+    assert np.array_equal(*(np.array(one_answer)[sure] for one_answer in labels))
     assert len(set(np.array(labels[1])[sure])) > 1, "not one answer to all"
 
 
 def test_token_classification(answer):
     task, chance = make_task("token_classification"), random.Random(3)
     sentences = [[chance.choice(WORDS) for _ in range(chance.randint(1, 9))] for _ in range(40)]
-    found = answer(task, "token-classification", [[" ".join(each) for each in sentences]], {"ignore_labels": []})
+    actual_tags = answer(
+        task, "token-classification", [[" ".join(one_sentence) for one_sentence in sentences]], {"ignore_labels": []}
+    )
     kept = []
-    for sentence, pieces in zip(sentences, found, strict=True):
+    for sentence, pieces in zip(sentences, actual_tags, strict=True):
         sizes = np.asarray(task.tokenizer.tokenize_words(sentence).row_lengths())
         # A word's tag is that of its first piece; the first token of all is no word's.
         firsts = 1 + np.cumsum(sizes) - sizes
         tags = {piece["index"]: piece["entity"] for piece in pieces}
         assert len(tags) == sizes.sum()
         kept.append([tags[first] for first in firsts])
-    wanted = task.predict_tags(sentences)
-    assert kept == wanted
-    assert {tag for tags in wanted for tag in tags} > {"O"}
-    scores = [[piece["score"] for piece in pieces] for pieces in found]
-    logits = list(task.outputs([" ".join(each) for each in sentences]))
-    for own, row in zip(scores, logits, strict=True):
+    expected = task.predict_tags(sentences)
+    assert kept == expected
+    assert {tag for tags in expected for tag in tags} > {"O"}
+    scores = [[piece["score"] for piece in pieces] for pieces in actual_tags]
+    logits = list(task.outputs([" ".join(one_sentence) for one_sentence in sentences]))
+    for word_scores, row in zip(scores, logits, strict=True):
         shares = softmax(row, axis=-1)
-        np.testing.assert_allclose(own, shares.max(axis=-1)[1 : len(own) + 1], atol=1e-4)
+        np.testing.assert_allclose(word_scores, shares.max(axis=-1)[1 : len(word_scores) + 1], atol=1e-4)
 
 
 def test_question_answering(answer):
@@ -102,19 +107,19 @@ def test_question_answering(answer):
     # Of single pieces: transformers.js writes an answer that begins within a word with the pieces' marks.
     contexts = [" ".join(chance.choice(WORDS[:6]) for _ in range(chance.randint(1, 8))) for _ in range(40)]
     questions = [" ".join(chance.choice(WORDS[:6]) for _ in range(chance.randint(1, 5))) for _ in contexts]
-    found = answer(task, "question-answering", [questions, contexts])
-    wanted = [each.text for each in task.predict(questions, contexts)]
-    assert [each["answer"] for each in found] == wanted
-    assert wanted != contexts
+    answers = answer(task, "question-answering", [questions, contexts])
+    expected = [one_answer.text for one_answer in task.predict(questions, contexts)]
+    assert [one_answer["answer"] for one_answer in answers] == expected
+    assert expected != contexts
 
 
 @pytest.mark.parametrize("pieces", ["wordpiece", "bpe", "unigram"])
 def test_feature_extraction(answer, texts, pieces):
-    own = None if pieces == "wordpiece" else SubwordTokenizer(json.loads(getattr(subwords, pieces)()))
-    task = make_task("embedding", tokenizer=own)
-    texts = texts if own is None else [*subwords.TEXTS, "", "an old bridge"]
+    custom_tokenizer = None if pieces == "wordpiece" else SubwordTokenizer(json.loads(getattr(subwords, pieces)()))
+    task = make_task("embedding", tokenizer=custom_tokenizer)
+    texts = texts if custom_tokenizer is None else [*subwords.TEXTS, "", "an old bridge"]
     options = {"pooling": "mean", "normalize": True}
-    found = np.array(answer(task, "feature-extraction", [texts], options))
+    vectors = np.array(answer(task, "feature-extraction", [texts], options))
     fits = np.array(task.count_tokens(texts)) <= LENGTH
     assert fits.sum() >= 3
-    np.testing.assert_allclose(found[fits], task.predict(texts)[fits], atol=1e-4)
+    np.testing.assert_allclose(vectors[fits], task.predict(texts)[fits], atol=1e-4)

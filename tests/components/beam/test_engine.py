@@ -79,21 +79,21 @@ def test_an_error_of_a_step_is_raised():
 
 
 @pytest.fixture
-def told():
+def reports():
     seen = []
     set_progress_sink(lambda done, total, note: seen.append((done, total, note)))
     yield seen
     set_progress_sink(lambda done, total, note: None)
 
 
-def test_a_unit_that_is_done_twice_counts_once(tmp_path, told):
+def test_a_unit_that_is_done_twice_counts_once(tmp_path, reports):
     (tmp_path / "other.json").touch()
     for name in ("a", "b", "a", "c"):
         report_unit(str(tmp_path), name, 3, "writing")
-    assert told == [(1, 3, "writing"), (2, 3, "writing"), (3, 3, "writing")]
+    assert reports == [(1, 3, "writing"), (2, 3, "writing"), (3, 3, "writing")]
 
 
-def test_units_are_counted_without_a_look_at_all_of_them(tmp_path, told, monkeypatch):
+def test_units_are_counted_without_a_look_at_all_of_them(tmp_path, reports, monkeypatch):
     def listing(*_):
         raise AssertionError("the folder was listed")
 
@@ -101,7 +101,7 @@ def test_units_are_counted_without_a_look_at_all_of_them(tmp_path, told, monkeyp
     monkeypatch.setattr(os, "listdir", listing)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: report_unit(str(tmp_path), str(number), 300, ""), range(300)))
-    assert sorted(done for done, _, _ in told) == list(range(1, 301))
+    assert sorted(done for done, _, _ in reports) == list(range(1, 301))
 
 
 @pytest.mark.parametrize(

@@ -105,11 +105,11 @@ def find_worker(process):
 
 def wait_for(look, process=None, seconds=60.0):
     deadline = time.monotonic() + seconds
-    while not (found := look()):
+    while not (result := look()):
         assert time.monotonic() < deadline
         assert process is None or process.poll() is None
         time.sleep(0.01)
-    return found
+    return result
 
 
 @contextlib.contextmanager
@@ -141,14 +141,14 @@ def test_same_bytes_from_a_job_service_and_workers_that_have_only_the_wheel(tmp_
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     clean["PATH"] = f"{programs}{os.pathsep}{clean['PATH']}"
     python = str(programs / "python")
-    found = subprocess.run(
+    listing = subprocess.run(
         [python, "-c", "import components; print(components.__file__)"],
         cwd=away,
         env=clean,
         capture_output=True,
         text=True,
     )
-    assert found.stdout.startswith(str(site_packages(programs)))
+    assert listing.stdout.startswith(str(site_packages(programs)))
     pool_port, job_port = free_port(), free_port()
     module = "apache_beam.runners.portability.local_job_service_main"
     service = [python, "-m", module, "--job_port", str(job_port), "--staging_dir", str(tmp_path / "staging")]

@@ -54,13 +54,13 @@ def test_what_a_chunk_says_of_its_documents(tmp_path):
     assert rows["first"].all()
     assert bands.tolist() == [*signer.sign("One. Two."), *signer.sign("Three.")]
     assert places.tolist() == [as_place(7, 2, 0)] * signer.bands + [as_place(7, 2, 2)] * signer.bands
-    found = list(TextsReader([texts.file]).read(np.zeros(4, np.int64), rows))
-    records = [json.loads(line) for line, _ in found]
+    texts_read = list(TextsReader([texts.file]).read(np.zeros(4, np.int64), rows))
+    records = [json.loads(line) for line, _ in texts_read]
     # What is dropped stays as it was.
     assert [record["text"] for record in records] == ["One. Two.", "\x01 ", "Three.", "\ufffdx"]
     assert [record["sentences"] for record in records] == [[5, 4], [], [6], []]
     assert [record["id"] for record in records] == [*(hash_text(r["text"]).hex() for r in records[:3]), "broken"]
-    assert [json.loads(note)["detail"] for _, note in found] == ["", "empty after cleaning", "", "a bad byte"]
+    assert [json.loads(note)["detail"] for _, note in texts_read] == ["", "empty after cleaning", "", "a bad byte"]
 
 
 def test_without_signatures(tmp_path):

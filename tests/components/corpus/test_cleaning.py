@@ -23,11 +23,11 @@ def test_length():
 
 
 def test_repeated_lines_and_paragraphs():
-    own = [f"line number {number} of them" for number in range(7)]
-    assert find_repetition("\n".join([*own, "a", "a", "a"]), ngrams=False) is None
-    lines = "\n".join([*own[:5], "a", "a", "a", "a"])
+    lines_read = [f"line number {number} of them" for number in range(7)]
+    assert find_repetition("\n".join([*lines_read, "a", "a", "a"]), ngrams=False) is None
+    lines = "\n".join([*lines_read[:5], "a", "a", "a", "a"])
     assert find_repetition(lines, ngrams=False) == "33% duplicate lines, the maximum is 30%"
-    long = "\n".join([*own, "x" * 60, "x" * 60])
+    long = "\n".join([*lines_read, "x" * 60, "x" * 60])
     assert find_repetition(long, ngrams=False) == "22% characters in duplicate lines, the maximum is 20%"
     paragraphs = "One\ntwo.\n\nThree\nfour.\n\nOne\n two.\n\nOne\ntwo."
     assert judge(paragraphs, Cleaning(repetition="lines")) is not None
@@ -37,9 +37,9 @@ def test_repeated_ngrams():
     words = [f"w{number}" for number in range(200)]
     assert find_repetition(" ".join(words), ngrams=True) is None
     # 50 of 250 words belong to the second copy, and shorter n-grams are looked at first.
-    found = find_repetition(" ".join([*words, *words[:50]]), ngrams=True)
-    assert found is not None
-    assert "duplicate 5-grams, the maximum is 15%" in found
+    repetition = find_repetition(" ".join([*words, *words[:50]]), ngrams=True)
+    assert repetition is not None
+    assert "duplicate 5-grams, the maximum is 15%" in repetition
     assert find_repetition(" ".join([*words, *words[:10]]), ngrams=True) is None
     top = find_repetition(" ".join(f"so it {word}" for word in words), ngrams=True)
     assert top is not None

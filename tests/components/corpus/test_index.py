@@ -122,9 +122,11 @@ def test_documents_of_many_files_come_in_any_order_and_as_often_as_wanted(tmp_pa
     places = [(number, row) for number in range(3) for row in range(4)] * 2
     random.Random(0).shuffle(places)
     rows = np.array([parts[number].rows[row] for number, row in places])
-    found = list(reader.read(np.array([number for number, _ in places]), rows))
-    assert [json.loads(line)["text"] for line, _ in found] == [names[number][row] for number, row in places]
-    assert [json.loads(note)["source"] for _, note in found] == [f"of {names[number][row]}" for number, row in places]
+    texts_read = list(reader.read(np.array([number for number, _ in places]), rows))
+    assert [json.loads(line)["text"] for line, _ in texts_read] == [names[number][row] for number, row in places]
+    assert [json.loads(note)["source"] for _, note in texts_read] == [
+        f"of {names[number][row]}" for number, row in places
+    ]
 
 
 def test_a_packed_file_holds_its_lines_and_neither_name_nor_time(tmp_path: Path) -> None:

@@ -76,9 +76,9 @@ def test_texts_come_back_in_any_order(tmp_path):
         writer.add(None, text, (digest, digest), {"source": str(number)}, [len(text)], **fields)
     file, rows = writer.close()
     order = [3, 0, 4]
-    found = list(TextsReader([file]).read(np.zeros(3, np.int64), rows[order]))
-    assert [note for _, note in found] == [b'{"source":"%d"}\n' % number for number in order]
-    assert found[0][0].decode().endswith('"text":"Text 3\\n\u00e9","sentences":[8]}\n')
+    texts_read = list(TextsReader([file]).read(np.zeros(3, np.int64), rows[order]))
+    assert [note for _, note in texts_read] == [b'{"source":"%d"}\n' % number for number in order]
+    assert texts_read[0][0].decode().endswith('"text":"Text 3\\n\u00e9","sentences":[8]}\n')
     assert rows["sentences"].tolist() == [1] * 5
 
 

@@ -20,7 +20,7 @@ def test_what_does_not_repeat_breaks_no_rule(text: str, ngrams: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "reason"),
     [
         # 1 of 3 lines; blank lines and white space around a line are nothing.
         ("a\n\n\n  b\n\ta \n", "33% duplicate lines, the maximum is 30%"),
@@ -39,12 +39,12 @@ def test_what_does_not_repeat_breaks_no_rule(text: str, ngrams: bool) -> None:
         ("a\na\na\nbcdefg\nhijklm\nnopqrs", "33% duplicate lines, the maximum is 30%"),
     ],
 )
-def test_lines_and_paragraphs_by_hand(text: str, found: str | None) -> None:
-    assert find_repetition(text, ngrams=False) == found
+def test_lines_and_paragraphs_by_hand(text: str, reason: str | None) -> None:
+    assert find_repetition(text, ngrams=False) == reason
 
 
 @pytest.mark.parametrize(
-    ("size", "total", "found"),
+    ("size", "total", "reason"),
     [
         (2, 20, None),
         (2, 19, "21% characters in the most frequent 2-gram, the maximum is 20%"),
@@ -62,20 +62,20 @@ def test_lines_and_paragraphs_by_hand(text: str, found: str | None) -> None:
         (10, 100, None),
     ],
 )
-def test_a_run_of_words_that_stands_twice(size: int, total: int, found: str | None) -> None:
+def test_a_run_of_words_that_stands_twice(size: int, total: int, reason: str | None) -> None:
     words = WORDS[: total - size]
-    assert find_repetition(" ".join([*words, *words[:size]]), ngrams=True) == found
+    assert find_repetition(" ".join([*words, *words[:size]]), ngrams=True) == reason
     assert find_repetition(" ".join([*words, *words[:size]]), ngrams=False) is None
 
 
 def test_long_words_weigh_more_and_white_space_nothing() -> None:
     # 2 copies of 4 characters among 8 + 32, and then 31 others.
     assert find_repetition("aaa b " + " ".join(WORDS[:32]) + " aaa\t\n  b", ngrams=True) is None
-    found = find_repetition("aaa b " + " ".join(WORDS[:31]) + " aaa\t\n  b", ngrams=True)
-    assert found == "21% characters in the most frequent 2-gram, the maximum is 20%"
+    repetition = find_repetition("aaa b " + " ".join(WORDS[:31]) + " aaa\t\n  b", ngrams=True)
+    assert repetition == "21% characters in the most frequent 2-gram, the maximum is 20%"
     # Of several that are as frequent the longest counts.
-    found = find_repetition("a b c ddd " + " ".join(WORDS[:26]) + " a b x c ddd", ngrams=True)
-    assert found == "21% characters in the most frequent 2-gram, the maximum is 20%"
+    repetition = find_repetition("a b c ddd " + " ".join(WORDS[:26]) + " a b x c ddd", ngrams=True)
+    assert repetition == "21% characters in the most frequent 2-gram, the maximum is 20%"
 
 
 def test_the_first_rule_that_is_broken_is_told() -> None:

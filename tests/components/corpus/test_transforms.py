@@ -79,7 +79,7 @@ def test_a_file_is_read_into_chunks_that_stay_here_or_lie_in_files(
     chunks = list(ReadFn(job_of(folder, scale)).process(Unit(7, file)))
     assert [(chunk.unit, chunk.number) for chunk in chunks] == [(7, 0), (7, 1), (7, 2)]
     kept = [chunk.content if scale.alone else json.loads(Path(chunk.content).read_text("utf-8")) for chunk in chunks]
-    documents = [each if scale.alone else list(each) for each in as_documents("Größe.", "ab", "cde", "f")]
+    documents = [document if scale.alone else list(document) for document in as_documents("Größe.", "ab", "cde", "f")]
     assert kept == [documents[:1], documents[1:3], documents[3:]]
     assert len(list((folder / "scratch").iterdir())) == (0 if scale.alone else 3)
 
@@ -89,9 +89,9 @@ def test_what_the_user_has_to_mend_comes_behind_what_could_be_read(
 ) -> None:
     monkeypatch.setattr("components.corpus.transforms.CHUNK_CHARACTERS", 1)
     file = write(folder, "a.txt", b"One.\n\nTwo.\n\n\xff")
-    found = list(ReadFn(job_of(folder)).process(Unit(3, file)))
-    assert [type(each) for each in found] == [Chunk, Chunk, Problem]
-    assert found[-1] == (3, f"{file} must be UTF-8, got byte 0xff at offset 12")
+    chunks = list(ReadFn(job_of(folder)).process(Unit(3, file)))
+    assert [type(chunk) for chunk in chunks] == [Chunk, Chunk, Problem]
+    assert chunks[-1] == (3, f"{file} must be UTF-8, got byte 0xff at offset 12")
     assert list(ReadFn(job_of(folder)).process(Unit(0, str(folder / "no.txt")))) == [
         (0, f"the file {folder / 'no.txt'} must exist, found nothing there")
     ]
@@ -102,10 +102,10 @@ def test_more_files_or_chunks_than_a_place_can_number(folder: Path, monkeypatch:
     monkeypatch.setattr("components.corpus.transforms.MOST_CHUNKS", 2)
     monkeypatch.setattr("components.corpus.transforms.CHUNK_CHARACTERS", 1)
     file = write(folder, "a.txt", "a\n\nb\n\nc")
-    found = list(ReadFn(job_of(folder)).process(Unit(0, file)))
-    assert [type(each) for each in found] == [Chunk, Chunk, Problem]
+    chunks = list(ReadFn(job_of(folder)).process(Unit(0, file)))
+    assert [type(chunk) for chunk in chunks] == [Chunk, Chunk, Problem]
     rule = "must hold at most 2 chunks of 1 characters, got more; split it into several files"
-    assert found[-1].text == f"the file {file} {rule}"
+    assert chunks[-1].text == f"the file {file} {rule}"
     write(folder, "b.txt", "d")
     assert len(find_units(TextSource(str(folder / "source")))) == 2
     write(folder, "c.txt", "e")
@@ -126,22 +126,22 @@ def test_bands_go_to_the_bucket_of_their_hash(folder: Path) -> None:
     assert [REASONS[reason] for reason in first[1].rows["reason"]] == ["", "too short", ""]
     assert {kind for kind, _ in rest} == {BAND}
     assert [bucket for _, (bucket, _) in rest] == sorted({bucket for _, (bucket, _) in rest})
-    found = []
+    keys = []
     for _, (bucket, (bands, places)) in rest:
         assert (bands % 64 == bucket).all()
-        found += zip(bands.tolist(), places.tolist(), strict=True)
+        keys += zip(bands.tolist(), places.tolist(), strict=True)
     signer = Signer(0.8, 64, 5)
-    wanted = [(band, as_place(2, 1, row)) for row in (0, 2) for band in signer.sign(texts[row]).tolist()]
-    assert sorted(found) == sorted(wanted)
+    expected = [(band, as_place(2, 1, row)) for row in (0, 2) for band in signer.sign(texts[row]).tolist()]
+    assert sorted(keys) == sorted(expected)
 
 
 def test_a_chunk_in_a_file_is_cleaned_as_one_at_hand(folder: Path) -> None:
     documents = as_documents("Größe.\x00 Two.", "x")
     (folder / "scratch" / "a.chunk").write_text(json.dumps(documents, ensure_ascii=False), encoding="utf-8")
     job = job_of(folder, near_duplicates=False)
-    found = do(CleanFn(job), Chunk(0, 0, documents), Chunk(0, 0, str(folder / "scratch" / "a.chunk")))
-    assert [kind for kind, _ in found] == [REPORT, REPORT], "and without near duplicates there are no bands"
-    (_, first), (_, second) = found
+    chunks = do(CleanFn(job), Chunk(0, 0, documents), Chunk(0, 0, str(folder / "scratch" / "a.chunk")))
+    assert [kind for kind, _ in chunks] == [REPORT, REPORT], "and without near duplicates there are no bands"
+    (_, first), (_, second) = chunks
     assert (first.rows == second.rows).all()
     assert Path(first.file).read_bytes() == Path(second.file).read_bytes()
     assert first.rows["sentences"].tolist() == [2, 1]

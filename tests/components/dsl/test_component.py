@@ -180,7 +180,7 @@ def test_an_input_may_be_a_list(tmp_path: Path) -> None:
     merge.run(parts=parts, whole=Corpus(tmp_path / "whole"))
     assert Corpus(tmp_path / "whole").file("a.txt").read_text() == "xy"
     nodes = [ingest(text=text) for text in "xy"]
-    node = merge(parts=[each.output(Corpus) for each in nodes])
+    node = merge(parts=[one_node.output(Corpus) for one_node in nodes])
     assert list(node.slots()) == ["parts[0]", "parts[1]"]
     assert node.gather({"parts[0]": 1, "parts[1]": 2}) == {"parts": [1, 2]}
     with pytest.raises(TypeError, match=r"merge.parts takes a list of Corpus, got Handle"):

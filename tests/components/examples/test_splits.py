@@ -125,7 +125,7 @@ def test_nearly_equal_texts_come_to_the_same_split_and_count_as_one() -> None:
     splits = carve(rows, ["validation", "test"])
     assert {split: len(part) for split, part in splits.items()} == {"train": 160, "validation": 20, "test": 20}
     places = {split: {fold(row.text) for row in part} for split, part in splits.items()}
-    assert [len(found) for found in places.values()] == [32, 4, 4]
+    assert [len(texts) for texts in places.values()] == [32, 4, 4]
     assert len(set().union(*places.values())) == 40
     assert carve(rows[::-1], ["validation", "test"]) == splits
 
@@ -150,7 +150,9 @@ def test_the_order_of_the_rows_does_not_matter_and_none_is_lost(
     for split, part in splits.items():
         for row in part:
             places[fold(row.text)].add(split)
-    assert all(len(found) == 1 for found in places.values()), "nearly equal texts come to the same split"
+    assert all(len(actual_splits) == 1 for actual_splits in places.values()), (
+        "nearly equal texts come to the same split"
+    )
     assert carve(generator.sample(rows, len(rows)), missing) == splits
 
 

@@ -65,8 +65,8 @@ def build():
 
 
 def make_records(task, max_length=12):
-    own = encoding(max_length)
-    return list(TASK_ROWS[task].records(ROWS[task], own)), own.cut
+    encoder = encoding(max_length)
+    return list(TASK_ROWS[task].records(ROWS[task], encoder)), encoder.cut
 
 
 def assert_same_inputs(records, features, record_prefix="", feature_prefix=""):
@@ -190,9 +190,9 @@ def test_labels_and_their_counts():
 
 
 def test_settings_are_those_of_the_task():
-    found = {task: rows.settings(encoding(), ROWS[task]) for task, rows in TASK_ROWS.items()}
+    settings = {task: rows.settings(encoding(), ROWS[task]) for task, rows in TASK_ROWS.items()}
     windows = {"max_length": 12, "stride": 3, "max_query_length": 3}
-    assert found == {
+    assert settings == {
         "classification": {"max_length": 12, "labels": LABELS},
         "regression": {"max_length": 12, **TargetScale.of(float(row.label) for row in ROWS["regression"])._asdict()},
         "embedding": {"max_length": 12},

@@ -129,8 +129,8 @@ for place, byte in json.load(sys.stdin):
 @pytest.mark.parametrize("kind", ["stream", "file"])
 def test_a_file_with_a_damaged_byte_is_read_or_refused_in_one_line(tmp_path: Path, kind: str) -> None:
     words = [["a", "bc", "d"], [], ["e"], ["f", "gh"]] * 4
-    texts = pa.array([" ".join(each) for each in words])
-    answers = [{"text": each, "answer_start": [0] * len(each)} for each in words]
+    texts = pa.array([" ".join(word) for word in words])
+    answers = [{"text": word, "answer_start": [0] * len(word)} for word in words]
     columns = {"text": texts, "kind": texts.dictionary_encode(), "words": words, "answers": answers}
     whole = Path(write(tmp_path, pa.table(columns), kind, rows=8))
     generator = random.Random(0)
@@ -145,11 +145,11 @@ def test_a_file_with_a_damaged_byte_is_read_or_refused_in_one_line(tmp_path: Pat
         text=True,
     )
     assert child.returncode == 0, child.stderr[-2000:]
-    found = [json.loads(line) for line in child.stdout.splitlines()]
-    assert len(found) == len(damages)
-    refused = [each for each in found if isinstance(each, str)]
+    records = [json.loads(line) for line in child.stdout.splitlines()]
+    assert len(records) == len(damages)
+    refused = [word for word in records if isinstance(word, str)]
     assert len(refused) > 100
-    assert len(found) - len(refused) > 100
+    assert len(records) - len(refused) > 100
     for message in refused:
         assert message.startswith((f"{file} must be a whole .arrow file, got after row ", f"the table {file} "))
         assert "\n" not in message

@@ -92,10 +92,10 @@ def test_links_to_folders_are_followed_and_loops_of_them_end(tmp_path):
     for name in ("up", "again"):
         (tmp_path / "data" / "a" / name).symlink_to(tmp_path / "data")
     (tmp_path / "elsewhere" / "self").symlink_to("self")
-    found = ["data/a/x.txt", "data/b/deep/z.txt", "data/b/y.txt"]
-    assert match(tmp_path, "/data") == found
+    paths = ["data/a/x.txt", "data/b/deep/z.txt", "data/b/y.txt"]
+    assert match(tmp_path, "/data") == paths
     for pattern in ("/data/**/*.txt", "/data/**", "/*/**/[xyz].txt", "/**/data/**/*.txt"):
-        assert [file for file in match(tmp_path, pattern) if file.startswith("data/")] == found
+        assert [file for file in match(tmp_path, pattern) if file.startswith("data/")] == paths
     assert match(tmp_path, "/data/*/*.txt") == ["data/a/x.txt", "data/b/y.txt"]
 
 
@@ -109,11 +109,11 @@ def test_a_folder_that_is_a_link_and_one_beside_it(tmp_path):
 def test_patterns_from_the_working_folder(tmp_path, monkeypatch):
     make(tmp_path, "a.txt", "b/c[1].txt", "b[2]/d.txt", ".hidden/e.txt")
     monkeypatch.chdir(tmp_path)
-    found = ["a.txt", "b/c[1].txt", "b[2]/d.txt"]
-    assert match_files("**/*.txt", KINDS, what="the data") == found
-    assert match_files("**", KINDS, what="the data") == found
-    assert match_files("b*/**", KINDS, what="the data") == found[1:]
-    assert match_files(".", KINDS, what="the data") == ["./.hidden/e.txt", *(f"./{file}" for file in found)]
+    paths = ["a.txt", "b/c[1].txt", "b[2]/d.txt"]
+    assert match_files("**/*.txt", KINDS, what="the data") == paths
+    assert match_files("**", KINDS, what="the data") == paths
+    assert match_files("b*/**", KINDS, what="the data") == paths[1:]
+    assert match_files(".", KINDS, what="the data") == ["./.hidden/e.txt", *(f"./{file}" for file in paths)]
 
 
 def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch):

@@ -41,10 +41,10 @@ def test_lines_end_at_all_three_ends_wherever_chunks_do(tmp_path_factory, text, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("components.files.text_files._CHUNK", size)
         lines = Lines(file)
-        found = list(lines)
+        lines_read = list(lines)
     expected = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    assert found == (expected if expected[-1] else expected[:-1])
-    assert lines.number == len(found)
+    assert lines_read == (expected if expected[-1] else expected[:-1])
+    assert lines.number == len(lines_read)
 
 
 def test_a_byte_order_mark_is_no_text(tmp_path):

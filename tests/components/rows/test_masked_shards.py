@@ -88,8 +88,8 @@ def test_a_shard_in_tokens_by_hand(tokenizer: Tokenizer) -> None:
     documents = [("x", ["A b.", "cb"]), ("y", ["d", "\x00", "é e"]), ("z", ["\x00"]), ("ü", [])]
     texts = tokenize_shard([ShardDocument(*document) for document in documents], tokenizer, 0.1)
     assert texts.flat.tolist() == [5, 6, 1, 7, 13, 8, 9, 9]
-    found = ranges_of(texts)
-    assert sorted(found["train"] + found["validation"]) == [[0, 3, 5], [5, 6, 8]]
+    ranges = ranges_of(texts)
+    assert sorted(ranges["train"] + ranges["validation"]) == [[0, 3, 5], [5, 6, 8]]
 
 
 def test_a_shard_without_text(tokenizer: Tokenizer) -> None:
@@ -107,11 +107,11 @@ def test_documents_with_the_smallest_hashes_are_held_out_wherever_they_stand(
 ) -> None:
     names = [f"ü{number}" for number in range(count)]
     hashes = {name: hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names}
-    wanted = sorted(names, key=hashes.__getitem__)[:held]
+    expected = sorted(names, key=hashes.__getitem__)[:held]
     for ordered in (names, names[::-1]):
-        found = ranges_of(tokenize_shard([ShardDocument(name, ["a"]) for name in ordered], tokenizer, share))
-        assert [ordered[start] for start, _ in found["validation"]] == [name for name in ordered if name in wanted]
-        assert [ordered[start] for start, _ in found["train"]] == [name for name in ordered if name not in wanted]
+        held_out = ranges_of(tokenize_shard([ShardDocument(name, ["a"]) for name in ordered], tokenizer, share))
+        assert [ordered[start] for start, _ in held_out["validation"]] == [name for name in ordered if name in expected]
+        assert [ordered[start] for start, _ in held_out["train"]] == [name for name in ordered if name not in expected]
 
 
 def test_rows_of_full_sentences(tokenizer: Tokenizer) -> None:
@@ -148,8 +148,8 @@ def test_columns_hold_what_is_known_of_rows() -> None:
     masked = Masked(
         np.array([[2, 4, 3], [2, 3, 0]]), np.array([[1], [0]]), np.array([[5], [0]]), np.array([[1.0], [0.0]])
     )
-    found = {name: (c.values.tolist(), c.counts.tolist()) for name, c in columns_of(rows, masked).items()}
-    assert found == {
+    columns = {name: (c.values.tolist(), c.counts.tolist()) for name, c in columns_of(rows, masked).items()}
+    assert columns == {
         "token_ids": ([[2, 4, 3], [2, 3, 0]], [3, 2]),
         "segment_ids": ([[0, 0, 0], [0, 1, 0]], [3, 2]),
         "mask_positions": ([[1], [0]], [1, 0]),

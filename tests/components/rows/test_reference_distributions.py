@@ -134,18 +134,18 @@ def describe(token_ids, segment_ids, lengths, labels, hidden, mask_id):
     return Examples(tokens, lengths, first, labels, used.sum(axis=1), [covered, len(shown) - covered - kept, kept])
 
 
-def agree(what, found):
-    text = f"{what}: statistic {found.statistic:.4f}, p {found.pvalue:.4f}"
+def agree(what, statistic):
+    text = f"{what}: statistic {statistic.statistic:.4f}, p {statistic.pvalue:.4f}"
     LOG.info(text)
-    assert found.pvalue > AGREE, text
+    assert statistic.pvalue > AGREE, text
 
 
 def first_rows(examples, documents, tokenizer):
     """Which rows begin a document: those whose A begins with its first tokens."""
     beginnings = tokenizer.tokenize([" ".join(text.split("\n")[:2]) for text in documents]).to_list()
-    known = {tuple(ids[:6]) for ids in beginnings if len(ids) >= 6}
-    found = np.array([tuple(row) in known for row in examples.tokens[:, 1:7].tolist()])
-    return found & (examples.first >= 6)
+    beginnings_by_text = {tuple(ids[:6]) for ids in beginnings if len(ids) >= 6}
+    is_known = np.array([tuple(row) in beginnings_by_text for row in examples.tokens[:, 1:7].tolist()])
+    return is_known & (examples.first >= 6)
 
 
 def test_the_kinds_of_pairs_differ_by_design(both):
@@ -201,18 +201,18 @@ def test_predictions_differ_by_their_rounding(both, tokenizer):
     nearest = [min(20, max(1, round(0.15 * length))) for length in theirs.lengths.tolist()]
     assert theirs.predictions.tolist() == nearest
     special = np.isin(ours.tokens, tokenizer.special_ids) & (np.arange(LENGTH) < ours.lengths[:, None])
-    wanted = 0.15 * (ours.lengths - special.sum(axis=1))
-    assert (np.abs(ours.predictions - wanted) < 1)[wanted >= 1].all()
+    expected = 0.15 * (ours.lengths - special.sum(axis=1))
+    assert (np.abs(ours.predictions - expected) < 1)[expected >= 1].all()
     # How often ours rounds up, against the fractions: a sum of coins that are not alike.
-    free = wanted >= 1
-    fractions = (wanted - np.floor(wanted))[free]
-    up = int((ours.predictions - np.floor(wanted))[free].sum())
+    free = expected >= 1
+    fractions = (expected - np.floor(expected))[free]
+    up = int((ours.predictions - np.floor(expected))[free].sum())
     score = (up - fractions.sum()) / np.sqrt((fractions * (1 - fractions)).sum())
     p = 2 * stats.norm.sf(abs(score))
     text = f"ours rounded up {up} times, expected {fractions.sum():.1f}: z {score:.2f}, p {p:.4f}"
     means = f"predictions a row {theirs.predictions.mean():.3f} and {ours.predictions.mean():.3f}"
-    found = stats.ks_2samp(theirs.predictions, ours.predictions)
-    against = f"Kolmogorov-Smirnov {found.statistic:.4f}, p {found.pvalue:.2e}"
+    test = stats.ks_2samp(theirs.predictions, ours.predictions)
+    against = f"Kolmogorov-Smirnov {test.statistic:.4f}, p {test.pvalue:.2e}"
     LOG.info(f"{text}; {means}, {against}")
     assert p > AGREE, text
     # Of full rows 19 of 128 tokens against 18.75 on average, 1.3 % more; of all rows hardly more than that.

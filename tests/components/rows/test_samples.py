@@ -42,13 +42,13 @@ def test_hidden_pieces_stand_beside_what_is_seen(tmp_path: Path, compression: st
 def test_rows_that_are_masked_by_the_reader_are_masked_once_here(tmp_path: Path) -> None:
     ids = [2, 5, 6, 7, 5, 6, 7, 3]
     rows = [{"token_ids": ids, "segment_ids": [0] * 8} for _ in range(9)]
-    found = sampled(tmp_path, *rows, dynamic=True, objective="none")
-    assert len(found) == 6, "few enough to be read"
-    for row in found:
+    sampled_rows = sampled(tmp_path, *rows, dynamic=True, objective="none")
+    assert len(sampled_rows) == 6, "few enough to be read"
+    for row in sampled_rows:
         assert len(row["hidden"]) == 3
         assert row["label"] is None
         places = [place for place, _ in row["hidden"]]
         assert [was for _, was in row["hidden"]] == [TOKENIZER.vocabulary[ids[place]] for place in places]
         others = np.setdiff1d(range(8), places)
         assert [row["pieces"][place] for place in others] == [TOKENIZER.vocabulary[ids[place]] for place in others]
-    assert len({str(row) for row in found}) > 1, "each has choices of its own"
+    assert len({str(row) for row in sampled_rows}) > 1, "each has choices of its own"

@@ -108,6 +108,6 @@ def test_with_room_for_a_whole_document_each_is_one_pair_without_a_loss(sizes: l
         )
         assert middle == again
         joined.append((begin, end))
-        own = next(document.bounds.tolist() for document in documents if document.bounds[0] == begin)
-        assert middle in own or len(own) == 2, "only a segment that is alone is cut"
+        bounds = next(document.bounds.tolist() for document in documents if document.bounds[0] == begin)
+        assert middle in bounds or len(bounds) == 2, "only a segment that is alone is cut"
     assert joined == [(d.bounds[0], d.bounds[-1]) for d in documents if d.bounds[-1] - d.bounds[0] > 1]

@@ -43,10 +43,10 @@ def test_pairs(sizes, room, seed):
         start = int(documents[-1].bounds[-1])
     whole = [(int(d.bounds[0]), int(d.bounds[-1])) for d in documents]
     options = {"room": room, "short_share": 0.1}
-    found = make_pairs(documents, documents, **options, rng=np.random.default_rng(seed))
+    made_pairs = make_pairs(documents, documents, **options, rng=np.random.default_rng(seed))
     again = make_pairs(documents, documents, **options, rng=np.random.default_rng(seed))
-    np.testing.assert_array_equal(found, again)
-    pairs = [Pair(*pair) for pair in found.tolist()]
+    np.testing.assert_array_equal(made_pairs, again)
+    pairs = [Pair(*pair) for pair in made_pairs.tolist()]
     for pair in pairs:
         first, second = pair.first_end - pair.first_start, pair.second_end - pair.second_start
         assert first >= 1
@@ -125,12 +125,12 @@ def test_half_of_the_next_sentences_are_random_however_short_documents_are():
 
 def test_a_last_segment_that_is_left_alone_follows_the_one_before_it_or_gets_a_random_next_one():
     documents = documents_of([[4, 5], [3, 3, 3]])
-    found = set()
+    firsts = set()
     for seed in range(100):
         pairs = make_pairs(documents[:1], documents, room=20, short_share=0.0, rng=np.random.default_rng(seed))
-        found.add(tuple((*pair[:2], None if pair[4] else tuple(pair[2:4])) for pair in pairs.tolist()))
+        firsts.add(tuple((*pair[:2], None if pair[4] else tuple(pair[2:4])) for pair in pairs.tolist()))
     first, both, last = (0, 4, None), (0, 4, (4, 9)), (4, 9, None)
-    assert found == {(both,), (first, both), (first, last)}
+    assert firsts == {(both,), (first, both), (first, last)}
 
 
 def test_a_document_of_one_segment_has_a_random_next_one_if_there_is_another_document():

@@ -23,9 +23,9 @@ def test_validation_rows_choose_among_words_and_characters() -> None:
 
 def test_numbers_are_learnt_from_words() -> None:
     train = [TextRow("ship " * many + "cow " * (4 - many), str(many)) for many in range(5)] * 4
-    found = estimate_by_ngrams(train, train, train[:5])
-    assert found == sorted(found)
-    assert found[4] - found[0] > 2
+    estimates = estimate_by_ngrams(train, train, train[:5])
+    assert estimates == sorted(estimates)
+    assert estimates[4] - estimates[0] > 2
 
 
 def test_the_cosine_of_two_texts_counts_words_that_training_knows() -> None:

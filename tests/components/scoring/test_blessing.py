@@ -218,7 +218,7 @@ def test_correlations_do_not_bless_numbers_of_a_wrong_scale(file: MeasuredModel,
     rows = {"training mean": mean, "student": numbers(0.80, 0.5), SHIPPED: file}
     decision = decide(rows, "spearman", SHIPPED, Thresholds())
     assert decision.blessed is (reason is None)
-    assert any(each.startswith(f"NO: {reason}") for each in decision.reasons) is (reason is not None)
+    assert any(one_reason.startswith(f"NO: {reason}") for one_reason in decision.reasons) is (reason is not None)
 
 
 def test_each_file_must_be_better_than_the_training_mean() -> None:

@@ -14,39 +14,39 @@ TEST = LabelLogits(np.array([[4.0, 0.0], [0.0, 3.0], [0.0, 4.0]]), ["no", "no", 
 
 
 def test_validation_rows_decide_and_test_rows_tell() -> None:
-    found = calibrate(VALIDATION, LABELS, 0.95)
-    assert found["temperature"] > 1, "4 is more than what is right 3 times of 4 deserves"
-    assert found["threshold"] == pytest.approx(1 / (1 + np.exp(-4 / found["temperature"])))
-    own = found["validation"]
-    assert own["kept"] == {"share": 0.5, "precision": 1.0}
-    assert own["rows"] == 4
-    assert own["likelihood_loss"][1] < own["likelihood_loss"][0]
-    told = measure(found, TEST, LABELS)
-    assert told["kept"] == {"share": pytest.approx(2 / 3), "precision": 0.5}
+    calibration = calibrate(VALIDATION, LABELS, 0.95)
+    assert calibration["temperature"] > 1, "4 is more than what is right 3 times of 4 deserves"
+    assert calibration["threshold"] == pytest.approx(1 / (1 + np.exp(-4 / calibration["temperature"])))
+    on_validation = calibration["validation"]
+    assert on_validation["kept"] == {"share": 0.5, "precision": 1.0}
+    assert on_validation["rows"] == 4
+    assert on_validation["likelihood_loss"][1] < on_validation["likelihood_loss"][0]
+    on_test = measure(calibration, TEST, LABELS)
+    assert on_test["kept"] == {"share": pytest.approx(2 / 3), "precision": 0.5}
     before = np.abs(np.array([1, 0, 0]) - 1 / (1 + np.exp(-np.array([4.0, 3.0, 4.0]))))
     # 4 and 4 lie in one bin, 3 in the one before or the same: the mean of what is right less what is believed.
-    assert told["calibration_error"][0] == pytest.approx(abs(before[1:].sum() - before[0]) / 3, rel=1e-9)
+    assert on_test["calibration_error"][0] == pytest.approx(abs(before[1:].sum() - before[0]) / 3, rel=1e-9)
 
 
 def test_without_a_precision_there_is_no_threshold() -> None:
-    found = calibrate(VALIDATION, LABELS, None)
-    assert found.keys() == {"temperature", "validation"}
-    assert "kept" not in found["validation"]
+    calibration = calibrate(VALIDATION, LABELS, None)
+    assert calibration.keys() == {"temperature", "validation"}
+    assert "kept" not in calibration["validation"]
 
 
 def test_a_precision_that_cannot_be_reached() -> None:
     wrong = VALIDATION._replace(truth=["yes", "no", "no", "no"])
-    found = calibrate(wrong, LABELS, 0.9)
-    assert (found["min_precision"], found["threshold"]) == (0.9, None)
-    assert "kept" not in found["validation"]
+    calibration = calibrate(wrong, LABELS, 0.9)
+    assert (calibration["min_precision"], calibration["threshold"]) == (0.9, None)
+    assert "kept" not in calibration["validation"]
 
 
 def test_where_all_are_right_probabilities_stay_as_they_are() -> None:
-    found = calibrate(VALIDATION._replace(truth=["no", "yes", "no", "no"]), LABELS, 0.9)
-    assert found["temperature"] is None
-    before, after = found["validation"]["calibration_error"]
+    calibration = calibrate(VALIDATION._replace(truth=["no", "yes", "no", "no"]), LABELS, 0.9)
+    assert calibration["temperature"] is None
+    before, after = calibration["validation"]["calibration_error"]
     assert before == after
-    assert found["threshold"] == pytest.approx(1 / (1 + np.exp(-2)))
+    assert calibration["threshold"] == pytest.approx(1 / (1 + np.exp(-2)))
 
 
 def test_answers_that_are_no_labels_have_no_precision() -> None:
@@ -60,11 +60,11 @@ def test_answers_that_are_no_labels_have_no_precision() -> None:
 def test_a_diagram_has_the_bins_of_both_and_confidences_are_those_of_the_answers() -> None:
     calibration = {"temperature": 2.0}
     drawn = reliability_bins(calibration, TEST, LABELS)
-    sure = [1 / (1 + np.exp(-each / 2)) for each in (4.0, 3.0, 4.0)]
+    sure = [1 / (1 + np.exp(-logit / 2)) for logit in (4.0, 3.0, 4.0)]
     assert confidences_of(calibration, TEST, LABELS) == pytest.approx(sure)
     # 0.881 and 0.881 lie in (13/15, 14/15], 0.818 in the bin before.
-    assert [own and own["rows"] for own in drawn["after"]] == [*[None] * 12, 1, 2, None]
+    assert [bucket and bucket["rows"] for bucket in drawn["after"]] == [*[None] * 12, 1, 2, None]
     assert drawn["after"][13] == {"rows": 2, "confidence": pytest.approx(sure[0]), "accuracy": 0.5}
     assert drawn["after"][12]["accuracy"] == 0.0
-    assert sum(own["rows"] for own in drawn["before"] if own) == 3
+    assert sum(bucket["rows"] for bucket in drawn["before"] if bucket) == 3
     assert reliability_bins({"temperature": None}, TEST, LABELS)["after"] == drawn["before"]

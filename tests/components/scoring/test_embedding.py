@@ -20,9 +20,9 @@ def test_a_task_is_asked_for_the_cosines_of_pairs() -> None:
 
 def test_cosines_are_correlated_with_the_likeness_of_the_texts() -> None:
     rows = [TextRow("a", "1.0", "a"), TextRow("a", "-0.5", "b"), TextRow("c", "0.9", "a")]
-    found = SCORING.score(rows, [0.9, 0.1, 0.5], [])
-    assert found.metrics["spearman"] == pytest.approx(1.0)
-    assert list(found.metrics) == list(SCORING.metrics([])) == ["spearman", "pearson"]
+    scores = SCORING.score(rows, [0.9, 0.1, 0.5], [])
+    assert scores.metrics["spearman"] == pytest.approx(1.0)
+    assert list(scores.metrics) == list(SCORING.metrics([])) == ["spearman", "pearson"]
 
 
 def test_words_are_the_baseline_and_no_answer_is_the_same_to_all() -> None:

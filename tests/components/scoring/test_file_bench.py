@@ -16,9 +16,9 @@ def test_percentiles_are_numpys() -> None:
 
 def test_other_inputs_are_refused(tmp_path) -> None:
     given = helper.make_tensor_value_info("words", TensorProto.INT32, ["batch", "length"])
-    found = helper.make_tensor_value_info("found", TensorProto.FLOAT, ["batch", "length"])
+    declared = helper.make_tensor_value_info("found", TensorProto.FLOAT, ["batch", "length"])
     node = helper.make_node("Cast", ["words"], ["found"], to=TensorProto.FLOAT)
-    graph = helper.make_graph([node], "graph", [given], [found])
+    graph = helper.make_graph([node], "graph", [given], [declared])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
     onnx.save(model, tmp_path / "model.onnx")
     with pytest.raises(ValueError, match=r"model\.onnx must take BERT's inputs alone, got 'words'"):

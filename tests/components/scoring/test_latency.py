@@ -28,11 +28,11 @@ def test_the_median_in_milliseconds_of_the_first_rows(monkeypatch: pytest.Monkey
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux tells")
 def test_all_threads_are_on_processors_for_a_while() -> None:
     before = os.sched_getaffinity(0)
-    done, found = threading.Event(), []
+    done, processors = threading.Event(), []
 
     def look() -> None:
         done.wait(10)
-        found.append(os.sched_getaffinity(0))
+        processors.append(os.sched_getaffinity(0))
 
     thread = threading.Thread(target=look)
     thread.start()
@@ -40,5 +40,5 @@ def test_all_threads_are_on_processors_for_a_while() -> None:
         assert os.sched_getaffinity(0) == {min(before)}
         done.set()
         thread.join()
-    assert found == [{min(before)}]
+    assert processors == [{min(before)}]
     assert os.sched_getaffinity(0) == before

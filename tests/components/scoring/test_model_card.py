@@ -117,11 +117,11 @@ def test_the_files_for_the_web_are_told_apart_by_what_asks_for_them() -> None:
 
 
 def test_seeds_have_a_mean_and_a_deviation() -> None:
-    found = metrics()
+    seed_metrics = metrics()
     scores = SeedScores(**value(0.7, 0.8, sd=0.0707))
-    shipped = dataclasses.replace(found.shipped_model, metrics=dict.fromkeys(("accuracy", "macro_f1"), scores))
-    found = dataclasses.replace(found, models={**found.models, found.shipped: shipped})
-    card = render_model_card("reviews", 3, found, TASK, RECIPE)
+    shipped = dataclasses.replace(seed_metrics.shipped_model, metrics=dict.fromkeys(("accuracy", "macro_f1"), scores))
+    seed_metrics = dataclasses.replace(seed_metrics, models={**seed_metrics.models, seed_metrics.shipped: shipped})
+    card = render_model_card("reviews", 3, seed_metrics, TASK, RECIPE)
     assert "Scores are the mean and the standard deviation over 2 seeds." in card
     assert "| tflite int8 | 75.00 ± 7.07 | 75.00 ± 7.07 | 1.50 | 0.09 |" in card
 

@@ -15,23 +15,24 @@ def question(number: int, *answers: str) -> Question:
 
 
 def test_answers_where_each_question_has_one() -> None:
-    found = SCORING.score([question(1, "the big ship"), question(2, "Rome")], ["big ship", "Roman"], [])
-    assert found.metrics == {"f1": 0.5, "exact": 0.5}
-    assert found.report == {"answer": {"f1": 0.5, "exact": 0.5, "support": 2}}
+    scores = SCORING.score([question(1, "the big ship"), question(2, "Rome")], ["big ship", "Roman"], [])
+    assert scores.metrics == {"f1": 0.5, "exact": 0.5}
+    assert scores.report == {"answer": {"f1": 0.5, "exact": 0.5, "support": 2}}
 
 
 def test_answers_where_some_questions_have_none() -> None:
     questions = [question(1, "big ship"), question(2), question(3)]
-    found = SCORING.score(questions, ["ship", "", "Rome"], [])
-    assert found.metrics == pytest.approx({"f1": (2 / 3 + 1) / 3, "exact": 1 / 3})
-    assert found.report["answer"] == pytest.approx({"f1": 2 / 3, "exact": 0.0, "support": 1})
-    assert found.report["no answer"] == {"f1": 0.5, "exact": 0.5, "support": 2}
+    scores = SCORING.score(questions, ["ship", "", "Rome"], [])
+    assert scores.metrics == pytest.approx({"f1": (2 / 3 + 1) / 3, "exact": 1 / 3})
+    assert scores.report["answer"] == pytest.approx({"f1": 2 / 3, "exact": 0.0, "support": 1})
+    assert scores.report["no answer"] == {"f1": 0.5, "exact": 0.5, "support": 2}
 
 
 def test_a_task_is_asked_for_the_text_of_each_answer() -> None:
     task = types.SimpleNamespace(
         predict=lambda questions, contexts: [
-            types.SimpleNamespace(text=f"{asked}|{context}") for asked, context in zip(questions, contexts, strict=True)
+            types.SimpleNamespace(text=f"{asked_question}|{context}")
+            for asked_question, context in zip(questions, contexts, strict=True)
         ]
     )
     assert SCORING.answer(task, [question(1)]) == ["who ?|the text"]

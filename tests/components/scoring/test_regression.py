@@ -16,13 +16,13 @@ def rows(*numbers: float, second: str | None = None) -> list[TextRow]:
 
 
 def test_numbers_are_correlated() -> None:
-    found = score_numbers(rows(1.0, 4.0, 9.0, 16.0), [1.0, 2.0, 3.0, 4.0])
-    assert found.metrics["spearman"] == pytest.approx(1.0)
+    scores = score_numbers(rows(1.0, 4.0, 9.0, 16.0), [1.0, 2.0, 3.0, 4.0])
+    assert scores.metrics["spearman"] == pytest.approx(1.0)
     # By hand: the covariance 12.5 over the roots of 5 and 129.
-    assert found.metrics["pearson"] == pytest.approx(25 / math.sqrt(5 * 129))
-    assert list(found.metrics) == ["spearman", "pearson"]
-    assert not found.report
-    assert found.confusion is None
+    assert scores.metrics["pearson"] == pytest.approx(25 / math.sqrt(5 * 129))
+    assert list(scores.metrics) == ["spearman", "pearson"]
+    assert not scores.report
+    assert scores.confusion is None
 
 
 def test_one_answer_to_all_rows_orders_nothing() -> None:
@@ -55,17 +55,17 @@ def test_the_trivial_answer_is_the_mean_of_the_training_rows() -> None:
 
 def test_pairs_have_a_baseline_of_their_own() -> None:
     train = [TextRow(text, str(number)) for text, number in (("ship sail", 1), ("cow barn", 0), ("ship barn", 0.5))] * 4
-    found = SCORING.baselines(train, train, train)
-    assert list(found) == ["bag of n-grams"]
-    assert SCORING.score(train, found["bag of n-grams"](), []).metrics["spearman"] > 0.9
+    baselines = SCORING.baselines(train, train, train)
+    assert list(baselines) == ["bag of n-grams"]
+    assert SCORING.score(train, baselines["bag of n-grams"](), []).metrics["spearman"] > 0.9
     pairs = [row._replace(second_text="ship sail") for row in train]
-    found = SCORING.baselines(pairs, pairs, pairs)
-    assert list(found) == ["bag of n-grams", "TF-IDF cosine"]
+    baselines = SCORING.baselines(pairs, pairs, pairs)
+    assert list(baselines) == ["bag of n-grams", "TF-IDF cosine"]
     # The cosines 1, 0 and 1/2 on the line that is nearest to the labels: in their unit.
-    assert found["TF-IDF cosine"]()[:2] == pytest.approx([1.0, 0.0], abs=0.1)
+    assert baselines["TF-IDF cosine"]()[:2] == pytest.approx([1.0, 0.0], abs=0.1)
 
 
-@pytest.mark.parametrize(("second", "asked"), [(None, None), ("z", ["z", "z"])])
-def test_a_task_is_asked_for_numbers(second: str | None, asked: list[str] | None) -> None:
-    task = types.SimpleNamespace(predict=lambda texts, pairs: [len(text) + 10 * (pairs == asked) for text in texts])
+@pytest.mark.parametrize(("second", "arguments"), [(None, None), ("z", ["z", "z"])])
+def test_a_task_is_asked_for_numbers(second: str | None, arguments: list[str] | None) -> None:
+    task = types.SimpleNamespace(predict=lambda texts, pairs: [len(text) + 10 * (pairs == arguments) for text in texts])
     assert SCORING.answer(task, rows(0.0, 0.0, second=second)) == [11, 12]

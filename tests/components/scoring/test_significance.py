@@ -23,8 +23,8 @@ def test_scores_of_rows_are_paired() -> None:
     wrong = ["yes", "no", *right[2:]]
     # Differences are 1 in two rows and 0 in 98.
     expected = statistics.stdev([1] * 2 + [0] * 98) / 10
-    found = standard_error(ClassificationScoring(), rows, [right], [wrong], LABELS, "accuracy")
-    assert found == pytest.approx(expected)
+    error = standard_error(ClassificationScoring(), rows, [right], [wrong], LABELS, "accuracy")
+    assert error == pytest.approx(expected)
     assert standard_error(ClassificationScoring(), rows, [wrong], [wrong], LABELS, "accuracy") == 0.0
     # Of two seeds the mean: only one of them is wrong.
     halved = standard_error(ClassificationScoring(), rows, [right], [wrong, right], LABELS, "accuracy")
@@ -37,11 +37,11 @@ def test_other_metrics_are_drawn_again() -> None:
     right = [float(row.label) for row in rows]
     noisy = [number + chance.gauss(0, 0.5) for number in right]
     scoring = RegressionScoring()
-    found = standard_error(scoring, rows, [right], [noisy], [], "mae")
+    error = standard_error(scoring, rows, [right], [noisy], [], "mae")
     # A mean over rows, of which the standard error is known.
     errors = [abs(one - other) for one, other in zip(right, noisy, strict=True)]
-    assert found == pytest.approx(statistics.stdev(errors) / 300**0.5, rel=0.25)
-    assert found == standard_error(scoring, rows, [right], [noisy], [], "mae"), "the rows are drawn with a fixed seed"
+    assert error == pytest.approx(statistics.stdev(errors) / 300**0.5, rel=0.25)
+    assert error == standard_error(scoring, rows, [right], [noisy], [], "mae"), "the rows are drawn with a fixed seed"
     assert standard_error(scoring, rows, [noisy], [noisy], [], "spearman") == 0.0
 
 

@@ -12,36 +12,36 @@ BIO = ["B-org", "B-per", "I-org", "I-per", "O"]
 
 
 def sentences(*tags: str, words: str = "a b c d") -> list[Sentence]:
-    return [Sentence(tuple(words.split()[: len(each.split())]), tuple(each.split())) for each in tags]
+    return [Sentence(tuple(words.split()[: len(sentence.split())]), tuple(sentence.split())) for sentence in tags]
 
 
 def test_entities_are_counted_whole() -> None:
-    found = SCORING.score(
+    scores = SCORING.score(
         sentences("B-per I-per O B-org", "O B-per"), [["B-per", "O", "O", "B-org"], ["O", "B-per"]], BIO
     )
-    assert found.metrics == pytest.approx({"f1": 2 / 3, "precision": 2 / 3, "recall": 2 / 3})
-    assert found.report["per"] == pytest.approx({"precision": 0.5, "recall": 0.5, "f1": 0.5, "support": 2})
-    assert found.report["org"]["f1"] == 1.0
-    assert found.confusion is None
+    assert scores.metrics == pytest.approx({"f1": 2 / 3, "precision": 2 / 3, "recall": 2 / 3})
+    assert scores.report["per"] == pytest.approx({"precision": 0.5, "recall": 0.5, "f1": 0.5, "support": 2})
+    assert scores.report["org"]["f1"] == 1.0
+    assert scores.confusion is None
 
 
 def test_parts_of_speech_are_scored_by_words_and_an_unknown_o_is_wrong() -> None:
-    found = SCORING.score(sentences("NOUN VERB", "NOUN"), [["NOUN", "O"], ["NOUN"]], ["NOUN", "VERB"])
+    scores = SCORING.score(sentences("NOUN VERB", "NOUN"), [["NOUN", "O"], ["NOUN"]], ["NOUN", "VERB"])
     # Two labels have no Matthews correlation here: nobody reports it of tags.
-    assert found.metrics == pytest.approx({"accuracy": 2 / 3, "macro_f1": 0.5})
-    assert found.report["VERB"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 1}
+    assert scores.metrics == pytest.approx({"accuracy": 2 / 3, "macro_f1": 0.5})
+    assert scores.report["VERB"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 1}
 
 
 def test_the_baseline_is_the_commonest_tag_of_each_word_and_of_all() -> None:
     train = sentences("B-per O O O", "O O", "B-per", words="Ann ran to Rome") + sentences("B-org", words="Rome")
     test = sentences("O O O O", words="Ann Rome flew to")
-    found = SCORING.baselines(train, [], test)[LOOKUP]()
+    baselines = SCORING.baselines(train, [], test)[LOOKUP]()
     # `Rome` is O and B-org once each: the first that came.
-    assert found == [["B-per", "O", "O", "O"]]
+    assert baselines == [["B-per", "O", "O", "O"]]
     assert SCORING.trivial(train, test) is None
 
 
 def test_a_task_is_asked_for_the_tags_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    task = types.SimpleNamespace(predict_tags=lambda words: [["O"] * len(each) for each in words])
+    task = types.SimpleNamespace(predict_tags=lambda words: [["O"] * len(sentence) for sentence in words])
     monkeypatch.setattr("keras_bert.tasks.token_classification.TokenClassification", types.SimpleNamespace)
     assert SCORING.answer(task, sentences("O O", "O")) == [["O", "O"], ["O"]]

@@ -32,10 +32,10 @@ def bring_in(folder: Path, place: Path) -> tuple[Model, Vocabulary]:
     return model, vocabulary
 
 
-def check_same(found: Task, wanted: Task) -> None:
-    assert (found.name, found.settings()) == (wanted.name, wanted.settings())
-    assert found.tokenizer.vocabulary == wanted.tokenizer.vocabulary
-    for ours, theirs in zip(found.model.get_weights(), wanted.model.get_weights(), strict=True):
+def check_same(actual: Task, expected: Task) -> None:
+    assert (actual.name, actual.settings()) == (expected.name, expected.settings())
+    assert actual.tokenizer.vocabulary == expected.tokenizer.vocabulary
+    for ours, theirs in zip(actual.model.get_weights(), expected.model.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 

@@ -55,16 +55,16 @@ def libraries(tmp_path, monkeypatch):
 
 
 def test_sentences_do_not_leak_and_held_out_ones_come_first(libraries) -> None:
-    found = harvest_sentences(400)
-    assert found == harvest_sentences(400)
-    sentences = [sentence for own in found.values() for sentence, _ in own]
+    sentences_by_split = harvest_sentences(400)
+    assert sentences_by_split == harvest_sentences(400)
+    sentences = [sentence for rows in sentences_by_split.values() for sentence, _ in rows]
     assert len(sentences) == len(set(sentences)) == 2 * 2 * 60 + 1
-    assert SHARED in dict(found["test"])
+    assert SHARED in dict(sentences_by_split["test"])
     for library in libraries:
         for relative, path in find_sources(library):
             here = split_of(library.label, relative)
-            own = [text for text in read_docstrings(path.read_bytes()) if text != SHARED]
-            assert all((text, library.label) in found[here] for text in own)
+            rows = [text for text in read_docstrings(path.read_bytes()) if text != SHARED]
+            assert all((text, library.label) in sentences_by_split[here] for text in rows)
 
 
 def test_no_more_of_a_library_is_parsed_than_twice_its_share(libraries, monkeypatch) -> None:
@@ -72,11 +72,11 @@ def test_no_more_of_a_library_is_parsed_than_twice_its_share(libraries, monkeypa
     monkeypatch.setattr(
         docstring_task, "read_docstrings", lambda source: parsed.append(source) or read_docstrings(source)
     )
-    found = harvest_sentences(20)
+    sentences_by_split = harvest_sentences(20)
     held = sum(split_of(library.label, name) != "train" for library in libraries for name, _ in find_sources(library))
     # Twice the share of 10, in files of three sentences each: seven of either library.
     assert len(parsed) == held + 2 * 7
-    assert len(found["train"]) == 2 * 2 * 7
+    assert len(sentences_by_split["train"]) == 2 * 2 * 7
 
 
 def test_as_many_rows_as_wanted(libraries) -> None:

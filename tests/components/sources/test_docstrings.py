@@ -113,8 +113,8 @@ def test_finds_own_sources_only(tmp_path, monkeypatch):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")
     monkeypatch.setattr(Library, "root", lambda self: tmp_path)
-    found = [name for name, _ in find_sources(Library("x", "x", "x", ("copy",)))]
-    assert sorted(found) == ["a.py", "b/c.py"]
+    names = [name for name, _ in find_sources(Library("x", "x", "x", ("copy",)))]
+    assert sorted(names) == ["a.py", "b/c.py"]
 
 
 def test_libraries_are_found_without_importing_them():

@@ -147,7 +147,7 @@ def test_the_likeness_of_pairs_is_scaled(tmp_path):
     source = TableSource(str(file), text="a", second_text="b", label="score", task="embedding", scale=5.0)
     assert source.splits() == {"train": [TextRow("x", "0.5", "y"), TextRow("x", "-1.0", "z")]}
     others = dataclasses.replace(source, scale=10.0), dataclasses.replace(source, task="regression", scale=1.0)
-    assert len({each.fingerprint() for each in (source, *others)}) == 3
+    assert len({one_source.fingerprint() for one_source in (source, *others)}) == 3
 
 
 def test_a_likeness_beyond_the_scale_is_named_with_its_split(tmp_path):

@@ -38,8 +38,8 @@ def entities(draw: st.DrawFn) -> tuple[list[Span], int]:
 
 
 @given(entities(), st.sampled_from(SCHEMES))
-def test_entities_come_back_from_every_scheme(found: tuple[list[Span], int], scheme: str) -> None:
-    spans, length = found
+def test_entities_come_back_from_every_scheme(actual_entities: tuple[list[Span], int], scheme: str) -> None:
+    spans, length = actual_entities
     tags = write(scheme, spans, length)
     assert find_tag_error(tags, scheme) is None
     assert list(to_bio(tags)) == write("BIO", spans, length)

@@ -28,8 +28,8 @@ def parse(folder, content, **columns):
 @given(ANY_SENTENCES, st.sampled_from(["\t", " ", "  "]), st.sampled_from(["\n", "\r\n"]))
 def test_any_sentences_come_back_as_they_were_written(tmp_path_factory, sentences, between, end):
     content = "".join("".join(f"{between.join(pair)}{end}" for pair in sentence) + end for sentence in sentences)
-    found = parse(tmp_path_factory.mktemp("conll"), content)
-    assert [list(zip(*sentence, strict=True)) for sentence, _ in found] == sentences
+    actual_sentences = parse(tmp_path_factory.mktemp("conll"), content)
+    assert [list(zip(*sentence, strict=True)) for sentence, _ in actual_sentences] == sentences
 
 
 def test_documents_and_lines_of_white_space_end_sentences(tmp_path):
@@ -211,7 +211,7 @@ def test_fingerprints_follow_settings_and_content(tmp_path):
     file, other = write(tmp_path, "a.jsonl", json.dumps(ROWS[0])), write(tmp_path, "b.jsonl", json.dumps(ROWS[0]))
     source = SentenceSource(file)
     changed = dataclasses.replace(source, tags="words2"), dataclasses.replace(source, test=other)
-    assert len({each.fingerprint() for each in (source, *changed)}) == 3
+    assert len({one_source.fingerprint() for one_source in (source, *changed)}) == 3
     assert source.fingerprint() == SentenceSource(other).fingerprint()
     write(tmp_path, "b.jsonl", "{}")
     assert source.fingerprint() != SentenceSource(other).fingerprint()

@@ -25,16 +25,16 @@ def documents(source):
 
 def texts(source):
     """(source, text) of what is valid Unicode."""
-    return [(found.source, found.text) for found in documents(source) if found.problem is None]
+    return [(document.source, document.text) for document in documents(source) if document.problem is None]
 
 
 @given(st.lists(st.sampled_from(["a", "é", " ", "\n", "\r\n", "\u2028", "\x85", "\0", "\u00a0"]), max_size=30))
 def test_documents_are_parted_by_lines_of_white_space(tmp_path_factory, parts):
     text = "".join(parts)
-    found = read(tmp_path_factory.mktemp("a"), "a.txt", text.encode())
+    documents_read = read(tmp_path_factory.mktemp("a"), "a.txt", text.encode())
     unified = text.replace("\r\n", "\n")
     expected = [part.strip() for part in re.split(r"\n[^\S\n]*\n\s*|^[^\S\n]*\n", unified) if part.strip()]
-    assert found == [Document(f"a.txt#{number}", None, part) for number, part in enumerate(expected)]
+    assert documents_read == [Document(f"a.txt#{number}", None, part) for number, part in enumerate(expected)]
 
 
 def test_a_file_a_document(tmp_path):
@@ -72,8 +72,8 @@ def test_an_empty_file_has_no_documents(tmp_path):
 
 
 def test_what_cannot_be_decoded_is_kept_apart(tmp_path):
-    found = read(tmp_path, "a.txt", b"good\n\nbad \xff\nand \xfe\n\ngood\n\n\xc3\xa9\xc3", undecodable="drop")
-    assert found == [
+    documents_read = read(tmp_path, "a.txt", b"good\n\nbad \xff\nand \xfe\n\ngood\n\n\xc3\xa9\xc3", undecodable="drop")
+    assert documents_read == [
         Document("a.txt#0", None, "good"),
         Document("a.txt#1", None, "bad \ufffd\nand \ufffd", "bytes that are not UTF-8 at offset 10"),
         Document("a.txt#2", None, "good"),
@@ -83,8 +83,8 @@ def test_what_cannot_be_decoded_is_kept_apart(tmp_path):
 
 def test_rows_that_cannot_be_decoded(tmp_path):
     bad = b'{"text": "a\xff", "x": ""}\n{"text": "b", "x": "\xff"}\n{"text": "c\\ud83d", "x": ""}\n'
-    found = read(tmp_path, "a.jsonl", bad, undecodable="drop")
-    assert found == [
+    documents_read = read(tmp_path, "a.jsonl", bad, undecodable="drop")
+    assert documents_read == [
         Document("a.jsonl:1", None, "a\ufffd", "bytes that are not UTF-8 at offset 11"),
         Document("a.jsonl:2", None, "b"),
         Document("a.jsonl:3", None, "c\ufffd", r"the lone surrogate '\ud83d'"),

@@ -29,9 +29,9 @@ def test_a_swap_keeps_the_words_and_their_ends(words: list[str]) -> None:
     if swapped is None:
         assert len({word.lower() for word in middle}) <= 1
         return
-    found = swapped[:-1].split()
-    (first, second) = (place for place in range(len(words)) if found[place] != words[place])
-    assert (second, found[first], found[second]) == (first + 1, words[second], words[first])
+    actual_words = swapped[:-1].split()
+    (first, second) = (place for place in range(len(words)) if actual_words[place] != words[place])
+    assert (second, actual_words[first], actual_words[second]) == (first + 1, words[second], words[first])
     assert first > 0
     assert second < len(words) - 1
     assert swap_words(sentence) == swapped

@@ -30,7 +30,9 @@ def test_texts_meet_as_often_as_the_bands_say():
         for trial in range(trials):
             shared = round(200 * similarity)
             common = [f"c{trial}_{number}" for number in range(shared)]
-            first, second = ([*common, *(f"{own}{trial}_{n}" for n in range((200 - shared) // 2))] for own in "xy")
+            first, second = (
+                [*common, *(f"{prefix}{trial}_{n}" for n in range((200 - shared) // 2))] for prefix in "xy"
+            )
             rng.shuffle(first)
             met += bool((signer.sign(" ".join(first)) == signer.sign(" ".join(second))).any())
         expected = 1 - (1 - similarity**signer.rows) ** signer.bands

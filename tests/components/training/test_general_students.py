@@ -16,7 +16,7 @@ SAME, NARROW = Student(num_layers=1), Student(num_layers=1, hidden_size=4)
 
 
 def same(one: Task, other: Task, layer: str) -> bool:
-    pairs = zip(*(each.model.get_layer(layer).get_weights() for each in (one, other)), strict=True)
+    pairs = zip(*(model.model.get_layer(layer).get_weights() for model in (one, other)), strict=True)
     return all(np.array_equal(*pair) for pair in pairs)
 
 
@@ -29,11 +29,11 @@ def begin(shape: Student) -> Task:
 @pytest.mark.parametrize("task", SETTINGS)
 @pytest.mark.parametrize("shape", [SAME, NARROW])
 def test_the_encoder_has_begun_and_the_head_is_the_teachers_if_it_fits(task: str, shape: Student) -> None:
-    teacher, begun = build(task, num_layers=2), begin(shape)
-    student = resume_student(teacher, shape, begun)
+    teacher, small = build(task, num_layers=2), begin(shape)
+    student = resume_student(teacher, shape, small)
     assert (type(student), student.settings()) == (type(teacher), teacher.settings())
     for layer in ("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "block_0"):
-        assert same(student, begun, layer)
+        assert same(student, small, layer)
     heads = {"classifier", "regressor", "span_classifier", "pooler"} & {layer.name for layer in student.model.layers}
     # The vectors of a text have no weights of their own.
     assert heads or task == "embedding"
@@ -56,8 +56,8 @@ def test_without_a_task_parts_are_chosen_by_the_states_alone() -> None:
     kernel = start.model.get_layer("block_1").attention.output_projection.kernel
     kernel.assign(np.where(np.arange(8)[:, None] < 4, 0.0, 0.5 + np.asarray(kernel)))
     rows = [{name: value for name, value in batch.items() if name != "label"} for batch in rows_of(teacher)]
-    found = measure_by_states(teacher, rows)
-    assert found[1].heads[0] == 0 < found[1].heads[1]
+    importance = measure_by_states(teacher, rows)
+    assert importance[1].heads[0] == 0 < importance[1].heads[1]
     student, copied = make_student(teacher, Student(num_heads=1, intermediate_size=8), rows, measure_by_states)
     assert copied == 2
     ours = student.model.get_layer("block_1").attention.query.kernel

@@ -55,10 +55,10 @@ def test_a_folder_holds_the_model_its_tokenizer_its_task_and_its_history(tmp_pat
 
 
 def test_a_model_comes_back_as_the_task_that_it_was(tmp_path: Path, task: Classification) -> None:
-    found = read_model(write(tmp_path / "model", task))
-    assert isinstance(found, Classification)
-    assert found.settings() == task.settings()
-    assert found.predict(["a ß"]) == task.predict(["a ß"])
+    restored = read_model(write(tmp_path / "model", task))
+    assert isinstance(restored, Classification)
+    assert restored.settings() == task.settings()
+    assert restored.predict(["a ß"]) == task.predict(["a ß"])
 
 
 def test_the_same_model_is_the_same_bytes(tmp_path: Path, task: Classification) -> None:

@@ -23,22 +23,22 @@ class FakeTrainer:
 
 def reports(steps: int, fresh: Sequence[int] = (1,), first: int = 1) -> dict[int, tuple[float, float, str]]:
     """Step -> what is reported after it; in the steps of `fresh` a batch has a new shape."""
-    found: dict[int, tuple[float, float, str]] = {}
+    lines: dict[int, tuple[float, float, str]] = {}
     trainer = FakeTrainer(steps)
-    progress = TrainingProgress(trainer, 48, 2, lambda *report: found.update({step: report}))
+    progress = TrainingProgress(trainer, 48, 2, lambda *report: lines.update({step: report}))
     for step in range(first, steps + 1):
         trainer.fresh_step = step if step in fresh else trainer.fresh_step
         progress(step, steps, f"note {step}")
-    return found
+    return lines
 
 
 def test_validations_are_work() -> None:
     assert forward_work(48, TRAINING) == pytest.approx(2)
     assert training_work({"train": 800, "validation": 48, "test": 7}, TRAINING, 2) == pytest.approx(104)
-    found = reports(100)
+    lines = reports(100)
     for step, done in ((49, 49), (50, 52), (99, 101), (100, 104)):
-        assert found[step][:2] == pytest.approx((done, 104))
-        assert found[step][2] == f"note {step}"
+        assert lines[step][:2] == pytest.approx((done, 104))
+        assert lines[step][2] == f"note {step}"
 
 
 @pytest.mark.parametrize(
@@ -57,12 +57,12 @@ def test_validations_are_work() -> None:
 def test_the_pace_is_told_once_steps_were_timed_that_compiled_nothing(
     fresh: list[int], first: int, compiling: Sequence[int], silent: list[int]
 ) -> None:
-    found = reports(60, fresh, first)
-    assert [step for step in found if found[step] == COMPILING] == list(compiling)
-    assert sorted(set(range(first, 61)) - set(found)) == silent
+    lines = reports(60, fresh, first)
+    assert [step for step in lines if lines[step] == COMPILING] == list(compiling)
+    assert sorted(set(range(first, 61)) - set(lines)) == silent
 
 
 def test_the_last_step_is_told_in_any_case() -> None:
-    found = reports(3)
-    assert [*found.values()][:2] == [COMPILING, COMPILING]
-    assert found[3] == (pytest.approx(7), pytest.approx(7), "note 3")
+    lines = reports(3)
+    assert [*lines.values()][:2] == [COMPILING, COMPILING]
+    assert lines[3] == (pytest.approx(7), pytest.approx(7), "note 3")

@@ -27,7 +27,7 @@ def test_a_table_names_some_labels_and_the_others_weigh_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "wanted", "message"),
+    ("labels", "class_weights", "message"),
     [
         (LABELS, {"B-y": 1.0}, "class_weights has 'B-y', which is no label; did you mean 'B-x'?"),
         (LABELS, {"O": -1.0}, "class_weights.O must be positive and finite, got -1.0"),
@@ -35,9 +35,9 @@ def test_a_table_names_some_labels_and_the_others_weigh_one() -> None:
         ([], "balanced", "class_weights must be 'none' for token_classification, which has no labels, got 'balanced'"),
     ],
 )
-def test_weights_that_cannot_be(labels: list[str], wanted: ClassWeights, message: str) -> None:
+def test_weights_that_cannot_be(labels: list[str], class_weights: ClassWeights, message: str) -> None:
     with pytest.raises(InputError) as error:
-        find_class_weights(FEATURES, labels, wanted)
+        find_class_weights(FEATURES, labels, class_weights)
     assert str(error.value) == message
 
 
@@ -66,10 +66,10 @@ def build(task: str, pooler: bool = True, **settings: Any) -> Any:
 def test_every_task_is_built_of_what_its_examples_say(
     task: str, settings: dict[str, Any], head: dict[str, Any]
 ) -> None:
-    found = build(task, **settings)
-    assert found.name == task
-    assert {**found.settings(), "max_length": 8} == {**found.settings(), **settings}
-    assert found.head() == head
+    restored = build(task, **settings)
+    assert restored.name == task
+    assert {**restored.settings(), "max_length": 8} == {**restored.settings(), **settings}
+    assert restored.head() == head
 
 
 @pytest.mark.parametrize(

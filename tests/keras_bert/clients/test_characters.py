@@ -10,11 +10,11 @@ from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 
 def read(table: str) -> dict[str, list[list[int]]]:
-    found: dict[str, list[list[int]]] = {}
+    tables: dict[str, list[list[int]]] = {}
     for line in table.splitlines():
         kind, *codes = line.split(" ")
-        found.setdefault(kind, []).append([int(code, 16) for code in codes])
-    return found
+        tables.setdefault(kind, []).append([int(code, 16) for code in codes])
+    return tables
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
@@ -37,17 +37,19 @@ def test_characters_become_what_they_do_here(lowercase: bool) -> None:
 def test_words_end_where_they_do_here(lowercase: bool) -> None:
     ranges = read(character_table(lowercase))["isolated"]
     tokenizer = Tokenizer([*SPECIAL_TOKENS, "a"], lowercase)
-    edges = {code + step for own in ranges for code in own for step in (-1, 0, 1)}
+    edges = {code + step for bounds in ranges for code in bounds for step in (-1, 0, 1)}
     edges = {code for code in edges if len(normalize(code, lowercase)) == 1 and normalize(code, lowercase) != " "}
     texts = [f"a{chr(code)}a" for code in sorted(edges)]
     # One unknown word, or one between two that are known.
     isolated = np.asarray(tokenizer.tokenize(texts).row_lengths()) == 3
-    wanted = [any(first <= ord(normalize(code, lowercase)) <= last for first, last in ranges) for code in sorted(edges)]
-    assert isolated.tolist() == wanted
-    assert 100 < sum(wanted) < len(wanted) - 100
+    expected = [
+        any(first <= ord(normalize(code, lowercase)) <= last for first, last in ranges) for code in sorted(edges)
+    ]
+    assert isolated.tolist() == expected
+    assert 100 < sum(expected) < len(expected) - 100
 
 
 def test_every_range_is_told_once_and_rises() -> None:
-    for own in read(character_table(True)).values():
-        starts = [codes[0] for codes in own]
+    for ranges in read(character_table(True)).values():
+        starts = [codes[0] for codes in ranges]
         assert starts == sorted(set(starts))

@@ -35,9 +35,9 @@ def test_answers_are_those_of_predict(tmp_path: Path) -> None:
     folder = export_folder(make_task("question_answering"), tmp_path)
     task = load_exported(folder)
     for row in make_golden_rows(folder):
-        (wanted,) = task.predict([row["text"]], [row["second"]])
+        (expected,) = task.predict([row["text"]], [row["second"]])
         answer = {**row["answer"], "null_score_difference": row["answer"]["null_score_difference"] or np.inf}
-        for name, value in dataclasses.asdict(wanted).items():
+        for name, value in dataclasses.asdict(expected).items():
             assert answer[name] == (value if isinstance(value, str | int) else pytest.approx(value, abs=1e-6))
 
 
@@ -80,11 +80,15 @@ def test_answers_are_calibrated_beside_the_raw_ones(kind: str, tmp_path: Path) -
     for row, raw in zip(rows, json.loads(before), strict=True):
         assert {name: value for name, value in row.items() if name != "calibrated"} == raw
         (answer,) = task.predict([row["text"]], *([[row["second"]]] if "second" in row else []))
-        for wanted, found in zip(
-            *(each if isinstance(each, list) else [each] for each in (answer, row["calibrated"])), strict=True
+        for expected, actual in zip(
+            *(
+                answer_value if isinstance(answer_value, list) else [answer_value]
+                for answer_value in (answer, row["calibrated"])
+            ),
+            strict=True,
         ):
-            assert found["probability"] == pytest.approx(wanted.probability, abs=1e-6)
-            assert found["is_sure"] == (wanted.probability >= 0.5)
-            sure.append(found["is_sure"])
+            assert actual["probability"] == pytest.approx(expected.probability, abs=1e-6)
+            assert actual["is_sure"] == (expected.probability >= 0.5)
+            sure.append(actual["is_sure"])
     assert set(sure) == {True, False}
     assert any(row["calibrated"] != row["answer"] for row in rows)

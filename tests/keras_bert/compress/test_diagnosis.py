@@ -27,7 +27,7 @@ def change(weight, value):
 
 
 @pytest.fixture(scope="module")
-def found():
+def diagnosed():
     model = tiny.build(num_layers=2)
     randomize(model)
     plant(model)
@@ -36,19 +36,21 @@ def found():
     return model, patient, patient.diagnose_layers()
 
 
-def test_the_planted_layer_comes_first(found):
-    _, patient, findings = found
+def test_the_planted_layer_comes_first(diagnosed):
+    _, patient, findings = diagnosed
     first = findings[0]
     assert first.layer == LOUD
     assert first.gain > 0.2
     assert first.high > 7000, "scaled by 1 / sqrt(16)"
     assert first.output_db > 40, "a loud unit hides the noise: the gain tells"
-    assert [finding.gain for finding in findings] == sorted((each.gain for each in findings), reverse=True)
+    assert [finding.gain for finding in findings] == sorted(
+        (one_finding.gain for one_finding in findings), reverse=True
+    )
     assert patient.distance > 0
 
 
-def test_what_is_said_of_a_layer(found):
-    model, _, findings = found
+def test_what_is_said_of_a_layer(diagnosed):
+    model, _, findings = diagnosed
     by_name = {finding.layer: finding for finding in findings}
     # All products with kernels but the head's.
     assert set(by_name) == set(sublayers(model, Dense)) - {"classifier"}
@@ -64,8 +66,8 @@ def test_what_is_said_of_a_layer(found):
     assert by_name["block_0/attention/query"].output_db is not None, "behind its scaling"
 
 
-def test_left_float_is_as_before_and_the_model_is_rounded_again(found):
-    _, patient, _ = found
+def test_left_float_is_as_before_and_the_model_is_rounded_again(diagnosed):
+    _, patient, _ = diagnosed
     everything = list(patient.aware.kernels)
     # What several products read stays rounded.
     assert 0 < patient.distance_with(everything) < patient.distance / 2
@@ -76,7 +78,7 @@ def test_left_float_is_as_before_and_the_model_is_rounded_again(found):
 
 
 @pytest.mark.parametrize(
-    ("worth", "wanted", "answer"),
+    ("worth", "least", "answer"),
     [
         ({"a": 3, "b": 2, "c": 1}, 0, []),
         ({"a": 3, "b": 2, "c": 1}, 3, ["a"]),
@@ -86,8 +88,8 @@ def test_left_float_is_as_before_and_the_model_is_rounded_again(found):
         ({"a": 1, "b": 1, "c": 1}, 4, None),
     ],
 )
-def test_the_fewest_layers(worth, wanted, answer):
-    tried = list(search_float_layers("abc", lambda layers: sum(worth[layer] for layer in layers), wanted))
+def test_the_fewest_layers(worth, least, answer):
+    tried = list(search_float_layers("abc", lambda layers: sum(worth[layer] for layer in layers), least))
     layers, value = tried[-1]
     assert value == sum(worth[layer] for layer in layers)
-    assert (layers if value >= wanted else None) == answer
+    assert (layers if value >= least else None) == answer

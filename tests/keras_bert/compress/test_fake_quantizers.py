@@ -43,9 +43,9 @@ def test_half_precision_is_float16s():
 def test_each_row_has_a_grid_that_holds_zero():
     rows = np.stack([KERNEL[:, 0], np.abs(KERNEL[:, 1]) + 2, np.zeros(64, "float32")])
     quantized = quantize_rows(tf.constant(rows), False).numpy()
-    for own, row in zip(rows[:2], quantized[:2], strict=True):
-        scale = (max(own.max(), 0) - min(own.min(), 0)) / 255
-        np.testing.assert_allclose(row, np.round(own / scale) * scale, atol=1e-5)
+    for grid, row in zip(rows[:2], quantized[:2], strict=True):
+        scale = (max(grid.max(), 0) - min(grid.min(), 0)) / 255
+        np.testing.assert_allclose(row, np.round(grid / scale) * scale, atol=1e-5)
     np.testing.assert_array_equal(quantized[2], rows[2])
 
 

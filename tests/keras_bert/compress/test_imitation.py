@@ -61,7 +61,7 @@ def test_states_go_through_the_learned_matrices():
     teacher = build("classification", seed=1)
     inputs = {spec.name: batch[spec.name] for spec in student.inputs}
     ours, theirs = (
-        [np.asarray(each) for each in keras.Model(model.input, hidden_states(model))(inputs)]
+        [np.asarray(state) for state in keras.Model(model.input, hidden_states(model))(inputs)]
         for model in (student, teacher)
     )
     matrices = {name: objective.joint.get_layer(name).kernel.numpy() for name in PROJECTIONS}
@@ -71,10 +71,10 @@ def test_states_go_through_the_learned_matrices():
         (ours[1] @ matrices["hidden_states_projection"], theirs[2]),
     ]
     sums = numbers(objective(objective.joint, batch, training=False))
-    wanted = sum(((own[real] - other[real]) ** 2).mean(axis=-1).sum() for own, other in pairs)
-    assert sums["hidden_states_loss"] == pytest.approx([wanted, real.sum()], rel=1e-5)
-    wanted = (1 - np.asarray(cosines(ours[1] @ matrices["cosine_projection"], theirs[2]))[real]).sum()
-    assert sums["cosine_loss"] == pytest.approx([wanted, real.sum()], rel=1e-5)
+    expected = sum(((ours_[real] - other[real]) ** 2).mean(axis=-1).sum() for ours_, other in pairs)
+    assert sums["hidden_states_loss"] == pytest.approx([expected, real.sum()], rel=1e-5)
+    expected = (1 - np.asarray(cosines(ours[1] @ matrices["cosine_projection"], theirs[2]))[real]).sum()
+    assert sums["cosine_loss"] == pytest.approx([expected, real.sum()], rel=1e-5)
 
 
 def test_scores_of_each_head_in_the_layers_of_the_map():
@@ -84,18 +84,18 @@ def test_scores_of_each_head_in_the_layers_of_the_map():
         AttentionReader(model, {"scores": [0]}).run(inputs, training=False)[1]["scores"] for model in (student, teacher)
     )
     pairs = batch["padding_mask"][:, :, None] * batch["padding_mask"][:, None, :]
-    wanted = (((np.asarray(ours) - np.asarray(theirs)) ** 2).mean(axis=1) * pairs).sum()
+    expected = (((np.asarray(ours) - np.asarray(theirs)) ** 2).mean(axis=1) * pairs).sum()
     sums = numbers(objective(objective.joint, batch, training=False))
-    assert sums["attentions_loss"] == pytest.approx([wanted, pairs.sum()], rel=1e-4)
+    assert sums["attentions_loss"] == pytest.approx([expected, pairs.sum()], rel=1e-4)
 
 
 def test_all_texts_of_both_sides_of_the_pairs_are_compared():
     objective, student, batch = make("embedding", similarities=1.0)
     texts = KINDS["embedding"].objective.inputs(student, batch)
     matrices = [np.asarray(similarity_matrix(model(texts))) for model in (student, build("embedding", seed=1))]
-    wanted = ((matrices[0] - matrices[1]) ** 2).sum()
+    expected = ((matrices[0] - matrices[1]) ** 2).sum()
     sums = numbers(objective(objective.joint, batch, training=False))
-    assert sums["similarities_loss"] == pytest.approx([wanted, len(matrices[0]) ** 2], rel=1e-4)
+    assert sums["similarities_loss"] == pytest.approx([expected, len(matrices[0]) ** 2], rel=1e-4)
     assert len(matrices[0]) == 2 * len(batch["token_ids"])
 
 
@@ -107,7 +107,9 @@ def test_padding_changes_nothing(kind):
         hidden = batch[f"{side}padding_mask"] == 0
         other[f"{side}token_ids"] = np.where(hidden, 3, batch[f"{side}token_ids"])
         assert hidden.any()
-    first, second = (numbers(objective(objective.joint, each, training=False)) for each in (batch, other))
+    first, second = (
+        numbers(objective(objective.joint, model_inputs, training=False)) for model_inputs in (batch, other)
+    )
     for name in weights_for(kind):
         assert second[f"{name}_loss"] == pytest.approx(first[f"{name}_loss"], rel=1e-4)
 
@@ -141,7 +143,7 @@ def test_gradients_reach_the_student_and_the_matrices_alone(kind):
     teacher = build(kind, seed=1)
     objective, student, batch = make(kind, teacher=teacher)
     both = Both(objective.joint, teacher, objective.without_answers())
-    both.compile(keras.optimizers.SGD(0.1), loss=lambda _, found: found, run_eagerly=True)
+    both.compile(keras.optimizers.SGD(0.1), loss=lambda _, output: output, run_eagerly=True)
     before = [[weight.numpy() for weight in model.weights] for model in (objective.joint, teacher)]
     both.train_on_batch(batch, np.zeros(len(batch["token_ids"])))
     moved = {w.path for w, was in zip(objective.joint.weights, before[0], strict=True) if np.any(w.numpy() != was)}
@@ -155,15 +157,15 @@ def test_gradients_reach_the_student_and_the_matrices_alone(kind):
 
 def test_what_it_minimizes_has_a_name():
     student, teacher = build("classification", **NARROW), build("classification", seed=1)
-    known = {"hidden_states": 1.0}
+    options = {"hidden_states": 1.0}
 
     def name(**changes):
-        objective, *_ = make("classification", student, teacher, **{**known, **changes})
+        objective, *_ = make("classification", student, teacher, **{**options, **changes})
         return json.dumps(objective.identity()), json.dumps(objective.without_answers().identity())
 
     names = [name(), name(hidden_states=2.0), name(layer_map=(0,)), name(cosine=1.0), name(relations=1.0)]
     names += [name(relations=1.0, teacher_layer=0), name(relations=1.0, relation_heads=1)]
-    assert len({each for pair in names for each in pair}) == 2 * len(names)
+    assert len({one_name for pair in names for one_name in pair}) == 2 * len(names)
     assert name() == names[0]
 
 
@@ -182,9 +184,9 @@ def test_states_alone_are_compared_as_beside_answers():
     texts = {name: value for name, value in batch.items() if name in ("token_ids", "segment_ids", "padding_mask")}
     sums, whole = numbers(alone(alone.joint, texts, False)), numbers(beside(beside.joint, batch, False))
     assert sums == {f"{name}_loss": pytest.approx(whole[f"{name}_loss"]) for name in OF_STATES}
-    told, wanted = alone.weights(texts), beside.without_answers().weights(batch)
-    assert {name: float(value) for name, value in told.items()} == {
-        name: float(value) for name, value in wanted.items()
+    weights_, expected = alone.weights(texts), beside.without_answers().weights(batch)
+    assert {name: float(value) for name, value in weights_.items()} == {
+        name: float(value) for name, value in expected.items()
     }
     assert alone.identity()["imitation.cosine"] == 3.5
     json.dumps(alone.identity())

@@ -53,7 +53,9 @@ def test_rows_count_alike_however_they_are_batched():
     # A row's change has no sign: those of two rows do not cancel out.
     alone = [measure_importance(model, ClassificationObjective(), [{n: v[k : k + 1] for n, v in rows.items()}])[0]
              for k in range(4)]  # fmt: skip
-    np.testing.assert_allclose(np.mean([each.units for each in alone], axis=0), whole[0].units, rtol=1e-4, atol=1e-8)
+    np.testing.assert_allclose(
+        np.mean([importance.units for importance in alone], axis=0), whole[0].units, rtol=1e-4, atol=1e-8
+    )
 
 
 def test_the_model_is_left_as_it_was():

@@ -37,8 +37,8 @@ def test_the_share_rises_as_the_paper_says():
     for step in range(1, 41):
         pruning.after_step(step)
         # Zhu and Gupta 2017, equation 1, from 0 at step 0 to the end of the ramp.
-        wanted = 0.8 - 0.8 * (1 - min(step, 20) / 20) ** 3
-        assert pruning.sparsity() == pytest.approx(wanted, abs=1e-3)
+        expected = 0.8 - 0.8 * (1 - min(step, 20) / 20) ** 3
+        assert pruning.sparsity() == pytest.approx(expected, abs=1e-3)
 
 
 def test_two_of_four_inputs_of_a_unit_are_zero():

@@ -115,9 +115,9 @@ def test_gradients_pass_straight_through_in_a_compiled_step():
             loss = tf.reduce_sum(model(rows, training=True) ** 2)
         return tape.gradient(loss, model.trainable_variables)
 
-    found = gradients()
-    assert all(gradient is not None for gradient in found)
-    assert all(np.abs(tf.convert_to_tensor(gradient)).max() > 0 for gradient in found[:1])
+    actual_gradient = gradients()
+    assert all(gradient is not None for gradient in actual_gradient)
+    assert all(np.abs(tf.convert_to_tensor(gradient)).max() > 0 for gradient in actual_gradient[:1])
 
 
 def test_inference_leaves_the_ranges_alone():

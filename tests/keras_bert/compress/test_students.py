@@ -51,8 +51,8 @@ def test_a_teacher_has_no_more_layers_than_it_has(student):
 def assert_copied(student, teacher, copied):
     for name, source in copied.items():
         ours, theirs = student.get_layer(name).weights, teacher.get_layer(source).weights
-        for weight, wanted in zip(ours, theirs, strict=True):
-            np.testing.assert_array_equal(weight.numpy(), wanted.numpy()[tuple(map(slice, weight.shape[:1]))])
+        for weight, expected in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(weight.numpy(), expected.numpy()[tuple(map(slice, weight.shape[:1]))])
 
 
 @pytest.mark.parametrize("layers", [(1, 3), (3, 0), (2, 2)])
@@ -135,7 +135,7 @@ def test_a_student_without_parts_that_do_nothing_is_its_teacher():
     student = tiny.build(num_layers=2, num_heads=2, attention_size=16, intermediate_size=24)
     initialize_from_teacher(student, teacher, (0, 1), importance=importance)
     rows, _ = tiny.make_rows(4)
-    np.testing.assert_allclose(*(each.predict(rows, verbose=0) for each in (student, teacher)), atol=1e-5)
+    np.testing.assert_allclose(*(model.predict(rows, verbose=0) for model in (student, teacher)), atol=1e-5)
     block = student.get_layer("block_1")
     assert block.attention.query.kernel.shape == (32, 16)
     assert block.attention.output_projection.kernel.shape == (16, 32)
@@ -170,7 +170,7 @@ def test_a_table_of_few_dimensions_is_kept_whole_by_a_rank():
     copied = initialize_from_teacher(student, teacher, (0,))
     assert "token_embedding" in copied
     rows, _ = tiny.make_rows(4)
-    np.testing.assert_allclose(*(each.predict(rows, verbose=0) for each in (student, teacher)), atol=1e-4)
+    np.testing.assert_allclose(*(model.predict(rows, verbose=0) for model in (student, teacher)), atol=1e-4)
     assert student.count_params() == teacher.count_params() - 50 * 32 + 50 * 6 + 6 * 32
 
 

@@ -30,9 +30,9 @@ def test_texts_of_what_stays_get_the_same_answers(family, tmp_path):
     fewer = reduce_vocabulary(task, kept)
     assert fewer.tokenizer.vocabulary_size == len(kept) < task.tokenizer.vocabulary_size
     assert config_of(fewer.model).vocabulary_size == len(kept)
-    rows = [each.tokenizer.encode(TEXTS, max_length=12, pad_to_longest=True) for each in (task, fewer)]
+    rows = [restored.tokenizer.encode(TEXTS, max_length=12, pad_to_longest=True) for restored in (task, fewer)]
     inputs = [{spec.name: row[spec.name] for spec in task.encoder.inputs} for row in rows]
-    answers = [each.encoder(row)["sequence_output"] for each, row in zip((task, fewer), inputs, strict=True)]
+    answers = [restored.encoder(row)["sequence_output"] for restored, row in zip((task, fewer), inputs, strict=True)]
     mask = np.asarray(rows[0]["padding_mask"])[..., None]
     np.testing.assert_allclose(*(np.asarray(answer) * mask for answer in answers), atol=1e-6)
     # The original is as it was, and what was made can be saved.
@@ -54,7 +54,7 @@ def test_questions_get_the_same_answers_where_the_graph_reads_the_separator(fami
     kept = choose_vocabulary(task.tokenizer, counts)
     fewer = reduce_vocabulary(task, kept)
     assert separator_of(fewer.model) == fewer.tokenizer.sep_id < task.tokenizer.sep_id
-    answers = [each.predict(TEXTS[1:], TEXTS[:1])[0] for each in (task, fewer)]
+    answers = [restored.predict(TEXTS[1:], TEXTS[:1])[0] for restored in (task, fewer)]
     assert answers[0].text == answers[1].text != ""
     np.testing.assert_allclose(answers[1].probability, answers[0].probability, rtol=1e-4)
 

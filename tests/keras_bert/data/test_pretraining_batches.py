@@ -99,15 +99,15 @@ def test_buckets_hold_every_row_once_padded_to_the_boundary(pretraining, shuffle
 
 def by_row(dataset):
     """What is hidden in each row, in the order in which they come."""
-    found = []
+    rows_by_number = []
     for batch in dataset:
         arrays = {name: value.numpy() for name, value in batch.items()}
         for row, weights in enumerate(arrays["mask_weights"]):
             count = int(weights.sum())
             positions = arrays["mask_positions"][row, :count].tolist()
             tokens = arrays["token_ids"][row, : arrays["padding_mask"][row].sum()].tolist()
-            found.append((int(arrays["mask_ids"][row, 0]), positions, tokens))
-    return found
+            rows_by_number.append((int(arrays["mask_ids"][row, 0]), positions, tokens))
+    return rows_by_number
 
 
 def test_dynamic_batch(dynamic):

@@ -29,8 +29,8 @@ def pieces(ids):
 
 def test_whole_words_give_way_to_their_neighbours_and_nothing_else_does():
     rows = encode("cow oaks fir. 3", "hen hen owl")
-    found = pieces(replacer()(rows, np.arange(2), 1))
-    first, second = found
+    one_replaced = pieces(replacer()(rows, np.arange(2), 1))
+    first, second = one_replaced
     assert first[1] in ("hen", "owl")
     # A word of several pieces, signs and numbers stay.
     assert first[2:4] == ["oak", "##s"]
@@ -51,8 +51,8 @@ def test_a_share_of_the_words_is_replaced():
 
 def test_each_candidate_is_as_likely():
     rows = encode(*["cow"] * 600)
-    found = replacer()(rows, np.arange(600), 1)[:, 1]
-    counts = np.bincount(found, minlength=len(PIECES))
+    ids = replacer()(rows, np.arange(600), 1)[:, 1]
+    counts = np.bincount(ids, minlength=len(PIECES))
     assert counts[5] == 0
     assert abs(int(counts[6]) - int(counts[7])) < 100
 
@@ -78,8 +78,8 @@ def test_a_model_that_fills_blanks_says_what_could_stand_there():
         return logits
 
     rows = encode("cow oaks fir", "3")
-    found = pieces(replacer(candidates=1, guess=guess)(rows, np.arange(2), 1))
-    assert found == [["[CLS]", "elm", "oak", "##s", "elm", "[SEP]"], ["[CLS]", "3", "[SEP]"]]
+    one_replaced = pieces(replacer(candidates=1, guess=guess)(rows, np.arange(2), 1))
+    assert one_replaced == [["[CLS]", "elm", "oak", "##s", "elm", "[SEP]"], ["[CLS]", "3", "[SEP]"]]
     ((hidden, places),) = seen
     assert pieces(hidden)[0] == ["[CLS]", "[MASK]", "oak", "##s", "[MASK]", "[SEP]"]
     np.testing.assert_array_equal(places, [[1, 4], [-1, -1]])

@@ -131,10 +131,10 @@ def test_the_longer_of_two_texts_decides_on_the_bucket(tmp_path):
     ]
     write_rows(tmp_path, "embedding", rows)
     batches = list(task_batches(tmp_path, "train", 2, bucket_boundaries=(3,)).epoch())
-    found = [
+    buckets = [
         (batch["token_ids"].shape[1], batch["second_token_ids"].shape[1], batch["value"].numpy()) for batch in batches
     ]
-    assert [(*widths, values.tolist()) for *widths, values in found] == [(5, 5, [1.0, 2.0]), (3, 3, [0.0, 3.0])]
+    assert [(*widths, values.tolist()) for *widths, values in buckets] == [(5, 5, [1.0, 2.0]), (3, 3, [0.0, 3.0])]
 
 
 @pytest.mark.parametrize(

@@ -65,23 +65,23 @@ def ask(task):
     return task.predict(*questions, TEXTS)
 
 
-def assert_alike(found, expected):
+def assert_alike(actual, expected):
     """Numbers nearly, all else exactly, however deep they stand."""
-    assert type(found) is type(expected)
+    assert type(actual) is type(expected)
     if dataclasses.is_dataclass(expected):
-        assert_alike(dataclasses.asdict(found), dataclasses.asdict(expected))
+        assert_alike(dataclasses.asdict(actual), dataclasses.asdict(expected))
     elif isinstance(expected, dict):
-        assert found.keys() == expected.keys()
+        assert actual.keys() == expected.keys()
         for name, value in expected.items():
-            assert_alike(found[name], value)
+            assert_alike(actual[name], value)
     elif isinstance(expected, list):
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
+        assert len(actual) == len(expected)
+        for one, other in zip(actual, expected, strict=True):
             assert_alike(one, other)
     elif isinstance(expected, float | np.ndarray):
-        np.testing.assert_allclose(found, expected, atol=1e-5)
+        np.testing.assert_allclose(actual, expected, atol=1e-5)
     else:
-        assert found == expected
+        assert actual == expected
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -153,7 +153,7 @@ def test_what_is_missing_is_named(folder, missing):
 
 def test_a_file_that_holds_its_companions_answers_alone(folder, tmp_path_factory):
     texts = ["piece1 piece2", "piece3"]
-    wanted = load_exported(folder).predict(texts)
+    expected = load_exported(folder).predict(texts)
     alone = tmp_path_factory.mktemp("alone") / "renamed.onnx"
     shutil.copy(folder / "model.onnx", alone)
     companions = ("task.json", "vocab.txt", "tokenizer.json")
@@ -161,7 +161,7 @@ def test_a_file_that_holds_its_companions_answers_alone(folder, tmp_path_factory
     with pytest.raises(FileNotFoundError, match=r"renamed\.onnx is no pushed model: it has no tokenizer\.json"):
         load_exported(alone)
     attach_entries(alone, {name: (folder / name).read_bytes() for name in companions[2:]})
-    assert load_exported(alone).predict(texts) == wanted
+    assert load_exported(alone).predict(texts) == expected
 
 
 def test_a_folder_without_any_file_asks_for_the_first_choice(folder):

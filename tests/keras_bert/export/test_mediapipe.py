@@ -62,7 +62,7 @@ class Place(table.Table):
 
 def read_metadata(path) -> Place:
     model = schema.ModelT.InitFromPackedBuf(path.read_bytes())
-    (entry,) = [each for each in model.metadata if each.name == b"TFLITE_METADATA"]
+    (entry,) = [one_entry for one_entry in model.metadata if one_entry.name == b"TFLITE_METADATA"]
     content = bytearray(model.buffers[entry.buffer].data)
     assert flatbuffers.util.GetBufferIdentifier(content, 0) == b"M001"
     return Place(content, encode.Get(number_types.UOffsetTFlags.packer_type, content, 0))
@@ -107,9 +107,9 @@ def test_a_rounded_model_keeps_its_integers(tmp_path):
     export_mediapipe(task, tmp_path / "model.tflite", rounding)
     rows, _ = tiny.make_rows(64, seed=4)
     with quantized_activations(model, rounding):
-        wanted = model.predict(rows, verbose=0)
+        expected = model.predict(rows, verbose=0)
     probabilities = TFLiteModel(tmp_path / "model.tflite")(**rows)["probabilities"]
-    assert (probabilities.argmax(axis=1) == wanted.argmax(axis=1)).mean() > 0.95
+    assert (probabilities.argmax(axis=1) == expected.argmax(axis=1)).mean() > 0.95
 
 
 def test_what_mediapipe_does_not_know_is_refused(task, tmp_path):

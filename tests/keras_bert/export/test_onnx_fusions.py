@@ -61,16 +61,16 @@ def test_an_older_operator_set_has_no_normalization(model, tmp_path):
 
 
 def test_a_row_with_one_large_value(model, tmp_path):
-    gamma = next(each for each in model.weights if each.path.endswith("block_0/feed_forward_norm/gamma"))
+    gamma = next(weight for weight in model.weights if weight.path.endswith("block_0/feed_forward_norm/gamma"))
     before = np.asarray(gamma)
     gamma.assign(np.where(np.arange(len(before)) == 3, 195.0, before))
     try:
         export_onnx(model, tmp_path / "model.onnx")
         rows = tiny.make_rows(16)[0]
-        found, wanted = OnnxModel(tmp_path / "model.onnx", tiny.LENGTH)(**rows), model.predict(rows, verbose=0)
+        actual, expected = OnnxModel(tmp_path / "model.onnx", tiny.LENGTH)(**rows), model.predict(rows, verbose=0)
     finally:
         gamma.assign(before)
-    np.testing.assert_allclose(found, wanted, atol=FLOAT32_TOLERANCE, rtol=1e-4)
+    np.testing.assert_allclose(actual, expected, atol=FLOAT32_TOLERANCE, rtol=1e-4)
 
 
 def fused(model):
@@ -111,17 +111,17 @@ def draw_normalization(drawing, offset, fault=None):
 @pytest.mark.parametrize("offset", [None, "added", "minuend"])
 def test_a_normalization_is_one_operation(rows, offset):
     drawing = Drawing()
-    wanted, found, kinds = drawing.answers(fused, [draw_normalization(drawing, offset)], rows)
+    expected, actual, kinds = drawing.answers(fused, [draw_normalization(drawing, offset)], rows)
     assert kinds == {"LayerNormalization": 1}
-    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("fault", ["axis", "keepdims", "mean", "squares", "rows", "sign", "scale", "offset"])
 def test_what_is_none_is_left(rows, fault):
     drawing = Drawing()
-    wanted, found, kinds = drawing.answers(fused, [draw_normalization(drawing, "added", fault)], rows)
+    expected, actual, kinds = drawing.answers(fused, [draw_normalization(drawing, "added", fault)], rows)
     assert "LayerNormalization" not in kinds
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize(("length", "bound", "direct"), [(6, 0, True), (5, 0, False), (6, -2, False)])
@@ -136,9 +136,9 @@ def test_ids_below_zero_are_counted_by_the_lookup_itself(length, bound, direct):
     rest = drawing.node("Cast", drawing.node("Not", below), to=TensorProto.INT32)
     ids = drawing.node("Add", moved, drawing.node("Mul", "given", rest))
     given = np.array([-4, -1, 2, 3] if bound else [-1, 0, -4, 3], "int32")
-    wanted, found, kinds = drawing.answers(fused, [drawing.node("Gather", table, ids)], given)
+    expected, actual, kinds = drawing.answers(fused, [drawing.node("Gather", table, ids)], given)
     assert (kinds == {"Gather": 1}) == direct
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(actual, expected)
 
 
 def draw_queries(drawing, *read_twice):
@@ -153,17 +153,17 @@ def draw_queries(drawing, *read_twice):
 
 def test_a_factor_of_queries_goes_into_their_weights(rows):
     drawing = Drawing()
-    wanted, found, kinds = drawing.answers(fused, draw_queries(drawing), rows)
+    expected, actual, kinds = drawing.answers(fused, draw_queries(drawing), rows)
     assert kinds == {"MatMul": 1, "Add": 1, "Reshape": 1}
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("read_twice", ["reshaped", "added", "product", "kernel"])
 def test_a_factor_stays_where_others_read_what_it_multiplies(rows, read_twice):
     drawing = Drawing()
-    wanted, found, kinds = drawing.answers(fused, draw_queries(drawing, read_twice), rows)
+    expected, actual, kinds = drawing.answers(fused, draw_queries(drawing, read_twice), rows)
     assert kinds["Mul"] == 1
-    for one, other in zip(found, wanted, strict=True):
+    for one, other in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -171,9 +171,9 @@ def test_a_factor_stays_where_the_graph_answers_with_what_it_multiplies(rows):
     drawing = Drawing()
     outputs = draw_queries(drawing)
     reshaped = next(node for node in drawing.graph.node if node.op_type == "Reshape").output[0]
-    wanted, found, kinds = drawing.answers(fused, [*outputs, reshaped], rows)
+    expected, actual, kinds = drawing.answers(fused, [*outputs, reshaped], rows)
     assert kinds["Mul"] == 1
-    for one, other in zip(found, wanted, strict=True):
+    for one, other in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -184,6 +184,6 @@ def test_what_layers_share_is_there_once(family, tmp_path, monkeypatch):
     sizes = []
     for name in ("fused", "plain"):
         export_onnx(build_classifier(base.encoder, 2, pooling="mean"), tmp_path / name)
-        sizes.append(sum(np.prod(each.dims, dtype=int) for each in onnx.load(tmp_path / name).graph.initializer))
+        sizes.append(sum(np.prod(tensor.dims, dtype=int) for tensor in onnx.load(tmp_path / name).graph.initializer))
         monkeypatch.setattr("keras_bert.export.onnx.fuse_operations", lambda graph, opset: None)
     assert sizes[0] <= sizes[1]

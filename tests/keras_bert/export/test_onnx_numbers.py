@@ -24,9 +24,9 @@ def test_one_table_is_read_on_two_grids():
     drawing = Drawing(TensorProto.INT32, ("rows",))
     table = drawing.constant("table", np.linspace(-1, 1, 12, dtype="float32").reshape(6, 2))
     outputs = [on_grid(drawing, drawing.node("Gather", table, "given"), scale) for scale in (0.01, 0.1)]
-    wanted, found, kinds = drawing.answers(convert_to_static_int8, outputs, np.array([0, 3, 5], "int32"))
+    expected, actual, kinds = drawing.answers(convert_to_static_int8, outputs, np.array([0, 3, 5], "int32"))
     assert kinds == {"Gather": 2, "DequantizeLinear": 2}
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("reader", ["nobody", "two", "the graph", "a grid without a zero"])
@@ -41,8 +41,8 @@ def test_a_table_that_others_read_stays_float(reader):
         "the graph": lambda: [on_grid(drawing, rows, 0.01), rows],
         "a grid without a zero": lambda: [without_zero(drawing, rows, 0.1)],
     }[reader]()
-    wanted, found, _ = drawing.answers(convert_to_static_int8, outputs, np.array([0, 3, 5], "int32"))
-    for one, other in zip(found, wanted, strict=True):
+    expected, actual, _ = drawing.answers(convert_to_static_int8, outputs, np.array([0, 3, 5], "int32"))
+    for one, other in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -55,7 +55,7 @@ def test_a_kernel_that_two_products_read_is_there_once_if_it_lies_on_a_grid(off,
     kernel = drawing.constant("kernel", steps * np.float32(0.02))
     outputs = [drawing.node("MatMul", on_grid(drawing, "given", scale), kernel) for scale in (0.02, 0.05)]
     rows = chance.normal(size=(5, WIDTH)).astype("float32")
-    wanted, found, kinds = drawing.answers(convert_to_static_int8, outputs, rows)
+    expected, actual, kinds = drawing.answers(convert_to_static_int8, outputs, rows)
     assert kinds["DequantizeLinear"] == 2 + kernels
-    for one, other in zip(found, wanted, strict=True):
+    for one, other in zip(actual, expected, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-4)

@@ -12,13 +12,13 @@ from keras_bert.export.operations import profile_onnx
 
 def test_each_kind_of_node_is_counted_and_timed(tmp_path: Path) -> None:
     given = helper.make_tensor_value_info("token_ids", TensorProto.INT32, ["batch", "length"])
-    found = helper.make_tensor_value_info("found", TensorProto.FLOAT, ["batch", "length"])
+    declared = helper.make_tensor_value_info("found", TensorProto.FLOAT, ["batch", "length"])
     nodes = [
         helper.make_node("Cast", ["token_ids"], ["numbers"], to=TensorProto.FLOAT),
         helper.make_node("Softmax", ["numbers"], ["once"]),
         helper.make_node("Softmax", ["once"], ["found"]),
     ]
-    graph = helper.make_graph(nodes, "graph", [given], [found])
+    graph = helper.make_graph(nodes, "graph", [given], [declared])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
     onnx.save(model, tmp_path / "model.onnx")
     row = {"token_ids": np.zeros((1, 512), np.int64), "padding_mask": np.ones((1, 512), np.int64)}

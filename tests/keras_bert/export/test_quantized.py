@@ -30,15 +30,15 @@ def integers_of(file):
     """Shape -> the integer constants of a file, with their scales."""
     from ai_edge_litert.interpreter import Interpreter
 
-    interpreter, found = Interpreter(model_path=str(file)), {}
+    interpreter, integers = Interpreter(model_path=str(file)), {}
     for detail in interpreter.get_tensor_details():
         if detail["dtype"] is np.int8 and len(detail["quantization_parameters"]["scales"]) > 1:
             try:
                 values = np.array(interpreter.get_tensor(detail["index"]))
             except ValueError:
                 continue
-            found.setdefault(values.shape, []).append((values, detail["quantization_parameters"]["scales"]))
-    return found
+            integers.setdefault(values.shape, []).append((values, detail["quantization_parameters"]["scales"]))
+    return integers
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +65,12 @@ def made(request, weights, tmp_path_factory):
 def test_a_file_answers_as_the_rounded_model(made):
     recipe, model, rounding, path, rows = made
     with quantized_activations(model, rounding):
-        wanted = model.predict(rows, verbose=0)
+        expected = model.predict(rows, verbose=0)
     logits = TFLiteModel(path).predict_on_batch(rows)
     assert logits.dtype == np.float32
-    assert np.abs(wanted).max() > 2
-    np.testing.assert_allclose(logits, wanted, atol=BOUNDS[recipe])
-    assert (logits.argmax(1) == wanted.argmax(1)).mean() > 0.95
+    assert np.abs(expected).max() > 2
+    np.testing.assert_allclose(logits, expected, atol=BOUNDS[recipe])
+    assert (logits.argmax(1) == expected.argmax(1)).mean() > 0.95
 
 
 def test_the_integers_are_those_of_the_grids(made):
@@ -79,13 +79,13 @@ def test_the_integers_are_those_of_the_grids(made):
     if not settings.integers or settings.block:
         pytest.skip("floats, or blocks that this interpreter does not unpack")
     last = 2 ** (settings.weight_bits - 1) - 1
-    found = integers_of(path)
+    integers = integers_of(path)
     kernels = {path: layer.kernel.numpy() for path, layer in sublayers(model, Dense).items()}
     compared = 0
     for kernel in kernels.values():
         scale = np.abs(kernel).max(axis=0) / last
         steps = np.round(kernel / scale).T
-        compared += any(np.array_equal(values, steps) for values, _ in found.get(steps.shape, []))
+        compared += any(np.array_equal(values, steps) for values, _ in integers.get(steps.shape, []))
     # Where query, key and value are one product, they are one matrix.
     heads = 0 if settings.heads else 1
     assert compared == len(kernels) - heads
@@ -118,10 +118,10 @@ def test_one_large_value_leaves_other_rows_their_variance(weights, tmp_path):
     )
     export_quantized(model, tmp_path / "model.tflite", (16,), rounding, tiny.make_rows(64, seed=3)[0])
     with quantized_activations(model, rounding):
-        wanted = model.predict(rows, verbose=0)
+        expected = model.predict(rows, verbose=0)
     logits = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)
-    assert (logits.argmax(1) == wanted.argmax(1)).mean() > 0.95
-    np.testing.assert_allclose(logits, wanted, atol=0.2)
+    assert (logits.argmax(1) == expected.argmax(1)).mean() > 0.95
+    np.testing.assert_allclose(logits, expected, atol=0.2)
 
 
 def test_all_integers_need_rows_for_their_ranges(tmp_path):
@@ -153,20 +153,20 @@ def test_layers_that_stay_float_are_float_in_the_file(recipe, tmp_path):
         held = any(tensor.shape == kernel.T.shape and np.array_equal(tensor, kernel.T) for tensor in floats)
         assert held == (path in left or (path == "classifier" and recipe == "mixed_wi8_ai8")), path
     with quantized_activations(model, rounding):
-        wanted = model.predict(rows, verbose=0)
-    np.testing.assert_allclose(TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows), wanted, atol=0.05)
+        expected = model.predict(rows, verbose=0)
+    np.testing.assert_allclose(TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows), expected, atol=0.05)
 
 
 def constants_of(file):
     from ai_edge_litert.interpreter import Interpreter
 
-    interpreter, found = Interpreter(model_path=str(file)), []
+    interpreter, constants = Interpreter(model_path=str(file)), []
     for detail in interpreter.get_tensor_details():
         try:
-            found.append(np.array(interpreter.get_tensor(detail["index"])))
+            constants.append(np.array(interpreter.get_tensor(detail["index"])))
         except ValueError:
             continue
-    return found
+    return constants
 
 
 def test_the_masks_constant_leaves_answers_their_steps(tmp_path):
@@ -174,11 +174,11 @@ def test_the_masks_constant_leaves_answers_their_steps(tmp_path):
     encoder = build_encoder(tiny.CONFIG, pooler=False)
     network = build_span_classifier(encoder)
     rows = tiny.make_rows(8)[0]
-    wanted = network.predict(rows, verbose=0)
+    expected = network.predict(rows, verbose=0)
     rounding = QuantizationParameters("static_wi8_ai8", QuantizationAware(network, [rows], "static_wi8_ai8").finish())
     export_quantized(network, tmp_path / "model.tflite", (16,), rounding, rows)
     logits = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)
     shown = rows["padding_mask"] == 1
     # Steps of 120 / 255, as with the mask's constant in their range, would leave little of these.
-    assert np.abs(wanted[shown]).max() < 120 / 255
-    assert np.corrcoef(logits[shown].ravel(), wanted[shown].ravel())[0, 1] > 0.9
+    assert np.abs(expected[shown]).max() < 120 / 255
+    assert np.corrcoef(logits[shown].ravel(), expected[shown].ravel())[0, 1] > 0.9

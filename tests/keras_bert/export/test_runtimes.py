@@ -66,8 +66,8 @@ def test_what_is_known_of_the_outputs_before_they_are_asked_for(files, tagger, e
     assert TFLiteModel(files / "model.tflite").output.shape == (None, 2)
     assert OnnxModel(files / "model.onnx", 16).output.shape == ("batch", 2)
     assert TFLiteModel(tagger.folder / "model.tflite").output.shape == (None, 16, 3)
-    found = TFLiteModel(embedder.folder / "model.tflite").output
-    assert {name: output.shape for name, output in found.items()} == {"embedding": (None, 32)}
+    outputs = TFLiteModel(embedder.folder / "model.tflite").output
+    assert {name: output.shape for name, output in outputs.items()} == {"embedding": (None, 32)}
 
 
 @pytest.mark.parametrize("width", [16, 20, 12])

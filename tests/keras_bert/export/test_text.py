@@ -31,8 +31,8 @@ def test_texts_and_pairs_get_the_models_numbers(tmp_path: Path) -> None:
     export_text(task, tmp_path / "text.tflite")
     ask = TextModel(tmp_path / "text.tflite")
     for seconds in (None, SECONDS):
-        wanted = task.network().predict(rows_of(task, TEXTS, seconds), verbose=0)
-        np.testing.assert_allclose(ask(TEXTS, seconds)["logits"], wanted, atol=1e-5)
+        expected = task.network().predict(rows_of(task, TEXTS, seconds), verbose=0)
+        np.testing.assert_allclose(ask(TEXTS, seconds)["logits"], expected, atol=1e-5)
     assert ask(["x" * 100_000])["logits"].shape == (1, 3)
 
 
@@ -60,14 +60,14 @@ def test_words_stand_at_their_first_pieces_with_their_tags(tmp_path: Path) -> No
         ids, first, last = (part.to_list()[0] for part in task.tokenizer.tokenize_with_offsets([text]))
         begins = [not task.tokenizer.continues(task.tokenizer.vocabulary[number]) for number in ids] + [True]
         words = [place for place, begin in enumerate(begins[:-1]) if begin]
-        wanted = [(first[place], last[begins.index(True, place + 1) - 1]) for place in words]
+        expected = [(first[place], last[begins.index(True, place + 1) - 1]) for place in words]
         room = LENGTHS[-1] - 2
-        held = [place for place, begin in zip(wanted, words, strict=True) if begin < room]
+        held = [place for place, begin in zip(expected, words, strict=True) if begin < room]
         assert [(s, e) for s, e in zip(starts, ends, strict=True) if s >= 0] == held
         assert np.flatnonzero(starts >= 0).tolist() == [place + 1 for place in words if place < room]
         assert ((starts >= 0) == (ends >= 0)).all()
-        own = task.network().predict(rows_of(task, [text]), verbose=0)[0]
-        np.testing.assert_allclose(logits[: len(own)], own, atol=1e-5)
+        logits_ = task.network().predict(rows_of(task, [text]), verbose=0)[0]
+        np.testing.assert_allclose(logits[: len(logits_)], logits_, atol=1e-5)
     # A text that is read whole gets the entities that the task finds.
     held = outputs["starts"][0] >= 0
     tags = [task.labels[number] for number in outputs["logits"][0][held].argmax(axis=1)]

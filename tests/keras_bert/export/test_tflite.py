@@ -18,13 +18,13 @@ INT8 = 9
 def read_int8_matrices(file):
     """{(rows, columns): [(integers, scales), ...]} of the constants of the first signature."""
     model = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(file.read_bytes(), 0))
-    found = {}
+    matrices = {}
     for tensor in model.subgraphs[0].tensors:
         content = model.buffers[tensor.buffer].data
         if tensor.type == INT8 and content is not None and len(tensor.shape) == 2:
             integers = np.frombuffer(bytes(content), np.int8).reshape(tensor.shape)
-            found.setdefault(tuple(tensor.shape), []).append((integers, tensor.quantization))
-    return found
+            matrices.setdefault(tuple(tensor.shape), []).append((integers, tensor.quantization))
+    return matrices
 
 
 def test_float32_answers_like_the_model(student, files):
@@ -60,8 +60,8 @@ def test_the_integers_in_the_file_are_the_kernels_divided_by_their_scales(studen
         kernel = layer.kernel.numpy().astype(np.float64)
         scales = np.abs(kernel).max(axis=0) / 127
         # The query's file scales hold the 1/sqrt(head size) of attention; its integers are the same.
-        wanted = np.round(kernel / scales).astype(np.int8).T
-        assert any(np.array_equal(wanted, integers) for integers, _ in stored[wanted.shape]), layer.path
+        expected = np.round(kernel / scales).astype(np.int8).T
+        assert any(np.array_equal(expected, integers) for integers, _ in stored[expected.shape]), layer.path
 
 
 def test_the_integers_of_the_token_table_are_exact(student, files):
@@ -85,7 +85,11 @@ def test_products_with_weights_are_int8_and_attention_and_activation_float(files
 
 def test_a_last_layer_whose_first_token_alone_is_read_computes_no_other(student, files):
     graph = read_graphs(files / "model.tflite")[0]
-    made = [graph.tensors[each.outputs[0]].shape for each in graph.operations if each.kind == "FULLY_CONNECTED"]
+    made = [
+        graph.tensors[operation.outputs[0]].shape
+        for operation in graph.operations
+        if operation.kind == "FULLY_CONNECTED"
+    ]
     rows = [int(np.prod(shape[:-1])) for shape in made]
     # Keys and values; queries, attention's output, both of the feed-forward layer, pooler and classifier.
     assert sorted(rows) == [1] * 6 + [tiny.LENGTH] * 2

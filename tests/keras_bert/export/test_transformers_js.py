@@ -90,12 +90,12 @@ def test_each_file_has_the_names_of_transformers_and_operations_of_onnx_alone(ex
 def test_the_files_answer_as_keras_does(exported, rows):
     task, folder, *_ = exported
     mask = rows["padding_mask"]
-    wanted = task.network().predict(rows, verbose=0)
-    check_parity("float32", wanted, ask(folder / WEB_FILE, rows), FLOAT32_TOLERANCE, mask)
-    tolerance = parity_tolerance(wanted, mask, half=True)
-    largest = check_parity("float16", wanted, ask(folder / WEB_HALF_FILE, rows), tolerance, mask)
+    expected = task.network().predict(rows, verbose=0)
+    check_parity("float32", expected, ask(folder / WEB_FILE, rows), FLOAT32_TOLERANCE, mask)
+    tolerance = parity_tolerance(expected, mask, half=True)
+    largest = check_parity("float16", expected, ask(folder / WEB_HALF_FILE, rows), tolerance, mask)
     assert largest > FLOAT32_TOLERANCE / 10, "rounded at all"
-    agreement = task.agreement(wanted, ask(folder / WEB_INT8_FILE, rows), mask)
+    agreement = task.agreement(expected, ask(folder / WEB_INT8_FILE, rows), mask)
     assert 0.9 <= agreement.mean() <= 1
 
 
@@ -105,7 +105,9 @@ def test_the_files_are_as_small_as_their_numbers(exported):
         graph = onnx.load(exported[1] / name).graph
         readers = [node for node in graph.node if node.op_type in PRODUCTS]
         read = {given for node in readers for given in node.input}
-        kinds.append({each.data_type for each in graph.initializer if each.name in read and len(each.dims) == 2})
+        kinds.append(
+            {tensor.data_type for tensor in graph.initializer if tensor.name in read and len(tensor.dims) == 2}
+        )
     whole = {onnx.TensorProto.INT8, onnx.TensorProto.UINT8}
     *others, on_grids = kinds
     assert others == [{onnx.TensorProto.FLOAT}, {onnx.TensorProto.FLOAT16}, whole]
@@ -117,12 +119,14 @@ def test_a_task_asks_the_file_as_it_asks_keras(exported):
     task.save_settings(folder)
     texts = make_texts(6, 8)
     given = [["a film?"] * 6, texts] if task.name == "question_answering" else [texts]
-    found, wanted = load_exported(folder, WEB_FILE).predict(*given), task.predict(*given)
+    actual, expected = load_exported(folder, WEB_FILE).predict(*given), task.predict(*given)
     if task.name in ("embedding", "regression"):
-        np.testing.assert_allclose(found, wanted, atol=1e-4)
+        np.testing.assert_allclose(actual, expected, atol=1e-4)
     else:
         keep = {"classification": "label", "token_classification": "label", "question_answering": "text"}[task.name]
-        flat = [[entry] if not isinstance(entry, list) else entry for answers in (found, wanted) for entry in answers]
+        flat = [
+            [entry] if not isinstance(entry, list) else entry for answers in (actual, expected) for entry in answers
+        ]
         named = [[getattr(answer, keep) for answer in entry] for entry in flat]
         assert named[:6] == named[6:]
 
@@ -130,9 +134,9 @@ def test_a_task_asks_the_file_as_it_asks_keras(exported):
 def test_a_file_with_grids_answers_as_the_rounded_model_does(exported, rows):
     task, folder, ranges = exported
     with fixed_ranges(task.network(), ranges):
-        wanted = task.network().predict(rows, verbose=0)
+        expected = task.network().predict(rows, verbose=0)
     answers = ask(folder / WEB_STATIC_FILE, rows)
-    agreement = task.agreement(wanted, answers, rows["padding_mask"])
+    agreement = task.agreement(expected, answers, rows["padding_mask"])
     assert agreement.mean() >= 0.95
     kinds = Counter(node.op_type for node in onnx.load(folder / WEB_STATIC_FILE).graph.node)
     assert kinds["DequantizeLinear"] > kinds["QuantizeLinear"] > 0
@@ -146,7 +150,7 @@ def test_a_kernel_beside_no_grid_stays_float(tmp_path):
     export_transformers_js(task, tmp_path, ranges=ranges)
     graph = onnx.load(tmp_path / WEB_STATIC_FILE).graph
     sizes = ([32, 32], [32, 64], [64, 32])
-    kinds = Counter(each.data_type for each in graph.initializer if each.dims in sizes)
+    kinds = Counter(tensor.data_type for tensor in graph.initializer if tensor.dims in sizes)
     assert kinds == {onnx.TensorProto.INT8: 2 * 6 - 1, onnx.TensorProto.FLOAT: 2}, "a kernel, and the table of places"
 
 
@@ -162,16 +166,16 @@ def test_equal_tasks_give_equal_folders(exported, tmp_path):
 
 def test_states_whose_squares_float16_does_not_hold(tmp_path):
     task = make_task("classification")
-    weights = {each.path: each for each in task.model.weights}
+    weights = {weight.path: weight for weight in task.model.weights}
     weights["block_0/feed_forward_norm/gamma"].assign(np.full(32, 700.0))
     # Such states would make attention a choice of one, and rounding choose another.
     weights["block_1/attention/query/kernel"].assign(np.zeros((32, 32)))
     export_transformers_js(task, tmp_path)
     encoded = task.tokenizer.encode(make_texts(16, 12), max_length=LENGTH)
     rows = {name: np.asarray(encoded[name]) for name in input_names(task.network())}
-    wanted = task.network().predict(rows, verbose=0)
+    expected = task.network().predict(rows, verbose=0)
     answers = ask(tmp_path / WEB_HALF_FILE, rows)
-    check_parity("float16", wanted, answers, parity_tolerance(wanted, rows["padding_mask"], half=True))
+    check_parity("float16", expected, answers, parity_tolerance(expected, rows["padding_mask"], half=True))
 
 
 def test_a_model_without_segments_takes_none(tmp_path):
@@ -202,10 +206,10 @@ def test_what_a_graph_counts_in_floats_is_counted_exactly(family, tmp_path):
     export_transformers_js(task, tmp_path)
     encoded = task.tokenizer.encode(["hen", "cow oak fox " * 3, "oak oak hen"], max_length=16)
     rows = {name: np.asarray(encoded[name]) for name in input_names(task.network())}
-    wanted = task.network().predict(rows, verbose=0)
+    expected = task.network().predict(rows, verbose=0)
     for name in (WEB_FILE, WEB_HALF_FILE):
-        tolerance = parity_tolerance(wanted, rows["padding_mask"], half=name == WEB_HALF_FILE)
-        check_parity(name, wanted, ask(tmp_path / name, rows), tolerance)
+        tolerance = parity_tolerance(expected, rows["padding_mask"], half=name == WEB_HALF_FILE)
+        check_parity(name, expected, ask(tmp_path / name, rows), tolerance)
 
 
 def test_a_choice_between_graphs_has_no_float16(tmp_path):

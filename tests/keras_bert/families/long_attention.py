@@ -60,7 +60,12 @@ def largest(layer, *shapes, training=False):
 
     call = tf.function(lambda *inputs: layer(*inputs, training=training))
     graph = call.get_concrete_function(*(tf.TensorSpec(shape, tf.float32) for shape in shapes)).graph
-    made = [tuple(out.shape) for each in graph.get_operations() for out in each.outputs if out.shape.is_fully_defined()]
+    made = [
+        tuple(out.shape)
+        for operation in graph.get_operations()
+        for out in operation.outputs
+        if out.shape.is_fully_defined()
+    ]
     return max(int(np.prod(shape)) for shape in made), made
 
 

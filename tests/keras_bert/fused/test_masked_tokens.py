@@ -23,10 +23,10 @@ def test_loss_and_gradient(chunk):
     inputs = [STATES, TABLE, BIAS]
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(inputs)
-        found = masked_token_loss(*inputs, LABELS, chunk)[0]
+        actual_loss = masked_token_loss(*inputs, LABELS, chunk)[0]
         expected = cross_entropy(plain(*inputs), LABELS)
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
-    for one, other in zip(*(tape.gradient(loss, inputs, UPSTREAM) for loss in (found, expected)), strict=True):
+    np.testing.assert_allclose(actual_loss, expected, rtol=1e-6, atol=1e-6)
+    for one, other in zip(*(tape.gradient(loss, inputs, UPSTREAM) for loss in (actual_loss, expected)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 

@@ -94,9 +94,11 @@ def test_the_output_matrix_of_a_bottleneck_encoder_has_further_columns():
     )
     model = build_pretraining(build_encoder(config))
     randomize(model)
-    expected, found = (each(model, BATCH, True) for each in (PretrainingObjective(), FusedPretrainingObjective(model)))
+    expected, actual = (
+        objective(model, BATCH, True) for objective in (PretrainingObjective(), FusedPretrainingObjective(model))
+    )
     for name in expected:
-        np.testing.assert_allclose(found[name], expected[name], rtol=1e-5)
+        np.testing.assert_allclose(actual[name], expected[name], rtol=1e-5)
 
 
 def test_span_boundaries_are_those_of_the_plain_model():
@@ -105,10 +107,10 @@ def test_span_boundaries_are_those_of_the_plain_model():
     batch = {**BATCH, "mask_positions": np.array([[1, 2], [4, 0], [2, 5]], "int32")}
     options = {"next_sentence": False, "span_boundary": True}
     plain, fused = PretrainingObjective(**options), FusedPretrainingObjective(model, **options)
-    expected, found = plain(model, batch, False), fused(model, batch, False)
-    assert found.keys() == expected.keys()
+    expected, actual = plain(model, batch, False), fused(model, batch, False)
+    assert actual.keys() == expected.keys()
     for name in expected:
-        np.testing.assert_allclose(found[name], expected[name], rtol=1e-5)
+        np.testing.assert_allclose(actual[name], expected[name], rtol=1e-5)
     assert {name: float(weight) for name, weight in fused.weights(batch).items()} == {
         name: float(weight) for name, weight in plain.weights(batch).items()
     }

@@ -26,10 +26,10 @@ def test_hugging_faces_tokenizer_makes_the_same_ids(lowercase, tmp_path):
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     ours = task.tokenizer.encode(TEXTS, TEXTS[::-1], max_length=200)
     for row, pair in enumerate(zip(TEXTS, TEXTS[::-1], strict=True)):
-        found = theirs.encode(*pair)
-        count = len(found.ids)
-        assert found.ids == np.asarray(ours["token_ids"])[row, :count].tolist()
-        assert found.type_ids == np.asarray(ours["segment_ids"])[row, :count].tolist()
+        encoding = theirs.encode(*pair)
+        count = len(encoding.ids)
+        assert encoding.ids == np.asarray(ours["token_ids"])[row, :count].tolist()
+        assert encoding.type_ids == np.asarray(ours["segment_ids"])[row, :count].tolist()
         assert np.asarray(ours["padding_mask"])[row].sum() == count
     assert theirs.encode("[MASK] ab").ids[1] == PIECES.index("[MASK]")
 

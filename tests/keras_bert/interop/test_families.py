@@ -94,8 +94,8 @@ def test_a_folder_goes_in_and_out(file, tmp_path):
     }
     written = json.loads((tmp_path / "ours" / "config.json").read_text())
     assert written["architectures"] == said["architectures"]
-    again, own = hugging_face_config.read_config(tmp_path / "ours")
-    assert hugging_face_config.read_encoder(tmp_path, again, own) == hugging_face_config.read_encoder(
+    again, read_content = hugging_face_config.read_config(tmp_path / "ours")
+    assert hugging_face_config.read_encoder(tmp_path, again, read_content) == hugging_face_config.read_encoder(
         tmp_path, family, said
     )
 

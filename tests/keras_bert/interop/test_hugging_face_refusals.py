@@ -195,12 +195,12 @@ def test_values_of_another_kind(changes, message, tmp_path):
         read_model(path.parent)
 
 
-@pytest.mark.parametrize(("value", "found"), [(np.nan, "1 NaN and 0 infinite"), (np.inf, "0 NaN and 1 infinite")])
-def test_numbers_that_are_not_finite(value, found, tmp_path):
+@pytest.mark.parametrize(("value", "value_name"), [(np.nan, "1 NaN and 0 infinite"), (np.inf, "0 NaN and 1 infinite")])
+def test_numbers_that_are_not_finite(value, value_name, tmp_path):
     folder = copy_golden("hugging_face_classification", tmp_path)
     damaged = np.array([0, value, 1], "float32")
     change_tensors(folder, lambda tensors: {**tensors, "classifier.bias": damaged})
-    with pytest.raises(ValueError, match=f"tensor 'classifier.bias' must hold finite numbers, got {found} of 3"):
+    with pytest.raises(ValueError, match=f"tensor 'classifier.bias' must hold finite numbers, got {value_name} of 3"):
         read_model(folder)
 
 

@@ -50,8 +50,8 @@ def test_the_answers_and_the_way_back(task, theirs, tmp_path):
     assert np.abs(before - REFERENCE["logits"]).max() > 0.1
 
     to_peft(task, tmp_path / "ours", base="a-base")
-    expected, found = (load_file(place / "adapter_model.safetensors") for place in (theirs, tmp_path / "ours"))
-    assert {name: array.tobytes() for name, array in found.items()} == {
+    expected, actual = (load_file(place / "adapter_model.safetensors") for place in (theirs, tmp_path / "ours"))
+    assert {name: array.tobytes() for name, array in actual.items()} == {
         name: array.tobytes() for name, array in expected.items()
     }
     said = json.loads((tmp_path / "ours" / "adapter_config.json").read_text())

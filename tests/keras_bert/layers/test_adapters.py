@@ -53,8 +53,8 @@ def test_places_for_a_prompt():
     assert same == {"token_ids": [[5, 6]], "padding_mask": [[1, 0]]}
     assert tokens(states).shape == (1, 4, 2)
     places.tokens = tokens.tokens = 2
-    found = {name: np.asarray(value).tolist() for name, value in places(inputs).items()}
-    assert found == {"token_ids": [[0, 0, 5, 6]], "padding_mask": [[1, 1, 1, 0]]}
+    outputs = {name: np.asarray(value).tolist() for name, value in places(inputs).items()}
+    assert outputs == {"token_ids": [[0, 0, 5, 6]], "padding_mask": [[1, 1, 1, 0]]}
     np.testing.assert_array_equal(tokens(states), states[:, 2:])
 
 

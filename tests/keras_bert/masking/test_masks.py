@@ -36,8 +36,8 @@ def real_rows(count=4000, length=128, seed=0):
     return token_ids, token_ids > 4, rng.random((count, length)) < 0.2
 
 
-def hidden_of(found):
-    return np.take_along_axis(found.token_ids, found.mask_positions, axis=1)[found.mask_weights == 1]
+def hidden_of(masks):
+    return np.take_along_axis(masks.token_ids, masks.mask_positions, axis=1)[masks.mask_weights == 1]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

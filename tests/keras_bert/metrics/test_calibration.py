@@ -34,9 +34,9 @@ def test_of_two_labels_with_one_margin_the_temperature_is_known(margin: float) -
 def test_logits_that_are_too_large_by_a_factor_are_divided_by_it() -> None:
     logits = np.random.default_rng(1).normal(scale=2, size=(500, 4))
     truth = sampled(logits)
-    own = find_temperature(logits, truth)
-    assert find_temperature(3 * logits, truth) == pytest.approx(3 * own, rel=1e-6)
-    near = [likelihood_loss(logits, truth, own * factor) for factor in (0.99, 1.0, 1.01)]
+    temperature = find_temperature(logits, truth)
+    assert find_temperature(3 * logits, truth) == pytest.approx(3 * temperature, rel=1e-6)
+    near = [likelihood_loss(logits, truth, temperature * factor) for factor in (0.99, 1.0, 1.01)]
     assert near[1] < min(near[0], near[2])
 
 

@@ -87,8 +87,8 @@ def test_a_saved_model_keeps_them(encoder, tmp_path):
     save_model(model, tmp_path / "model.keras")
     loaded = load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(loaded(INPUTS), model(INPUTS))
-    found = global_tokens_of(loaded)
-    assert (found.kind, found.most, separator_of(loaded)) == ("question", 5, 3)
+    chosen = global_tokens_of(loaded)
+    assert (chosen.kind, chosen.most, separator_of(loaded)) == ("question", 5, 3)
 
 
 def test_questions_longer_than_the_model_sees():

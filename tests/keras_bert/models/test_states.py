@@ -53,14 +53,14 @@ def read_all(model):
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_states_are_what_blocks_read_and_what_the_encoder_gives(graph):
     model, inputs = build(graph), inputs_of(build(graph))
-    found = keras.Model(model.input, hidden_states(model))(inputs)
+    layer_states = keras.Model(model.input, hidden_states(model))(inputs)
     layers, read = attention_layout(model).layers, []
     for block in blocks_of(model):
         block.call = _noting(read, block.call)
     final = model(inputs)["sequence_output"]
-    assert len(found) == layers + 1 == len(read) + 1
-    for states, wanted in zip(found, [*read, final], strict=True):
-        np.testing.assert_allclose(states, wanted, rtol=1e-6)
+    assert len(layer_states) == layers + 1 == len(read) + 1
+    for states, expected in zip(layer_states, [*read, final], strict=True):
+        np.testing.assert_allclose(states, expected, rtol=1e-6)
 
 
 def _noting(read, call):
@@ -74,17 +74,17 @@ def _noting(read, call):
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_every_graph_tells_all(graph):
     model = build(graph)
-    told = attention_layout(model)
+    layout = attention_layout(model)
     width = 4 if graph == "mobilebert" else 8
     layers = 3 if graph == "albert" else 2
     kinds = {"modernbert": "RotaryAttention", "deberta": "DeBERTaAttention"}
     kind = kinds.get(graph.removeprefix("shared "), "SelfAttention")
-    assert told == (layers, 2, width, frozenset(), kind)
-    outputs, found = read_all(model)
+    assert layout == (layers, 2, width, frozenset(), kind)
+    outputs, layer_states = read_all(model)
     np.testing.assert_array_equal(outputs["sequence_output"], model(inputs_of(model))["sequence_output"])
-    assert {kind: len(tensors) for kind, tensors in found.items()} == dict.fromkeys(ATTENTION_TENSORS, layers)
+    assert {kind: len(tensors) for kind, tensors in layer_states.items()} == dict.fromkeys(ATTENTION_TENSORS, layers)
     batch, length = make_inputs()["token_ids"].shape
-    for kind, tensors in found.items():
+    for kind, tensors in layer_states.items():
         shape = (batch, 2, length, length) if kind == "scores" else (batch, length, width)
         assert {tuple(tensor.shape) for tensor in tensors} == {shape}
         # Each layer, also a shared one, reads other states.
@@ -97,7 +97,7 @@ def test_scores_are_those_of_queries_and_keys_that_are_read():
     _, tensors = read_all(model)
     bias = ((1 - make_inputs()["padding_mask"]) * -120.0)[:, None, None, :]
     for query, key, scores in zip(tensors["query"], tensors["key"], tensors["scores"], strict=True):
-        heads = [np.asarray(each).reshape(3, -1, 2, 4).transpose(0, 2, 1, 3) for each in (query, key)]
+        heads = [np.asarray(states).reshape(3, -1, 2, 4).transpose(0, 2, 1, 3) for states in (query, key)]
         np.testing.assert_allclose(scores, heads[0] @ heads[1].swapaxes(2, 3) / 2 + bias, atol=1e-4)
 
 
@@ -130,13 +130,13 @@ def test_a_prompt_is_left_out():
     adapter.attach()
     inputs = inputs_of(model)
     batch, length = inputs["token_ids"].shape
-    found = keras.Model(model.input, hidden_states(model))(inputs)
-    assert {tuple(states.shape) for states in found} == {(batch, length, 8)}
+    layer_states = keras.Model(model.input, hidden_states(model))(inputs)
+    assert {tuple(states.shape) for states in layer_states} == {(batch, length, 8)}
     table = model.get_layer("token_embedding")
     assert attention_layout(model).unreadable == frozenset()
     _, attended = read_all(model)
     assert {tuple(scores.shape) for scores in attended["scores"]} == {(batch, 2, length, length)}
-    np.testing.assert_allclose(attended["key"][0], blocks_of(model)[0].attention.key(found[0]), atol=1e-5)
+    np.testing.assert_allclose(attended["key"][0], blocks_of(model)[0].attention.key(layer_states[0]), atol=1e-5)
     assert table.adapter is not None
 
 

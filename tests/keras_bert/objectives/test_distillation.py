@@ -49,7 +49,7 @@ def test_gradients_reach_the_student_alone(kind):
     task, batch = KINDS[kind]
     student, teacher = build(kind, **NARROW), build(kind, seed=1)
     both = Both(student, teacher, DistillationObjective(task, teacher, Distillation(hard_weight=0.0)))
-    both.compile(keras.optimizers.SGD(0.1), loss=lambda _, found: found, run_eagerly=True)
+    both.compile(keras.optimizers.SGD(0.1), loss=lambda _, output: output, run_eagerly=True)
     before = [model.get_weights() for model in (student, teacher)]
     both.train_on_batch(batch, np.zeros(len(batch["token_ids"])))
     moved = [weight.path for weight, was in zip(student.weights, before[0], strict=True) if np.any(weight != was)]

@@ -10,10 +10,10 @@ from keras_bert.objectives.divergence import divergence
 def test_divergence_is_t_squared_kl_of_the_teacher_from_the_student(temperature):
     random = np.random.default_rng(0)
     student, teacher = random.normal(size=(2, 4, 3)).astype("float32") * 3
-    wanted = entropy(
+    expected = entropy(
         np.exp(log_softmax(teacher / temperature, axis=1)), np.exp(log_softmax(student / temperature, axis=1)), axis=1
     )
-    np.testing.assert_allclose(divergence(student, teacher, temperature), temperature**2 * wanted, rtol=1e-4)
+    np.testing.assert_allclose(divergence(student, teacher, temperature), temperature**2 * expected, rtol=1e-4)
 
 
 def test_the_same_logits_have_no_divergence_and_huge_ones_no_nan():

@@ -25,12 +25,12 @@ def test_the_loss_is_the_squared_error_of_the_cosines():
 
 def test_what_is_run_gives_cosines_in_float32_whatever_the_vectors_are():
     model = build("embedding", seed=1)
-    found = OBJECTIVE.run(model, BATCH, training=False)
-    assert (found.shape, found.dtype) == ((ROWS,), "float32")
-    np.testing.assert_allclose(found, cosines(model), atol=1e-5)
+    actual_cosines = OBJECTIVE.run(model, BATCH, training=False)
+    assert (actual_cosines.shape, actual_cosines.dtype) == ((ROWS,), "float32")
+    np.testing.assert_allclose(actual_cosines, cosines(model), atol=1e-5)
     turned = {**BATCH, **{name: BATCH[f"second_{name}"] for name in INPUTS}}
     turned |= {f"second_{name}": BATCH[name] for name in INPUTS}
-    np.testing.assert_allclose(OBJECTIVE.run(model, turned, training=False), found, atol=1e-5)
+    np.testing.assert_allclose(OBJECTIVE.run(model, turned, training=False), actual_cosines, atol=1e-5)
     same = {**BATCH, **{f"second_{name}": BATCH[name] for name in INPUTS}}
     np.testing.assert_allclose(OBJECTIVE.run(model, same, training=False), np.ones(ROWS), atol=1e-5)
 

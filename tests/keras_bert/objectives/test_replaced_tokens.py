@@ -16,18 +16,18 @@ def test_objective():
     outputs = {name: np.asarray(value) for name, value in joint(BATCH).items()}
     mask, weights = TEXT["padding_mask"], HIDDEN["mask_weights"]
     # Each of the two losses is its mean, and the second counts for 30 of the first.
-    told = {name: float(weight) for name, weight in objective.weights(BATCH).items()}
-    assert told == {"masked_loss": 5, "replaced_loss": pytest.approx(mask.sum() / 30)}
+    weights_ = {name: float(weight) for name, weight in objective.weights(BATCH).items()}
+    assert weights_ == {"masked_loss": 5, "replaced_loss": pytest.approx(mask.sum() / 30)}
     masked = np.asarray(cross_entropy(outputs["masked_tokens"], HIDDEN["mask_ids"])) * weights
-    wanted, logits = outputs["is_replaced"], outputs["replaced_tokens"].astype("float64")
-    assert 0 < wanted.sum() <= 5
+    labels, logits = outputs["is_replaced"], outputs["replaced_tokens"].astype("float64")
+    assert 0 < labels.sum() <= 5
     shares = 1 / (1 + np.exp(-logits))
-    losses = -np.where(wanted == 1, np.log(shares), np.log(1 - shares)) * mask
+    losses = -np.where(labels == 1, np.log(shares), np.log(1 - shares)) * mask
     right = outputs["masked_tokens"].argmax(-1) == HIDDEN["mask_ids"]
     assert sums["masked_loss"] == pytest.approx((masked.sum(), 5), rel=1e-5)
     assert sums["masked_accuracy"] == ((right * weights).sum(), 5)
     assert sums["replaced_loss"] == pytest.approx((losses.sum(), mask.sum()), rel=1e-5)
-    assert sums["replaced_accuracy"] == ((((logits > 0) == wanted) * mask).sum(), mask.sum())
+    assert sums["replaced_accuracy"] == ((((logits > 0) == labels) * mask).sum(), mask.sum())
 
 
 def test_what_is_found_of_what_was_replaced():

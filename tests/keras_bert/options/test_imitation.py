@@ -96,10 +96,10 @@ def test_heads_that_cannot_be_held_against_each_other(settings, message):
     Imitation(**settings).check_heads(4, 4)
 
 
-@pytest.mark.parametrize(("wanted", "told"), [(3, 3), (None, 4)])
-def test_widths_that_cannot_be_cut(wanted, told):
+@pytest.mark.parametrize(("width", "message"), [(3, 3), (None, 4)])
+def test_widths_that_cannot_be_cut(width, message):
     rule = "divide the widths of queries, 6 in the student and 8 in the teacher"
-    with pytest.raises(ValueError, match=rf"^Imitation\.relation_heads must {rule}, got {told}$"):
-        Imitation(relations=1.0, relation_heads=wanted).check_widths(6, 8, heads=4)
+    with pytest.raises(ValueError, match=rf"^Imitation\.relation_heads must {rule}, got {message}$"):
+        Imitation(relations=1.0, relation_heads=width).check_widths(6, 8, heads=4)
     Imitation(relations=1.0, relation_heads=2).check_widths(6, 8, heads=4)
     Imitation(relations=1.0, relation_kind="attention_value").check_widths(6, 8, heads=4)

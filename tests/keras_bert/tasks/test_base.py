@@ -137,7 +137,7 @@ def test_an_exported_file_may_stand_in_the_place_of_the_model():
     # Its vocabulary is not known, and so not checked.
     task = Classification(Runtime(), PlainTokenizer(["a"]), labels=["one", "more"], max_length=12)
     assert task.positions == 12
-    assert [found.label for found in task.predict(["a", "a a", "a " * 30])] == ["one", "more", "more"]
+    assert [answer.label for answer in task.predict(["a", "a a", "a " * 30])] == ["one", "more", "more"]
     with pytest.raises(ValueError, match="max_length must be between 3 and the model's 12 positions, got 13"):
         Classification(Runtime(), PlainTokenizer(["a"]), labels=["one", "more"], max_length=13)
     with pytest.raises(ValueError, match=r"labels must be as many as the model's outputs \(2\), got 1"):

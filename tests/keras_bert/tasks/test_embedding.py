@@ -35,15 +35,17 @@ def test_cosines():
 
 def test_search_finds_the_nearest_first():
     task = Embedding.build(make_encoder(), make_tokenizer(), max_length=30)
-    found = task.search(["film", "a bad film ."], TEXTS, top_k=3)
-    assert [matches[0].text for matches in found] == ["film", "a bad film ."]
-    assert [len(matches) for matches in found] == [3, 3]
-    for matches in found:
+    actual_matches = task.search(["film", "a bad film ."], TEXTS, top_k=3)
+    assert [matches[0].text for matches in actual_matches] == ["film", "a bad film ."]
+    assert [len(matches) for matches in actual_matches] == [3, 3]
+    for matches in actual_matches:
         assert matches[0].similarity == pytest.approx(1, abs=1e-5)
         assert [match.similarity for match in matches] == sorted((m.similarity for m in matches), reverse=True)
         assert all(TEXTS[match.index] == match.text for match in matches)
     again = task.search(["film", "a bad film ."], TEXTS, top_k=99, vectors=task.predict(TEXTS))
-    assert [[match.index for match in matches[:3]] for matches in again] == [[m.index for m in ms] for ms in found]
+    assert [[match.index for match in matches[:3]] for matches in again] == [
+        [m.index for m in ms] for ms in actual_matches
+    ]
     assert len(again[0]) == 4
 
 

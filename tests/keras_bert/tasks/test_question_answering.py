@@ -165,7 +165,7 @@ def test_best_spans_against_a_plain_loop():
     ]
     spans = best_of_rows(parts, windows.rows)
     for row in range(5):
-        found, nulls = {}, []
+        best, nulls = {}, []
         for window in np.flatnonzero(windows.rows == row):
             nulls.append(logits[window, 0, 0] + logits[window, 0, 1])
             for start in range(windows.lengths[window]):
@@ -173,14 +173,14 @@ def test_best_spans_against_a_plain_loop():
                 if widest[first] == window:
                     for end in range(start, min(start + 4, windows.lengths[window])):
                         score = float(logits[window, 4 + start, 0]) + float(logits[window, 4 + end, 1])
-                        found[first, windows.firsts[window] + end] = score
+                        best[first, windows.firsts[window] + end] = score
         assert spans.null_scores[row] == pytest.approx(min(nulls), abs=1e-5)
-        if not found:
+        if not best:
             assert spans.scores[row] == spans.totals[row] == -np.inf
             continue
-        assert (spans.firsts[row], spans.lasts[row]) == max(found, key=found.get)
-        assert spans.scores[row] == pytest.approx(max(found.values()))
-        assert spans.totals[row] == pytest.approx(np.log(np.sum(np.exp(list(found.values())))))
+        assert (spans.firsts[row], spans.lasts[row]) == max(best, key=best.get)
+        assert spans.scores[row] == pytest.approx(max(best.values()))
+        assert spans.totals[row] == pytest.approx(np.log(np.sum(np.exp(list(best.values())))))
 
 
 def test_loss_and_accuracy():

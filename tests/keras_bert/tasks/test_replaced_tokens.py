@@ -66,8 +66,8 @@ def test_fit_learns_what_does_not_belong():
     logits, labelled = np.asarray(task.model.predict(x, verbose=0)), y != IGNORED
     losses = np.logaddexp(0, np.where(y == 1, -logits, logits))
     assert task.model.evaluate(x, y, verbose=0, batch_size=32)[0] == pytest.approx(losses[labelled].mean(), rel=1e-4)
-    found = {piece.text: piece.probability for piece in task.predict(["Anna in Bob"])[0]}
-    assert found["in"] > 0.5 > max(found["Anna"], found["Bob"])
+    probabilities = {piece.text: piece.probability for piece in task.predict(["Anna in Bob"])[0]}
+    assert probabilities["in"] > 0.5 > max(probabilities["Anna"], probabilities["Bob"])
 
 
 def test_bad_arguments():

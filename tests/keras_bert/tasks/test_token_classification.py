@@ -57,8 +57,8 @@ class FakeTokenizer(Special):
         return self.tokenize_with_offsets(texts)[0]
 
     def tokenize_with_offsets(self, texts):
-        found = [list(self._pieces(text)) for text in texts]
-        return tuple(Ragged([[piece[part] for piece in row] for row in found]) for part in range(3))
+        pieces = [list(self._pieces(text)) for text in texts]
+        return tuple(Ragged([[piece[part] for piece in row] for row in pieces]) for part in range(3))
 
     def _pieces(self, text):
         for match in re.finditer(r"\w+|[^\w\s\x00-\x1f]", text.lower()):
@@ -285,10 +285,10 @@ def test_the_fake_tokenizer_is_like_the_real_one():
 
     texts = [" ".join(words).lower() for words in sentences()[0]] + ["", "abc's", "\x01", "π."]
     real = Tokenizer(PIECES, lowercase=False)
-    for fake, found in zip(
+    for fake, actual in zip(
         FakeTokenizer().tokenize_with_offsets(texts), real.tokenize_with_offsets(texts), strict=True
     ):
-        assert fake.rows == found.to_list()
+        assert fake.rows == actual.to_list()
 
 
 def test_saves_loads_and_counts_characters(tmp_path):

@@ -80,5 +80,5 @@ def unigram(size: int = 80) -> str:
 
 def content(kind: str) -> dict[str, Any]:
     """The `tokenizer.json` of a kind."""
-    found: dict[str, Any] = json.loads({"bpe": bpe, "modern": modern, "unigram": unigram}[kind]())
-    return found
+    content: dict[str, Any] = json.loads({"bpe": bpe, "modern": modern, "unigram": unigram}[kind]())
+    return content

@@ -32,13 +32,13 @@ def test_finds_what_it_was_given_and_nothing_else(values, others):
     st.dictionaries(KEYS.filter(lambda key: len(key) > 1).map(lambda key: key[:-1]), st.integers(0, 2), min_size=1),
 )
 def test_a_block_stands_for_all_that_continue_its_key(values, blocks):
-    each = {key + bytes([byte]): value for key, value in blocks.items() for byte in range(0x80, 0xC0)}
-    for key in [*each, *blocks]:
+    continuing = {key + bytes([byte]): value for key, value in blocks.items() for byte in range(0x80, 0xC0)}
+    for key in [*continuing, *blocks]:
         values.pop(key, None)
     units = build_double_array(values, blocks)
-    wanted = values | each
-    assert {key: look_up(units, key) for key in wanted} == wanted
-    assert all(look_up(units, key) == wanted.get(key) for key in blocks)
+    expected = values | continuing
+    assert {key: look_up(units, key) for key in expected} == expected
+    assert all(look_up(units, key) == expected.get(key) for key in blocks)
 
 
 def test_stores_equal_subtrees_once():

@@ -37,9 +37,9 @@ def test_texts_that_were_counted_are_cut_into_the_same_pieces(kind):
         return [[which.vocabulary[number] for number in row] for row in ids]
 
     assert pieces(fewer, fewer.tokenize(texts).to_list()) == pieces(tokenizer, tokenizer.tokenize(texts).to_list())
-    ours, theirs = (each.tokenize_with_offsets(texts) for each in (fewer, tokenizer))
-    assert [each.to_list() for each in ours[1:]] == [each.to_list() for each in theirs[1:]]
-    rows = [each.encode(texts, max_length=60)["token_ids"].numpy().tolist() for each in (fewer, tokenizer)]
+    ours, theirs = (splitter.tokenize_with_offsets(texts) for splitter in (fewer, tokenizer))
+    assert [splitter.to_list() for splitter in ours[1:]] == [splitter.to_list() for splitter in theirs[1:]]
+    rows = [splitter.encode(texts, max_length=60)["token_ids"].numpy().tolist() for splitter in (fewer, tokenizer)]
     assert pieces(fewer, rows[0]) == pieces(tokenizer, rows[1])
 
 

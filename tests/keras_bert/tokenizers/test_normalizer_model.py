@@ -15,10 +15,10 @@ def build(lowercase):
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_the_op_applies_the_rules_to_every_character(lowercase):
     code_points = [place for place in range(0x110000) if not 0xD800 <= place < 0xE000]
-    found = build(lowercase).normalize(tf.constant([chr(place) for place in code_points])).numpy()
+    normalized = build(lowercase).normalize(tf.constant([chr(place) for place in code_points])).numpy()
     wrong = [
         place
-        for place, text in zip(code_points, found, strict=True)
+        for place, text in zip(code_points, normalized, strict=True)
         if text.decode().strip(" ") != normalize(place, lowercase).strip(" ")
     ]
     skipped_chinese = range(0x2B820, 0x2B920)

@@ -71,12 +71,12 @@ def test_a_long_pair_is_cut_where_a_short_one_would_be(both):
 def test_special_tokens(both):
     ours, _ = both
     orders = (["<pad>", "<unk>", "<s>", "</s>", "<mask>"], MODERN, ALBERT)
-    wanted = next(order for order in orders if set(order) <= set(ours.vocabulary))
-    bpe = wanted == orders[0]
-    assert [ours.vocabulary[number] for number in ours.special_ids] == wanted
+    expected = next(order for order in orders if set(order) <= set(ours.vocabulary))
+    bpe = expected == orders[0]
+    assert [ours.vocabulary[number] for number in ours.special_ids] == expected
     assert (ours.between, ours.special_count(1), ours.special_count(2)) == ((2, 2, 4) if bpe else (1, 2, 3))
-    assert ours.mask == wanted[-1]
-    assert set(ROBERTA) == set(wanted) or not bpe
+    assert ours.mask == expected[-1]
+    assert set(ROBERTA) == set(expected) or not bpe
 
 
 def test_words_know_where_they_begin(both):
@@ -110,8 +110,8 @@ def test_saved_loaded_and_pickled(both, tmp_path):
 
 def test_in_a_graph_and_on_bytes(both):
     ours, _ = both
-    found = list(tf.data.Dataset.from_tensor_slices(list(TEXTS)).batch(2).map(ours.tokenize))
-    assert [row for batch in found for row in batch.to_list()] == ours.tokenize(TEXTS).to_list()
+    tokens = list(tf.data.Dataset.from_tensor_slices(list(TEXTS)).batch(2).map(ours.tokenize))
+    assert [row for batch in tokens for row in batch.to_list()] == ours.tokenize(TEXTS).to_list()
     assert ours.tokenize([b"a \xff b"]).to_list() == ours.tokenize(["a \ufffd b"]).to_list()
 
 

@@ -24,9 +24,9 @@ def ids(tokenizer, pieces):
 
 
 def test_tokenizes_lowercased_words_without_accents(tokenizer):
-    found = tokenizer.tokenize(["Héllo, worlding.", "", "日"])
-    assert found.dtype == tf.int32
-    assert found.to_list() == [ids(tokenizer, "hello , world ##ing ."), [], [tokenizer.unknown_id]]
+    tokens = tokenizer.tokenize(["Héllo, worlding.", "", "日"])
+    assert tokens.dtype == tf.int32
+    assert tokens.to_list() == [ids(tokenizer, "hello , world ##ing ."), [], [tokenizer.unknown_id]]
 
 
 def test_a_cased_tokenizer_keeps_case():

@@ -24,9 +24,9 @@ FRAGMENTS = [*"aéßΣ가日ab19.#[ \\u0301", "hello", "a" * 99, "é" * 51, *(te
 HARD_TEXTS = st.lists(st.one_of(st.text(max_size=8), st.sampled_from(FRAGMENTS)), max_size=12).map("".join)
 
 
-def rows(found):
+def rows(tokens):
     """(id, start, end) of each piece of each text."""
-    return [list(zip(*row, strict=True)) for row in zip(*(part.to_list() for part in found), strict=True)]
+    return [list(zip(*row, strict=True)) for row in zip(*(part.to_list() for part in tokens), strict=True)]
 
 
 @pytest.mark.parametrize("case", CASES)

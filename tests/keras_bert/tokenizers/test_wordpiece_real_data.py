@@ -20,9 +20,9 @@ VOCABULARIES = sorted(DATA.glob("vocab/*.txt"))
 @pytest.mark.parametrize("vocabulary", VOCABULARIES, ids=lambda file: file.stem)
 def test_no_line_differs_from_the_reference(vocabulary: Path, text: Path) -> None:
     lines = text.read_bytes().decode(errors="replace").split("\n")
-    found = check(load(vocabulary), PYTHON, lines)
-    assert found.texts == len(lines)
-    assert (found.ids, found.offsets) == (0, 0)
+    differences = check(load(vocabulary), PYTHON, lines)
+    assert differences.texts == len(lines)
+    assert (differences.ids, differences.offsets) == (0, 0)
 
 
 @pytest.mark.slow
@@ -32,5 +32,5 @@ def test_no_line_differs_from_the_reference(vocabulary: Path, text: Path) -> Non
 @pytest.mark.parametrize("shape", ["{}", "a{}b", "a {}", "{0}2 x{0}{0}"])
 def test_no_character_differs_from_the_reference(vocabulary: Path, shape: str) -> None:
     texts = [shape.format(chr(place)) for place in range(0x110000) if not 0xD800 <= place < 0xE000]
-    found = check(load(vocabulary), PYTHON, texts)
-    assert (found.ids, found.offsets) == (0, 0)
+    differences = check(load(vocabulary), PYTHON, texts)
+    assert (differences.ids, differences.offsets) == (0, 0)

@@ -48,7 +48,7 @@ def test_a_model_against_a_count_by_hand_and_the_profiler():
         max_length=length,
     )
     model = build_pretraining(build_encoder(config))
-    widths = {each.name: predictions if each.name == "mask_positions" else length for each in model.inputs}
+    widths = {one_spec.name: predictions if one_spec.name == "mask_positions" else length for one_spec in model.inputs}
     inputs = {name: spec(batch, width, dtype="int32") for name, width in widths.items()}
     block = length * (4 * hidden**2 + 2 * hidden * inner) + 2 * length**2 * hidden
     heads = predictions * (hidden**2 + hidden * pieces) + hidden**2 + 2 * hidden

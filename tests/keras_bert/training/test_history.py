@@ -20,9 +20,9 @@ def test_running_record(tmp_path):
         {"step": 2, "loss": 0.25, "tokens_per_second": 9.0},
     ]
     (events,) = (tmp_path / "seed-0").glob("events*")
-    found = [
+    records = [
         (event.step, value.tag, float(tf.make_ndarray(value.tensor)))
         for event in tf.compat.v1.train.summary_iterator(str(events))
         for value in event.summary.value
     ]
-    assert found == [(1, "loss", 0.5), (2, "loss", 0.25), (2, "tokens_per_second", 9.0)]
+    assert records == [(1, "loss", 0.5), (2, "loss", 0.25), (2, "tokens_per_second", 9.0)]

@@ -75,8 +75,8 @@ def test_killed_and_started_again_the_bits_are_the_same(tmp_path):
     assert fit(trainer, checkpoints=tmp_path) == history
     for name, array in trainer.arrays().items():
         np.testing.assert_array_equal(array, whole[name], err_msg=name)
-    told = {"masked_accuracy", "replaced_accuracy", "validation_masked_loss", "validation_replaced_loss"}
-    assert told <= history[-1].keys()
+    metrics = {"masked_accuracy", "replaced_accuracy", "validation_masked_loss", "validation_replaced_loss"}
+    assert metrics <= history[-1].keys()
     assert any("validation_replaced_recall" in entry for entry in history)
 
 
@@ -90,8 +90,8 @@ def test_the_state_of_what_draws_is_what_a_checkpoint_must_hold():
         if is_forgotten:
             state = step.model.get_layer("token_replacement").seed_generator.state
             state.assign(state - np.array([0, 1]))
-        found, _ = step.step(batches[1:], 2)
-        sums.append(float(found[0]["replaced_loss"][0]))
+        actual_sums, _ = step.step(batches[1:], 2)
+        sums.append(float(actual_sums[0]["replaced_loss"][0]))
     assert sums[0] == sums[1] != sums[2]
 
 

@@ -20,15 +20,15 @@ from tests.keras_bert.training.small import BATCH, LinearObjective, Rows, fit, l
 @pytest.mark.parametrize(("accumulation", "fresh"), [(1, [1, 1, 3, 3, 3, 3]), (2, [1, 2, 2, 2, 2, 2])])
 def test_the_last_step_of_a_new_shape(accumulation, fresh):
     # Batches of 2, 2 and 1 rows.
-    training, found = Training(batch_size=2 * accumulation, accumulation=accumulation, xla="off"), []
+    training, steps = Training(batch_size=2 * accumulation, accumulation=accumulation, xla="off"), []
     step = TrainingStep(linear(), LinearObjective(), training, 6)
     assert step.fresh_step == 0
     columns = {name: np.concatenate([column, column, column[:1]]) for name, column in BATCH.items()}
     batches = iter(Rows(columns, 2).after(0))
     for number in range(1, 7):
         step.step([next(batches) for _ in range(accumulation)], number)
-        found.append(step.fresh_step)
-    assert found == fresh
+        steps.append(step.fresh_step)
+    assert steps == fresh
 
 
 def test_evaluation_weighs_every_row_alike():
@@ -53,8 +53,8 @@ def test_a_step_against_numpy():
     gradient = np.bincount(BATCH["token_ids"].ravel(), minlength=5)[:, None] / 16 * np.ones((1, 2))
     reference.apply([gradient], 0.1)
     np.testing.assert_allclose(model.get_weights()[0], reference.weights[0], rtol=1e-4, atol=1e-7)
-    found = {name: tuple(map(float, pair)) for name, pair in sums.items()}
-    assert found == {"loss": pytest.approx((total, 16), rel=1e-5), "tokens": (8, 1)}
+    sums_by_name = {name: tuple(map(float, pair)) for name, pair in sums.items()}
+    assert sums_by_name == {"loss": pytest.approx((total, 16), rel=1e-5), "tokens": (8, 1)}
     assert float(norm) == pytest.approx(np.sqrt((gradient**2).sum()), rel=1e-6), "it is told before it is clipped"
     assert step.learning_rate() == pytest.approx(0.1)
 
@@ -93,11 +93,11 @@ def test_steps_go_on_from_their_arrays_bit_for_bit(training):
 def test_weights_are_those_of_the_mean_and_can_be_put_back():
     step = TrainingStep(linear(), LinearObjective(), Training(learning_rate=0.1, ema=0.5, xla="off"), 2)
     step.step([BATCH], 1)
-    current, known = step.model.get_weights()[0], step.weights()["0"]
-    assert not np.array_equal(known, current)
+    current, mean = step.model.get_weights()[0], step.weights()["0"]
+    assert not np.array_equal(mean, current)
     np.testing.assert_array_equal(step.model.get_weights()[0], current)
-    step.set_weights({"0": known})
-    np.testing.assert_array_equal(step.model.get_weights()[0], known)
+    step.set_weights({"0": mean})
+    np.testing.assert_array_equal(step.model.get_weights()[0], mean)
 
 
 def test_weights_that_the_objective_does_not_use_stay():

@@ -43,14 +43,14 @@ def test_what_is_ignored_stays_so():
 
 
 def test_another_thread_leaves_signals_alone():
-    found = []
+    handlers = []
 
     def work():
         with stop_requests():
-            found.append(signal.getsignal(signal.SIGTERM))
+            handlers.append(signal.getsignal(signal.SIGTERM))
 
     before = signal.getsignal(signal.SIGTERM)
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert found == [before]
+    assert handlers == [before]

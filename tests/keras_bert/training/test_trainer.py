@@ -91,8 +91,8 @@ def test_a_learnable_problem_is_learnt():
 
 def test_validation_is_of_the_mean_weights():
     model, history = fit(3, training=Training(learning_rate=1e-2, ema=0.9, xla="off"), validations=1)
-    found = Trainer(model, ClassificationObjective(), Training(xla="off"), 1).evaluate(rows(33, seed=1))
-    assert found["loss"] == pytest.approx(history[-1]["validation_loss"], rel=1e-6)
+    metrics = Trainer(model, ClassificationObjective(), Training(xla="off"), 1).evaluate(rows(33, seed=1))
+    assert metrics["loss"] == pytest.approx(history[-1]["validation_loss"], rel=1e-6)
 
 
 def train_as_one_of_two_workers(index: str, ports: str, folder: str) -> None:

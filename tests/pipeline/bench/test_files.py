@@ -14,10 +14,10 @@ from pipeline.cli import main
 
 
 def test_both_kinds_stand_side_by_side(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = tmp_path / "told.json"
+    file_ = tmp_path / "told.json"
     arguments = [str(files / "model.tflite"), str(files / "model.onnx"), "--threads", "1", "--answers", "10"]
-    assert main(["bench", *arguments, "--operations", "--json", str(told)]) == 0
-    content = json.loads(told.read_text())
+    assert main(["bench", *arguments, "--operations", "--json", str(file_)]) == 0
+    content = json.loads(file_.read_text())
     lite, onnx = content["files"]
     assert [lite["runtime"], onnx["runtime"]] == ["LiteRT", "ONNX Runtime"]
     assert lite["lengths"] == onnx["lengths"] == [8, 16], "what takes any length is asked about the other's"
@@ -25,7 +25,10 @@ def test_both_kinds_stand_side_by_side(files: Path, tmp_path: Path, capsys: pyte
     for file in content["files"]:
         (run,) = file["threads"]
         assert list(run["milliseconds"]) == ["8", "16"]
-        assert all(0 < own["p50"] <= own["p90"] <= own["p99"] for own in run["milliseconds"].values())
+        assert all(
+            0 < percentiles["p50"] <= percentiles["p90"] <= percentiles["p99"]
+            for percentiles in run["milliseconds"].values()
+        )
         assert run["open_milliseconds"] > 0
         assert run["first_milliseconds"] > 0
         assert 0 < run["own_megabytes"] < run["peak_megabytes"]
@@ -82,7 +85,7 @@ def test_what_is_no_file_from_here_is_one_line(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "message"),
+    ("request", "message"),
     [
         ({"lengths": (2,)}, "--lengths must be at least 3 each, got [2]"),
         ({"threads": (0,)}, "--threads must be at least 1 each, got [0]"),
@@ -91,10 +94,10 @@ def test_what_is_no_file_from_here_is_one_line(
         ({"operations": True, "here": False}, "--operations must be left out with --adb"),
     ],
 )
-def test_what_cannot_be_measured(wanted: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_measured(request: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_files, "processors", lambda: 4)
     with pytest.raises(InputError) as refused:
-        BenchOptions(**wanted)
+        BenchOptions(**request)
     assert str(refused.value).startswith(message)
 
 
@@ -104,14 +107,14 @@ def test_rows_longer_than_a_file_reads_are_refused(files: Path) -> None:
 
 
 def test_a_process_that_falls_is_one_line(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, _ = inspect_file(files / "model.onnx")
+    inspection, _ = inspect_file(files / "model.onnx")
 
     def told_by(script: str) -> str:
         (files / "child.sh").write_text(f"#!/bin/sh\n{script}\n")
         (files / "child.sh").chmod(0o755)
         monkeypatch.setattr(bench_files.sys, "executable", str(files / "child.sh"))
         with pytest.raises(InputError) as refused:
-            run_child("inside", asked)
+            run_child("inside", inspection)
         return str(refused.value).partition(".onnx ")[2]
 
     assert told_by("kill -SEGV $$") == "must be a file that its runtime can read: it ended with SIGSEGV"

@@ -45,10 +45,10 @@ esac
 def test_each_signature_is_asked_with_each_number_of_threads(adb: Path, files: Path) -> None:
     content = bench_on_phone([files / "model.tflite"], BenchOptions(threads=(1, 8), answers=50, here=False))
     assert content["phone"] == "abc123"
-    asked = [line for line in (adb / "asked").read_text().splitlines() if "--graph" in line]
-    told = [(line.partition("serve_")[2].split()[0], line.partition("num_threads=")[2].split()[0]) for line in asked]
-    assert told == [("8", "1"), ("8", "8"), ("16", "1"), ("16", "8")]
-    assert all("--num_runs=50" in line for line in asked)
+    calls = [line for line in (adb / "asked").read_text().splitlines() if "--graph" in line]
+    runs = [(line.partition("serve_")[2].split()[0], line.partition("num_threads=")[2].split()[0]) for line in calls]
+    assert runs == [("8", "1"), ("8", "8"), ("16", "1"), ("16", "8")]
+    assert all("--num_runs=50" in line for line in calls)
     assert (adb / "asked").read_text().splitlines()[-1] == "shell rm /data/local/tmp/keras-bert-edge/model.tflite"
     size = f"{(files / 'model.tflite').stat().st_size / 1e6:.2f}"
     expected = ["model.tflite", size, "1", "8", "5.58", "13.57", "1.24", "1.25", "10.5", "86 of 95 nodes"]
@@ -56,10 +56,10 @@ def test_each_signature_is_asked_with_each_number_of_threads(adb: Path, files: P
 
 
 def test_the_tools_figures() -> None:
-    found = read_run(PRINTED)
-    assert found["milliseconds"] == {"p50": 1.239, "p95": 1.247}
-    assert found["answers"] == 50
-    assert found["delegate"] == {"name": "TfLiteXNNPackDelegate", "nodes": 95, "taken": 86}
+    figures = read_run(PRINTED)
+    assert figures["milliseconds"] == {"p50": 1.239, "p95": 1.247}
+    assert figures["answers"] == 50
+    assert figures["delegate"] == {"name": "TfLiteXNNPackDelegate", "nodes": 95, "taken": 86}
     without = read_run("\n".join(PRINTED.splitlines()[1:4]))
     assert (without["delegate"], without["own_megabytes"]) == (None, None)
     with pytest.raises(InputError, match="must print its times with median and p95, got 'not a model'"):

@@ -15,20 +15,20 @@ def cost(folder: Path, *entries: dict[str, float]) -> PretrainingCost:
 
 
 def test_the_most_steps_that_the_budget_pays(tmp_path: Path) -> None:
-    found = cost(tmp_path, {"length": 16, "flops": 100, "seconds": 0.5}, {"length": 64, "flops": 500, "seconds": 2.0})
-    assert found == PretrainingCost((100, 500), (0.5, 2.0), 4.5, 0.9)
-    assert Budget("flops", 1400).steps(found) == 10, "nine short ones and a long one"
-    assert Budget("flops", 1399).steps(found) == 9
-    assert Budget("seconds", 6.5).steps(found) == 10
-    assert [found.flops_after(done, 10) for done in (0, 9, 10)] == [0, 900, 1400]
+    steps = cost(tmp_path, {"length": 16, "flops": 100, "seconds": 0.5}, {"length": 64, "flops": 500, "seconds": 2.0})
+    assert steps == PretrainingCost((100, 500), (0.5, 2.0), 4.5, 0.9)
+    assert Budget("flops", 1400).steps(steps) == 10, "nine short ones and a long one"
+    assert Budget("flops", 1399).steps(steps) == 9
+    assert Budget("seconds", 6.5).steps(steps) == 10
+    assert [steps.flops_after(done, 10) for done in (0, 9, 10)] == [0, 900, 1400]
 
 
 def test_a_budget_that_pays_no_step_says_what_one_costs(tmp_path: Path) -> None:
-    found = cost(tmp_path, {"length": 64, "flops": 5.5e9, "seconds": 3.0})
+    steps = cost(tmp_path, {"length": 64, "flops": 5.5e9, "seconds": 3.0})
     with pytest.raises(InputError, match=r"^--flops must be enough for a step, 5.5e\+09, got 1e\+09$"):
-        Budget("flops", 1e9).steps(found)
+        Budget("flops", 1e9).steps(steps)
     with pytest.raises(InputError, match=r"^--minutes must be enough for a step, 0.05, got 0.01$"):
-        Budget("seconds", 0.6).steps(found)
+        Budget("seconds", 0.6).steps(steps)
 
 
 def test_one_budget_or_none() -> None:

@@ -29,7 +29,7 @@ def record(loss: str = "masked_loss", **tasks: dict[str, Any]) -> dict[str, Any]
 def test_differences_are_from_the_first_and_those_that_hold_are_marked(tmp_path: Path) -> None:
     variants = [variant(tmp_path, name) for name in ("base", "far", "near")]
     base = (0.70, 0.72, 0.71)
-    found = make_content(
+    content = make_content(
         "mine",
         variants,
         Budget("flops", 1e6),
@@ -40,24 +40,24 @@ def test_differences_are_from_the_first_and_those_that_hold_are_marked(tmp_path:
             "near": record(a=score(0.72, 0.75, 0.75), b=score(0.5, 0.5, 0.5)),
         },
     )
-    assert (found["baseline"], found["seeds"], found["budget"]) == ("base", 3, {"unit": "flops", "amount": 1e6})
-    assert list(found["variants"]) == ["base", "far", "near"]
-    tasks = {name: each["tasks"] for name, each in found["variants"].items()}
-    assert all("difference" not in own for own in tasks["base"].values())
+    assert (content["baseline"], content["seeds"], content["budget"]) == ("base", 3, {"unit": "flops", "amount": 1e6})
+    assert list(content["variants"]) == ["base", "far", "near"]
+    tasks = {name: entry["tasks"] for name, entry in content["variants"].items()}
+    assert all("difference" not in scores for scores in tasks["base"].values())
     far, near = tasks["far"]["a"]["difference"], tasks["near"]["a"]["difference"]
     assert (far["mean"], far["significant"], far["holm"]) == (pytest.approx(0.10003, abs=1e-5), True, True)
     assert near["p"] == pytest.approx(1 - 3 * math.sqrt(3) / math.sqrt(2 + 27))
     assert (near["significant"], near["holm"]) == (True, False), "0.035 is more than 0.05 / 2"
     assert tasks["near"]["b"]["difference"]["p"] is None
-    assert found["tests"] == 3, "neither averages, nor what has no spread"
+    assert content["tests"] == 3, "neither averages, nor what has no spread"
     assert tasks["far"][AVERAGE]["seeds"] == pytest.approx([0.65, 0.66505, 0.665])
     assert tasks["far"][AVERAGE]["difference"]["mean"] == pytest.approx((0.10003 + 0.01) / 2, abs=1e-5)
 
 
 def test_of_one_task_there_is_no_average(tmp_path: Path) -> None:
-    found = make_content("mine", [variant(tmp_path, "base")], None, {"base": record(a=score(0.5))})
-    assert list(found["variants"]["base"]["tasks"]) == ["a"]
-    assert (found["seeds"], found["half_width"], found["budget"]) == (1, None, None)
+    scores = make_content("mine", [variant(tmp_path, "base")], None, {"base": record(a=score(0.5))})
+    assert list(scores["variants"]["base"]["tasks"]) == ["a"]
+    assert (scores["seeds"], scores["half_width"], scores["budget"]) == (1, None, None)
 
 
 @pytest.mark.parametrize(
@@ -74,25 +74,25 @@ def test_losses_of_other_predictions_do_not_compare(
     tmp_path: Path, override: str, unlike: list[str], pieces_differ: bool
 ) -> None:
     variants = [variant(tmp_path, "base"), variant(tmp_path, "other", override)]
-    found = make_content("mine", variants, None, {"base": record(), "other": record()})
-    assert found["variants"]["base"]["pretraining"]["unlike"] == []
-    assert found["variants"]["other"]["pretraining"]["unlike"] == unlike
-    assert found["pieces_differ"] == pieces_differ
+    content = make_content("mine", variants, None, {"base": record(), "other": record()})
+    assert content["variants"]["base"]["pretraining"]["unlike"] == []
+    assert content["variants"]["other"]["pretraining"]["unlike"] == unlike
+    assert content["pieces_differ"] == pieces_differ
 
 
 def test_losses_of_other_objectives_do_not_compare(tmp_path: Path) -> None:
     variants = [variant(tmp_path, "base"), variant(tmp_path, "other")]
-    found = make_content("mine", variants, None, {"base": record(), "other": record("replaced_loss")})
-    assert found["variants"]["other"]["pretraining"]["unlike"] == ["replaced_loss"]
+    content = make_content("mine", variants, None, {"base": record(), "other": record("replaced_loss")})
+    assert content["variants"]["other"]["pretraining"]["unlike"] == ["replaced_loss"]
 
 
 def test_losses_are_told_in_bits_a_byte(tmp_path: Path) -> None:
-    found = make_content("mine", [variant(tmp_path, "base")], None, {"base": record()})
+    content = make_content("mine", [variant(tmp_path, "base")], None, {"base": record()})
     # Four bits a piece of four bytes.
-    assert found["variants"]["base"]["pretraining"]["curve"][0]["bits_a_byte"] == pytest.approx(1.0)
+    assert content["variants"]["base"]["pretraining"]["curve"][0]["bits_a_byte"] == pytest.approx(1.0)
 
 
 def test_variants_that_are_not_done_are_left_out(tmp_path: Path) -> None:
     variants = [variant(tmp_path, name) for name in ("base", "next", "last")]
-    found = make_content("mine", variants, None, {"base": record(), "next": record()})
-    assert list(found["variants"]) == ["base", "next"]
+    content = make_content("mine", variants, None, {"base": record(), "next": record()})
+    assert list(content["variants"]) == ["base", "next"]

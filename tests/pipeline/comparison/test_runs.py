@@ -75,9 +75,9 @@ METRICS = {
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
-    found = Runs(tmp_path)
-    monkeypatch.setattr("pipeline.comparison.runs.run_pipeline", found)
-    return found
+    actual_runs = Runs(tmp_path)
+    monkeypatch.setattr("pipeline.comparison.runs.run_pipeline", actual_runs)
+    return actual_runs
 
 
 def variants(folder: Path, *names: str) -> list[ComparedVariant]:

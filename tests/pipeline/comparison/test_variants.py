@@ -70,7 +70,7 @@ def test_without_tasks_variants_bring_their_examples_or_are_but_pre_trained(job:
 
 def test_lines_get_points_where_nobody_says_how_many(job: Path) -> None:
     (job / "few.toml").write_text("extends = 'base.toml'\n[pretraining]\nvalidations = 3\n")
-    assert [each.start.pretraining.validations for each in load_all(job, "base few")] == [_VALIDATIONS, 3]
+    assert [variant.start.pretraining.validations for variant in load_all(job, "base few")] == [_VALIDATIONS, 3]
     assert load_settings(job / "base.toml").pretraining.validations == 2
 
 

@@ -22,8 +22,8 @@ def test_every_choice_of_parts_in_the_order_of_the_steps(tmp_path: Path) -> None
         "pruning+quantization",
         "student+pruning+quantization",
     ]
-    found = find_rungs(load(tmp_path, CHECKPOINT + EXAMPLES + "[pruning]\n"))
-    assert found == {"teacher": (), "pruning": ("pruning",)}
+    rungs = find_rungs(load(tmp_path, CHECKPOINT + EXAMPLES + "[pruning]\n"))
+    assert rungs == {"teacher": (), "pruning": ("pruning",)}
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def record(megabytes: float, *seeds: float) -> dict:
 
 
 def test_shares_are_of_the_same_seed_and_the_front_is_what_none_beats_in_both() -> None:
-    found = _with_shares(
+    steps = _with_shares(
         {
             "teacher": record(90, 0.8, 0.5),
             "small": record(8, 0.4, 0.5),
@@ -55,5 +55,5 @@ def test_shares_are_of_the_same_seed_and_the_front_is_what_none_beats_in_both() 
             "twin": record(8, 0.4, 0.5),
         }
     )
-    assert [each["share"] for each in found.values()] == pytest.approx([1, 0.75, 0.65, 0.75])
-    assert [each["on_front"] for each in found.values()] == [True, True, False, True]
+    assert [step["share"] for step in steps.values()] == pytest.approx([1, 0.75, 0.65, 0.75])
+    assert [step["on_front"] for step in steps.values()] == [True, True, False, True]

@@ -53,4 +53,4 @@ def test_the_same_has_no_changes() -> None:
     ],
 )
 def test_what_changed_is_named(new: dict[str, Any], changes: list[tuple[Any, ...]]) -> None:
-    assert find_changes(OLD, OLD._replace(**new)) == [Change(*each) for each in changes]
+    assert find_changes(OLD, OLD._replace(**new)) == [Change(*change) for change in changes]

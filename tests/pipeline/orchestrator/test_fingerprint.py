@@ -95,8 +95,8 @@ DIFFERENT = (
 
 
 def test_what_parses_otherwise_has_another_fingerprint(shop: Callable[..., str]) -> None:
-    found = [shop(__init__="", steps=STEP, prices=text) for text in DIFFERENT]
-    assert len(set(found)) == len(DIFFERENT)
+    fingerprints = [shop(__init__="", steps=STEP, prices=text) for text in DIFFERENT]
+    assert len(set(fingerprints)) == len(DIFFERENT)
 
 
 def test_unrelated_modules_do_not_count(shop: Callable[..., str]) -> None:
@@ -184,9 +184,9 @@ def test_a_key_is_what_it_was_in_the_first_release() -> None:
     # {'a': 'f'}, 'parameters': {'x': 1}, 'code': 'c', 'libraries': {'keras': '3.15'}, 'python': (3, 11)},
     # sort_keys=True).encode()).hexdigest())"
     made = Ingredients("shop.steps.make", {"a": "f"}, {"x": 1}, "c", {"keras": "3.15"}, "3.11", {}, {})
-    known = "6fd202d9ee0abeed91635ebeb599d0eda4aa0a1132bfa2f5747c04ff770c0b0a"
-    assert execution_key(made) == known
-    assert execution_key(made._replace(modules={"m": "1"}, files={"x": {"rows.csv": "d"}})) == known
+    key = "6fd202d9ee0abeed91635ebeb599d0eda4aa0a1132bfa2f5747c04ff770c0b0a"
+    assert execution_key(made) == key
+    assert execution_key(made._replace(modules={"m": "1"}, files={"x": {"rows.csv": "d"}})) == key
 
 
 def test_the_digest_of_each_module_is_told(tmp_path: Path, shop: Callable[..., str]) -> None:

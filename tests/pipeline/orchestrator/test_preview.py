@@ -22,13 +22,13 @@ def run(root: Path, value: str = "hello", mark: str = "!") -> None:
 
 
 def short(previews: list[Preview]) -> list[tuple[str, str]]:
-    return [(each.step, each.state) for each in previews]
+    return [(step.step, step.state) for step in previews]
 
 
 def test_a_root_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     previews = told(tmp_path / "root")
     assert short(previews) == [("write", "runs"), ("initial", "runs"), ("shout", "runs")]
-    assert {each.why for each in previews} == {"nothing ran in this root yet"}
+    assert {step.why for step in previews} == {"nothing ran in this root yet"}
     assert not (tmp_path / "root").exists()
 
 
@@ -53,9 +53,9 @@ def test_nothing_runs_and_nothing_is_recorded(tmp_path: Path) -> None:
 
 def test_it_says_what_a_run_then_does(tmp_path: Path) -> None:
     run(tmp_path)
-    asked = Request(since="initial")
-    assert short(told(tmp_path, request=asked)) == [("write", "done"), ("initial", "runs"), ("shout", "follows")]
-    assert told(tmp_path, request=asked)[1].why == "requested by --force or --from"
+    request = Request(since="initial")
+    assert short(told(tmp_path, request=request)) == [("write", "done"), ("initial", "runs"), ("shout", "follows")]
+    assert told(tmp_path, request=request)[1].why == "requested by --force or --from"
     assert short(told(tmp_path, request=Request(to="initial"))) == [("write", "done"), ("initial", "done")]
 
 
@@ -67,7 +67,7 @@ def test_what_a_run_would_refuse_is_refused(tmp_path: Path) -> None:
 
 def test_other_reasons(tmp_path: Path) -> None:
     def of(how: str) -> list[str]:
-        return [each.why for each in preview(Pipeline("toy", toy.misbehaving(how)), tmp_path, Request())]
+        return [step.why for step in preview(Pipeline("toy", toy.misbehaving(how)), tmp_path, Request())]
 
     run_pipeline(Pipeline("toy", toy.misbehaving("crash")), tmp_path, preload=())
     assert of("crash") == ["", "it failed the last time", "after behave"]
@@ -75,7 +75,7 @@ def test_other_reasons(tmp_path: Path) -> None:
     text.unlink()
     assert of("crash")[0] == "made before, but text was changed or removed on disk"
     never = preview(Pipeline("other", toy.misbehaving("crash")), tmp_path, Request())
-    assert [each.why for each in never][1:] == ["after write", "after behave"]
+    assert [step.why for step in never][1:] == ["after write", "after behave"]
 
 
 def test_a_step_that_another_pipeline_ran_is_compared_with_that(tmp_path: Path) -> None:

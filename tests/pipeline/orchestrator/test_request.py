@@ -20,9 +20,9 @@ def names(request: Request, pipeline: Pipeline) -> list[str]:
 
 
 def test_nothing_asks_for_all(pipeline: Pipeline) -> None:
-    asked = Request()
-    assert sorted(names(asked, pipeline)) == ["initial", "join", "shout", "write"]
-    assert asked.again(pipeline) == asked.done(pipeline) == set()
+    request = Request()
+    assert sorted(names(request, pipeline)) == ["initial", "join", "shout", "write"]
+    assert request.again(pipeline) == request.done(pipeline) == set()
 
 
 def test_to_a_step(pipeline: Pipeline) -> None:
@@ -30,26 +30,26 @@ def test_to_a_step(pipeline: Pipeline) -> None:
 
 
 def test_from_a_step(pipeline: Pipeline) -> None:
-    asked = Request(since="initial")
-    assert sorted(names(asked, pipeline)) == ["initial", "join", "shout", "write"]
-    assert asked.again(pipeline) == {"initial", "shout"}
-    assert asked.done(pipeline) == {"write", "join"}
+    request = Request(since="initial")
+    assert sorted(names(request, pipeline)) == ["initial", "join", "shout", "write"]
+    assert request.again(pipeline) == {"initial", "shout"}
+    assert request.done(pipeline) == {"write", "join"}
 
 
 def test_from_one_step_to_another(pipeline: Pipeline) -> None:
-    asked = Request(since="initial", to="initial")
-    assert asked.again(pipeline) == {"initial"}
-    assert asked.done(pipeline) == {"write"}
+    request = Request(since="initial", to="initial")
+    assert request.again(pipeline) == {"initial"}
+    assert request.done(pipeline) == {"write"}
 
 
 def test_a_forced_step_is_not_one_that_must_be_done(pipeline: Pipeline) -> None:
-    asked = Request(since="shout", force=("write",))
-    assert asked.again(pipeline) == {"shout", "write"}
-    assert asked.done(pipeline) == {"initial", "join"}
+    request = Request(since="shout", force=("write",))
+    assert request.again(pipeline) == {"shout", "write"}
+    assert request.done(pipeline) == {"initial", "join"}
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("request", "message"),
     [
         (Request(to="initail"), "--to must name a step of the run, got 'initail'; did you mean 'initial'?"),
         (
@@ -59,7 +59,7 @@ def test_a_forced_step_is_not_one_that_must_be_done(pipeline: Pipeline) -> None:
         (Request(force=("writ", "x")), "--force must name a step of the run, got 'writ'; did you mean 'write'?"),
     ],
 )
-def test_a_step_that_is_none(pipeline: Pipeline, asked: Request, message: str) -> None:
+def test_a_step_that_is_none(pipeline: Pipeline, request: Request, message: str) -> None:
     with pytest.raises(InputError) as error:
-        asked.check(pipeline)
+        request.check(pipeline)
     assert str(error.value) == message

@@ -53,14 +53,14 @@ def test_a_step_that_was_killed_is_tried_again(tmp_path: Path, monkeypatch: pyte
     result = run(tmp_path, lively, machine=Machine(retries=2), observer=diary)
     assert states(result) == {"write": "ran", "count_lives": "ran"}
     why = "was killed by SIGKILL; the system may have run out of memory"
-    assert [told[1] for told in diary.told if told[0] == "say"] == [
+    assert [note[1] for note in diary.told if note[0] == "say"] == [
         f"count_lives: {why}; it is tried again in 0.05 s (1 of 2)",
         f"count_lives: {why}; it is tried again in 0.1 s (2 of 2)",
     ]
     logs, tries = tmp_path / "logs" / "1", ["count_lives.1", "count_lives.2", "count_lives"]
     assert [(logs / name / "note").read_text() for name in tries] == ["life 1", "life 2", "life 3"]
     assert {log.name for log in logs.glob("*.log")} == {"write.log", *(f"{name}.log" for name in tries)}
-    assert [each.state for each in Store(tmp_path).executions(1)] == ["ran", "failed", "failed", "ran"]
+    assert [item.state for item in Store(tmp_path).executions(1)] == ["ran", "failed", "failed", "ran"]
 
 
 def test_a_step_that_is_killed_too_often_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_what_would_break_again_is_not_tried_again(tmp_path: Path, how: str) -> 
         assert how == "input_error"
     else:
         assert states(result)["behave"] in ("failed", "refused")
-    assert [told for told in diary.told if told[0] in ("step", "say")] == [
+    assert [note for note in diary.told if note[0] in ("step", "say")] == [
         ("step", "write", False),
         ("step", "behave", False),
     ]

@@ -94,9 +94,9 @@ class Predecessor:
     folder: str
 
     def look_up(self, inputs: Mapping[str, str | None]) -> File | None:
-        own = f"{inputs['candidate']} "
+        text = f"{inputs['candidate']} "
         files = sorted(Path(self.folder).glob("*.kept"), reverse=True)
-        return next((File(str(file)) for file in files if not file.read_text().startswith(own)), None)
+        return next((File(str(file)) for file in files if not file.read_text().startswith(text)), None)
 
 
 @component()

@@ -50,11 +50,11 @@ def test_a_version_that_was_deleted_needs_nothing(tmp_path: Path) -> None:
 def test_logs_of_a_run_whose_model_is_kept_stay(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path)
     jobs.run("a", push=False)
-    (made,) = [each.artifact for each in jobs.store.artifacts() if each.node == "model"]
+    (made,) = [published.artifact for published in jobs.store.artifacts() if published.node == "model"]
     run = jobs.store.start_run("job", {})
     (model,) = [past for past in jobs.store.past_executions(1) if past.execution.node == "model"]
-    found = model.execution._replace(run=run, state="cached")
-    jobs.store.record(found, {}, {"out": made})
+    execution = model.execution._replace(run=run, state="cached")
+    jobs.store.record(execution, {}, {"out": made})
     jobs.store.finish_run(run, "done")
     garbage = find_garbage(jobs.store, tmp_path, keep=1)
     assert garbage.artifacts.keys() == {"artifacts/rows/out-a", "artifacts/evaluate/out-a"}

@@ -114,7 +114,7 @@ def test_the_tree(jobs: Jobs, tmp_path: Path) -> None:
 def test_prov_json(jobs: Jobs, tmp_path: Path) -> None:
     content = json.loads(json.dumps(to_prov(find_lineage(jobs.store, tmp_path, tmp_path / "pushed" / "b-2"))))
     assert dict.fromkeys(content["prefix"], True) == {"edge": True, "prov": True}
-    labels = {activity: told["prov:label"] for activity, told in content["activity"].items()}
+    labels = {activity: activity_record["prov:label"] for activity, activity_record in content["activity"].items()}
     assert sorted(labels.values()) == ["evaluate", "model", "push", "rows"]
     assert content["activity"]["edge:step/rows-b"]["edge:parameters"] == {"size": 3}
     kinds = {name: entity.get("prov:type", "data") for name, entity in content["entity"].items()}
@@ -123,9 +123,9 @@ def test_prov_json(jobs: Jobs, tmp_path: Path) -> None:
     for relation in (*content["used"].values(), *content["wasGeneratedBy"].values()):
         assert relation["prov:activity"] in labels
         assert relation["prov:entity"] in kinds
-    used = {(labels[each["prov:activity"]], kinds[each["prov:entity"]]) for each in content["used"].values()}
+    used = {(labels[usage["prov:activity"]], kinds[usage["prov:entity"]]) for usage in content["used"].values()}
     assert used == {("rows", "data"), ("model", "Text"), ("evaluate", "Text"), ("push", "Text"), ("push", "Evaluation")}
     made = sorted(
-        (labels[each["prov:activity"]], kinds[each["prov:entity"]]) for each in content["wasGeneratedBy"].values()
+        (labels[usage["prov:activity"]], kinds[usage["prov:entity"]]) for usage in content["wasGeneratedBy"].values()
     )
     assert made == [("evaluate", "Evaluation"), ("model", "Text"), ("push", "Pushed"), ("rows", "Text")]

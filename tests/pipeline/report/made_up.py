@@ -71,8 +71,8 @@ def measured(*seeds: float) -> dict[str, Any]:
 def answers() -> dict[str, Any]:
     """What `answers.json` says: one wrong answer, in a row that holds a script."""
     wrong = {"texts": [f"a gull {SCRIPT}"], "truth": "farm", "answer": "sea", "value": 0.93, "words": []}
-    own = {"rows": 4, "confidence": 0.9, "accuracy": 0.75}
-    bins = [None] * 13 + [own, None]
+    bucket = {"rows": 4, "confidence": 0.9, "accuracy": 0.75}
+    bins = [None] * 13 + [bucket, None]
     return {
         "mistakes": {"measure": "confidence", "rows": [wrong], "wrong": 1, "total": 4},
         "reliability": {"before": bins, "after": bins},
@@ -118,15 +118,20 @@ class Root:
     def _record(self, store: Store, run: int, node: dict[str, Any]) -> None:
         name, state = node["name"], node["state"]
         component = node["component"] or name
-        inputs = {f"{source}.{own}": made for source in node["reads"] for own, made in self._made[source].items()}
+        inputs = {
+            f"{source}.{artifact_name}": made
+            for source in node["reads"]
+            for artifact_name, made in self._made[source].items()
+        }
         done = Execution(run, name, component, f"key of {node['key'] or name}", state, 2.0, node["message"])
         if state == "ran":
             new = {
-                own: NewArtifact(kind, "f" * 64, f"artifacts/{name}/{own}-{run}") for own, kind in node["makes"].items()
+                artifact_name: NewArtifact(kind, "f" * 64, f"artifacts/{name}/{artifact_name}-{run}")
+                for artifact_name, kind in node["makes"].items()
             }
             self._made[name] = store.publish(done, inputs, new)
-            for own, files in node["files"].items():
-                write_files(self.folder(name, own), files)
+            for artifact_name, files in node["files"].items():
+                write_files(self.folder(name, artifact_name), files)
         else:
             outputs = store.find(done.key) if state == "cached" else None
             self._made[name] = outputs or {}
@@ -154,8 +159,16 @@ def node(
     component: str = "",
 ) -> dict[str, Any]:
     """A step: the others that it reads all outputs of, its outputs with their types, and the files of each."""
-    own = {"makes": makes or {}, "files": {each: {} for each in makes or {}} | (files or {})}
-    return {"name": name, "reads": reads, "state": state, "message": message, "key": key, "component": component, **own}
+    outputs = {"makes": makes or {}, "files": {item: {} for item in makes or {}} | (files or {})}
+    return {
+        "name": name,
+        "reads": reads,
+        "state": state,
+        "message": message,
+        "key": key,
+        "component": component,
+        **outputs,
+    }
 
 
 def job(root: Root, **measures: Any) -> int:

@@ -14,7 +14,7 @@ from pipeline.views.loss_plot import COLORS
 
 
 @pytest.mark.parametrize(
-    ("value", "is_small", "told"),
+    ("value", "is_small", "label"),
     [
         (0.0, True, "0"),
         (0.0, False, "0"),
@@ -26,8 +26,8 @@ from pipeline.views.loss_plot import COLORS
         (2e-12, True, "2e-12"),
     ],
 )
-def test_numbers_on_axes_are_short(value: float, is_small: bool, told: str) -> None:
-    assert short(value, is_small=is_small) == told
+def test_numbers_on_axes_are_short(value: float, is_small: bool, label: str) -> None:
+    assert short(value, is_small=is_small) == label
 
 
 def training(*names: str) -> TrainingCurves:

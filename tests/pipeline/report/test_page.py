@@ -34,8 +34,8 @@ def test_a_page_is_complete_and_what_users_wrote_is_text(tmp_path: Path) -> None
         "share of right answers over confidence, before calibration",
         "share of right answers over confidence, after calibration",
     ]
-    for told in ("ran, 2.0 s", "4 test rows", "confidence", "0.9300", "tflite int8, shipped", "fine_tune"):
-        assert told in page.text
+    for text in ("ran, 2.0 s", "4 test rows", "confidence", "0.9300", "tflite int8, shipped", "fine_tune"):
+        assert text in page.text
 
 
 def test_names_with_markup_and_mathematics_are_text_in_pictures_too(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_run_of_pre_training_only_is_told_by_its_validation(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("mistakes", "told"),
+    ("mistakes", "texts"),
     [
         (
             {
@@ -148,13 +148,13 @@ def test_a_run_of_pre_training_only_is_told_by_its_validation(tmp_path: Path) ->
         ),
     ],
 )
-def test_the_worst_answers_of_every_task(tmp_path: Path, mistakes: dict[str, Any], told: list[str]) -> None:
+def test_the_worst_answers_of_every_task(tmp_path: Path, mistakes: dict[str, Any], texts: list[str]) -> None:
     answers = {"mistakes": {**mistakes, "total": 9}, "reliability": None}
-    found = {"evaluation": {"metrics.json": measured(), "answers.json": answers}}
-    Root(tmp_path).run(node("evaluate", makes={"evaluation": "Evaluation"}, files=found))
+    artifacts = {"evaluation": {"metrics.json": measured(), "answers.json": answers}}
+    Root(tmp_path).run(node("evaluate", makes={"evaluation": "Evaluation"}, files=artifacts))
     text = check_complete(write_page(tmp_path).read_text()).text
-    for each in told:
-        assert each in text
+    for one_text in texts:
+        assert one_text in text
 
 
 def test_pictures_are_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,30 +184,30 @@ class RunSummary:
         self.said, self.complaints = list[str](), list[str]()
 
 
-def follow(root: Path, told: RunSummary, error: BaseException | None = None) -> None:
+def follow(root: Path, summary: RunSummary, error: BaseException | None = None) -> None:
     """A run of one step, and how it ends."""
-    with report_written_after(root, told.said.append, told.complaints.append):
+    with report_written_after(root, summary.said.append, summary.complaints.append):
         Root(root).run(node("a", makes={"out": "Text"}), state="done" if error is None else "interrupted")
         if error is not None:
             raise error
 
 
 def test_a_run_is_reported_however_it_ends(tmp_path: Path) -> None:
-    told = RunSummary()
-    follow(tmp_path, told)
+    summary = RunSummary()
+    follow(tmp_path, summary)
     with pytest.raises(KeyboardInterrupt):
-        follow(tmp_path, told, KeyboardInterrupt())
-    assert told.said == [f"report: {tmp_path / 'reports' / name}" for name in ("1.html", "2.html")]
-    assert told.complaints == []
+        follow(tmp_path, summary, KeyboardInterrupt())
+    assert summary.said == [f"report: {tmp_path / 'reports' / name}" for name in ("1.html", "2.html")]
+    assert summary.complaints == []
 
 
 def test_what_began_no_step_is_not_reported(tmp_path: Path) -> None:
-    told = RunSummary()
-    with pytest.raises(InputError), report_written_after(tmp_path, told.said.append, told.complaints.append):
+    summary = RunSummary()
+    with pytest.raises(InputError), report_written_after(tmp_path, summary.said.append, summary.complaints.append):
         raise InputError("no")
-    with report_written_after(tmp_path, told.said.append, told.complaints.append):
+    with report_written_after(tmp_path, summary.said.append, summary.complaints.append):
         Root(tmp_path).run(state="interrupted")
-    assert (told.said, told.complaints) == ([], [])
+    assert (summary.said, summary.complaints) == ([], [])
 
 
 def test_a_report_that_fails_is_one_line_and_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,6 +215,6 @@ def test_a_report_that_fails_is_one_line_and_changes_nothing(tmp_path: Path, mon
         raise RuntimeError("the first\nand the second line")
 
     monkeypatch.setattr(files, "make_page", fail)
-    told = RunSummary()
-    follow(tmp_path, told)
-    assert (told.said, told.complaints) == ([], ["there is no report: the first and the second line"])
+    summary = RunSummary()
+    follow(tmp_path, summary)
+    assert (summary.said, summary.complaints) == ([], ["there is no report: the first and the second line"])

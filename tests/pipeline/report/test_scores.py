@@ -37,9 +37,9 @@ def test_of_many_labels_the_commonest_confusions_are_told() -> None:
     labels = [str(number) for number in range(30)]
     counts = [[10 if row == column else 0 for column in range(30)] for row in range(30)]
     counts[3][4], counts[7][1] = 5, 30
-    found = describe_confusion(labels, counts)
-    assert found.labels == found.rows == []
-    assert found.pairs == [("7", "1", 30, 0.75), ("3", "4", 5, 1 / 3)]
+    lines = describe_confusion(labels, counts)
+    assert lines.labels == lines.rows == []
+    assert lines.pairs == [("7", "1", 30, 0.75), ("3", "4", 5, 1 / 3)]
 
 
 def test_models_that_have_a_size_are_points() -> None:

@@ -207,36 +207,36 @@ def test_the_examples_in_the_repository_are_accepted(name: str) -> None:
 
 def mentioned(name: str) -> set[str]:
     """The keys of a settings file and the names of its tables; those that are commented out count, too."""
-    table, found = "", set()
+    table, settings = "", set()
     for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
         line = line.removeprefix("# ")
         key, equals, _ = line.partition(" = ")
         if line.startswith("["):
             table = line[1 : line.index("]")]
-            found.add(table)
+            settings.add(table)
         elif equals and key.isidentifier():
-            found.add(f"{table}.{key}".removeprefix("."))
-    return found
+            settings.add(f"{table}.{key}".removeprefix("."))
+    return settings
 
 
 @pytest.mark.parametrize("name", EXAMPLE_FILES)
 def test_every_key_of_the_examples_is_a_setting(name: str) -> None:
-    known = {key for key, _ in keys_of(Settings)} | set(Settings.model_fields)
+    known_keys = {key for key, _ in keys_of(Settings)} | set(Settings.model_fields)
     # The keys of these two are the user's own.
     free = ("beam.options.", "fine_tuning.class_weights.")
-    assert {key for key in mentioned(name) - known if not key.startswith(free)} == set()
+    assert {key for key in mentioned(name) - known_keys if not key.startswith(free)} == set()
 
 
 def referred(name: str) -> dict[str, set[str]]:
     """Table -> the tables whose keys it also has, as the comments of a settings file say."""
-    table, found = "", dict[str, set[str]]()
+    table, tables = "", dict[str, set[str]]()
     for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             table = line[1 : line.index("]")]
         _, keys, places = line.partition("keys ")
         if keys:
-            found.setdefault(table, set()).update(re.findall(r"\[(\w+)\]", places))
-    return found
+            tables.setdefault(table, set()).update(re.findall(r"\[(\w+)\]", places))
+    return tables
 
 
 def test_every_setting_stands_in_an_example() -> None:

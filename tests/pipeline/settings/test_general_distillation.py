@@ -20,10 +20,10 @@ RELATIONS = GENERAL + "relations = 1.0\n"
 
 def test_a_table_of_texts_imitation_and_training(tmp_path: Path) -> None:
     text = CHECKPOINT + EXAMPLES + STUDENT + RELATIONS + "teacher_layer = 2\nsteps = 7\ndocument_end = 'file'\n"
-    own = load(tmp_path, text, "general_distillation.precision=float32").general_distillation
-    assert select_fields(own, TextSource) == TextSource(str(tmp_path / "texts"), document_end="file")
-    assert select_fields(own, StateImitation) == StateImitation(relations=1.0, teacher_layer=2)
-    assert select_fields(own, Training) == Training(epochs=1.0, steps=7, learning_rate=5e-4)
+    settings = load(tmp_path, text, "general_distillation.precision=float32").general_distillation
+    assert select_fields(settings, TextSource) == TextSource(str(tmp_path / "texts"), document_end="file")
+    assert select_fields(settings, StateImitation) == StateImitation(relations=1.0, teacher_layer=2)
+    assert select_fields(settings, Training) == Training(epochs=1.0, steps=7, learning_rate=5e-4)
 
 
 @pytest.mark.parametrize(

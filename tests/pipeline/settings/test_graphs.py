@@ -33,8 +33,8 @@ def test_places_that_no_block_has(tmp_path: Path, start: str) -> None:
     write_data(tmp_path)
     with pytest.raises(InputError) as caught:
         check_data(load(tmp_path, (start + EXAMPLES + ROUNDED).format(block=0, place="attention/keys")))
-    told = "got 'block_0/attention/keys'; did you mean 'attention/key'?"
-    assert str(caught.value) == f"quantization.float_layers must name products with weights, {told}"
+    message = "got 'block_0/attention/keys'; did you mean 'attention/key'?"
+    assert str(caught.value) == f"quantization.float_layers must name products with weights, {message}"
 
 
 def test_what_is_not_known_yet_is_left_to_the_step(tmp_path: Path) -> None:
@@ -47,5 +47,5 @@ def test_what_is_not_known_yet_is_left_to_the_step(tmp_path: Path) -> None:
 
 
 def test_the_places_are_those_of_the_model() -> None:
-    found = [path.partition("/")[2] for path in sublayers(tiny.build(), Dense) if path.startswith("block_0/")]
-    assert sorted(found) == sorted(BLOCK_PRODUCTS)
+    places = [path.partition("/")[2] for path in sublayers(tiny.build(), Dense) if path.startswith("block_0/")]
+    assert sorted(places) == sorted(BLOCK_PRODUCTS)

@@ -66,9 +66,9 @@ def test_defaults_are_those_of_each_table(schema: dict[str, Any]) -> None:
 
 def test_every_setting_of_a_table_has_a_description(schema: dict[str, Any]) -> None:
     fields = {
-        f"{name}.{key}": own for name, table in schema["$defs"].items() for key, own in table["properties"].items()
+        f"{name}.{key}": entry for name, table in schema["$defs"].items() for key, entry in table["properties"].items()
     }
-    assert [name for name, own in fields.items() if not own.get("description")] == []
+    assert [name for name, entry in fields.items() if not entry.get("description")] == []
 
 
 def test_the_verb_writes_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -104,13 +104,13 @@ def test_a_checkpoint_that_was_saved_here(tmp_path: Path) -> None:
 
 # Of models in a file of our own the step that reads it knows.
 @pytest.mark.parametrize(
-    ("content", "own"), [*itertools.product(BROKEN, (False, True)), ('{"model": {"type": ["BPE"]}}', False)]
+    ("content", "is_copied"), [*itertools.product(BROKEN, (False, True)), ('{"model": {"type": ["BPE"]}}', False)]
 )
-def test_a_tokenizer_that_cannot_be_read_is_one_line(tmp_path: Path, content: str, own: bool) -> None:
+def test_a_tokenizer_that_cannot_be_read_is_one_line(tmp_path: Path, content: str, is_copied: bool) -> None:
     write_data(tmp_path)
     check_data(load(tmp_path, CHECKPOINT + EXAMPLES))
     (tmp_path / "bert" / TOKENIZER_FILE).write_text(content)
-    for name in ("model.keras", "task.json") if own else ():
+    for name in ("model.keras", "task.json") if is_copied else ():
         (tmp_path / "bert" / name).touch()
     with pytest.raises(
         InputError, match=r"^(the checkpoint .*bert cannot be used: .+|checkpoint must hold readable .+)$"

@@ -28,8 +28,8 @@ def keys_of(kind: Any, place: str = "") -> Iterator[tuple[str, Any]]:
         for name, field in kind.model_fields.items():
             yield from keys_of(field.annotation, name)
     elif isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        for own in dataclasses.fields(kind):
-            yield from keys_of(own.type, f"{place}.{own.name}")
+        for setting in dataclasses.fields(kind):
+            yield from keys_of(setting.type, f"{place}.{setting.name}")
     elif get_args(kind):
         for inner in get_args(kind):
             yield from keys_of(inner, place)

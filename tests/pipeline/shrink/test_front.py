@@ -11,14 +11,16 @@ LIMITS = Limits(megabytes=10.0, milliseconds=None, min_share=0.9, seconds=60.0)
 
 
 def test_only_what_cannot_grow_within_the_limits(tmp_path: Path) -> None:
-    found = grid(tmp_path)
+    candidates = grid(tmp_path)
     # Each layer is a megabyte, each head a third of one; all else weighs nothing.
-    weights = {each: Footprint(each.layers + each.heads / 3 + 3.5, 1.0) for each in found.members}
-    best = widest(found, weights, LIMITS)
-    shapes = [(each.layers, each.heads) for each in best]
+    weights = {
+        candidate: Footprint(candidate.layers + candidate.heads / 3 + 3.5, 1.0) for candidate in candidates.members
+    }
+    best = widest(candidates, weights, LIMITS)
+    shapes = [(candidate.layers, candidate.heads) for candidate in best]
     assert shapes == [(4, 6), (2, 12)]
-    assert {each._replace(layers=6, heads=12) for each in best} == {WHOLE}
-    assert widest(found, weights, LIMITS._replace(megabytes=4.0)) == []
+    assert {candidate._replace(layers=6, heads=12) for candidate in best} == {WHOLE}
+    assert widest(candidates, weights, LIMITS._replace(megabytes=4.0)) == []
 
 
 def test_a_candidate_within_another_is_left_out() -> None:

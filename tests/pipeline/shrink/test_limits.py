@@ -68,7 +68,7 @@ def test_by_how_much_the_smallest_and_the_fastest_miss() -> None:
     (miss,) = unmet_limits({"small": small, "large": {"megabytes": 9.0, "milliseconds": 1.5}}, LIMITS)
     assert describe_miss(miss) == "--max-megabytes 3 cannot be met: the smallest file, small, has 3.5 MB, 0.5 too many"
     two = unmet_limits({"slow": {"megabytes": 3.25, "milliseconds": 4.0}}, LIMITS)
-    assert [each["over"] for each in two] == [0.25, 2.0]
+    assert [one_miss["over"] for one_miss in two] == [0.25, 2.0]
     assert describe_miss(two[1]).endswith("the fastest file, slow, takes 4 ms, 2 too many")
 
 

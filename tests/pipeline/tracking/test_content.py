@@ -17,10 +17,10 @@ def test_settings_and_scores_of_a_run(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path)
     first, second = jobs.run("a", 0.5), jobs.run("b", 0.75, seeds=3, push=False)
     assert told(tmp_path, first).folder == tmp_path / "pushed" / "a-1"
-    own = told(tmp_path, second)
-    assert own.parameters == {"name": "job", "training.seeds": "3"}
-    assert own.points == [MetricPoint("teacher/accuracy", 0.75, 0), MetricPoint("teacher/megabytes", 1.5, 0)]
-    assert own.folder is None
+    content = told(tmp_path, second)
+    assert content.parameters == {"name": "job", "training.seeds": "3"}
+    assert content.points == [MetricPoint("teacher/accuracy", 0.75, 0), MetricPoint("teacher/megabytes", 1.5, 0)]
+    assert content.folder is None
 
 
 def test_a_pushed_folder_that_is_gone(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ def pretraining(losses: Sequence[float], unlike: Sequence[str] = (), flops: floa
 
 def score(mean: float, difference: dict[str, Any] | None = None, metric: str = "macro_f1") -> dict[str, Any]:
     """A metric over three seeds."""
-    found = {"metric": metric, "rows": 872, "mean": mean, "sd": 0.01, "seeds": [mean] * 3}
-    return found if difference is None else {**found, "difference": difference}
+    scores = {"metric": metric, "rows": 872, "mean": mean, "sd": 0.01, "seeds": [mean] * 3}
+    return scores if difference is None else {**scores, "difference": difference}
 
 
 def content(variants: dict[str, Any], **more: Any) -> dict[str, Any]:

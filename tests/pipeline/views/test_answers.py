@@ -104,9 +104,9 @@ def test_tags_that_mark_no_entities_stand_beside_their_words() -> None:
 
 
 def test_an_answer_with_its_place_or_none() -> None:
-    found, nothing = answers(questions(), "the ?", "the ?", second=["the cow the hen", "the oak"])
-    assert (found[0], found[2]) == ("cow the hen", "4:15")
-    assert float(found[1]) > 0.99
+    answer, nothing = answers(questions(), "the ?", "the ?", second=["the cow the hen", "the oak"])
+    assert (answer[0], answer[2]) == ("cow the hen", "4:15")
+    assert float(answer[1]) > 0.99
     assert (nothing[0], nothing[2]) == ("(no answer)", "0:0")
 
 

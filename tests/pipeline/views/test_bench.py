@@ -44,8 +44,8 @@ def test_a_row_a_file_and_a_column_a_length() -> None:
         "model.tflite: XNNPACK runs 93 of 95 nodes, in 1 part",
         "  left: 2 GATHER int8: it runs none of these",
     ]
-    told, _ = list(build_notes({"files": [LITE], "answers": 10, "operations": True}))[2:]
-    assert told.endswith("in 1 part; LiteRT's Python package does not time them")
+    note, _ = list(build_notes({"files": [LITE], "answers": 10, "operations": True}))[2:]
+    assert note.endswith("in 1 part; LiteRT's Python package does not time them")
 
 
 def test_files_of_one_name_are_told_apart() -> None:

@@ -41,7 +41,7 @@ def test_without_pre_training_there_is_nothing_to_draw(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "places"),
+    ("targets", "places"),
     [
         ([], []),
         ([1.0, 5.0, 9.0], [1.0, 5.0, 9.0]),
@@ -51,5 +51,5 @@ def test_without_pre_training_there_is_nothing_to_draw(tmp_path: Path) -> None:
         ([0.0, 1.4, 1.4], [-1 / 15, 14 / 15, 29 / 15]),
     ],
 )
-def test_names_are_moved_apart_as_little_as_may_be(wanted: list[float], places: list[float]) -> None:
-    assert spread(wanted, 1.0) == pytest.approx(places)
+def test_names_are_moved_apart_as_little_as_may_be(targets: list[float], places: list[float]) -> None:
+    assert spread(targets, 1.0) == pytest.approx(places)

@@ -81,11 +81,11 @@ def test_a_regression_has_no_classes() -> None:
     assert not any("class" in line for line in shown_classes({}))
 
 
-@pytest.mark.parametrize(("temperature", "told"), [(1.25, "temperature 1.2500"), (None, "no temperature is best")])
-def test_how_far_the_shipped_file_may_be_believed(temperature: float | None, told: str) -> None:
+@pytest.mark.parametrize(("temperature", "text"), [(1.25, "temperature 1.2500"), (None, "no temperature is best")])
+def test_how_far_the_shipped_file_may_be_believed(temperature: float | None, text: str) -> None:
     errors = {"validation": {"calibration_error": [0.1, 0.02]}, "test": {"calibration_error": [0.2, 0.03]}}
     models = {"tflite int8": {"metrics": {"macro_f1": spread(0.9)}}}
     lines = show(models, calibration={"temperature": temperature, **errors})
-    line = f"{told}: expected calibration error 10.00 -> 2.00 on validation, 20.00 -> 3.00 on test rows"
+    line = f"{text}: expected calibration error 10.00 -> 2.00 on validation, 20.00 -> 3.00 on test rows"
     assert line in lines
-    assert not any("temperature" in each for each in show(models)), "one that has none"
+    assert not any("temperature" in note for note in show(models)), "one that has none"

@@ -87,9 +87,9 @@ def test_long_ids_and_sizes_that_are_not_known_are_found(tmp_path):
 def test_an_operation_that_stays_float_is_found(static, tmp_path, monkeypatch):
     monkeypatch.setattr(quantized, "replace_with_products", lambda content: content)
     path = export_static(tmp_path / "model.tflite")
-    found = breaches(lite.integers_alone, path, Expected(50, recipe=STATIC))
-    assert len(found) == 3, "a negative in each normalization"
-    assert all(breach.endswith(", NEG, must give integers with static_wi8_ai8, got float32") for breach in found)
+    faults = breaches(lite.integers_alone, path, Expected(50, recipe=STATIC))
+    assert len(faults) == 3, "a negative in each normalization"
+    assert all(breach.endswith(", NEG, must give integers with static_wi8_ai8, got float32") for breach in faults)
     assert not breaches(lite.integers_alone, path, Expected(50, recipe="mixed_wi8_ai8"))
 
 
@@ -110,9 +110,9 @@ def test_a_mask_that_takes_the_range_of_the_scores_is_found(tmp_path, monkeypatc
 
 
 def test_a_table_of_another_vocabulary_is_found(files):
-    found = breaches(lite.vocabulary_in_table, files / "model.tflite", Expected(1999))
-    assert len(found) == 2, "one a signature"
-    assert found[0].endswith("GATHER: the table must have as many rows as the vocabulary has entries, 1999, got 2000")
+    faults = breaches(lite.vocabulary_in_table, files / "model.tflite", Expected(1999))
+    assert len(faults) == 2, "one a signature"
+    assert faults[0].endswith("GATHER: the table must have as many rows as the vocabulary has entries, 1999, got 2000")
 
 
 def test_ids_that_are_not_looked_up_are_found(tmp_path):

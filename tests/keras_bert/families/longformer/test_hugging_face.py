@@ -50,8 +50,8 @@ def test_what_is_refused(folder, changes, message):
 
 
 def test_the_separator_of_questions(folder):
-    found = global_tokens_of(read_model(folder))
-    assert (found.kind, found.separator) == ("question", 3)
+    chosen = global_tokens_of(read_model(folder))
+    assert (chosen.kind, chosen.separator) == ("question", 3)
     change_json(folder / "config.json", sep_token_id=None)
     assert global_tokens_of(read_model(folder)).separator == 2  # as transformers takes it for granted
     change_json(folder / "config.json", sep_token_id="</s>")

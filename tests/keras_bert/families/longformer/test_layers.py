@@ -53,7 +53,7 @@ def test_how_far_a_token_is_seen():
     layer, x, mask = make(window=6), long.states(20, 1), np.ones((1, 20), "int32")
     other = x.copy()
     other[:, 10] += 1
-    before, after = (np.asarray(layer(each, long.bias_of(mask), NONE[:1])) for each in (x, other))
+    before, after = (np.asarray(layer(states, long.bias_of(mask), NONE[:1])) for states in (x, other))
     assert np.flatnonzero((before != after).any(axis=(0, 2))).tolist() == list(range(7, 14))
 
 

@@ -118,6 +118,6 @@ def test_how_far_a_token_is_seen(layers, farthest):
     model = build_encoder(dataclasses.replace(CONFIG, variant=ModernBERT(window=2, global_layers=layers)), pooler=False)
     inputs = {"token_ids": np.arange(7, dtype="int32")[None], "padding_mask": np.ones((1, 7), "int32")}
     other = {**inputs, "token_ids": np.array([[0, 1, 2, 3, 4, 5, 19]], "int32")}
-    states = [np.asarray(model(each)["sequence_output"])[0] for each in (inputs, other)]
+    states = [np.asarray(model(model_inputs)["sequence_output"])[0] for model_inputs in (inputs, other)]
     changed = np.flatnonzero(np.any(states[0] != states[1], axis=-1))
     assert changed.tolist() == list(range(6 - farthest, 7))

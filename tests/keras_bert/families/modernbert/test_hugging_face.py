@@ -96,9 +96,9 @@ def test_both_forms_say_the_same(tmp_path):
 
 def test_what_is_left_out_is_as_transformers_has_it(tmp_path):
     sizes = ("architectures", "hidden_size", "intermediate_size", "model_type", "num_attention_heads", "vocab_size")
-    found = read(tmp_path, {key: OLD[key] for key in (*sizes, "num_hidden_layers")})
+    config = read(tmp_path, {key: OLD[key] for key in (*sizes, "num_hidden_layers")})
     nothing = {"dropout": 0.0, "attention_dropout": 0.0}
-    assert found == EncoderConfig(
+    assert config == EncoderConfig(
         **SIZES,
         **nothing,
         max_length=8192,

@@ -27,9 +27,9 @@ def test_which_layers_see_the_whole_text():
     ],
 )
 def test_layers_go_on_to_see_what_they_saw(variant, layers, expected):
-    found = variant.of_layers(layers)
-    assert found == expected
-    assert kinds(found, len(layers)) == [variant.is_global(layer) for layer in layers]
+    settings = variant.of_layers(layers)
+    assert settings == expected
+    assert kinds(settings, len(layers)) == [variant.is_global(layer) for layer in layers]
 
 
 @pytest.mark.parametrize(

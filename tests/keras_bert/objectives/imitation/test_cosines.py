@@ -29,6 +29,6 @@ def test_of_texts():
 
 def test_of_all_texts_with_each_other_whatever_the_widths():
     ours, theirs = draw(3, 6, seed=0), draw(3, 4, seed=1)
-    matrices = [np.array([[cosine(one, other) for other in each] for one in each]) for each in (ours, theirs)]
+    matrices = [np.array([[cosine(one, other) for other in vectors] for one in vectors]) for vectors in (ours, theirs)]
     expected = ((matrices[0] - matrices[1]) ** 2).mean()
     assert measure(Similarities(*NEEDS), Read([ours], {}), Read([theirs], {})) == pytest.approx(expected, rel=1e-5)

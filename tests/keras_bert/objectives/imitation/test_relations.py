@@ -16,8 +16,8 @@ def divergence(ours, theirs, heads):
     total, tokens = 0.0, 0
     for row, length in enumerate(MASK.sum(axis=1).astype(int)):
         for head in range(heads):
-            own, other = (_log_relation(each[row], head, heads, length) for each in (ours, theirs))
-            total += (np.exp(other) * (other - own)).sum() / heads
+            ours_, other = (_log_relation(layer_states[row], head, heads, length) for layer_states in (ours, theirs))
+            total += (np.exp(other) * (other - ours_)).sum() / heads
         tokens += length
     return total / tokens
 
@@ -60,4 +60,4 @@ def test_padding_that_is_not_masked_is_found_out():
             return super().distance(student, teacher, np.ones_like(mask))
 
     with pytest.raises(AssertionError):
-        measure(Unmasked(*NEEDS, 2), *(Read([], each) for each in states))
+        measure(Unmasked(*NEEDS, 2), *(Read([], layer_states) for layer_states in states))
