@@ -14,14 +14,13 @@ from keras_bert.explain.occlusion import Baseline, baseline_id, scores_without
 from keras_bert.explain.tokens import Array, Tokens
 from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.layers.recording import recording
-from keras_bert.row_limits import rows_at_once
 from keras_bert.tasks.base import Features, Task, pad_batch, slices
 from keras_bert.tasks.checks import is_keras_model
 
 Method = Literal["integrated_gradients", "input_x_gradient", "occlusion"]
 
-# Rows of one batch of gradients; longer rows take fewer, see `rows_at_once`.
-_ROWS = 16
+# Tokens of one batch of gradients: some 4 GB of activations with BERT base and rows of 512 tokens.
+_TOKENS_AT_ONCE = 2048
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,15 +125,30 @@ def attributions(
         ...
         ValueError: target must be one of ['no', 'yes'], got 'Yes'; nearest is 'yes'
     """
-    rule = f"be one of {get_args(Method)}"
-    check("attributions", "method", method in get_args(Method), rule, method)
-    rule = f"be one of {list(get_args(Baseline))}"
-    check("attributions", "baseline", baseline is None or baseline in get_args(Baseline), rule, baseline)
-    check("attributions", "steps", steps >= 1, "be at least 1", steps)
-    rule = "be a Keras model for gradients; an exported file can be explained with method='occlusion'"
-    kind = type(task.model).__name__
-    check("attributions", "task.model", method == "occlusion" or is_keras_model(task.model), rule, kind)
+    check_method(task, method, baseline, steps)
     return attribute(task, ExplainedRow.of(task, text, target, pair), method, baseline, steps)
+
+
+def check_method(task: Task, method: Method, baseline: Baseline | None = None, steps: int = 64) -> None:
+    """Checks the settings of `attributions`.
+
+    Raises:
+        ValueError: there is no such method or baseline, fewer than 1 step, or no gradient, as in an exported file.
+
+    Examples:
+        >>> check_method(task, "lime")
+        Traceback (most recent call last):
+        ...
+        ValueError: attributions.method must be one of ('integrated_gradients', ...), got 'lime'
+    """
+    owner = "attributions"
+    check(owner, "method", method in get_args(Method), f"be one of {get_args(Method)}", method)
+    exists = baseline is None or baseline in get_args(Baseline)
+    check(owner, "baseline", exists, f"be one of {list(get_args(Baseline))}", baseline)
+    check(owner, "steps", steps >= 1, "be at least 1", steps)
+    has_gradients = method == "occlusion" or is_keras_model(task.model)
+    rule = "be a Keras model for gradients; an exported file can be explained with method='occlusion'"
+    check(owner, "task.model", has_gradients, rule, type(task.model).__name__)
 
 
 def attribute(
@@ -192,7 +206,7 @@ class _Embeddings:
         with self._lock, self._task._answering():
             vectors, start = self._vectors(self._batch["token_ids"]), self._vectors(ids)
             total = np.zeros(vectors.shape, "float64")
-            for part in slices(steps, rows_at_once(_ROWS, ids.shape[1])):
+            for part in slices(steps, max(_TOKENS_AT_ONCE // ids.shape[1], 1)):
                 points = start + midpoints[part, None, None] * (vectors - start)
                 total += self._gradients(points)[1].sum(axis=0, dtype="float64")
             ends, _ = self._gradients(np.concatenate([vectors, start]))

@@ -1,10 +1,8 @@
 """`predict`: answers texts with a pushed model."""
 
 import argparse
-import contextlib
 import os
 import sys
-from collections.abc import Iterator
 
 from rich.console import Console
 
@@ -12,7 +10,7 @@ from components.dsl.errors import InputError
 from pipeline.commands.arguments import absolute_path
 from pipeline.commands.command import DONE, Command
 from pipeline.views.answers import answer_lines, cut_lines, empty_lines, takes_pairs
-from pipeline.views.terminal import write
+from pipeline.views.terminal import native_logs_hidden, write
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +37,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace, _: Console) -> int:
     _check_texts(options)
     try:
-        with _native_logs_hidden():
+        with native_logs_hidden():
             from keras_bert.export.bundle import load_exported
 
             task = load_exported(options.model)
@@ -90,19 +88,6 @@ def _read_pairs(pairs: bool | None) -> tuple[list[str], list[str] | None]:
             texts = "two texts, parted by a tab" if width == 2 else "one text"
             raise InputError(f"line {number} of standard input must hold {texts}, got {len(row)}; cut -f picks columns")
     return [row[0] for row in rows], [row[1] for row in rows] if width == 2 else None
-
-
-@contextlib.contextmanager
-def _native_logs_hidden() -> Iterator[None]:
-    """Keeps the C++ libraries' start-up notes, which no setting silences, off a person's terminal."""
-    kept = os.dup(2)
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 PREDICT = Command(

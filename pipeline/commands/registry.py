@@ -5,6 +5,7 @@ from pipeline.commands.compare import COMPARE
 from pipeline.commands.describe import DESCRIBE
 from pipeline.commands.diff import DIFF
 from pipeline.commands.doctor import DOCTOR
+from pipeline.commands.explain import EXPLAIN
 from pipeline.commands.gc import GC
 from pipeline.commands.inspect import INSPECT
 from pipeline.commands.ladder import LADDER
@@ -19,7 +20,7 @@ from pipeline.commands.why import WHY
 
 GROUPS = {
     "make a model": (RUN, SHRINK, SCHEMA),
-    "use a model": (PREDICT, BENCH, DESCRIBE),
+    "use a model": (PREDICT, EXPLAIN, BENCH, DESCRIBE),
     "choose settings": (COMPARE, LADDER, DOCTOR),
     "understand a run": (STATUS, REPORT, INSPECT, WHY, DIFF, LINEAGE),
     "clean up": (GC,),

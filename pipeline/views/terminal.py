@@ -1,9 +1,10 @@
 """Prints the progress of a run: a line for every step, and a live line with the time left while it runs."""
 
+import contextlib
 import math
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -220,3 +221,16 @@ def format_seconds(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+@contextlib.contextmanager
+def native_logs_hidden() -> Iterator[None]:
+    """Keeps the C++ libraries' start-up notes, which no setting silences, off a person's terminal."""
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

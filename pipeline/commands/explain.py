@@ -1,0 +1,83 @@
+"""`explain`: shows why a model answers a text as it does."""
+
+import argparse
+import json
+import sys
+
+from rich.console import Console
+
+from pipeline.commands.arguments import absolute_path
+from pipeline.commands.command import DONE, Command
+from pipeline.views.explanation import explain_text, explanations_as_json, models_of, show_explanations
+from pipeline.views.terminal import native_logs_hidden
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "model",
+        type=absolute_path,
+        metavar="MODEL",
+        help="a pushed version, one of its model files, a trained model's folder, or a folder of transformers",
+    )
+    parser.add_argument("text", metavar="TEXT", help="a text, or a question")
+    parser.add_argument(
+        "second", nargs="?", metavar="SECOND", help="the second text of a pair, or the context of a question"
+    )
+    parser.add_argument(
+        "--target",
+        metavar="NAME",
+        help="the number to explain: a label, WORD=TAG, start or end of an answer (default: the model's answer)",
+    )
+    parser.add_argument(
+        "--method",
+        choices=("integrated_gradients", "input_x_gradient", "occlusion"),
+        metavar="METHOD",
+        help="integrated_gradients, input_x_gradient, or occlusion, which alone explains files (default: the first; "
+        "occlusion if a MODEL is a file)",
+    )
+    parser.add_argument(
+        "--baseline",
+        choices=("[PAD]", "[MASK]"),
+        metavar="TOKEN",
+        help="the token without information: [PAD], or [MASK] (default: [PAD]; for occlusion [MASK])",
+    )
+    parser.add_argument(
+        "--steps", type=int, default=64, metavar="N", help="steps of integrated gradients (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--beside",
+        type=absolute_path,
+        action="append",
+        default=[],
+        metavar="MODEL",
+        help="another model that explains the same answer; may be repeated",
+    )
+    parser.add_argument("--json", action="store_true", help="print all numbers as JSON")
+
+
+def _run(options: argparse.Namespace, console: Console) -> int:
+    models = [model for place in (options.model, *options.beside) for model in models_of(place)]
+    with native_logs_hidden():
+        explanations = explain_text(
+            models,
+            options.text,
+            options.second,
+            target=options.target,
+            method=options.method,
+            baseline=options.baseline,
+            steps=options.steps,
+        )
+    if options.json:
+        sys.stdout.write(json.dumps(explanations_as_json(explanations), indent=1, ensure_ascii=False) + "\n")
+    else:
+        show_explanations(explanations, console)
+    return DONE
+
+
+EXPLAIN = Command(
+    name="explain",
+    purpose="show why a model answers a text as it does",
+    example='explain runs/pushed/reviews/1 "A film to remember."',
+    add_arguments=_add_arguments,
+    run=_run,
+)

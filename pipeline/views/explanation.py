@@ -1,0 +1,188 @@
+"""Why models answer a text as they do: the shares of its words as a table and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.console import Console
+
+from components.dsl.errors import InputError
+from keras_bert.folders import MODEL_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE
+from pipeline.views.tables import show_table
+
+if TYPE_CHECKING:
+    from keras_bert.explain import Attention, Attribution
+    from keras_bert.tasks.base import Task
+
+# Above this share of the difference, the sum of integrated gradients leaves the order of the words open.
+_LARGE_GAP = 0.05
+
+
+class Explanation(NamedTuple):
+    """The reasons of one model for an answer.
+
+    Attributes:
+        model: the model, for readers.
+        attribution: the shares of the words.
+        attention: the attention of a Keras model; None for an exported file.
+    """
+
+    model: str
+    attribution: Attribution
+    attention: Attention | None
+
+
+def models_of(place: Path) -> list[Path]:
+    """The models that a place stands for: of a pushed folder the `.onnx` and the `.tflite` file, else the place itself.
+
+    Raises:
+        InputError: there is no such file or folder.
+    """
+    if not place.exists():
+        raise InputError(f"MODEL must be a file or a folder that exists, got {place}")
+    if place.is_file() or (place / MODEL_FILE).is_file():
+        return [place]
+    return [place / name for name in (ONNX_FILE, TFLITE_FILE) if (place / name).is_file()] or [place]
+
+
+def open_model(place: Path) -> Task:
+    """Loads a trained model, an exported file, or a folder of transformers.
+
+    Raises:
+        InputError: it cannot be loaded.
+    """
+    from keras_bert.export.bundle import load
+    from keras_bert.interop.hugging_face import from_hugging_face
+
+    foreign = (place / "config.json").is_file() and not (place / TASK_FILE).is_file()
+    try:
+        return from_hugging_face(place) if foreign else load(place)
+    except (OSError, ValueError) as error:
+        raise InputError(str(error)) from None
+
+
+def explain_text(
+    models: Sequence[Path],
+    text: str,
+    second: str | None = None,
+    *,
+    target: str | None = None,
+    method: str | None = None,
+    baseline: Any = None,
+    steps: int = 64,
+) -> list[Explanation]:
+    """Explains a number of the first model's answer by every model.
+
+    Args:
+        models: the models.
+        text: the text, or the first of a pair.
+        second: the second text, the context of a question, or the text that an embedding is compared with.
+        target: see `keras_bert.explain.attributions`.
+        method: see there; None for integrated gradients, or for occlusion if one of the models is a file.
+        baseline: see there.
+        steps: see there.
+
+    Raises:
+        InputError: a model cannot be loaded, or refuses the text, the target or the method.
+    """
+    from keras_bert.explain.attention import attentions
+    from keras_bert.explain.attribution import attribute, check_method
+    from keras_bert.explain.explained import ExplainedRow
+    from keras_bert.tasks.checks import is_keras_model
+
+    tasks = [open_model(place) for place in models]
+    has_files = not all(is_keras_model(task.model) for task in tasks)
+    chosen: Any = method or ("occlusion" if has_files else "integrated_gradients")
+    explanations = []
+    try:
+        if tasks[0].second_text == "compared":
+            target, second = second, None
+        for place, task in zip(models, tasks, strict=True):
+            check_method(task, chosen, baseline, steps)
+            row = ExplainedRow.of(task, text, target, second)
+            if not row.tokens.word_texts:
+                raise ValueError(f"TEXT must hold a word that the model reads, got {text!r}")
+            target = row.target.choice
+            attention = None
+            if is_keras_model(task.model):
+                attention = next(attentions(task, [text], None if second is None else [second]))
+            explanations.append(Explanation(str(place), attribute(task, row, chosen, baseline, steps), attention))
+    except (TypeError, ValueError) as error:
+        raise InputError(str(error)) from None
+    return explanations
+
+
+def show_explanations(explanations: Sequence[Explanation], console: Console) -> None:
+    """Prints a table of the words with a column of shares for each model."""
+    words = explanations[0].attribution.row.word_texts
+    headings = ["word", *_short_names([explanation.model for explanation in explanations])]
+    columns = [explanation.attribution.by_word() for explanation in explanations]
+    rows = [[word, *(f"{column[number]:+.3f}" for column in columns)] for number, word in enumerate(words)]
+    scores = [f"{explanation.attribution.score:.3f}" for explanation in explanations]
+    target = explanations[0].attribution.target
+    show_table(headings, [*rows, [f"score of {target}", *scores]], _notes(explanations), console)
+
+
+def _short_names(models: Sequence[str]) -> list[str]:
+    """The last part of each path, and the folder, too, where two are the same."""
+    names = [Path(model).name for model in models]
+    return [
+        "/".join(Path(model).parts[-2:]) if names.count(name) > 1 else name
+        for model, name in zip(models, names, strict=True)
+    ]
+
+
+def _notes(explanations: Sequence[Explanation]) -> Iterator[str]:
+    first = explanations[0].attribution
+    yield f"{first.method.replace('_', ' ')}: what each word adds to the score; {_METHODS[first.method]}"
+    for number, dropped in enumerate(first.row.dropped, start=1):
+        if dropped:
+            yield f"text {number}: {dropped} tokens were cut, the model reads {len(first.tokens)}"
+    for explanation in explanations:
+        gap = explanation.attribution.gap
+        if gap is not None and gap > _LARGE_GAP:
+            way_out = "more --steps, or --baseline [MASK]"
+            yield f"warning: {explanation.model}: the shares miss the score's difference by {gap:.0%}; try {way_out}"
+
+
+_METHODS = {
+    "occlusion": "the score falls by so much if the word is masked",
+    "integrated_gradients": "the shares sum to the score less that of an empty text",
+    "input_x_gradient": "a rough estimate from one gradient",
+}
+
+
+def explanations_as_json(explanations: Sequence[Explanation]) -> dict[str, Any]:
+    """All numbers: tokens and words with their places, shares, scores, and attention (layers, heads, queries, keys)."""
+    row = explanations[0].attribution.row
+    return {"texts": list(row.texts), "models": [_model_as_json(explanation) for explanation in explanations]}
+
+
+def _model_as_json(explanation: Explanation) -> dict[str, Any]:
+    attribution, row = explanation.attribution, explanation.attribution.row
+    content: dict[str, Any] = {
+        "model": explanation.model,
+        "target": attribution.target,
+        "method": attribution.method,
+        "score": attribution.score,
+        "baseline_score": attribution.baseline_score,
+        "gap": attribution.gap,
+        "words": [
+            {"text": word, "share": float(share)}
+            for word, share in zip(row.word_texts, attribution.by_word(), strict=True)
+        ],
+        "tokens": [
+            {"token": token, "text": int(segment), "start": int(start), "end": int(end), "share": float(share)}
+            for token, segment, (start, end), share in zip(
+                row.tokens, row.segments, row.offsets, attribution.token_scores, strict=True
+            )
+        ],
+    }
+    if explanation.attention is not None:
+        content["attention"] = {
+            "tokens": list(explanation.attention.tokens),
+            "weights": explanation.attention.weights.round(6).tolist(),
+        }
+    return content

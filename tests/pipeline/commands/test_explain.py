@@ -1,0 +1,126 @@
+"""`explain` on the command line: models of every kind, one target for all, and refusals of one line."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.cli import main
+from pipeline.views.explanation import models_of
+from tests.keras_bert.explain.family_tasks import family_task
+from tests.keras_bert.interop.checkpoints import PIECES
+
+pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
+import keras_bert
+from keras_bert.explain import attributions
+from keras_bert.export.bundle import attach_companions
+from keras_bert.export.onnx import export_onnx
+from keras_bert.export.tflite import export_tflite
+from keras_bert.tokenizers.tokenizer import Tokenizer
+
+TEXT = "abc d ef"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trained model `saved`, its files in `pushed`, and the same for transformers in `foreign`."""
+    folder, task = tmp_path_factory.mktemp("models"), family_task("bert", Tokenizer(PIECES, True))
+    task.save(folder / "saved")
+    (folder / "pushed").mkdir()
+    task.save_settings(folder / "pushed")
+    export_onnx(task.network(), folder / "pushed" / "model.onnx")
+    export_tflite(task.network(), folder / "pushed" / "model.tflite", lengths=[task.max_length])
+    for name in ("model.onnx", "model.tflite"):
+        attach_companions(task, folder / "pushed" / name)
+    keras_bert.to_hugging_face(task, folder / "foreign")
+    return folder
+
+
+def explain(capfd: pytest.CaptureFixture[str], *arguments: object) -> str:
+    capfd.readouterr()
+    assert main(["explain", *map(str, arguments)]) == 0
+    return capfd.readouterr().out
+
+
+def test_a_saved_model_by_its_gradients(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    content = json.loads(explain(capfd, folder / "saved", TEXT, "--json", "--steps", 8))
+    (model,) = content["models"]
+    task = keras_bert.load(folder / "saved")
+    expected = attributions(task, TEXT, steps=8)
+    assert content["texts"] == [TEXT]
+    assert (model["target"], model["method"]) == (task.predict([TEXT])[0].label, "integrated_gradients")
+    assert [word["text"] for word in model["words"]] == ["abc", "d", "ef"]
+    np.testing.assert_allclose([word["share"] for word in model["words"]], expected.by_word(), rtol=1e-5)
+    assert model["score"] - model["baseline_score"] == pytest.approx(
+        sum(token["share"] for token in model["tokens"]), rel=0.05
+    )
+    assert model["tokens"][1] == {"token": "a", "text": 0, "start": 0, "end": 1, "share": model["tokens"][1]["share"]}
+    weights = np.array(model["attention"]["weights"])
+    assert weights.shape[2:] == (len(model["tokens"]), len(model["tokens"]))
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-4)
+
+
+def test_files_beside_their_model_explain_one_answer(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    content = json.loads(explain(capfd, folder / "saved", TEXT, "--beside", folder / "pushed", "--json"))
+    names = [Path(model["model"]).name for model in content["models"]]
+    assert names == ["saved", "model.onnx", "model.tflite"]
+    assert len({model["target"] for model in content["models"]}) == 1
+    assert {model["method"] for model in content["models"]} == {"occlusion"}
+    shares = [[word["share"] for word in model["words"]] for model in content["models"]]
+    np.testing.assert_allclose(shares[1:], [shares[0]] * 2, atol=1e-4)
+    assert ["attention" in model for model in content["models"]] == [True, False, False]
+
+
+def test_a_table_of_the_words(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    printed = explain(capfd, folder / "pushed", TEXT, "--target", "mid")
+    assert [line.split("│")[1].strip() for line in printed.splitlines() if line.startswith("│")] == [
+        "abc",
+        "d",
+        "ef",
+        "score of mid",
+    ]
+    assert "model.onnx" in printed
+    assert "model.tflite" in printed
+    assert "the score falls by so much if the word is masked" in printed
+
+
+def test_a_folder_of_transformers_and_a_pair(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    content = json.loads(explain(capfd, folder / "foreign", TEXT, "g a", "--json", "--steps", 4))
+    assert content["texts"] == [TEXT, "g a"]
+    assert [word["text"] for word in content["models"][0]["words"]] == ["abc", "d", "ef", "g", "a"]
+
+
+def test_text_that_is_not_read_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    printed = explain(capfd, folder / "pushed", "a " * 100)
+    assert "tokens were cut, the model reads" in printed
+
+
+def test_models_of_a_place(folder: Path) -> None:
+    assert models_of(folder / "pushed") == [folder / "pushed" / "model.onnx", folder / "pushed" / "model.tflite"]
+    assert models_of(folder / "saved") == [folder / "saved"]
+    assert models_of(folder / "pushed" / "model.onnx") == [folder / "pushed" / "model.onnx"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["saved", TEXT, "--target", "hihg"],
+            "got 'hihg'; nearest is 'high'",
+        ),
+        (["pushed", TEXT, "--method", "input_x_gradient"], "an exported file can be explained with method='occlusion'"),
+        (["nowhere", TEXT], "MODEL must be a file or a folder that exists, got"),
+        (["saved", " "], "TEXT must hold a word that the model reads, got ' '"),
+        (["saved", TEXT, "--steps", "0"], "steps must be at least 1, got 0"),
+        ([".", TEXT], "is no saved task: it has no model.keras"),
+    ],
+)
+def test_refused_in_one_line(
+    folder: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    capfd.readouterr()
+    place, *others = arguments
+    assert main(["explain", str(folder / place), *others]) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert message in line
