@@ -85,7 +85,7 @@ def test_what_is_no_file_from_here_is_one_line(
 
 
 @pytest.mark.parametrize(
-    ("request", "message"),
+    ("options", "message"),
     [
         ({"lengths": (2,)}, "--lengths must be at least 3 each, got [2]"),
         ({"threads": (0,)}, "--threads must be at least 1 each, got [0]"),
@@ -94,10 +94,10 @@ def test_what_is_no_file_from_here_is_one_line(
         ({"operations": True, "here": False}, "--operations must be left out with --adb"),
     ],
 )
-def test_what_cannot_be_measured(request: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_measured(options: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_files, "processors", lambda: 4)
     with pytest.raises(InputError) as refused:
-        BenchOptions(**request)
+        BenchOptions(**options)
     assert str(refused.value).startswith(message)
 
 

@@ -13,7 +13,7 @@ from tests.pipeline.orchestrator import toy
 from tests.pipeline.orchestrator.test_runner import chain
 
 
-def told(root: Path, value: str = "hello", mark: str = "!", request: Request | None = None) -> list[Preview]:
+def preview_chain(root: Path, value: str = "hello", mark: str = "!", request: Request | None = None) -> list[Preview]:
     return preview(Pipeline("toy", [chain(value, mark)]), root, request or Request())
 
 
@@ -26,7 +26,7 @@ def short(previews: list[Preview]) -> list[tuple[str, str]]:
 
 
 def test_a_root_that_is_not_there_is_not_made(tmp_path: Path) -> None:
-    previews = told(tmp_path / "root")
+    previews = preview_chain(tmp_path / "root")
     assert short(previews) == [("write", "runs"), ("initial", "runs"), ("shout", "runs")]
     assert {step.why for step in previews} == {"nothing ran in this root yet"}
     assert not (tmp_path / "root").exists()
@@ -34,10 +34,10 @@ def test_a_root_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 
 def test_what_is_done_and_what_has_changed(tmp_path: Path) -> None:
     run(tmp_path)
-    assert short(told(tmp_path)) == [("write", "done"), ("initial", "done"), ("shout", "done")]
-    (change,) = told(tmp_path, mark="?")[-1].changes
+    assert short(preview_chain(tmp_path)) == [("write", "done"), ("initial", "done"), ("shout", "done")]
+    (change,) = preview_chain(tmp_path, mark="?")[-1].changes
     assert change == ("setting", "mark", "!", "?")
-    first, second, third = told(tmp_path, value="howdy")
+    first, second, third = preview_chain(tmp_path, value="howdy")
     assert (first.state, first.changes) == ("runs", (("setting", "value", "hello", "howdy"),))
     assert second[:3] == ("initial", "follows", "after write")
     assert third[:3] == ("shout", "follows", "after initial")
@@ -46,7 +46,7 @@ def test_what_is_done_and_what_has_changed(tmp_path: Path) -> None:
 def test_nothing_runs_and_nothing_is_recorded(tmp_path: Path) -> None:
     run(tmp_path)
     before = (tmp_path / DATABASE).read_bytes()
-    told(tmp_path, value="howdy")
+    preview_chain(tmp_path, value="howdy")
     assert (tmp_path / DATABASE).read_bytes() == before
     assert len(Store(tmp_path).runs()) == 1
 
@@ -54,15 +54,19 @@ def test_nothing_runs_and_nothing_is_recorded(tmp_path: Path) -> None:
 def test_it_says_what_a_run_then_does(tmp_path: Path) -> None:
     run(tmp_path)
     request = Request(since="initial")
-    assert short(told(tmp_path, request=request)) == [("write", "done"), ("initial", "runs"), ("shout", "follows")]
-    assert told(tmp_path, request=request)[1].why == "requested by --force or --from"
-    assert short(told(tmp_path, request=Request(to="initial"))) == [("write", "done"), ("initial", "done")]
+    assert short(preview_chain(tmp_path, request=request)) == [
+        ("write", "done"),
+        ("initial", "runs"),
+        ("shout", "follows"),
+    ]
+    assert preview_chain(tmp_path, request=request)[1].why == "requested by --force or --from"
+    assert short(preview_chain(tmp_path, request=Request(to="initial"))) == [("write", "done"), ("initial", "done")]
 
 
 def test_what_a_run_would_refuse_is_refused(tmp_path: Path) -> None:
     run(tmp_path)
     with pytest.raises(InputError, match="--from needs the steps before it done, but write is not"):
-        told(tmp_path, value="other", request=Request(since="initial"))
+        preview_chain(tmp_path, value="other", request=Request(since="initial"))
 
 
 def test_other_reasons(tmp_path: Path) -> None:
@@ -87,21 +91,21 @@ def test_a_step_that_another_pipeline_ran_is_compared_with_that(tmp_path: Path) 
 def test_a_root_that_a_run_would_refuse(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"^root must be a folder .*, got .*/file: it is a file$"):
-        told(tmp_path / "file")
+        preview_chain(tmp_path / "file")
     with pytest.raises(InputError, match=r"root must be a new or empty folder, .* it holds file$"):
-        told(tmp_path)
+        preview_chain(tmp_path)
 
 
 def test_a_step_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--to must name a step of the run, got 'shut'; did you mean 'shout'"):
-        told(tmp_path, request=Request(to="shut"))
+        preview_chain(tmp_path, request=Request(to="shut"))
 
 
 def test_steps_that_are_not_done_have_the_duration_of_the_last_execution(tmp_path: Path) -> None:
-    assert {step.expected for step in told(tmp_path)} == {None}
+    assert {step.expected for step in preview_chain(tmp_path)} == {None}
     run(tmp_path)
-    assert {step.expected for step in told(tmp_path)} == {None}, "all are done"
+    assert {step.expected for step in preview_chain(tmp_path)} == {None}, "all are done"
     with contextlib.closing(Store(tmp_path)) as store:
         seconds = {past.node: past.seconds for past in store.executions(1)}
-    previews = told(tmp_path, value="howdy")
+    previews = preview_chain(tmp_path, value="howdy")
     assert [step.expected for step in previews] == [seconds[step.step] for step in previews]

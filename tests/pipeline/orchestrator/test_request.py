@@ -49,7 +49,7 @@ def test_a_forced_step_is_not_one_that_must_be_done(pipeline: Pipeline) -> None:
 
 
 @pytest.mark.parametrize(
-    ("request", "message"),
+    ("run_request", "message"),
     [
         (Request(to="initail"), "--to must name a step of the run, got 'initail'; did you mean 'initial'?"),
         (
@@ -59,7 +59,7 @@ def test_a_forced_step_is_not_one_that_must_be_done(pipeline: Pipeline) -> None:
         (Request(force=("writ", "x")), "--force must name a step of the run, got 'writ'; did you mean 'write'?"),
     ],
 )
-def test_a_step_that_is_none(pipeline: Pipeline, request: Request, message: str) -> None:
+def test_a_step_that_is_none(pipeline: Pipeline, run_request: Request, message: str) -> None:
     with pytest.raises(InputError) as error:
-        request.check(pipeline)
+        run_request.check(pipeline)
     assert str(error.value) == message

@@ -325,34 +325,34 @@ class Diary(Observer):
     """Writes down all that an observer is told."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[object, ...]] = []
+        self.events: list[tuple[object, ...]] = []
 
     def begin(self, names: Sequence[str]) -> None:
-        self.told.append(("begin", *names))
+        self.events.append(("begin", *names))
 
     def estimated(self, estimate: Estimate) -> None:
-        self.told.append(("estimated", estimate.measured, estimate.unmeasured))
+        self.events.append(("estimated", estimate.measured, estimate.unmeasured))
 
     def step(self, name: str, expected: float | None) -> Watcher:
-        self.told.append(("step", name, expected is not None))
+        self.events.append(("step", name, expected is not None))
         return super().step(name, expected)
 
     def finished(self, name: str, state: StepState, seconds: float) -> None:
         assert 0 <= seconds < 60
-        self.told.append((name, state))
+        self.events.append((name, state))
 
     def say(self, text: str) -> None:
-        self.told.append(("say", text))
+        self.events.append(("say", text))
 
 
 def test_an_observer_is_told_of_every_step(tmp_path: Path) -> None:
-    def told(how: str) -> list[tuple[object, ...]]:
+    def events_of(how: str) -> list[tuple[object, ...]]:
         diary = Diary()
         run_pipeline(Pipeline("toy", toy.misbehaving(how)), tmp_path, observer=diary, preload=())
-        return diary.told
+        return diary.events
 
     begin = ("begin", "write", "behave", "initial")
-    assert told("refusal") == [
+    assert events_of("refusal") == [
         begin,
         ("estimated", (), ("write", "behave", "initial")),
         ("step", "write", False),
@@ -361,7 +361,7 @@ def test_an_observer_is_told_of_every_step(tmp_path: Path) -> None:
         ("behave", "refused"),
         ("initial", "skipped"),
     ]
-    assert told("crash") == [
+    assert events_of("crash") == [
         begin,
         ("write", "cached"),
         ("estimated", (), ("behave", "initial")),
@@ -371,7 +371,7 @@ def test_an_observer_is_told_of_every_step(tmp_path: Path) -> None:
     ]
     (text,) = (tmp_path / "artifacts" / "write").glob("text-*/text.txt")
     text.unlink()
-    assert told("well") == [
+    assert events_of("well") == [
         begin,
         ("say", "write: made before, but text was changed or removed on disk; it runs again"),
         ("estimated", ("write",), ("behave", "initial")),

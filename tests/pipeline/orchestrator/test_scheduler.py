@@ -53,7 +53,7 @@ def test_a_step_that_was_killed_is_tried_again(tmp_path: Path, monkeypatch: pyte
     result = run(tmp_path, lively, machine=Machine(retries=2), observer=diary)
     assert states(result) == {"write": "ran", "count_lives": "ran"}
     why = "was killed by SIGKILL; the system may have run out of memory"
-    assert [note[1] for note in diary.told if note[0] == "say"] == [
+    assert [note[1] for note in diary.events if note[0] == "say"] == [
         f"count_lives: {why}; it is tried again in 0.05 s (1 of 2)",
         f"count_lives: {why}; it is tried again in 0.1 s (2 of 2)",
     ]
@@ -80,7 +80,7 @@ def test_what_would_break_again_is_not_tried_again(tmp_path: Path, how: str) -> 
         assert how == "input_error"
     else:
         assert states(result)["behave"] in ("failed", "refused")
-    assert [note for note in diary.told if note[0] in ("step", "say")] == [
+    assert [note for note in diary.events if note[0] in ("step", "say")] == [
         ("step", "write", False),
         ("step", "behave", False),
     ]

@@ -82,7 +82,7 @@ def test_a_regression_has_no_classes() -> None:
 
 
 @pytest.mark.parametrize(("temperature", "text"), [(1.25, "temperature 1.2500"), (None, "no temperature is best")])
-def test_how_far_the_shipped_file_may_be_believed(temperature: float | None, text: str) -> None:
+def test_the_calibration_of_the_shipped_file(temperature: float | None, text: str) -> None:
     errors = {"validation": {"calibration_error": [0.1, 0.02]}, "test": {"calibration_error": [0.2, 0.03]}}
     models = {"tflite int8": {"metrics": {"macro_f1": spread(0.9)}}}
     lines = show(models, calibration={"temperature": temperature, **errors})
