@@ -33,7 +33,7 @@ def distill(
     imitation: Imitation = Imitation(),
     training: Training = Training(),
 ) -> None:
-    """Trains a student on the labels, on the teacher's answers, and on the teacher's states and attention if asked for.
+    """Trains a student on the labels, on the teacher's answers, and on its states and attention as `imitation` says.
 
     A general student continues from its weights, with those layers of the teacher's head that fit. Else a student as
     wide as its teacher starts from the teacher's layers; with fewer heads or a narrower feed-forward layer, it keeps

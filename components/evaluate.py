@@ -42,7 +42,7 @@ def evaluate(
 
     Validation rows choose the seed whose files are pushed. Its scores on test rows are better than those of other seeds
     only by chance, so the table has the mean over seeds. The labels of the shipped file are calibrated on validation
-    rows: a temperature, and a threshold if a precision is asked for.
+    rows: a temperature, and a threshold if a precision is required.
 
     Args:
         examples: the rows; their test split is read by no other step, and here after the last decision.
@@ -56,7 +56,7 @@ def evaluate(
         baselines: whether to score methods without a language model, too.
 
     Raises:
-        InputError: the task has no such metric, or a precision is asked for and the task has no labels.
+        InputError: the task has no such metric, or a precision is required and the task has no labels.
     """
     from keras_bert.data.records import read_features
 

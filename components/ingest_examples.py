@@ -41,11 +41,11 @@ def ingest_examples(
 
     Args:
         vocabulary: of the model.
-        examples: what is written.
-        source: the rows; its `task` says what becomes of them.
+        examples: the written rows.
+        source: the rows; its `task` decides how they are labelled.
         max_length: the most tokens of a record.
         stride: for questions, tokens of a context from one window to the next; a third of `max_length` if None.
-        max_query_length: for questions, the most pieces of one; a sixth of `max_length` if None.
+        max_query_length: for questions, the most tokens of one; a sixth of `max_length` if None.
 
     Raises:
         ValueError: `max_length` is too small, or the windows of a context have no room or leave gaps.
@@ -93,7 +93,7 @@ def ingest_examples(
 
 
 def _size_windows(max_length: int, stride: int | None, max_query_length: int | None) -> tuple[int, int]:
-    """The stride of windows, and the most pieces of a question."""
+    """The stride of windows, and the most tokens of a question."""
     max_query_length = max_length // 6 if max_query_length is None else max_query_length
     stride = max_length // 3 if stride is None else stride
     room = max_length - 3 - max_query_length

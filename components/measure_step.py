@@ -1,4 +1,4 @@
-"""The cost of a pre-training step: its operations, and its seconds on this machine if asked for."""
+"""The cost of a pre-training step: its operations, and optionally its seconds on this machine."""
 
 import statistics
 import time
@@ -45,7 +45,7 @@ def measure_step(
     span_boundary: bool = False,
     mask_decoder: bool = False,
 ) -> None:
-    """Counts the operations of a step that `pretrain` would make, and times a few steps if asked for.
+    """Counts the operations of a step that `pretrain` would make, and times a few steps if `timed` is set.
 
     Operations are those of the products of the forward graph with all heads, for rows with their padding, times
     `PASSES_A_STEP`; validation is not counted. Seconds are those of this machine in its present state: the step runs

@@ -92,7 +92,7 @@ class Chain:
         return self._add_name(node, stages).output(EdgeModel)
 
     def student_rows(self) -> Handle[TaskExamples]:
-        """The rows that a student learns from: the labelled rows, with rows that the teacher labels if asked for."""
+        """The rows that a student learns from: the labelled rows, and optionally rows that the teacher labels."""
         settings = self._settings
         if settings.teacher_labels is None and settings.unlabelled is None:
             return self._rows

@@ -164,8 +164,8 @@ class DiagnosisReport(NamedTuple):
         score: {"float": ..., "rounded": ...}: the score before and after.
         milliseconds: {"float": ..., "rounded": ...}: the time of one answer before and after.
         distance: how far all outputs of the quantized model lie from those of the float model.
-        layers: for each layer what is gained if it stays float, the best first.
-        fix: the fewest layers that must stay float for an allowed loss; None if that was not asked for.
+        layers: for each layer the gain if it stays float, the largest gain first.
+        fix: the fewest layers that must stay float for an allowed loss; None if no allowed loss was given.
     """
 
     recipe: str

@@ -27,5 +27,5 @@ class Pushed(Artifact):
         return Path(os.path.normpath(self.path / self.content()["path"]))
 
     def is_intact(self) -> bool:
-        """Also asks whether the pushed files are still where they were put, with the content they had."""
+        """Also checks that the pushed files are still where they were put, with the content they had."""
         return super().is_intact() and holds_files(self.location(), self.content()["files"])

@@ -1,4 +1,4 @@
-"""Texts and pairs of texts as records: what classification, regression and embedding share."""
+"""Texts and pairs of texts as records, for classification, regression and embedding."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

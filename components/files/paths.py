@@ -16,7 +16,7 @@ from components.files.text_files import extension, is_remote
 _SPLITS_FILE = "dataset_dict.json"
 _OWN_FILES = (_SPLITS_FILE, "dataset_info.json", "state.json")
 _CACHE = "cache-"
-# A file's path and state -> the digest of its content; asked for several times before a step runs.
+# A file's path and state -> the digest of its content; several checks before a step need it.
 _DIGESTS: dict[tuple[str, Stamp], str] = {}
 _MAGIC = re.compile(r"[*?\[]")
 # As `glob.escape` writes one of these that stands for itself.

@@ -1,4 +1,4 @@
-"""Rows with named fields, one at a time: JSON lines, CSV, TSV, Parquet and Arrow, told apart by the extension."""
+"""Rows with named fields, one at a time: JSON lines, CSV, TSV, Parquet and Arrow, recognized by the extension."""
 
 import csv
 import json
@@ -25,7 +25,7 @@ class Record(NamedTuple):
     Attributes:
         file: where it stands.
         place: `line 3` of a text file, where the row starts; `row 3`, from 1, of a Parquet or Arrow file.
-        values: of the fields that were asked for: strings in CSV and TSV, else what the file holds, strings of
+        values: of the requested fields: strings in CSV and TSV, else what the file holds, strings of
             Parquet and Arrow as bytes.
         problem: what could not be decoded in the row's lines, see `Lines.take_problem`.
     """

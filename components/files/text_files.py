@@ -75,7 +75,7 @@ class Lines(Iterator[str]):
 
     Args:
         file: compressed or not.
-        strict: whether bytes that are not UTF-8 are an error; else they become U+FFFD, and `take_problem` tells.
+        strict: whether bytes that are not UTF-8 are an error; else they become U+FFFD, and `take_problem` reports it.
 
     Attributes:
         file: as given.

@@ -11,7 +11,7 @@ from keras_bert.validation import PositiveShare, Share, validated_dataclass
 
 TEACHER, STUDENT, PREVIOUS = "teacher", "student", "pushed before"
 BelowBaseline = Literal["warn", "refuse"]
-# How the reason begins why the version pushed before decided nothing.
+# The start of the reason for ignoring the version that was pushed before.
 NOT_COMPARED = "not compared: "
 # Setting -> the column of the table that it bounds.
 Points = Annotated[float, pydantic.Field(ge=0, le=100)]
@@ -147,7 +147,7 @@ def _judge_losses(
 
 
 def loss_metrics(metrics: Collection[str], metric: str) -> list[str]:
-    """What a file may not lose: the metric, and of numbers R2, which falls where all of them have a wrong scale."""
+    """The metrics that a file must keep: the main one, and for regression R2, which falls with a wrong scale."""
     return [metric, *([_EXPLAINED] if _EXPLAINED in metrics and metric != _EXPLAINED else [])]
 
 

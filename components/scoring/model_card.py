@@ -1,4 +1,4 @@
-"""The model card of a pushed folder: what the model is, how good, how big and how fast."""
+"""The model card of a pushed folder: task, scores, size and latency."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -123,7 +123,7 @@ def _render_file(card_line: str, entry: Mapping[str, Any]) -> str:
 
 
 def _describe_novelty(metrics: Metrics, several: str) -> str:
-    """How far the test rows are new to the model: what the counts of equal texts say, and no more."""
+    """How many texts of test rows also stand in training and validation rows, by the counts of equal texts."""
     overlap = {"test": metrics.overlap["test"]}
     clauses = describe_overlap(overlap, metrics.rows, several)
     aside = "white space and letter case aside"
@@ -158,7 +158,7 @@ MediaPipe keeps accents and characters without width, which the training strips:
 
 
 def _calibration(metrics: Metrics) -> str:
-    """How the score becomes one, if it does, and how far it may be believed then."""
+    """The end of the sentence on confidence: the temperature, if there is one, and calibration errors."""
     calibration = metrics.calibration
     if calibration is None:
         return ""

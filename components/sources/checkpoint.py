@@ -34,16 +34,16 @@ _OWN = {
     "the vocabulary": (VOCABULARY_FILE,),
     "the tokenizer's settings": (TOKENIZER_FILE,),
 }
-# What is read of either kind; the weights of other libraries that lie beside are not.
+# Suffixes of the files that are read; weights in other formats are ignored.
 _READ = (".json", ".keras", ".safetensors", ".txt")
 
 
-class Pieces(NamedTuple):
-    """What a tokenizer cuts text into.
+class TokenizerTraits(NamedTuple):
+    """The properties of a tokenizer that runtimes depend on.
 
     Attributes:
-        kind: of the pieces.
-        lowercase: whether word pieces are of lowercased text; False of other pieces, which say it in their own way.
+        kind: of its vocabulary.
+        lowercase: whether a WordPiece tokenizer lowercases text; False for other kinds, whose definition decides it.
     """
 
     kind: VocabularyKind
@@ -108,8 +108,8 @@ class Checkpoint:
             return None
         return value - family.fixed.get("position_offset", 0) if field == "max_length" else value
 
-    def pieces(self) -> Pieces:
-        """What its tokenizer cuts text into.
+    def tokenizer_traits(self) -> TokenizerTraits:
+        """Returns the vocabulary kind and lowercasing of its tokenizer.
 
         Raises:
             InputError: its files are missing or cannot be used.
@@ -120,15 +120,17 @@ class Checkpoint:
             if "model" not in content and not isinstance(content.get("lowercase"), bool):
                 rule = 'must say {"lowercase": true} or false, or describe a model'
                 raise InputError(f"the checkpoint {folder} cannot be used: its {TOKENIZER_FILE} {rule}")
-            return _pieces(content, lowercase=content.get("lowercase") is True)
+            return _tokenizer_traits(content, lowercase=content.get("lowercase") is True)
         try:
             definition = read_definition(folder)
-            return _pieces(definition or {}, lowercase=definition is None and read_vocabulary(folder).lowercase)
+            return _tokenizer_traits(
+                definition or {}, lowercase=definition is None and read_vocabulary(folder).lowercase
+            )
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
 
     def check(self) -> None:
-        """Looks whether the files are there; what is in them shows when they are read.
+        """Checks that the files exist; their content is checked when they are read.
 
         Raises:
             InputError: the folder or a file is missing, or it holds a model of no known family.
@@ -138,9 +140,9 @@ class Checkpoint:
             raise InputError(f"checkpoint must be a folder that exists, got {folder}; checkpoints are not downloaded")
         if not self.is_own and not (folder / CONFIG_FILE).is_file():
             raise InputError(f"checkpoint must hold {CONFIG_FILE} or {MODEL_FILE}, got neither in {folder}")
-        for what, names in (_OWN if self.is_own else _OF_HUGGING_FACE).items():
+        for content, names in (_OWN if self.is_own else _OF_HUGGING_FACE).items():
             if not any((folder / name).is_file() for name in names):
-                raise InputError(f"checkpoint must hold {what}, {' or '.join(names)}, got none in {folder}")
+                raise InputError(f"checkpoint must hold {content}, {' or '.join(names)}, got none in {folder}")
         if not self.is_own:
             try:
                 find_family(_read_config(folder / CONFIG_FILE).get("model_type"), str(folder / CONFIG_FILE))
@@ -165,10 +167,11 @@ class Checkpoint:
         return {str(file): file_digest(str(file)) for file in files}
 
 
-def _pieces(definition: Mapping[str, Any], *, lowercase: bool) -> Pieces:
+def _tokenizer_traits(definition: Mapping[str, Any], *, lowercase: bool) -> TokenizerTraits:
     """Returns the kind of vocabulary that a tokenizer definition names; without one, WordPiece."""
     model = definition.get("model")
-    return Pieces(MODELS.get(str(model.get("type")) if isinstance(model, dict) else "", "wordpiece"), lowercase)
+    kind = MODELS.get(str(model.get("type")) if isinstance(model, dict) else "", "wordpiece")
+    return TokenizerTraits(kind, lowercase)
 
 
 def _read_config(file: Path) -> dict[str, Any]:

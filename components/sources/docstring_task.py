@@ -90,7 +90,7 @@ def harvest_sentences(rows: int) -> dict[str, list[tuple[str, str]]]:
     """Split -> (sentence, library) of plain ones in the order of a hash, none nearly the same as one of any split.
 
     Args:
-        rows: how many are wanted for training; parsing takes the time, and most libraries hold more than their share.
+        rows: the number of training rows; parsing is slow, so each library is read only until it has given its share.
     """
     unique: dict[str, dict[str, tuple[str, str]]] = {split: {} for split in _ORDER}
     for number, library in enumerate(LIBRARIES):

@@ -31,7 +31,7 @@ def _installed_version(distribution: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Library:
-    """Where a library lies and what of it is not its own text.
+    """The place of a library, and the parts of it that are not its own text.
 
     Attributes:
         label: its name in the task.

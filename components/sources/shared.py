@@ -1,4 +1,4 @@
-"""What the sources share: checks of their fields, digests, and what splits must have in common."""
+"""Code that sources share: checks of fields, digests, and the properties that splits must have in common."""
 
 import array
 import dataclasses

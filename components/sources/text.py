@@ -21,7 +21,7 @@ DOCUMENT_KINDS = (TEXT, *RECORD_KINDS)
 
 # How much of a file is read before a run starts.
 _CHECKED_CHARACTERS = 64_000_000
-# What a file is taken to hold that is not asked for its size.
+# The assumed size of a remote file, so that no request is made for it.
 _REMOTE_BYTES = 1 << 30
 
 
@@ -176,6 +176,6 @@ def _read_cells(record: Record, fields: tuple[str, ...], *, strict: bool) -> tup
         return [as_text(value, record.where, field) for field, value in pairs], None
     cells = [as_any_text(value, record.where, field) for field, value in pairs]
     problem = next((problem for _, problem in cells if problem), None)
-    # What is wrong with a line may be in a field that nobody asked for.
+    # The line's fault may be in a field that is not read.
     touched = any("\ufffd" in text for text, _ in cells)
     return [text for text, _ in cells], problem or (record.problem if touched else None)

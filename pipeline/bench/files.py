@@ -50,7 +50,7 @@ class BenchOptions:
         if self.answers < LEAST_ANSWERS:
             raise InputError(f"--answers must be at least {LEAST_ANSWERS}, got {self.answers}")
         if self.operations and not self.here:
-            raise InputError("--operations must be left out with --adb, as it tells the operations of .onnx files")
+            raise InputError("--operations must be left out with --adb, as it shows the operations of .onnx files")
 
 
 def bench(files: Sequence[Path], options: BenchOptions) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def _run(options: argparse.Namespace, _: Console) -> int:
 
 
 def _check_texts(options: argparse.Namespace) -> None:
-    """Refuses paths in the place of texts, and `-` beside other texts."""
+    """Refuses paths instead of texts, and `-` together with other texts."""
     for text in (*options.texts, *(options.second or ())):
         if text != "-" and os.path.isfile(text):
             raise InputError(f"TEXT must be a text, got the file {text}; to ask its lines: predict MODEL - < {text}")

@@ -56,7 +56,7 @@ def _pairs(one: Mapping[str, Any], other: Mapping[str, Any], *, equal_too: bool 
 
 
 def _scores(history: History, root: Path, run: int) -> dict[str, dict[str, float]]:
-    """What the evaluations of a run measured, as far as they are still there."""
+    """The metrics of a run's evaluations that still exist."""
     scores: dict[str, dict[str, float]] = {}
     for past in history.past_executions(run):
         for artifact in history.artifacts_of(past.id, "output").values():

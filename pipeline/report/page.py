@@ -31,7 +31,7 @@ def make_page(record: RunRecord, figures: FigureCache) -> str:
     trainings, scores = read_trainings(record), read_scores(record)
     return _render(
         "page.html",
-        head=read_header(record, scores, trainings),
+        header=read_header(record, scores, trainings),
         drawing=draw_steps(record),
         least_scale=LEAST_SCALE,
         origins=read_origins(record),

@@ -54,7 +54,7 @@ def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
 
 
 def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = ()) -> Settings:
-    """Settings of what `read_tables` gave; raises as `load_settings` does."""
+    """Makes settings of the tables that `read_tables` returned; raises as `load_settings` does."""
     raw = copy.deepcopy(dict(tables))
     for override in overrides:
         _set(raw, override)

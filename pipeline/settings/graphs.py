@@ -1,4 +1,4 @@
-"""What can be told of the graph of a job's models before any of them is read or made, and rules that need it."""
+"""The graph of a job's models, as far as settings and `config.json` define it, and the rules that depend on it."""
 
 import re
 from typing import NamedTuple
@@ -11,13 +11,13 @@ _IN_A_BLOCK = re.compile(r"block_(\d+)/(.*)")
 
 
 class Graph(NamedTuple):
-    """Of the start's encoder; None for what is known only when it is read.
+    """The graph of the initial encoder; sizes that are known only after reading its weights are None.
 
     Attributes:
-        layers: how many.
-        heads: of each attention.
+        layers: the number of layers.
+        heads: attention heads in a layer.
         width: of queries, keys and values, all heads together.
-        is_berts: whether its blocks are BERT's, each with weights of its own; False where that cannot be told.
+        is_berts: whether its blocks are BERT's, each with its own weights; False if that is unknown.
     """
 
     layers: int | None
@@ -27,7 +27,7 @@ class Graph(NamedTuple):
 
 
 def graph_of(settings: Settings) -> Graph:
-    """The graph of what fine-tuning begins with."""
+    """Returns the graph of the encoder that fine-tuning starts from."""
     source, encoder = settings.checkpoint, settings.encoder
     if source is not None:
         width = source.size("hidden_size") if source.has_berts_graph() else None
@@ -43,10 +43,10 @@ def graph_of(settings: Settings) -> Graph:
 
 
 def check_float_layers(settings: Settings) -> None:
-    """As far as layers can be told without a model; `quantize` looks at all of them before it trains.
+    """Checks the names of layers that do not need a model; `quantize` checks all of them before it trains.
 
     Raises:
-        InputError: one is named in a block that there is not, or a place that no block has.
+        InputError: a name has a block that does not exist, or a layer that no block has.
     """
     if settings.quantization is None:
         return

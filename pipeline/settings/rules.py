@@ -152,7 +152,7 @@ def _check_layers(settings: Settings) -> None:
 
 
 def _check_imitation(settings: Settings) -> None:
-    """As far as layers, heads and widths of teacher and student can be told without reading weights."""
+    """Checks imitation by the sizes of teacher and student that are known before weights are read."""
     student = settings.student
     if student is None:
         return
@@ -171,7 +171,7 @@ def _check_imitation(settings: Settings) -> None:
 
 
 def _check_post_training(settings: Settings) -> None:
-    """A key with its usual value cannot be told from one that is left out."""
+    """Refuses keys of training; a key with its default value passes, as it looks like a key that is left out."""
     quantization, usual = settings.quantization, QuantizationSettings()
     for field in dataclasses.fields(AnswersSettings) if quantization is not None and quantization.post_training else ():
         value = getattr(quantization, field.name)
@@ -242,7 +242,7 @@ def _check_student_shape(settings: Settings) -> None:
 
 
 def _check_objective(settings: Settings) -> None:
-    """What is hidden in the rows, and whether they are pairs, must suit what is learnt from them."""
+    """The masking of rows, and whether they are pairs, must suit the training objective."""
     pretraining, rows = settings.pretraining, settings.pretraining_rows
     if pretraining.objective == "replaced_tokens":
         for name, value, default in (
@@ -273,7 +273,7 @@ def _check_generator(settings: Settings) -> None:
 
 
 def _check_generator_size(settings: Settings) -> None:
-    """Beside a checkpoint, as far as its sizes can be told without reading the weights."""
+    """Checks the generator's sizes against those of a checkpoint that are known before weights are read."""
     if settings.checkpoint is None or settings.pretraining.objective != "replaced_tokens":
         return
     for field in AT_MOST:

@@ -1,4 +1,4 @@
-"""Export targets that cannot take the model of a job, as far as that is known before anything starts."""
+"""Refuses export targets that cannot take the model of a job, before any step starts."""
 
 from components.dsl.errors import InputError
 from keras_bert.export.targets.base import ModelTraits
@@ -49,7 +49,7 @@ def _read_model_traits(settings: Settings) -> ModelTraits:
         variant: str | None = None if encoder is None or encoder.variant is None else encoder.variant.kind
         segments = None if encoder is None else encoder.num_segments
     else:
-        kind, lowercase = checkpoint.pieces()
+        kind, lowercase = checkpoint.tokenizer_traits()
         family = checkpoint.family()
         variant = None if family is None or family.variant is None else family.variant.kind
         segments = checkpoint.size("num_segments")

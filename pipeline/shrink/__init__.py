@@ -1,1 +1,1 @@
-"""The best small model within limits of size and time: candidates, what they cost, and which of them is trained on."""
+"""The best small model within limits of size and time: candidates, their costs, and which are trained on."""

@@ -14,7 +14,7 @@ from pipeline.views.statistics import STATISTICS_FILE, format_value, read_statis
 _MOST_BYTES, _MOST_VALUES, _MOST_CHARACTERS, _MOST_FILES = 20_000, 40, 100, 20
 
 
-# What is drawn in another way, or is read by nobody as values.
+# Files that are drawn as figures, or whose values are of no use to a reader.
 _NOT_VALUES = (MANIFEST, STATISTICS_FILE, "samples.json", "answers.json")
 
 

@@ -39,4 +39,4 @@ def rows_of(content: Content) -> list[list[str]]:
 
 def build_notes(content: Content) -> Iterator[str]:
     """Yields the notes below the table, one per line."""
-    yield f"ms on {content['phone']}, as its benchmark_model tells; it asks about numbers by chance"
+    yield f"ms on {content['phone']}, measured by benchmark_model with random inputs"

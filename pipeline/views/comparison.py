@@ -95,7 +95,7 @@ def _notes_on_losses(spent: Mapping[str, Mapping[str, Any]], baseline: str, byte
     names = sorted({record["loss"].replace("_", " ") for record in spent.values()})
     yield f"held-out loss: {', '.join(names)}, in nats a prediction, after the last step"
     if bytes_too:
-        yield "bits a byte: that loss spread over the bytes of the predicted pieces, as vocabularies differ"
+        yield "bits a byte: that loss spread over the bytes of the predicted tokens, as vocabularies differ"
     unlike = {name: record["unlike"] for name, record in spent.items() if record["unlike"]}
     if unlike:
         reasons = ", ".join(f"{name} ({', '.join(keys)})" for name, keys in unlike.items())
@@ -105,7 +105,7 @@ def _notes_on_losses(spent: Mapping[str, Mapping[str, Any]], baseline: str, byte
 def _notes_on_differences(content: Content) -> Iterator[str]:
     baseline, seeds = content["baseline"], content["seeds"]
     if seeds == 1:
-        yield f"below a score: its difference from {baseline}'s; one seed tells nothing of chance"
+        yield f"below a score: its difference from {baseline}'s; one seed gives no estimate of variance"
         return
     marks = f"; * p <= 0.05; ** also among all {content['tests']} that were tested (Holm 1979)"
     yield (

@@ -44,28 +44,29 @@ def rows_of(content: Content) -> list[list[str]]:
 def build_notes(content: Content) -> Iterator[str]:
     """Yields the notes below the table, one per line."""
     times, metric = content["milliseconds"], content["metric"].replace("_", " ")
-    rounded, plain = (100 * content["score"][kind] for kind in ("rounded", "float"))
+    quantized_score, float_score = (100 * content["score"][kind] for kind in ("rounded", "float"))
     yield (
-        f"rounded as it is, {content['recipe']}: {metric} {rounded:.2f}, float {plain:.2f}, x 100, on "
-        f"{content['rows']} validation rows; {times['rounded']:.2f} ms against {times['float']:.2f} for a full row"
+        f"quantized without training, {content['recipe']}: {metric} {quantized_score:.2f}, float {float_score:.2f}, "
+        f"x 100, on {content['rows']} validation rows; "
+        f"{times['rounded']:.2f} ms against {times['float']:.2f} for a full row"
     )
     if len(content["layers"]) > _SHOWN:
         yield f"the first {_SHOWN} of {len(content['layers'])} layers; the file has all"
-    yield "gain: share of the distance from the float outputs that is gone where this layer alone stays float"
-    yield "dB: signal to noise of rounding; 99.9 %: of the output's sizes lie below; a range far beyond is spent on few"
-    yield "+kB, +µs: what it costs, the time by its share of the weights"
+    yield "gain: share of the distance to the float model's outputs that goes away if this layer alone stays float"
+    yield "dB: signal to quantization noise; 99.9 %: that share of the output lies below it; outliers widen the range"
+    yield "+kB, +µs: the cost of a float layer; the time is estimated by its share of the weights"
     fix = content["fix"]
     if fix is None:
         return
     named = ", ".join(f'"{layer}"' for layer in fix["float_layers"])
-    result = f"{metric} {100 * fix['score']:.2f}, at least {100 * fix['wanted']:.2f} wanted"
+    result = f"{metric} {100 * fix['score']:.2f}, required: at least {100 * fix['wanted']:.2f}"
     if fix["reached"] and not fix["float_layers"]:
-        yield f"nothing need stay float: {result}"
+        yield f"no layer needs to stay float: {result}"
     elif fix["reached"]:
         yield f"to reach it: float_layers = [{named}] in [quantization]; {result}"
     else:
         count = len(fix["float_layers"])
-        yield f"not reached with all {count} layers float: {result}; what lies between them is rounded, too"
+        yield f"not reached with all {count} layers float: {result}; the operations between them stay quantized"
 
 
 def _number(value: float | None, form: str) -> str:

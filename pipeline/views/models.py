@@ -11,12 +11,12 @@ from pipeline.views.terminal import write
 
 _MOST_CLASSES = 30
 
-# Class -> what a model reaches on it.
+# Class -> the scores of a model on it.
 Report = Mapping[str, Mapping[str, float]]
 
 
 def show_models(metrics: Metrics, console: Console) -> None:
-    """Prints all models of a run, and what the shipped one reaches on each class."""
+    """Prints all models of a run, and the scores of the shipped one for each class."""
     show_table(*build_table(metrics), build_notes(metrics), console)
     calibration = metrics.calibration
     if calibration is not None:
@@ -45,7 +45,7 @@ def build_notes(metrics: Metrics) -> Iterator[str]:
 
 
 def _show_report(report: Report | None, console: Console) -> None:
-    """Prints what the model reaches on each class of the test rows, if the task has classes; of many the worst."""
+    """Prints the scores for each class on the test rows, if the task has classes; of many classes, the worst."""
     if not report:
         return
     few, shown = worst_classes(report)
@@ -57,7 +57,7 @@ def _show_report(report: Report | None, console: Console) -> None:
 
 
 def worst_classes(report: Report) -> tuple[str, Report]:
-    """The classes, of many the worst, in their order; and what is to be said of that."""
+    """Returns the classes in their order, of many classes the worst, and a note about the choice."""
     worst = sorted(report, key=lambda name: report[name]["f1"])[:_MOST_CLASSES]
     if len(worst) == len(report):
         return "", report

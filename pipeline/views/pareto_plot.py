@@ -1,4 +1,4 @@
-"""Scores over sizes, a point a rung: what is worth its bytes lies on a line."""
+"""Scores over sizes, one point for each rung; a line joins the Pareto front."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

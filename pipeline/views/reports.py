@@ -33,7 +33,7 @@ def write_report(
     render: Callable[[Mapping[str, Any]], str],
     draw: Callable[[Mapping[str, Any], Path], list[Path]],
 ) -> list[Path]:
-    """Writes `NAME.json`, `NAME.md` and what is drawn; gives the files.
+    """Writes `NAME.json`, `NAME.md` and the figures; returns the files.
 
     Args:
         name: of the first two.

@@ -44,9 +44,9 @@ def build_table(content: Content) -> tuple[list[str], list[list[str]]]:
 
 def build_notes(content: Content) -> Iterator[str]:
     """Yields the notes below the table, one per line; the last gives the duration."""
-    yield f"scores: x 100, on {content['rows']} validation rows, rounded; kept: share of the teacher's, which is float"
+    yield f"scores: x 100, on {content['rows']} validation rows, quantized; kept: share of the float teacher's score"
     yield "trained: share of the job's distillation; • no other candidate is smaller, faster and better"
-    yield "l layers, h heads, f units, r rank of the table, v pieces; what is not named is the teacher's"
+    yield "l layers, h heads, f units, r rank of the token table, v vocabulary entries; other sizes are the teacher's"
     expected = f"; the plan was {format_seconds(content['expected'])}" if "expected" in content else ""
     yield f"the search took {format_seconds(content['seconds'])}, without the teacher{expected}"
 
