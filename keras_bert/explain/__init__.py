@@ -3,6 +3,7 @@
 from keras_bert.explain.agreement import Agreement, compare
 from keras_bert.explain.attention import Attention, attentions
 from keras_bert.explain.attribution import Attribution, attributions
+from keras_bert.explain.heads import HeadStatistics, head_statistics
 from keras_bert.explain.occlusion import deletion_curve
 from keras_bert.explain.rollout import rollout
 from keras_bert.explain.tokens import Tokens
@@ -11,10 +12,12 @@ __all__ = [
     "Agreement",
     "Attention",
     "Attribution",
+    "HeadStatistics",
     "Tokens",
     "attentions",
     "attributions",
     "compare",
     "deletion_curve",
+    "head_statistics",
     "rollout",
 ]

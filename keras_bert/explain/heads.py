@@ -1,0 +1,179 @@
+"""What attention heads look at: statistics of each head over texts (Clark et al. 2019)."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_bert.explain.attention import Attention, attentions
+from keras_bert.explain.head_distances import distance_sums, plane_positions
+from keras_bert.explain.tokens import Array
+from keras_bert.tasks.base import Task
+from keras_bert.tokenizers.base import BaseTokenizer
+
+# A head that gives more than half of its attention to one place has that place as its kind: the share by which Clark
+# et al. 2019, section 3.1, count heads for the previous and the next token.
+_MAIN_SHARE = 0.5
+# Entropy at most that of two tokens with the same share.
+_NARROW_ENTROPY = math.log(2)
+# Entropy at least this part of that of equal shares for all tokens.
+_BROAD_PART = 0.9
+
+# The name of each share in `HeadStatistics` -> the kind of a head with that main share.
+_KINDS = {
+    "to_previous": "previous token",
+    "to_next": "next token",
+    "to_itself": "itself",
+    "to_separators": "separator",
+    "to_first": "first token",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class HeadStatistics:
+    """Statistics of the attention heads of a model over texts.
+
+    A query is a token that looks at the tokens of its row; every token is one, special tokens and the learned vectors
+    of a prompt included. The queries of all texts count alike. A query at the end of a row without a previous or next
+    token gives it 0. As in Clark et al. 2019, section 3.
+
+    Attributes:
+        entropy: the entropy of the shares that a query gives, in nats, mean over queries: float64 (layers, heads).
+        to_first: the share that `[CLS]` gets, mean over queries (layers, heads).
+        to_separators: the share that the `[SEP]`s of the row get, added up, mean over queries (layers, heads).
+        to_itself: the share of a query for its token, mean over queries (layers, heads).
+        to_previous: the share of a query for the token before it, mean over queries (layers, heads).
+        to_next: the share of a query for the token after it, mean over queries (layers, heads).
+        first_entropy: the entropy of the shares that `[CLS]` gives, in nats, mean over texts (layers, heads).
+        uniform_entropy: the entropy of equal shares, the logarithm of the length of the row, mean over queries.
+        kind: the kind of each head, strings (layers, heads): `previous token`, `next token`, `itself`, `separator` or
+            `first token` if the largest of these shares is above 0.5; else `narrow` if the entropy is at most log 2,
+            `broad` if it is at least 0.9 of `uniform_entropy`, else `mixed`.
+        distances: the Jensen-Shannon distances of heads, with base 2 from 0 to 1, mean over queries (layers x heads,
+            layers x heads), the heads of the first layer first; None if they were not asked for. Clark et al. 2019,
+            section 6, add up its square.
+        positions: the heads as points in the plane whose distances are close to `distances` (layers x heads, 2), by
+            classical scaling; None without distances.
+
+    Examples:
+        >>> from keras_bert.explain import head_statistics
+        >>> statistics = head_statistics(task, ["film film", "film"])
+        >>> statistics.kind.tolist()  # weights that were not trained
+        [['broad', 'broad']]
+        >>> np.round(statistics.to_first, 2).tolist()  # rows of 4 and of 3 tokens
+        [[0.29, 0.29]]
+    """
+
+    entropy: Array
+    to_first: Array
+    to_separators: Array
+    to_itself: Array
+    to_previous: Array
+    to_next: Array
+    first_entropy: Array
+    uniform_entropy: float
+    kind: Array
+    distances: Array | None
+    positions: Array | None
+
+
+def head_statistics(
+    task: Task, texts: Sequence[str], pairs: Sequence[str] | None = None, *, distances: bool = True
+) -> HeadStatistics:
+    """Statistics of the attention heads of a task's model over texts: what each head looks at, and which are alike.
+
+    One text is in memory at a time.
+
+    Args:
+        task: a task with a Keras model of any family.
+        texts: texts, or the first of each pair.
+        pairs: the second text of each pair; None for single texts.
+        distances: whether heads are compared with each other; the time grows with the square of the number of heads.
+
+    Raises:
+        TypeError: a text is no string.
+        ValueError: there are no texts, or not as many pairs; or the task's model is an exported file.
+
+    Examples:
+        >>> statistics = head_statistics(task, ["film film film"])
+        >>> statistics.entropy.shape, statistics.distances.shape, statistics.positions.shape
+        ((1, 2), (2, 2), (2, 2))
+    """
+    totals: dict[str, Array] = {}
+    count, queries, uniform, between = 0, 0, 0.0, np.zeros(())
+    for attention in attentions(task, texts, pairs):
+        sums = attention_sums(attention.weights, *_special_tokens(attention, task.tokenizer))
+        totals = {name: totals.get(name, 0) + array for name, array in sums.items()}
+        length = len(attention.tokens)
+        count, queries, uniform = count + 1, queries + length, uniform + length * math.log(length)
+        if distances:
+            between = between + distance_sums(attention.weights.reshape(-1, length, length))
+    means = {name: array / (count if name == "first_entropy" else queries) for name, array in totals.items()}
+    head_distances = between / queries if distances else None
+    return HeadStatistics(
+        **means,
+        uniform_entropy=uniform / queries,
+        kind=head_kinds(means, uniform / queries),
+        distances=head_distances,
+        positions=None if head_distances is None else plane_positions(head_distances),
+    )
+
+
+def _special_tokens(attention: Attention, tokenizer: BaseTokenizer) -> tuple[int, Array]:
+    """The place of `[CLS]`, and whether each token is a separator; a text may hold their names, as plain text."""
+    tokens, special = np.array(attention.tokens, object), attention.row.words == -1
+    # A prompt stands in front of the first token.
+    first = int(np.flatnonzero(special & (tokens == tokenizer.vocabulary[tokenizer.cls_id]))[0])
+    return first, special & (tokens == tokenizer.vocabulary[tokenizer.sep_id])
+
+
+def attention_sums(weights: Array, first: int, separators: Array) -> dict[str, Array]:
+    """The sums over the queries of one text, by the names of `HeadStatistics`; `first_entropy` is of one query.
+
+    Args:
+        weights: attention probabilities (layers, heads, tokens, tokens), queries before keys.
+        first: the place of `[CLS]`.
+        separators: whether each token is a separator, bool (tokens,).
+
+    Returns:
+        float64, each (layers, heads).
+
+    Examples:
+        >>> weights = np.array([[[[0.0, 1.0], [0.5, 0.5]]]])  # one head, two tokens
+        >>> sums = attention_sums(weights, 0, np.array([False, True]))
+        >>> {name: round(float(array[0, 0]), 2) for name, array in sums.items() if name.startswith("to_")}
+        {'to_first': 0.5, 'to_separators': 1.5, 'to_itself': 0.5, 'to_previous': 0.5, 'to_next': 1.0}
+    """
+    from scipy.special import entr
+
+    weights = np.asarray(weights, "float64")
+    entropy = entr(weights).sum(axis=-1)
+    diagonals = {
+        name: np.trace(weights, offset, axis1=-2, axis2=-1)
+        for name, offset in (("to_itself", 0), ("to_previous", -1), ("to_next", 1))
+    }
+    return {
+        "entropy": entropy.sum(axis=-1),
+        "to_first": weights[..., first].sum(axis=-1),
+        "to_separators": weights[..., separators].sum(axis=(-2, -1)),
+        **diagonals,
+        "first_entropy": entropy[..., first],
+    }
+
+
+def head_kinds(means: dict[str, Array], uniform_entropy: float) -> Array:
+    """The kind of each head by its mean shares and entropy, see `HeadStatistics.kind`.
+
+    Examples:
+        >>> shares = dict.fromkeys(("to_first", "to_separators", "to_itself", "to_previous"), np.zeros((1, 3)))
+        >>> means = shares | {"to_next": np.array([[0.8, 0.2, 0.2]]), "entropy": np.array([[0.5, 0.5, 2.0]])}
+        >>> head_kinds(means, uniform_entropy=2.1).tolist()
+        [['next token', 'narrow', 'broad']]
+    """
+    shares = np.stack([means[name] for name in _KINDS])
+    entropy = means["entropy"]
+    by_entropy = np.where(entropy >= _BROAD_PART * uniform_entropy, "broad", "mixed")
+    by_entropy = np.where(entropy <= _NARROW_ENTROPY, "narrow", by_entropy)
+    by_share = np.array(list(_KINDS.values()))[shares.argmax(axis=0)]
+    return np.where(shares.max(axis=0) > _MAIN_SHARE, by_share, by_entropy)
