@@ -1,5 +1,6 @@
 """Looking inside of models: attention and attribution for every family, and for exported files."""
 
+from keras_bert.explain.ablation import HeadAblation, leave_one_head_out
 from keras_bert.explain.agreement import Agreement, compare
 from keras_bert.explain.attention import Attention, attentions
 from keras_bert.explain.attribution import Attribution, attributions
@@ -12,6 +13,7 @@ __all__ = [
     "Agreement",
     "Attention",
     "Attribution",
+    "HeadAblation",
     "HeadStatistics",
     "Tokens",
     "attentions",
@@ -19,5 +21,6 @@ __all__ = [
     "compare",
     "deletion_curve",
     "head_statistics",
+    "leave_one_head_out",
     "rollout",
 ]

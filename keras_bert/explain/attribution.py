@@ -13,7 +13,7 @@ from keras_bert.explain.gradients import scores_and_gradients
 from keras_bert.explain.occlusion import Baseline, baseline_id, scores_without
 from keras_bert.explain.tokens import Array, Tokens
 from keras_bert.layers.embeddings import TokenEmbedding
-from keras_bert.layers.recording import recording
+from keras_bert.layers.recording import recording, transforming
 from keras_bert.tasks.base import Features, Task, pad_batch, slices
 from keras_bert.tasks.checks import is_keras_model
 
@@ -225,16 +225,5 @@ class _Embeddings:
         return scores_and_gradients(lambda points: self._row.target.score(self._run(inputs, points)), vectors)
 
     def _run(self, inputs: Features, vectors: Any) -> Any:
-        tap, thread = self._layer.output_tap, threading.get_ident()
-        previous = tap.transform
-
-        def replace(x: Any, training: bool) -> Any:
-            if threading.get_ident() == thread:
-                return ops.cast(vectors, x.dtype)
-            return x if previous is None else previous(x, training)
-
-        tap.transform = replace
-        try:
+        with transforming(self._layer.output_tap, lambda x: ops.cast(vectors, x.dtype)):
             return self._task.model(inputs, training=False)
-        finally:
-            tap.transform = previous

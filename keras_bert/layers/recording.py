@@ -1,4 +1,4 @@
-"""Records the tensors at taps while a model runs."""
+"""Records or changes the tensors at taps while a model runs."""
 
 import contextlib
 import threading
@@ -34,6 +34,38 @@ def recording(taps: Iterable[Tap]) -> Iterator[RecordedTensors]:
     finally:
         for tap, recorder in recorders.items():
             recorder.stop(tap)
+
+
+@contextlib.contextmanager
+def transforming(tap: Tap, transform: Callable[[Any], Any]) -> Iterator[None]:
+    """A context in which a tap applies a further function to what this thread computes, and to nothing else.
+
+    The function is applied after the tap's transform, and is gone when the context exits. Only one thread at a time may
+    change a tap, and compiled functions, which a tap is part of, must not be traced inside the context.
+
+    Args:
+        tap: the tap.
+        transform: a tensor -> a tensor of the same shape.
+
+    Examples:
+        >>> tap = Tap()
+        >>> with transforming(tap, lambda x: 2 * x):
+        ...     print(tap(3.0, training=False))
+        6.0
+        >>> tap(3.0, training=False)
+        3.0
+    """
+    previous, thread = tap.transform, threading.get_ident()
+
+    def apply(x: Any, training: bool) -> Any:
+        outputs = x if previous is None else previous(x, training)
+        return transform(outputs) if threading.get_ident() == thread else outputs
+
+    tap.transform = apply
+    try:
+        yield
+    finally:
+        tap.transform = previous
 
 
 # Without it a thread that stops could restore the transform while another one starts, which would record nothing.

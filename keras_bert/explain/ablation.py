@@ -1,0 +1,122 @@
+"""The score of a model without each of its attention heads (Michel et al. 2019, section 3.1)."""
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bert.checks import check
+from keras_bert.explain.tokens import Array
+from keras_bert.layers.recording import transforming
+from keras_bert.layers.tap import Tap
+from keras_bert.models.encoder import blocks_of, config_of
+from keras_bert.objectives.base import Batch, means
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.checks import is_keras_model
+from keras_bert.tensors import Tensor
+
+# A tap has one transform; the measurements of several threads take turns.
+_LOCK = threading.Lock()
+
+
+@dataclasses.dataclass(frozen=True)
+class HeadAblation:
+    """The score of a model, and its score without each head.
+
+    Attributes:
+        metric: the name of the score.
+        score: the score of the whole model.
+        scores: the score without each head, float64 (layers, heads).
+
+    Examples:
+        >>> ablation = HeadAblation("accuracy", 0.9, np.array([[0.5, 0.9]]))
+        >>> ablation.drops.tolist()
+        [[0.4, 0.0]]
+    """
+
+    metric: str
+    score: float
+    scores: Array
+
+    @property
+    def drops(self) -> Array:
+        """How far the score falls without each head (layers, heads): above 0 for a head that an accuracy needs.
+
+        A loss or an error rises without a head that is needed: its drop is below 0.
+        """
+        return self.score - self.scores
+
+
+def leave_one_head_out(task: Task, batches: Iterable[Batch], metric: str = "loss") -> HeadAblation:
+    """Measures a task's model without each of its attention heads, one at a time (Michel et al. 2019, equation 1).
+
+    A head is left out where its output is 0 for all tokens; the bias of the output projection stays. The weights do not
+    change, nor what other threads compute. The rows are read once for each head and once for the whole model;
+    `keras_bert.compress.importance.measure_importance` estimates all heads of BERT's graph in one pass.
+
+    Args:
+        task: a fine-tuned task with a Keras model of any family.
+        batches: inputs and labels, as `measure_importance` takes them: all of them are in memory.
+        metric: the name of a metric of the task's objective, such as `loss` or `accuracy`.
+
+    Raises:
+        ValueError: there are no batches, there is no such metric, the task is pre-training, which has no objective, or
+            the task's model is an exported file.
+
+    Examples:
+        >>> batch = task.encode(["film film", "film"]) | {"label": np.array([1, 0])}
+        >>> ablation = leave_one_head_out(task, [batch], "accuracy")
+        >>> ablation.drops.shape, -1 <= ablation.drops.min() <= ablation.drops.max() <= 1
+        ((1, 2), True)
+    """
+    owner, rows = "leave_one_head_out", list(batches)
+    rule = "be a Keras model; the heads inside of a file cannot be left out"
+    check(owner, "task.model", is_keras_model(task.model), rule, type(task.model).__name__)
+    check(owner, "batches", bool(rows), "hold at least one batch of rows", rows)
+    network, objective = task.network(), task.objective()
+
+    def measure() -> dict[str, float]:
+        with task._answering():
+            return means([objective(network, batch, False) for batch in rows])
+
+    with _LOCK:
+        whole = measure()
+        check(owner, "metric", metric in whole, f"be one of {sorted(whole)}", metric)
+        scores = [[_measure_with(mask, measure)[metric] for mask in masks] for masks in _head_masks(network)]
+    return HeadAblation(metric, whole[metric], np.array(scores, "float64"))
+
+
+def _measure_with(mask: "_HeadMask", measure: Callable[[], dict[str, float]]) -> dict[str, float]:
+    with transforming(mask.tap, mask):
+        return measure()
+
+
+class _HeadMask:
+    """Sets the output of a head to 0 in one layer; a shared block is called for several layers, one after another."""
+
+    def __init__(self, tap: Tap, head: int, call: int, calls: int) -> None:
+        self.tap, self._head, self._call, self._calls = tap, head, call, calls
+        self._count = 0
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """(batch, heads, length, head_size), of the same shape."""
+        call, self._count = self._count % self._calls, self._count + 1
+        if call != self._call:
+            return x
+        kept = np.arange(x.shape[1]) != self._head
+        return ops.multiply(x, ops.cast(kept[:, None, None], x.dtype))
+
+
+def _head_masks(network: keras.Model) -> list[list[_HeadMask]]:
+    """A mask for each head of each layer."""
+    blocks: list[Any] = blocks_of(network)
+    calls = config_of(network).num_layers // len(blocks)
+    return [
+        [_HeadMask(block.attention.context_tap, head, call, calls) for head in range(block.attention.num_heads)]
+        for block in blocks
+        for call in range(calls)
+    ]
