@@ -7,6 +7,7 @@ from keras_bert.explain.attribution import Attribution, attributions
 from keras_bert.explain.heads import HeadStatistics, head_statistics
 from keras_bert.explain.occlusion import deletion_curve
 from keras_bert.explain.rollout import rollout
+from keras_bert.explain.show import Page, show
 from keras_bert.explain.tokens import Tokens
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Attribution",
     "HeadAblation",
     "HeadStatistics",
+    "Page",
     "Tokens",
     "attentions",
     "attributions",
@@ -23,4 +25,5 @@ __all__ = [
     "head_statistics",
     "leave_one_head_out",
     "rollout",
+    "show",
 ]

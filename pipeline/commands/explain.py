@@ -6,9 +6,10 @@ import sys
 
 from rich.console import Console
 
+from components.dsl.errors import InputError
 from pipeline.commands.arguments import absolute_path
 from pipeline.commands.command import DONE, Command
-from pipeline.views.explanation import explain_text, explanations_as_json, models_of, show_explanations
+from pipeline.views.explanation import explain_text, explanations_as_json, models_of, show_explanations, write_page
 from pipeline.views.terminal import native_logs_hidden
 
 
@@ -52,10 +53,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="another model that explains the same answer; may be repeated",
     )
+    parser.add_argument(
+        "--out", type=absolute_path, metavar="PAGE.html", help="write a page with the words, attention and rollout"
+    )
     parser.add_argument("--json", action="store_true", help="print all numbers as JSON")
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
+    if options.out is not None and not options.out.parent.is_dir():
+        raise InputError(f"--out must be in a folder that exists, got {options.out}")
     models = [model for place in (options.model, *options.beside) for model in models_of(place)]
     with native_logs_hidden():
         explanations = explain_text(
@@ -67,6 +73,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
             baseline=options.baseline,
             steps=options.steps,
         )
+    if options.out is not None:
+        write_page(explanations, options.out)
     if options.json:
         sys.stdout.write(json.dumps(explanations_as_json(explanations), indent=1, ensure_ascii=False) + "\n")
     else:
@@ -77,7 +85,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
 EXPLAIN = Command(
     name="explain",
     purpose="show why a model answers a text as it does",
-    example='explain runs/pushed/reviews/1 "A film to remember."',
+    example='explain runs/pushed/reviews/1 "A film to remember." --out page.html',
     add_arguments=_add_arguments,
     run=_run,
 )

@@ -154,6 +154,23 @@ _METHODS = {
 }
 
 
+def write_page(explanations: Sequence[Explanation], file: Path) -> None:
+    """Writes a page of the shares, and of the attention of the models that have it.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    from keras_bert.explain.show import show
+
+    attributions = [explanation.attribution for explanation in explanations]
+    attentions = [explanation.attention for explanation in explanations if explanation.attention is not None]
+    names = _short_names([explanation.model for explanation in explanations])
+    try:
+        show(*attributions, *attentions, labels=names).save(file)
+    except OSError as error:
+        raise InputError(f"--out cannot be written: {error}") from None
+
+
 def explanations_as_json(explanations: Sequence[Explanation]) -> dict[str, Any]:
     """All numbers: tokens and words with their places, shares, scores, and attention (layers, heads, queries, keys)."""
     row = explanations[0].attribution.row

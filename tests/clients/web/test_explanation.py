@@ -1,0 +1,76 @@
+"""The page of attributions and attention, as a browser shows it and as a person uses it."""
+
+import os
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from keras_bert.explain.attention import attentions
+from keras_bert.explain.attribution import attributions
+from keras_bert.explain.show import show
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from tests.clients.web.node import ask
+from tests.keras_bert.explain.family_tasks import family_task
+from tests.keras_bert.explain.test_show import HOSTILE, random_attention
+from tests.keras_bert.interop.checkpoints import CONFIG, PIECES
+
+pytestmark = pytest.mark.web
+
+SCREENS = [{"width": width, "dark": dark} for width in (1200, 400) for dark in (False, True)]
+
+
+@pytest.fixture(scope="module")
+def screens(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What a person sees and does on each screen."""
+    folder, task = tmp_path_factory.mktemp("page"), family_task("bert", Tokenizer(PIECES, True))
+    text = "abc d ef ga"
+    page = show(attributions(task, text), *attentions(task, [text]), attributions(task, HOSTILE, method="occlusion"))
+    page.save(folder / "page.html")
+    pictures = [os.environ["PICTURES"]] if "PICTURES" in os.environ else []
+    shots: list[dict[str, Any]] = ask("open_explanation.mjs", folder / "page.html", *pictures, given=SCREENS)
+    return shots
+
+
+def test_it_asks_for_nothing(screens: list[dict[str, Any]]) -> None:
+    for screen in screens:
+        assert (screen["asked"], screen["errors"]) == ([], [])
+
+
+def test_words_are_text_and_fit_the_screen(screens: list[dict[str, Any]]) -> None:
+    assert [screen["width"] for screen in screens] == [screen["width"] for screen in SCREENS]
+    for screen in screens:
+        assert screen["words"][:4] == ["abc", "d", "ef", "ga"]
+        assert "<" in screen["words"]
+
+
+def test_a_token_a_head_and_a_layer_are_chosen(screens: list[dict[str, Any]]) -> None:
+    for screen in screens:
+        assert screen["lines"] > screen["hovered"] == 1, "one token has its lines alone"
+        assert (screen["alone"], screen["layer"]) == (["1"], "1")
+        assert screen["opened"] == [str(CONFIG.num_layers - 1), str(CONFIG.num_heads - 1)]
+        assert screen["drawn"]
+
+
+def test_it_follows_the_light_and_the_button(screens: list[dict[str, Any]]) -> None:
+    light, dark = screens[0], screens[1]
+    assert light["background"] != dark["background"]
+    assert (light["switched"], dark["switched"]) == (dark["background"], light["background"])
+
+
+def test_pictures_are_svg(screens: list[dict[str, Any]]) -> None:
+    for address in screens[0]["saved"]:
+        kind, _, content = address.partition(",")
+        assert kind == "data:image/svg+xml;charset=utf-8"
+        assert ElementTree.fromstring(content).tag == "{http://www.w3.org/2000/svg}svg"
+        assert "light-dark" not in content
+    assert len(screens[0]["saved"]) == 3, "two attributions and the heads"
+
+
+def test_512_tokens_in_144_heads_open_in_two_seconds(tmp_path: Path) -> None:
+    show(random_attention(12, 12, 512)).save(tmp_path / "page.html")
+    (screen,) = ask("open_explanation.mjs", tmp_path / "page.html", given=SCREENS[:1])
+    assert screen["errors"] == []
+    assert screen["milliseconds"] < 2000
+    assert screen["drawn"]
