@@ -42,14 +42,12 @@ class TaggedRows(TaskRows[Sentence]):
         import numpy as np
 
         from keras_bert.losses import IGNORED
-        from keras_bert.tasks.word_rows import Words, pack_words
+        from keras_bert.tasks.word_rows import pack_words, tokenize_words
 
         tokenizer = encoding.tokenizer
         numbers = {label: number for number, label in enumerate(encoding.labels)}
         for start, part in parts(rows):
-            pieces = tokenizer.tokenize_words([word for sentence in part for word in sentence.words])
-            splits = np.cumsum([0, *(len(sentence.words) for sentence in part)])
-            words = Words(np.asarray(pieces.flat_values), np.asarray(pieces.row_lengths()), splits)
+            words = tokenize_words(tokenizer, [sentence.words for sentence in part])
             packed = pack_words(words, encoding.max_length - 2)
             inputs = packed.model_inputs(cls_id=tokenizer.cls_id, sep_id=tokenizer.sep_id, pad_id=tokenizer.pad_id)
             tags = np.array([numbers[tag] for sentence in part for tag in sentence.tags])
@@ -57,5 +55,5 @@ class TaggedRows(TaskRows[Sentence]):
             label[packed.row, packed.column + 1] = tags[packed.word]
             # Each record has a word with pieces, and all its words are of one sentence.
             first = np.unique(packed.row, return_index=True)[1]
-            sentence_ids = start + np.searchsorted(splits, packed.word[first], side="right") - 1
+            sentence_ids = start + np.searchsorted(words.splits, packed.word[first], side="right") - 1
             yield from serialize_padded(inputs, {"label": label}, {"row": sentence_ids})

@@ -6,9 +6,11 @@ from keras_bert.explain.attention import Attention, attentions
 from keras_bert.explain.attribution import Attribution, attributions
 from keras_bert.explain.heads import HeadStatistics, head_statistics
 from keras_bert.explain.occlusion import deletion_curve
+from keras_bert.explain.probe import Probes, probe
 from keras_bert.explain.rollout import rollout
 from keras_bert.explain.show import Page, show
 from keras_bert.explain.tokens import Tokens
+from keras_bert.explain.word_states import WordStates, word_states
 
 __all__ = [
     "Agreement",
@@ -17,13 +19,17 @@ __all__ = [
     "HeadAblation",
     "HeadStatistics",
     "Page",
+    "Probes",
     "Tokens",
+    "WordStates",
     "attentions",
     "attributions",
     "compare",
     "deletion_curve",
     "head_statistics",
     "leave_one_head_out",
+    "probe",
     "rollout",
     "show",
+    "word_states",
 ]

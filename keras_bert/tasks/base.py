@@ -347,19 +347,43 @@ class Task(Adaptable):
             batch was; `padding_mask` says which of them are padding.
         """
         check(type(self).__name__, "batch_size", batch_size >= 1, "be at least 1", batch_size)
-        lengths = features["padding_mask"].sum(axis=1)
-        answers: list[Any] = [None] * len(lengths)
-        batch_size = rows_at_once(batch_size, int(lengths.max(initial=0)))
-        order = np.argsort(-lengths, kind="stable")
-        # The runtime of a file selects its inputs itself.
-        names = [spec.name for spec in self.model.inputs] if is_keras_model(self.model) else list(features)
         with self._answering():
-            for chosen in np.array_split(order, range(batch_size, len(order), batch_size)):
-                batch = pad_batch(features, chosen, int(lengths[chosen].max()), self.positions)
-                outputs = keep(self.model.predict_on_batch({name: batch[name] for name in names}))
-                for place, row in enumerate(chosen):
-                    answers[row] = _take_row(outputs, place)
-        return answers
+            return run_rows(self.model, features, self.positions, batch_size, keep)
+
+
+def run_rows(
+    model: Any,
+    features: Features,
+    positions: int,
+    batch_size: int = 32,
+    keep: Callable[[Any], Any] = lambda outputs: outputs,
+) -> list[Any]:
+    """Runs a model on rows as `Task.forward` does, with the adapter that is attached.
+
+    Args:
+        model: a Keras model, or an exported file.
+        features: see `Task.forward`.
+        positions: maximum number of tokens of the model.
+        batch_size: see `Task.forward`.
+        keep: see `Task.forward`.
+
+    Examples:
+        >>> outputs = run_rows(task.encoder, task.encode(["film film", "film"]), task.positions)
+        >>> outputs[1]["pooled_output"].shape
+        (8,)
+    """
+    lengths = features["padding_mask"].sum(axis=1)
+    answers: list[Any] = [None] * len(lengths)
+    batch_size = rows_at_once(batch_size, int(lengths.max(initial=0)))
+    order = np.argsort(-lengths, kind="stable")
+    # The runtime of a file selects its inputs itself.
+    names = [spec.name for spec in model.inputs] if is_keras_model(model) else list(features)
+    for chosen in np.array_split(order, range(batch_size, len(order), batch_size)):
+        batch = pad_batch(features, chosen, int(lengths[chosen].max()), positions)
+        outputs = keep(model.predict_on_batch({name: batch[name] for name in names}))
+        for place, row in enumerate(chosen):
+            answers[row] = _take_row(outputs, place)
+    return answers
 
 
 def _take_row(outputs: Any, row: int) -> Any:

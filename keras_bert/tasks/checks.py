@@ -72,6 +72,25 @@ def as_texts(name: str, texts: Any, *, at_least: int = 1) -> list[str]:
     return [str(text) for text in strings]
 
 
+def as_sentences(name: str, sentences: Any) -> list[list[str]]:
+    """The sentences of a list of lists of words.
+
+    Raises:
+        TypeError: one of them is no list of strings.
+        ValueError: there are none.
+
+    Examples:
+        >>> as_sentences("words", [("a", "film"), []])
+        [['a', 'film'], []]
+    """
+    if isinstance(sentences, str | bytes) or not isinstance(sentences, Iterable):
+        raise TypeError(f"{name} must be a list of lists of strings, got {sentences!r}")
+    lists = [as_texts(f"{name}[{row}]", sentence, at_least=0) for row, sentence in enumerate(sentences)]
+    if not lists:
+        raise ValueError(f"{name} must hold at least one sentence, got none")
+    return lists
+
+
 def as_numbers(name: str, values: Sequence[float]) -> Array:
     """A list of finite numbers as a column (rows, 1) float32.
 

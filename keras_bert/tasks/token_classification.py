@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,10 +12,10 @@ from keras_bert.checks import check
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.metrics.entities import OUTSIDE
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Runtime, Task, slices
-from keras_bert.tasks.checks import as_texts, check_labels, check_same_length, label_number
+from keras_bert.tasks.checks import as_sentences, as_texts, check_labels, check_same_length, label_number
 from keras_bert.tasks.entities import Entity, are_entity_tags, decode
 from keras_bert.tasks.targets import Target, WordPlaces, first_tokens
-from keras_bert.tasks.word_rows import WordRows, Words, pack_words
+from keras_bert.tasks.word_rows import WordRows, Words, pack_words, tokenize_words
 
 if TYPE_CHECKING:
     import keras
@@ -151,12 +151,12 @@ class TokenClassification(Task):
         """
         from keras_bert.losses import IGNORED
 
-        words, tags = _check_sentences("words", words), _check_sentences("tags", tags)
+        words, tags = as_sentences("words", words), as_sentences("tags", tags)
         check_same_length("words", words, "tags", tags)
         for row, (sentence, marks) in enumerate(zip(words, tags, strict=True)):
             check_same_length(f"words[{row}]", sentence, f"tags[{row}]", marks)
         numbers = self._numbers(tags)
-        rows = pack_words(self._tokenize_words(words), self.max_length - 2)
+        rows = pack_words(tokenize_words(self.tokenizer, words), self.max_length - 2)
         if not len(rows.word):
             raise ValueError(f"words must hold a word that has tokens, got {len(words)} sentences without one")
         features = self._inputs(rows)
@@ -200,10 +200,10 @@ class TokenClassification(Task):
             TypeError: a word is no string.
             ValueError: there are no sentences, or `batch_size` is below 1.
         """
-        words = _check_sentences("words", words)
+        words = as_sentences("words", words)
         answers = []
         for part in (words[rows] for rows in slices(len(words), ROWS_AT_ONCE)):
-            flat = self._tokenize_words(part)
+            flat = tokenize_words(self.tokenizer, part)
             tags, _ = self._tag(flat, batch_size)
             answers += [tags[begin:end] for begin, end in itertools.pairwise(flat.splits)]
         return answers
@@ -270,23 +270,15 @@ class TokenClassification(Task):
             TypeError: a word is no string.
             ValueError: there are no sentences, no word has a token, or `batch_size` is below 1.
         """
-        words = _check_sentences("words", words)
+        words = as_sentences("words", words)
         places, logits, before = [], [], 0
         for part in (words[rows] for rows in slices(len(words), ROWS_AT_ONCE)):
-            flat = self._tokenize_words(part)
+            flat = tokenize_words(self.tokenizer, part)
             part_places, part_logits = self._word_logits(flat, batch_size)
             places.append(part_places + before)
             logits.append(part_logits)
             before += len(flat.sizes)
         return np.concatenate(places), np.concatenate(logits)
-
-    def _tokenize_words(self, sentences: Sequence[Sequence[str]]) -> Words:
-        """Each word tokenized by itself."""
-        flat = [word for sentence in sentences for word in sentence]
-        # The tokenizer wants at least one text.
-        tokens = self.tokenizer.tokenize_words(flat or [""])
-        splits = np.cumsum([0, *map(len, sentences)])
-        return Words(np.asarray(tokens.flat_values), np.asarray(tokens.row_lengths())[: len(flat)], splits)
 
     def _tokenize_texts(self, texts: Sequence[str]) -> tuple[Words, Array, Array]:
         """The words of texts, and the characters where each of them starts and ends (words,)."""
@@ -322,12 +314,7 @@ class TokenClassification(Task):
         rows = pack_words(words, room, overlap=room // 4)
         if not len(rows.word):
             return np.zeros(0, int), np.zeros((0, len(self.labels)))
-        outputs = self.forward(self._inputs(rows), batch_size)
-        places = np.sort(rows.most_central())
-        held, first = np.unique(rows.row[places], return_index=True)
-        columns = np.split(rows.column[places] + 1, first[1:])
-        logits = np.concatenate([outputs[row][column] for row, column in zip(held, columns, strict=True)])
-        return rows.word[places], logits
+        return rows.first_tokens(self.forward(self._inputs(rows), batch_size))
 
     def _numbers(self, tags: Sequence[Sequence[str]]) -> Array:
         """The numbers of all tags in order (words,), int32."""
@@ -337,18 +324,3 @@ class TokenClassification(Task):
                 if tag not in numbers:
                     label_number(f"tags[{row}][{place}]", tag, self.labels)  # raises
         return np.array([numbers[tag] for sentence in tags for tag in sentence], "int32")
-
-
-def _check_sentences(name: str, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The sentences as lists.
-
-    Raises:
-        TypeError: one of them is no list of strings.
-        ValueError: there are none.
-    """
-    if isinstance(sentences, str | bytes) or not isinstance(sentences, Iterable):
-        raise TypeError(f"{name} must be a list of lists of strings, got {sentences!r}")
-    lists = [as_texts(f"{name}[{row}]", sentence, at_least=0) for row, sentence in enumerate(sentences)]
-    if not lists:
-        raise ValueError(f"{name} must hold at least one sentence, got none")
-    return lists

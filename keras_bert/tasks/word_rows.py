@@ -2,9 +2,12 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 Array = np.ndarray[Any, Any]
 
@@ -73,6 +76,36 @@ class WordRows:
         order = np.lexsort((-self.row, context, self.word))
         ordered = self.word[order]
         return order[np.append(ordered[1:] != ordered[:-1], True)] if len(order) else order
+
+    def first_tokens(self, outputs: Sequence[Array]) -> tuple[Array, Array]:
+        """The output of the first token of each word, in the row in which the word has most context.
+
+        Args:
+            outputs: a model's outputs of each row (length, ...), at least one row.
+
+        Returns:
+            The index of each word with tokens (words,), and its output (words, ...).
+        """
+        places = np.sort(self.most_central())
+        rows, first = np.unique(self.row[places], return_index=True)
+        # In front of the tokens of a row is the special token.
+        columns = np.split(self.column[places] + 1, first[1:])
+        selected = [outputs[row][column] for row, column in zip(rows, columns, strict=True)]
+        return self.word[places], np.concatenate(selected)
+
+
+def tokenize_words(tokenizer: "BaseTokenizer", sentences: Sequence[Sequence[str]]) -> Words:
+    """The words of sentences, each word tokenized by itself.
+
+    Examples:
+        >>> tokenize_words(task.tokenizer, [["film", "film"], ["films"]]).splits.tolist()
+        [0, 2, 3]
+    """
+    words = [word for sentence in sentences for word in sentence]
+    # The tokenizer wants at least one text.
+    tokens = tokenizer.tokenize_words(words or [""])
+    splits = np.cumsum([0, *map(len, sentences)])
+    return Words(np.asarray(tokens.flat_values), np.asarray(tokens.row_lengths())[: len(words)], splits)
 
 
 def pack_words(words: Words, room: int, overlap: int = 0) -> WordRows:

@@ -1,0 +1,180 @@
+"""Linear probes: what the states of each layer tell about the words."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_bert.checks import check
+from keras_bert.explain.scalar_mix import ScalarMix, fit_scalar_mix
+from keras_bert.explain.tokens import Array
+from keras_bert.explain.word_states import word_states
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.checks import as_sentences, check_same_length
+
+# The words of sentences, and the tag of each word.
+Tagged = tuple[Sequence[Sequence[str]], Sequence[Sequence[str]]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Probes:
+    """A linear probe on each layer of a model, and one on all layers; the first layer is the embeddings.
+
+    Attributes:
+        tags: the tags, sorted.
+        accuracy: the share of words of the test sentences with the right tag, float64 (layers + 1,).
+        control_accuracy: the same with a random tag for each word, which a probe can only learn by heart (layers + 1,).
+        majority_accuracy: the share of the tag that is most frequent in training.
+        mix: the classifier on a mean of all layers with learned weights.
+        mix_accuracy: the share of words to which it gives the right tag.
+        left_out: the number of training words and of test words without tokens, which have no state.
+
+    Examples:
+        >>> from keras_bert.explain import probe
+        >>> rows = [["film", "films"]], [["N", "V"]]
+        >>> probes = probe(task, rows, rows)
+        >>> probes.accuracy.tolist(), probes.majority_accuracy
+        ([1.0, 1.0], 0.5)
+    """
+
+    tags: tuple[str, ...]
+    accuracy: Array
+    control_accuracy: Array
+    majority_accuracy: float
+    mix: ScalarMix
+    mix_accuracy: float
+    left_out: tuple[int, int]
+
+    @property
+    def selectivity(self) -> Array:
+        """The accuracy less that of the control task (layers + 1,) (Hewitt and Liang 2019, section 2.3).
+
+        A probe that is right because it remembers words has little of it.
+        """
+        return self.accuracy - self.control_accuracy
+
+
+def probe(task: Task, train: Tagged, test: Tagged, *, seed: int = 0, batch_size: int = 32) -> Probes:
+    """Trains linear classifiers of words on the states of each layer of a model, which itself does not change.
+
+    The state of a word is that of its first token, see `word_states`. Each feature has mean 0 and deviation 1 over the
+    training words, so that layers can be compared; the classifier is scikit-learn's `LogisticRegression` with its
+    defaults. The control task gives each different word a random tag, drawn as often as tags occur in training (Hewitt
+    and Liang 2019, section 2.2). The weights of the mean over layers tell where the tags are encoded (Tenney et al.
+    2019, section 3.2).
+
+    Args:
+        task: a task with a Keras model of any family.
+        train: the words of the training sentences, and the tag of each word: any strings.
+        test: the words and tags of other sentences, by which the probes are measured.
+        seed: the seed of the control task.
+        batch_size: rows of a batch.
+
+    Raises:
+        TypeError: a word or a tag is no string.
+        ValueError: there are no sentences, not as many tags as words, only one tag to learn, or a test tag that no
+            training word has; or the task's model is an exported file.
+
+    Examples:
+        >>> rows = [["film", "films"]], [["N", "V"]]
+        >>> probe(task, rows, rows).mix.weights.shape  # embeddings and one layer
+        (2,)
+        >>> probe(task, rows, ([["film"]], [["X"]]))
+        Traceback (most recent call last):
+        ...
+        keras_bert.checks.FieldError: probe.test tags must be among the training tags ['N', 'V']; ... got ['X']
+    """
+    parts, left_out = [], []
+    for name, tagged in (("train", train), ("test", test)):
+        sentences, words, tags = _flatten(name, tagged)
+        states = word_states(task, sentences, batch_size=batch_size)
+        parts.append(ProbedWords(states.states, words[states.words], tags[states.words]))
+        left_out.append(states.left_out)
+    return fit_probes(*parts, seed=seed, left_out=(left_out[0], left_out[1]))
+
+
+@dataclasses.dataclass(frozen=True)
+class ProbedWords:
+    """Words with their states and tags.
+
+    Attributes:
+        states: (layers + 1, words, hidden).
+        words: the words, strings (words,).
+        tags: their tags, strings (words,).
+
+    Examples:
+        >>> ProbedWords(np.zeros((2, 1, 8)), np.array(["film"]), np.array(["N"])).tags.tolist()
+        ['N']
+    """
+
+    states: Array
+    words: Array
+    tags: Array
+
+
+def fit_probes(train: ProbedWords, test: ProbedWords, *, seed: int = 0, left_out: tuple[int, int] = (0, 0)) -> Probes:
+    """The probes of words with given states, see `probe`.
+
+    Examples:
+        >>> states = np.array([[[0.0], [9.0]]])  # one layer, two words, one feature
+        >>> words = ProbedWords(states, np.array(["film", "see"]), np.array(["N", "V"]))
+        >>> fit_probes(words, words).accuracy.tolist()
+        [1.0]
+    """
+    tags, numbers = np.unique(train.tags, return_inverse=True)
+    rule = "be of at least two kinds, else there is nothing to learn; add sentences"
+    check("probe", "train tags", len(tags) > 1, rule, tags.tolist())
+    unknown = np.setdiff1d(test.tags, tags)
+    rule = f"be among the training tags {tags.tolist()}; move sentences with the others to the training sentences"
+    check("probe", "test tags", not len(unknown), rule, unknown.tolist())
+    test_numbers = np.searchsorted(tags, test.tags)
+    controls = _control_tags(train, test, numbers, seed)
+    layers, test_layers = zip(*map(_standardize, train.states, test.states), strict=True)
+    mix = fit_scalar_mix(np.stack(layers), numbers, len(tags))
+    return Probes(
+        tags=tuple(str(tag) for tag in tags),
+        accuracy=_accuracies(layers, numbers, test_layers, test_numbers),
+        control_accuracy=_accuracies(layers, controls[0], test_layers, controls[1]),
+        majority_accuracy=float(np.mean(test_numbers == np.bincount(numbers).argmax())),
+        mix=mix,
+        mix_accuracy=float(np.mean(mix.predict(np.stack(test_layers)) == test_numbers)),
+        left_out=left_out,
+    )
+
+
+def _flatten(name: str, tagged: Tagged) -> tuple[list[list[str]], Array, Array]:
+    """The sentences, and the words and tags of all of them."""
+    check("probe", name, isinstance(tagged, tuple) and len(tagged) == 2, "be a pair (sentences, tags)", type(tagged))
+    sentences, tags = as_sentences(f"{name} sentences", tagged[0]), as_sentences(f"{name} tags", tagged[1])
+    check_same_length(f"{name} sentences", sentences, f"{name} tags", tags)
+    for row, (words, marks) in enumerate(zip(sentences, tags, strict=True)):
+        check_same_length(f"{name} sentences[{row}]", words, f"{name} tags[{row}]", marks)
+    flat = [np.array([item for row in rows for item in row], object).astype(str) for rows in (sentences, tags)]
+    return sentences, flat[0], flat[1]
+
+
+def _control_tags(train: ProbedWords, test: ProbedWords, numbers: Array, seed: int) -> tuple[Array, Array]:
+    """A random tag for each different word, of the training words and of the test words."""
+    kinds, places = np.unique(np.concatenate([train.words, test.words]), return_inverse=True)
+    shares = np.bincount(numbers) / len(numbers)
+    drawn = np.random.default_rng(seed).choice(len(shares), len(kinds), p=shares)[places]
+    return drawn[: len(numbers)], drawn[len(numbers) :]
+
+
+def _standardize(train: Array, test: Array) -> tuple[Array, Array]:
+    """Features with mean 0 and deviation 1 over the training words; a constant one stays 0."""
+    from sklearn.preprocessing import StandardScaler
+
+    scaler = StandardScaler().fit(np.asarray(train, "float64"))
+    return scaler.transform(train), scaler.transform(test)
+
+
+def _accuracies(layers: Any, numbers: Array, test_layers: Any, test_numbers: Array) -> Array:
+    """The accuracy of a probe on each layer (layers + 1,)."""
+    from sklearn.linear_model import LogisticRegression
+
+    if len(np.unique(numbers)) == 1:  # of few different words, all may have the same control tag
+        return np.full(len(layers), np.mean(test_numbers == numbers[0]))
+    probes = (LogisticRegression(max_iter=1000).fit(states, numbers) for states in layers)
+    return np.array([fitted.score(states, test_numbers) for fitted, states in zip(probes, test_layers, strict=True)])
