@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from components.artifacts.data import Corpus, PretrainingExamples, TaskExamples, Vocabulary
 from components.artifacts.evaluation import Blessing, Evaluation
-from components.artifacts.measurements import Diagnosis, Latency, StepCost
+from components.artifacts.measurements import Diagnosis, Explanation, Latency, StepCost
 from components.artifacts.models import EdgeModel, Model
 from components.artifacts.pushed import Pushed
 from components.build_vocabulary import build_vocabulary
@@ -15,6 +15,7 @@ from components.diagnose import diagnose
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle, Node
 from components.evaluate import evaluate
+from components.explain_models import explain_models
 from components.fit_vocabulary import fit_vocabulary
 from components.import_checkpoint import import_checkpoint
 from components.ingest_corpus import ingest_corpus
@@ -247,6 +248,22 @@ def diagnosis_pipeline(settings: Settings, allowed_loss: float | None) -> tuple[
     quantization = select_fields(settings.quantization, Quantization)
     node = diagnose(model=model, examples=rows, quantization=quantization, allowed_loss=allowed_loss)
     return Pipeline(settings.name, [node]), node.output(Diagnosis)
+
+
+def explanation_pipeline(settings: Settings, rows: int) -> tuple[Pipeline, Handle[Explanation]]:
+    """From a start to the reasons of the first seed's teacher, student and exported file.
+
+    Args:
+        settings: the job.
+        rows: the number of validation rows that are explained.
+    """
+    start, examples = wire_start(settings)
+    stages = enabled_stages(settings)
+    chain = Chain(settings, start, examples, 0)
+    node = explain_models(
+        teacher=chain.model(), student=chain.model(stages), edge=chain.edge(stages), examples=examples, rows=rows
+    )
+    return Pipeline(settings.name, [node]), node.output(Explanation)
 
 
 def pipeline_of(name: str, handles: Sequence[Handle[Artifact]]) -> Pipeline:

@@ -188,3 +188,74 @@ class Diagnosis(Artifact):
     def read(self) -> DiagnosisReport:
         """The report."""
         return DiagnosisReport(**self.read_json("diagnosis.json"))
+
+
+class ModelAgreement(NamedTuple):
+    """How alike a model and its teacher decide, see `keras_bert.explain.compare`.
+
+    Attributes:
+        model: the model's name.
+        same_answers: the share of rows with the teacher's answer.
+        rank_correlation: the median over rows of Spearman's correlation of the words' shares; None if no row has
+            enough words.
+        compared: the number of rows with a rank correlation.
+        layers: the teacher's layer for each of the model's; None for a file.
+        attention_distances: the distance of these layers' attention, 0 to 1; None for a file.
+        different: the rows whose words are ranked most differently: `text`, `second_text`, `target`, `words`, and their
+            shares in `teacher` and `model`.
+    """
+
+    model: str
+    same_answers: float
+    rank_correlation: float | None
+    compared: int
+    layers: Sequence[int] | None
+    attention_distances: Sequence[float] | None
+    different: Sequence[Mapping[str, Any]]
+
+
+class HeadKinds(NamedTuple):
+    """What the attention heads of a model look at, see `keras_bert.explain.head_statistics`.
+
+    Attributes:
+        model: the model's name.
+        kinds: the kind of each head (layers, heads).
+        entropies: the entropy of each head in nats (layers, heads).
+    """
+
+    model: str
+    kinds: Sequence[Sequence[str]]
+    entropies: Sequence[Sequence[float]]
+
+
+class ExplanationReport(NamedTuple):
+    """The reasons of a job's models on validation rows.
+
+    Attributes:
+        rows: the number of rows.
+        agreements: each model beside the teacher.
+        heads: the heads of each Keras model.
+    """
+
+    rows: int
+    agreements: Sequence[ModelAgreement]
+    heads: Sequence[HeadKinds]
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain values."""
+        agreements = [agreement._asdict() for agreement in self.agreements]
+        return {"rows": self.rows, "agreements": agreements, "heads": [kinds._asdict() for kinds in self.heads]}
+
+
+class Explanation(Artifact):
+    """`explanation.json`: how each model decides beside its teacher, and what its heads look at."""
+
+    def write(self, report: ExplanationReport) -> None:
+        """Writes the report."""
+        self.write_json("explanation.json", report.as_json())
+
+    def read(self) -> ExplanationReport:
+        """The report."""
+        content = self.read_json("explanation.json")
+        agreements = [ModelAgreement(**agreement) for agreement in content["agreements"]]
+        return ExplanationReport(content["rows"], agreements, [HeadKinds(**kinds) for kinds in content["heads"]])

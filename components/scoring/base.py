@@ -76,6 +76,10 @@ class TaskScoring(abc.ABC, Generic[R]):
     def answer(self, task: "Task", rows: Sequence[R]) -> list[Any]:
         """The task's answer to each row, in the form that `score` takes."""
 
+    @abc.abstractmethod
+    def texts(self, rows: Sequence[R]) -> tuple[list[str], list[str] | None]:
+        """The text of each row, or its question, and the second texts, or contexts; None where rows have one text."""
+
     def logits(self, task: "Task", rows: Sequence[R]) -> LabelLogits:
         """The logits behind the labels that a task answers with, and the true labels.
 

@@ -28,6 +28,10 @@ class ClassificationScoring(TaskScoring[TextRow]):
         """Accuracy first."""
         return (*OF_LABELS, "mcc") if len(labels) == 2 else OF_LABELS
 
+    def texts(self, rows: Sequence[TextRow]) -> tuple[list[str], list[str] | None]:
+        """See `TaskScoring.texts`."""
+        return split_texts(rows)
+
     def answer(self, task: "Task", rows: Sequence[TextRow]) -> list[str]:
         """The label of each row."""
         return [prediction.label for prediction in predict_rows(task, rows)]

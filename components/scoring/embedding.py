@@ -7,7 +7,7 @@ from components.scoring.base import Baselines, TaskScores, TaskScoring
 from components.scoring.baselines import COSINE, cosines
 from components.scoring.mistakes import Mistake, Mistakes, worst_first
 from components.scoring.regression import OF_NUMBERS, score_numbers
-from components.scoring.texts import displayed_texts
+from components.scoring.texts import displayed_texts, split_texts
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:
@@ -24,6 +24,10 @@ class EmbeddingScoring(TaskScoring[TextRow]):
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Spearman's first."""
         return OF_NUMBERS
+
+    def texts(self, rows: Sequence[TextRow]) -> tuple[list[str], list[str] | None]:
+        """See `TaskScoring.texts`."""
+        return split_texts(rows)
 
     def answer(self, task: "Task", rows: Sequence[TextRow]) -> list[float]:
         """The cosine of each pair."""

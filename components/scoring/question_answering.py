@@ -24,6 +24,10 @@ class QuestionScoring(TaskScoring[Question]):
         """F1 first."""
         return _NAMES
 
+    def texts(self, rows: Sequence[Question]) -> tuple[list[str], list[str]]:
+        """Questions and contexts."""
+        return [row.question for row in rows], [row.context for row in rows]
+
     def answer(self, task: "Task", rows: Sequence[Question]) -> list[str]:
         """The text of each answer, empty for none."""
         answers = task.predict([row.question for row in rows], [row.context for row in rows])

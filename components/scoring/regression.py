@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from components.scoring.base import Baselines, TaskScores, TaskScoring
 from components.scoring.baselines import COSINE, NGRAMS, estimate_by_cosine, estimate_by_ngrams
 from components.scoring.mistakes import Mistake, Mistakes, worst_first
-from components.scoring.texts import displayed_texts, predict_rows
+from components.scoring.texts import displayed_texts, predict_rows, split_texts
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ class RegressionScoring(TaskScoring[TextRow]):
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Spearman's first; errors, of which less is better, are none to choose by."""
         return (*OF_NUMBERS, "r2")
+
+    def texts(self, rows: Sequence[TextRow]) -> tuple[list[str], list[str] | None]:
+        """See `TaskScoring.texts`."""
+        return split_texts(rows)
 
     def answer(self, task: "Task", rows: Sequence[TextRow]) -> list[float]:
         """The number of each row."""

@@ -29,6 +29,10 @@ class TaggedScoring(TaskScoring[Sentence]):
         """F1 of entities first, or accuracy."""
         return _OF_ENTITIES if _are_entities(labels) else OF_LABELS
 
+    def texts(self, rows: Sequence[Sentence]) -> tuple[list[str], None]:
+        """The words of each sentence, separated by blanks."""
+        return [" ".join(row.words) for row in rows], None
+
     def answer(self, task: "Task", rows: Sequence[Sentence]) -> list[list[str]]:
         """The tags of each sentence."""
         from keras_bert.tasks.token_classification import TokenClassification

@@ -1,4 +1,4 @@
-"""`explain`: shows why a model answers a text as it does."""
+"""`explain`: shows why a model answers a text as it does, or compares the reasons of a job's models."""
 
 import argparse
 import json
@@ -7,10 +7,15 @@ import sys
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.arguments import absolute_path
+from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
 from pipeline.commands.command import DONE, Command
+from pipeline.explanation import explain_job
+from pipeline.report.files import report_written_after
+from pipeline.settings.files import load_settings
+from pipeline.settings.rules import check_data
+from pipeline.views.agreement import show_agreements
 from pipeline.views.explanation import explain_text, explanations_as_json, models_of, show_explanations, write_page
-from pipeline.views.terminal import native_logs_hidden
+from pipeline.views.terminal import Terminal, native_logs_hidden, write, write_warnings
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,9 +23,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "model",
         type=absolute_path,
         metavar="MODEL",
-        help="a pushed version, one of its model files, a trained model's folder, or a folder of transformers",
+        help="a pushed version, one of its model files, a trained model's folder, a folder of transformers; or a job "
+        "(TOML file), whose teacher, student and file are compared on validation rows",
     )
-    parser.add_argument("text", metavar="TEXT", help="a text, or a question")
+    parser.add_argument("text", nargs="?", metavar="TEXT", help="a text, or a question; none for a job")
     parser.add_argument(
         "second", nargs="?", metavar="SECOND", help="the second text of a pair, or the context of a question"
     )
@@ -57,9 +63,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=absolute_path, metavar="PAGE.html", help="write a page with the words, attention and rollout"
     )
     parser.add_argument("--json", action="store_true", help="print all numbers as JSON")
+    parser.add_argument(
+        "--rows", type=int, default=100, metavar="N", help="of a job: validation rows (default: %(default)s)"
+    )
+    add_overrides(parser)
+    add_root(parser)
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
+    if options.model.suffix == ".toml":
+        return _explain_job(options, console)
+    if options.text is None:
+        raise InputError("TEXT must follow MODEL, got none")
     if options.out is not None and not options.out.parent.is_dir():
         raise InputError(f"--out must be in a folder that exists, got {options.out}")
     models = [model for place in (options.model, *options.beside) for model in models_of(place)]
@@ -82,9 +97,27 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     return DONE
 
 
+def _explain_job(options: argparse.Namespace, console: Console) -> int:
+    if options.text is not None:
+        raise InputError(f"TEXT must be left out for a job, got {options.text!r}")
+    errors = Console(stderr=True)
+    progress = errors if options.json else console  # JSON stands alone
+    settings = load_settings(options.model, read_overrides(options))
+    write_warnings(progress, check_data(settings))
+    with report_written_after(
+        options.root, lambda text: write(progress, text), lambda text: write(errors, f"warning: {text}")
+    ):
+        report = explain_job(settings, options.rows, options.root, Terminal(progress))
+        if options.json:
+            sys.stdout.write(json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n")
+        else:
+            show_agreements(report, console)
+    return DONE
+
+
 EXPLAIN = Command(
     name="explain",
-    purpose="show why a model answers a text as it does",
+    purpose="show why a model answers a text as it does, or compare the reasons of a job's models",
     example='explain runs/pushed/reviews/1 "A film to remember." --out page.html',
     add_arguments=_add_arguments,
     run=_run,

@@ -5,6 +5,7 @@ from typing import Any
 
 from pipeline.report.calibration_figure import draw_reliability
 from pipeline.report.data import read_data
+from pipeline.report.explanation import read_explanation
 from pipeline.report.figure_cache import FigureCache
 from pipeline.report.figures import IN_THE_DARK
 from pipeline.report.header import read_header
@@ -59,6 +60,7 @@ def _shared(
     return {
         "data": read_data(record),
         "trainings": [(training, figures.draw(draw_training, training)) for training in trainings],
+        "explanations": read_explanation(record),
         "scores": [(result, _draw_scores(result, figures)) for result in scores],
     }
 

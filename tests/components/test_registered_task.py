@@ -117,6 +117,9 @@ class TwoQuestionsScoring(TaskScoring[TextRow]):
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
         return ("both",)
 
+    def texts(self, rows: Sequence[TextRow]) -> tuple[list[str], None]:
+        return [row.text for row in rows], None
+
     def answer(self, task: Task, rows: Sequence[TextRow]) -> list[str]:
         return list(task.predict([row.text for row in rows]))
 

@@ -113,6 +113,9 @@ def test_models_of_a_place(folder: Path) -> None:
         (["nowhere", TEXT], "MODEL must be a file or a folder that exists, got"),
         (["saved", " "], "TEXT must hold a word that the model reads, got ' '"),
         (["saved", TEXT, "--steps", "0"], "steps must be at least 1, got 0"),
+        (["saved"], "TEXT must follow MODEL, got none"),
+        (["job.toml", TEXT], f"TEXT must be left out for a job, got '{TEXT}'"),
+        (["saved", TEXT, "--out", "nowhere/a/page.html"], "--out must be in a folder that exists, got"),
         ([".", TEXT], "is no saved task: it has no model.keras"),
     ],
 )

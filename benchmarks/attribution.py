@@ -1,0 +1,109 @@
+"""Does attribution find what decides? Deletion curves against random order, and planted words among the first three.
+
+    python -m benchmarks.attribution ROOT/artifacts/ingest_examples/examples-... MODEL [MODEL ...] [--rows 200]
+
+MODEL is the folder of a trained model, or a `.tflite` or `.onnx` file, of a job with labelled single texts. The words
+of each test row are replaced by [MASK] one after the other, those with the largest shares first, and the score of the
+model's answer falls: the area is the mean fall over all steps. Random order is the mean of five shuffles of each row;
+the difference of both is paired by row. Rows of the embedded task `word_order` have known causes, the two swapped
+words: the last share is that of the rows found swapped in which both are among the three words with the largest shares.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+import keras_bert
+from components.artifacts.data import TaskExamples
+from components.examples.registry import read_rows
+from components.sources.docstring_task import harvest_sentences
+from components.sources.word_order import SWAPPED, swap_words
+from keras_bert.explain import Attribution, Tokens, attributions, deletion_curve
+from keras_bert.explain.attribution import Method
+from keras_bert.explain.occlusion import Baseline
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.checks import is_keras_model
+
+_SHUFFLES = 5
+_OCCLUSION: tuple[Method, Baseline] = ("occlusion", "[MASK]")
+_METHODS: tuple[tuple[Method, Baseline], ...] = (
+    ("integrated_gradients", "[PAD]"),
+    ("integrated_gradients", "[MASK]"),
+    ("input_x_gradient", "[PAD]"),
+    _OCCLUSION,
+)
+_COLUMNS = ("model", "method", "area", "random order", "difference", "completeness gap", "both swapped", "s")
+
+
+def main() -> None:
+    """Prints a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("examples", type=Path, help="the artifact of ingest_examples")
+    parser.add_argument("models", type=Path, nargs="+", metavar="MODEL")
+    parser.add_argument("--rows", type=int, default=200, help="test rows")
+    parser.add_argument("--steps", type=int, default=64, help="of integrated gradients")
+    options = parser.parse_args()
+    texts = [row.text for row in read_rows(TaskExamples(str(options.examples)), "test")][: options.rows]
+    originals = originals_of(set(texts))
+    print(f"{len(texts)} test rows; area: the mean fall of the logit of the answer, mean (sd) over rows\n")
+    print(f"| {' | '.join(_COLUMNS)} |\n|---|---|{'---:|' * (len(_COLUMNS) - 2)}")
+    for model in options.models:
+        task = keras_bert.load(model)
+        for method in _METHODS if is_keras_model(task.model) else (_OCCLUSION,):
+            cells = line_of(task, *method, texts, originals, options.steps)
+            print(f"| {model.parent.name}/{model.name} | {cells}", flush=True)
+
+
+def line_of(
+    task: Task, method: Method, baseline: Baseline, texts: list[str], originals: dict[str, str], steps: int
+) -> str:
+    """The cells of a method."""
+    random, start = np.random.default_rng(0), time.perf_counter()
+    explained = [attributions(task, text, method=method, baseline=baseline, steps=steps) for text in texts]
+    seconds = time.perf_counter() - start
+    areas, chance, hits = [], [], []
+    for text, attribution in zip(texts, explained, strict=True):
+        shares = attribution.by_word()
+        order = np.argsort(-shares)
+        areas.append(area(task, text, order, attribution.target))
+        shuffles = [random.permutation(len(shares)) for _ in range(_SHUFFLES)]
+        chance.append(np.mean([area(task, text, shuffle, attribution.target) for shuffle in shuffles]))
+        if text in originals and attribution.target == SWAPPED:
+            hits.append(swapped_words(task, attribution, originals[text]) <= set(order[:3].tolist()))
+    gaps = [attribution.gap for attribution in explained if attribution.gap is not None]
+    difference = np.subtract(areas, chance)
+    cells = [
+        method if method == "input_x_gradient" else f"{method}, {baseline}",
+        f"{np.mean(areas):.2f} ({np.std(areas):.2f})",
+        f"{np.mean(chance):.2f} ({np.std(chance):.2f})",
+        f"{np.mean(difference):.2f} ± {np.std(difference) / np.sqrt(len(texts)):.2f}",
+        f"{np.median(gaps):.2%} median, {np.max(gaps):.1%}" if gaps else "",
+        f"{np.mean(hits):.0%} of {len(hits)}" if hits else "",
+        f"{seconds:.0f}",
+    ]
+    return " | ".join(cells) + " |"
+
+
+def area(task: Task, text: str, order: np.ndarray, target: str) -> float:
+    """The mean fall of the score over all steps of a deletion curve."""
+    curve = deletion_curve(task, text, order.tolist(), target)
+    return float(np.mean(curve[0] - curve[1:]))
+
+
+def originals_of(texts: set[str]) -> dict[str, str]:
+    """The sentence before the swap for each text of the embedded task `word_order`; other texts are left out."""
+    pairs = ((swap_words(sentence), sentence) for sentence, _ in harvest_sentences(12_000)["test"])
+    return {swapped: sentence for swapped, sentence in pairs if swapped in texts}
+
+
+def swapped_words(task: Task, attribution: Attribution, original: str) -> set[int]:
+    """The numbers of the two words that changed places."""
+    words = Tokens.of(task.tokenizer, [original], max_length=task.max_length).word_texts
+    pairs = enumerate(zip(words, attribution.row.word_texts, strict=True))
+    return {number for number, (before, after) in pairs if before != after}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Reads the reasons of a run's models for its page."""
+
+from typing import NamedTuple
+
+from components.artifacts.measurements import Explanation
+from pipeline.report.record import RunRecord
+from pipeline.views.agreement import HEAD_HEADINGS, HEADINGS, agreement_notes, agreement_rows, head_rows
+
+
+class DifferentRow(NamedTuple):
+    """A row of which a model and its teacher rank the words differently.
+
+    Attributes:
+        model: the model's name.
+        target: the answer that is explained.
+        words: each word with its share of the largest share, -1 to 1, in the teacher and in the model.
+    """
+
+    model: str
+    target: str
+    words: list[tuple[str, float, float]]
+
+
+class ExplanationSection(NamedTuple):
+    """The section of the page about one artifact with explanations.
+
+    Attributes:
+        step: the step that made it.
+        headings: of the table of models.
+        rows: its rows.
+        notes: the lines below it.
+        head_headings: of the table of attention heads.
+        head_rows: its rows.
+        different: the rows that differ most.
+    """
+
+    step: str
+    headings: tuple[str, ...]
+    rows: list[list[str]]
+    notes: list[str]
+    head_headings: tuple[str, ...]
+    head_rows: list[list[str]]
+    different: list[DifferentRow]
+
+
+def read_explanation(record: RunRecord) -> list[ExplanationSection]:
+    """The explanations of a run; those that cannot be read are left out."""
+    sections = []
+    for step, folder in record.outputs(Explanation.__name__):
+        try:
+            report = Explanation(str(folder)).read()
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        different = [
+            DifferentRow(agreement.model, row["target"], _shares(row["words"], row["teacher"], row["model"]))
+            for agreement in report.agreements
+            for row in agreement.different
+        ]
+        sections.append(
+            ExplanationSection(
+                step.name,
+                HEADINGS,
+                agreement_rows(report.agreements),
+                list(agreement_notes(report)),
+                HEAD_HEADINGS,
+                head_rows(report.heads),
+                different,
+            )
+        )
+    return sections
+
+
+def _shares(words: list[str], teacher: list[float], model: list[float]) -> list[tuple[str, float, float]]:
+    """Both columns of shares, each as a part of its own largest one."""
+    scaled = [[share / (max(map(abs, column), default=0) or 1) for share in column] for column in (teacher, model)]
+    return list(zip(words, *scaled, strict=True))
