@@ -9,6 +9,7 @@ from keras_bert.explain.occlusion import deletion_curve
 from keras_bert.explain.probe import Probes, probe
 from keras_bert.explain.rollout import rollout
 from keras_bert.explain.show import Page, show
+from keras_bert.explain.structural_probe import StructuralProbes, structural_probe
 from keras_bert.explain.tokens import Tokens
 from keras_bert.explain.word_states import WordStates, word_states
 
@@ -20,6 +21,7 @@ __all__ = [
     "HeadStatistics",
     "Page",
     "Probes",
+    "StructuralProbes",
     "Tokens",
     "WordStates",
     "attentions",
@@ -31,5 +33,6 @@ __all__ = [
     "probe",
     "rollout",
     "show",
+    "structural_probe",
     "word_states",
 ]

@@ -1,4 +1,4 @@
-"""The score of a model without each of its attention heads (Michel et al. 2019, section 3.1)."""
+"""The score of a model without each of its attention heads (Michel et al. 2019, section 3)."""
 
 import dataclasses
 import threading
@@ -52,7 +52,7 @@ class HeadAblation:
 
 
 def leave_one_head_out(task: Task, batches: Iterable[Batch], metric: str = "loss") -> HeadAblation:
-    """Measures a task's model without each of its attention heads, one at a time (Michel et al. 2019, equation 1).
+    """Measures a task's model without each of its attention heads, one at a time (Michel et al. 2019, section 3).
 
     A head is left out where its output is 0 for all tokens; the bias of the output projection stays. The weights do not
     change, nor what other threads compute. The rows are read once for each head and once for the whole model;

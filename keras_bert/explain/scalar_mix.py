@@ -32,7 +32,7 @@ class ScalarMix:
 
     @property
     def center_of_gravity(self) -> float:
-        """The mean number of the layer, 0 for the embeddings, by the weights (Tenney et al. 2019, section 3.2)."""
+        """The mean number of the layer, 0 for the embeddings, by the weights (Tenney et al. 2019, section 3)."""
         return float(self.weights @ np.arange(len(self.weights)))
 
     def predict(self, states: Array) -> Array:
@@ -44,7 +44,7 @@ class ScalarMix:
 def fit_scalar_mix(states: Array, tags: Array, count: int) -> ScalarMix:
     """Trains a classifier together with the weights of the layers, a softmax of one number each.
 
-    The weights begin alike. Tenney et al. 2019, equation 1, have a further factor of all layers, which the kernel of a
+    The weights begin alike. Tenney et al. 2019, section 3, have a further factor of all layers, which the kernel of a
     linear classifier contains. The loss is that of scikit-learn's `LogisticRegression`, so that one layer alone gives
     its classifier: the sum of the cross-entropies plus half of the sum of the squares of the kernel.
 
