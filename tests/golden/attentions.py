@@ -1,109 +1,106 @@
-"""Makes the references of tests/keras_bert/explain/test_parity.py with transformers and captum themselves.
+"""Makes the reference of tests/keras_bert/explain/test_attention_parity.py with transformers itself.
 
     python -m tests.golden.attentions
 
-Made with Python 3.11, torch 2.15.0, transformers 5.23.0, captum 0.9.0. The models are those of `families.py`,
-whose files hold their configurations, shapes and inputs: of each encoder the attention is kept, of classifiers captum's
-integrated gradients.
+Made with Python 3.11, torch 2.13.0, transformers 5.23.0. The attention probabilities of small models whose weights and
+inputs others made: tests.golden.families, and tests.golden.hugging_face for BERT. Attention in parts is spread here onto
+full matrices. Queries of padding have zeros, since nothing depends on them.
 """
 
-import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import transformers
-from captum.attr import LayerIntegratedGradients
 
-from tests.golden.drawn_weights import draw
+from tests.golden.families import ALONE, FAMILIES, as_tensors, load
 
-FAMILIES = Path(__file__).parent / "families"
-HERE = Path(__file__).parent / "attentions"
-GIVEN = {"input_ids": "token_ids", "token_type_ids": "segment_ids", "attention_mask": "padding_mask"}
-CLASSIFIERS = ("Roberta", "DistilBert", "Electra", "Albert", "Deberta", "DebertaV2")
-LABEL, STEPS, MASK = 1, 64, 4
-
-
-def main() -> None:
-    """Writes a file for each model."""
-    HERE.mkdir(exist_ok=True)
-    for file in sorted(FAMILIES.glob("[A-Z]*Model.npz")):
-        np.savez_compressed(HERE / file.name, attention=attend(*load(file, file.stem)))
-    for family in CLASSIFIERS:
-        name = f"{family}ForSequenceClassification"
-        np.savez_compressed(HERE / f"{name}.npz", **attribute(*load(FAMILIES / f"{name}.npz", name)))
-
-
-def load(file: Path, name: str) -> tuple[Any, dict[str, torch.Tensor]]:
-    """A model with its drawn weights, and its inputs."""
-    content = dict(np.load(file))
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "config.json").write_text(str(content["config"]))
-        config = transformers.AutoConfig.from_pretrained(folder)
-    config._attn_implementation = "eager"
-    model = getattr(transformers, name)(config).eval()
-    shapes = json.loads(str(content["shapes"]))
-    model.load_state_dict({name: torch.tensor(draw(name, shape)) for name, shape in shapes.items()}, strict=False)
-    model.tie_weights()
-    given = {theirs: torch.tensor(content[ours]).long() for theirs, ours in GIVEN.items()}
-    if getattr(config, "type_vocab_size", 0) < 2:
-        del given["token_type_ids"]
-    return model, given
+HERE = Path(__file__).parent
+BERT = "hugging_face_bert_model"
+# Models with settings of attention that their family's first model does not have.
+FURTHER = (
+    "BigBirdForMaskedLM",
+    "BigBirdForTokenClassification",
+    "DebertaForQuestionAnswering",
+    "DebertaV2ForTokenClassification",
+    "DebertaV2ForQuestionAnswering",
+    "LongformerForSequenceClassification",
+    "LongformerForQuestionAnswering",
+    "MobileBertForQuestionAnswering",
+)
+Array = np.ndarray[Any, Any]
 
 
 @torch.no_grad()
-def attend(model: Any, given: dict[str, torch.Tensor]) -> np.ndarray[Any, Any]:
-    """The attention (layers, rows, heads, length, length); 0 where a query or a key is padding."""
-    mask = given["attention_mask"]
-    rows = []
-    for row, length in enumerate(mask.sum(1).tolist()):
-        # What a row gets that has no padding behind it; BigBird's blocks depend on the length.
-        whole = model.config.model_type in ("big_bird", "longformer")
-        inputs = {name: tensor[row : row + 1, : None if whole else length] for name, tensor in given.items()}
-        outputs = model(**inputs, output_attentions=True)
-        layers = outputs.attentions
-        if model.config.model_type == "longformer":
-            layers = [spread(layer[0].numpy(), mask.shape[1]) for layer in layers]
-        weights = np.stack([np.asarray(layer).reshape(-1, *np.shape(layer)[-2:]) for layer in layers])
-        full = np.zeros((*weights.shape[:2], mask.shape[1], mask.shape[1]), "float32")
-        full[:, :, :length, :length] = weights[:, :, :length, :length]
-        rows.append(full)
-    return np.stack(rows, axis=1)
+def attend(model: torch.nn.Module, tensors: dict[str, torch.Tensor]) -> Array:
+    """The probabilities (layers, batch, heads, queries, keys)."""
+    outputs, config = model(**tensors, output_attentions=True), model.config
+    layers, length = [layer.numpy() for layer in outputs.attentions], tensors["input_ids"].shape[1]
+    if config.model_type == "longformer":
+        to_all = outputs.global_attentions or [layer[..., :0] for layer in outputs.attentions]
+        real = tensors["attention_mask"].numpy() == 1
+        layers = [spread_windows(layer, part.numpy(), real) for layer, part in zip(layers, to_all, strict=True)]
+    elif config.model_type == "big_bird" and config.attention_type == "block_sparse":
+        layers = [add_copies(layer, config.block_size, config.num_random_blocks) for layer in layers]
+    return np.stack(layers)[..., :length, :length]
 
 
-def spread(parts: np.ndarray[Any, Any], length: int) -> np.ndarray[Any, Any]:
-    """Longformer's windows (heads, length, window + 1), by the distance of the key from the query, as a full matrix."""
-    half = parts.shape[-1] // 2
-    full = np.zeros((parts.shape[0], length, length), "float32")
+def spread_windows(local: Array, to_all: Array, real: Array) -> Array:
+    """Longformer's parts as full matrices (batch, heads, length, length).
+
+    Args:
+        local: (batch, heads, length, global tokens + window + 1): first the global tokens as keys, then the window, in
+            whose middle the query stands. All 0 for a query that is a global token, or padding.
+        to_all: the probabilities of global tokens as queries (batch, heads, keys, global tokens).
+        real: whether a token is no padding (batch, length).
+    """
+    length, first = local.shape[2], to_all.shape[-1]
+    reach = (local.shape[-1] - first - 1) // 2
+    full = np.zeros((*local.shape[:3], length), "float32")
     for query in range(length):
-        for place in range(parts.shape[-1]):
-            if 0 <= query + place - half < length:
-                full[:, query, query + place - half] = parts[:, query, place]
+        for key in range(max(query - reach, 0), min(query + reach + 1, length)):
+            full[:, :, query, key] = local[:, :, query, first + reach + key - query]
+    for row, is_global in enumerate(real & (local == 0).all(axis=(1, 3))):
+        for number, place in enumerate(np.flatnonzero(is_global)):
+            # The window has 0 for a key that is global.
+            full[row, :, :, place] += local[row, :, :, number]
+            full[row, :, place] = to_all[row, :, :length, number]
     return full
 
 
-def attribute(model: Any, given: dict[str, torch.Tensor]) -> dict[str, np.ndarray[Any, Any]]:
-    """Captum's integrated gradients of the first row, which has no padding, for a baseline of padding and of masks."""
-    words = next(layer for name, layer in model.named_modules() if name.endswith("embeddings.word_embeddings"))
-    first = {name: tensor[:1] for name, tensor in given.items()}
-    ids = first.pop("input_ids")
-    results = {}
-    for name, empty in (("pad", model.config.pad_token_id), ("mask", MASK)):
-        baseline = torch.full_like(ids, empty)
-        baseline[:, 0], baseline[:, -1] = ids[:, 0], ids[:, -1]
-        attributor = LayerIntegratedGradients(lambda ids, *others: logits(model, ids, first, others), words)
-        shares = attributor.attribute(ids, baselines=baseline, n_steps=STEPS, method="riemann_middle")
-        results[name] = shares.sum(-1)[0].detach().numpy()
-    return results
+def add_copies(full: Array, block_size: int, random_blocks: int) -> Array:
+    """BigBird's matrices with all of the first block's share.
+
+    At inference transformers takes the first block for each of the random blocks, so that middle queries attend to some
+    copies of it besides; but its matrices hold the share of one copy, and do not sum to 1.
+    """
+    full = full.copy()
+    full[:, :, block_size:-block_size, :block_size] *= 1 + random_blocks
+    return full
 
 
-def logits(model: Any, ids: torch.Tensor, first: dict[str, torch.Tensor], _: Any) -> torch.Tensor:
-    """The label's logit of rows that are alike but for their ids."""
-    others = {name: tensor.expand(len(ids), -1) for name, tensor in first.items()}
-    return model(input_ids=ids, **others).logits[:, LABEL]
+def make(name: str) -> Array:
+    """The probabilities of one model."""
+    if name == BERT:
+        content = dict(np.load(HERE / name / "outputs.npz"))
+        model = transformers.BertModel.from_pretrained(HERE / name, attn_implementation="eager").eval()
+        config = model.config.to_dict()
+    else:
+        model, config, content = load(name)
+    tensors, mask = as_tensors(content, config), content["padding_mask"]
+    full = attend(model, tensors)
+    if name.startswith(ALONE):
+        for row, length in enumerate(mask.sum(axis=1)):
+            alone = attend(model, {key: tensor[row : row + 1, :length] for key, tensor in tensors.items()})
+            full[:, row] = 0
+            full[:, row, :, :length, :length] = alone[:, 0]
+    full *= mask[None, :, None, :, None]
+    sums = full.sum(axis=-1).transpose(1, 3, 0, 2)[mask == 1]
+    np.testing.assert_allclose(sums, 1, atol=1e-5, err_msg=name)
+    return full
 
 
 if __name__ == "__main__":
-    main()
+    names = (BERT, *(f"{family}Model" for family in FAMILIES), *FURTHER)
+    np.savez_compressed(HERE / "attentions.npz", **{name: make(name) for name in names})

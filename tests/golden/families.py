@@ -10,6 +10,7 @@ names, so that nobody has to keep them.
 import json
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -135,24 +136,45 @@ def make(family: str, head: str, mark: str, further: dict[str, Any]) -> None:
         model.save_pretrained(folder)
         held = load_file(Path(folder) / "model.safetensors")
         config = json.loads((Path(folder) / "config.json").read_text())
-    tensors = {name: draw(name, tuple(tensor.shape)) for name, tensor in held.items()}
-    missing, unexpected = model.load_state_dict({n: torch.tensor(t) for n, t in tensors.items()}, strict=False)
+    shapes = {name: tuple(tensor.shape) for name, tensor in held.items()}
+    draw_weights(model, shapes)
+    inputs = make_inputs(config["pad_token_id"], LONG.get(family))
+    tensors = as_tensors(inputs, config)
+    answers = answer_alone(model, tensors) if family in ALONE else answer(model, tensors)
+    HERE.mkdir(exist_ok=True)
+    np.savez_compressed(
+        HERE / f"{mark}{family}{head}.npz", **inputs, **answers, config=json.dumps(config), shapes=json.dumps(shapes)
+    )
+
+
+def draw_weights(model: torch.nn.Module, shapes: dict[str, Sequence[int]]) -> None:
+    """Gives a model the weights that are drawn from the names of its tensors."""
+    tensors = {name: torch.tensor(draw(name, shape)) for name, shape in shapes.items()}
+    missing, unexpected = model.load_state_dict(tensors, strict=False)
     assert not unexpected
     model.tie_weights()
     # What is tied to other tensors is not in the file.
     tied = ("decoder", "vocab_projector", "lm_head")
     assert all(any(part in name for part in tied) for name in missing), missing
-    inputs = make_inputs(config["pad_token_id"], LONG.get(family))
-    given = {"input_ids": "token_ids", "token_type_ids": "segment_ids", "attention_mask": "padding_mask"}
+
+
+def as_tensors(inputs: dict[str, np.ndarray[Any, Any]], config: dict[str, Any]) -> dict[str, torch.Tensor]:
+    """Our inputs by the names of transformers; segments only for a model that has some."""
+    names = {"input_ids": "token_ids", "token_type_ids": "segment_ids", "attention_mask": "padding_mask"}
     if config.get("type_vocab_size", 0) < 2:
-        del given["token_type_ids"]
-    tensors_of = {theirs: torch.tensor(inputs[ours]).long() for theirs, ours in given.items()}
-    answers = answer_alone(model, tensors_of) if family in ALONE else answer(model, tensors_of)
-    shapes = {name: tensor.shape for name, tensor in tensors.items()}
-    HERE.mkdir(exist_ok=True)
-    np.savez_compressed(
-        HERE / f"{mark}{family}{head}.npz", **inputs, **answers, config=json.dumps(config), shapes=json.dumps(shapes)
-    )
+        del names["token_type_ids"]
+    return {theirs: torch.tensor(inputs[ours]).long() for theirs, ours in names.items()}
+
+
+def load(name: str) -> tuple[torch.nn.Module, dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    """The model of a file that is made already, its configuration, and what else the file holds."""
+    content = dict(np.load(HERE / f"{name}.npz"))
+    config, shapes = (json.loads(str(content.pop(key))) for key in ("config", "shapes"))
+    model_class = getattr(transformers, name.rpartition("-")[2])
+    # The attention that gives its probabilities.
+    model = model_class(model_class.config_class.from_dict(config, attn_implementation="eager")).eval()
+    draw_weights(model, shapes)
+    return model, config, content
 
 
 @torch.no_grad()
