@@ -2,9 +2,9 @@
 
     python -m tests.golden.attentions
 
-Made with Python 3.11, torch 2.13.0, transformers 5.23.0. The attention probabilities of small models whose weights and
-inputs others made: tests.golden.families, and tests.golden.hugging_face for BERT. Attention in parts is spread here onto
-full matrices. Queries of padding have zeros, since nothing depends on them.
+Made with Python 3.11, torch 2.13.0, transformers 5.23.0. The attention probabilities of the small models of
+tests.golden.families, and of tests.golden.hugging_face for BERT; these have the weights and the inputs. The parts that
+Longformer and BigBird give become full matrices. The rows of queries that are padding are 0: nothing depends on them.
 """
 
 from pathlib import Path
