@@ -25,7 +25,7 @@ def variables(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.id
 
 
-@pytest.mark.parametrize("package", (*PACKAGES, "tests"))
+@pytest.mark.parametrize("package", [*PACKAGES, "tests"])
 def test_no_variable_has_a_vague_name(package: str) -> None:
     vague = [
         f"{file}:{line} {name}"

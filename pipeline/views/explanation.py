@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LARGE_GAP = 0.05
 
 
-class Explanation(NamedTuple):
+class ModelReasons(NamedTuple):
     """The reasons of one model for an answer.
 
     Attributes:
@@ -72,7 +72,7 @@ def explain_text(
     method: str | None = None,
     baseline: Any = None,
     steps: int = 64,
-) -> list[Explanation]:
+) -> list[ModelReasons]:
     """Explains a number of the first model's answer by every model.
 
     Args:
@@ -108,13 +108,13 @@ def explain_text(
             attention = None
             if is_keras_model(task.model):
                 attention = next(attentions(task, [text], None if second is None else [second]))
-            explanations.append(Explanation(str(place), attribute(task, row, chosen, baseline, steps), attention))
+            explanations.append(ModelReasons(str(place), attribute(task, row, chosen, baseline, steps), attention))
     except (TypeError, ValueError) as error:
         raise InputError(str(error)) from None
     return explanations
 
 
-def show_explanations(explanations: Sequence[Explanation], console: Console) -> None:
+def show_explanations(explanations: Sequence[ModelReasons], console: Console) -> None:
     """Prints a table of the words with a column of shares for each model."""
     words = explanations[0].attribution.row.word_texts
     headings = ["word", *_short_names([explanation.model for explanation in explanations])]
@@ -134,7 +134,7 @@ def _short_names(models: Sequence[str]) -> list[str]:
     ]
 
 
-def _notes(explanations: Sequence[Explanation]) -> Iterator[str]:
+def _notes(explanations: Sequence[ModelReasons]) -> Iterator[str]:
     first = explanations[0].attribution
     yield f"{first.method.replace('_', ' ')}: what each word adds to the score; {_METHODS[first.method]}"
     for number, dropped in enumerate(first.row.dropped, start=1):
@@ -154,7 +154,7 @@ _METHODS = {
 }
 
 
-def write_page(explanations: Sequence[Explanation], file: Path) -> None:
+def write_page(explanations: Sequence[ModelReasons], file: Path) -> None:
     """Writes a page of the shares, and of the attention of the models that have it.
 
     Raises:
@@ -171,13 +171,13 @@ def write_page(explanations: Sequence[Explanation], file: Path) -> None:
         raise InputError(f"--out cannot be written: {error}") from None
 
 
-def explanations_as_json(explanations: Sequence[Explanation]) -> dict[str, Any]:
+def explanations_as_json(explanations: Sequence[ModelReasons]) -> dict[str, Any]:
     """All numbers: tokens and words with their places, shares, scores, and attention (layers, heads, queries, keys)."""
     row = explanations[0].attribution.row
     return {"texts": list(row.texts), "models": [_model_as_json(explanation) for explanation in explanations]}
 
 
-def _model_as_json(explanation: Explanation) -> dict[str, Any]:
+def _model_as_json(explanation: ModelReasons) -> dict[str, Any]:
     attribution, row = explanation.attribution, explanation.attribution.row
     content: dict[str, Any] = {
         "model": explanation.model,

@@ -27,28 +27,28 @@ def tokenizer():
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_word_has_the_state_of_its_first_token(family, tokenizer):
     task = family_task(family, tokenizer)
-    found = word_states(task, SENTENCES)
-    assert found.words.tolist() == [0, 1, 3, 4, 5]
-    assert found.sentences.tolist() == [0, 0, 1, 1, 3]
-    assert found.left_out == 1
-    assert found.states.shape == (CONFIG.num_layers + 1, 5, CONFIG.hidden_size)
+    actual = word_states(task, SENTENCES)
+    assert actual.words.tolist() == [0, 1, 3, 4, 5]
+    assert actual.sentences.tolist() == [0, 0, 1, 1, 3]
+    assert actual.left_out == 1
+    assert actual.states.shape == (CONFIG.num_layers + 1, 5, CONFIG.hidden_size)
     expected = []
     for text, columns in (("abc d", [1, 4]), ("ef ga", [1, 3]), ("b", [1])):
         features = task.tokenizer.encode([text], max_length=16)
         inputs = {name: features[name] for name in task.encoder.input}
         outputs = np.asarray(task.encoder(inputs)["sequence_output"])[0]
         expected += [outputs[column] for column in columns]
-    np.testing.assert_allclose(found.states[-1], expected, atol=1e-5)
+    np.testing.assert_allclose(actual.states[-1], expected, atol=1e-5)
 
 
 def test_layers_are_the_inputs_of_blocks_and_the_output(tokenizer):
     task = make_task("classification", CONFIG, tokenizer)
-    found = word_states(task, [["abc", "d"]])
+    actual = word_states(task, [["abc", "d"]])
     features = task.tokenizer.encode(["abc d"], max_length=16)
     names = ["embeddings_norm", *(block.name for block in blocks_of(task.model))]
     for layer, name in enumerate(names):
         model = keras.Model(task.encoder.input, task.encoder.get_layer(name).output)
-        np.testing.assert_allclose(found.states[layer], np.asarray(model(features))[0, [1, 4]], atol=1e-5)
+        np.testing.assert_allclose(actual.states[layer], np.asarray(model(features))[0, [1, 4]], atol=1e-5)
 
 
 def test_batches_and_parts_change_nothing(tokenizer, monkeypatch):
@@ -63,9 +63,9 @@ def test_batches_and_parts_change_nothing(tokenizer, monkeypatch):
 
 def test_every_word_of_a_long_sentence_has_a_state(tokenizer):
     task = make_task("classification", CONFIG, tokenizer)
-    found = word_states(task, [["ab", "c"] * 40])
-    assert found.words.tolist() == list(range(80))
-    assert found.left_out == 0
+    actual = word_states(task, [["ab", "c"] * 40])
+    assert actual.words.tolist() == list(range(80))
+    assert actual.left_out == 0
 
 
 def test_a_prompt_is_read_and_has_no_states(tokenizer):
