@@ -1,4 +1,4 @@
-"""Integrated gradients of every family equal those of captum, for pairs of texts and both baselines."""
+"""Integrated gradients of every family and task equal those of captum, for pairs of texts and both baselines."""
 
 import json
 
@@ -34,7 +34,7 @@ def test_integrated_gradients_equal_those_of_captum(name, tmp_path):
         task = Classification(read_model(folder), tokenizer, labels=LABELS, max_length=len(expected["tokens"]))
     for baseline, token_scores in expected["token_scores"].items():
         attribution = attributions(
-            task, expected["text"], expected["label"], pair=expected["pair"], baseline=baseline, steps=64
+            task, expected["text"], expected["target"], pair=expected["pair"], baseline=baseline, steps=64
         )
         assert list(attribution.tokens) == expected["tokens"]
         assert attribution.score == pytest.approx(expected["score"], abs=2e-5)
