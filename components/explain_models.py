@@ -34,6 +34,7 @@ def explain_models(
     examples: Input[TaskExamples],
     explanation: Output[Explanation],
     rows: int = 100,
+    layers: tuple[int, ...] | None = None,
 ) -> None:
     """Compares the reasons of a student and of its exported file with those of the teacher, on validation rows.
 
@@ -46,6 +47,8 @@ def explain_models(
         examples: the rows.
         explanation: the report.
         rows: the number of validation rows.
+        layers: the teacher's layers that the student began with, whose attention its own is compared with; None for
+            layers that are evenly spread.
     """
     check("explain_models", "rows", rows >= 1, "be at least 1", rows)
     from keras_bert.explain import compare, head_statistics
@@ -61,7 +64,9 @@ def explain_models(
     agreements = []
     for number, (name, task) in enumerate(compared.items()):
         report_progress(number, len(compared) + 1, f"explaining {name}")
-        agreements.append(_describe(name, compare(models["teacher"], task, texts, seconds), texts, seconds))
+        agreements.append(
+            _describe(name, compare(models["teacher"], task, texts, seconds, layers=layers), texts, seconds)
+        )
     report_progress(len(compared), len(compared) + 1, "reading attention")
     heads = []
     for name, task in models.items():

@@ -261,7 +261,12 @@ def explanation_pipeline(settings: Settings, rows: int) -> tuple[Pipeline, Handl
     stages = enabled_stages(settings)
     chain = Chain(settings, start, examples, 0)
     node = explain_models(
-        teacher=chain.model(), student=chain.model(stages), edge=chain.edge(stages), examples=examples, rows=rows
+        teacher=chain.model(),
+        student=chain.model(stages),
+        edge=chain.edge(stages),
+        examples=examples,
+        rows=rows,
+        layers=None if settings.student is None else settings.student.layers,
     )
     return Pipeline(settings.name, [node]), node.output(Explanation)
 

@@ -12,6 +12,7 @@ from keras_bert.explain.attention import Attention, attentions
 from keras_bert.explain.attribution import Attribution, Method, attribute
 from keras_bert.explain.explained import ExplainedRow
 from keras_bert.explain.tokens import Array
+from keras_bert.models.encoder import config_of
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model
 
@@ -62,11 +63,11 @@ def compare(
     pairs: Sequence[str] | None = None,
     *,
     method: Method = "occlusion",
+    layers: Sequence[int] | None = None,
 ) -> Agreement:
     """Compares the reasons of two models: their attributions of the first model's answer, and their attention.
 
-    Attention is compared between words and special tokens as one, so that the models may have other tokens: of each
-    layer of the student with that of the teacher which distillation pairs with it by default.
+    Attention is compared between words and special tokens as one, so that the models may have other tokens.
 
     Args:
         teacher: a task.
@@ -74,11 +75,14 @@ def compare(
         texts: texts, or the first of each pair. Embeddings take the pairs as texts to compare with.
         pairs: the second text of each pair.
         method: see `attributions`; exported files need `occlusion`.
+        layers: the teacher's layer, from 0, whose attention each of the student's is compared with; None for
+            `spread_layers`. Of no effect on files.
 
     Raises:
         TypeError: a text is no string.
         ValueError: the tasks differ, there are no texts or not as many pairs, the models split a text into other words,
-            or a file is to be explained by gradients.
+            there are not as many `layers` as the student has, or no such layer, or a file is to be explained by
+            gradients.
 
     Examples:
         >>> agreement = compare(task, task, ["film film film"])
@@ -96,15 +100,16 @@ def compare(
     check_same_length("texts", firsts, "pairs", seconds)
     rows = [_compare_row(teacher, student, *texts, method) for texts in zip(firsts, seconds, strict=True)]
     attributions = [both for both, _ in rows]
-    layers, distances = None, None
+    compared_layers, distances = None, None
     if not files:
-        layers, distances = _attention_distances(teacher, student, firsts, pairs)
+        compared_layers = _paired_layers(teacher, student, layers)
+        distances = _attention_distances(teacher, student, compared_layers, firsts, pairs)
     return Agreement(
         tuple(first for first, _ in attributions),
         tuple(second for _, second in attributions),
         np.array([same for _, same in rows]),
         np.array([_rank_correlation(*both) for both in attributions]),
-        layers,
+        compared_layers,
         distances,
     )
 
@@ -133,18 +138,26 @@ def _rank_correlation(first: Attribution, second: Attribution) -> float:
     return float(stats.spearmanr(*shares).statistic)
 
 
+def _paired_layers(teacher: Task, student: Task, layers: Sequence[int] | None) -> tuple[int, ...]:
+    """The teacher's layer for each of the student's."""
+    teacher_layers, student_layers = (config_of(task.model).num_layers for task in (teacher, student))
+    if layers is None:
+        return spread_layers(teacher_layers, student_layers)
+    fits = len(layers) == student_layers and all(0 <= layer < teacher_layers for layer in layers)
+    rule = f"be {student_layers} of the teacher's layers 0 to {teacher_layers - 1}"
+    check("compare", "layers", fits, rule, list(layers))
+    return tuple(layers)
+
+
 def _attention_distances(
-    teacher: Task, student: Task, texts: Sequence[str], pairs: Sequence[str] | None
-) -> tuple[tuple[int, ...], Array]:
-    """The teacher's layers, and the mean distances of the attention of layers over all words of all texts."""
-    total, count = np.zeros(0), 0
-    layers: tuple[int, ...] = ()
+    teacher: Task, student: Task, layers: Sequence[int], texts: Sequence[str], pairs: Sequence[str] | None
+) -> Array:
+    """The mean distances of the attention of paired layers over all words of all texts."""
+    total, count = np.zeros(len(layers)), 0
     for one, other in zip(attentions(teacher, texts, pairs), attentions(student, texts, pairs), strict=True):
-        first, second = _distributions(one), _distributions(other)
-        layers = spread_layers(len(first), len(second))
-        sums = _distances(first[list(layers)], second).sum(axis=-1)
-        total, count = sums if not count else total + sums, count + first.shape[1]
-    return layers, total / max(count, 1)
+        first, second = _distributions(one)[list(layers)], _distributions(other)
+        total, count = total + _distances(first, second).sum(axis=-1), count + first.shape[1]
+    return total / max(count, 1)
 
 
 def _distributions(attention: Attention) -> Array:

@@ -83,6 +83,15 @@ def test_distances_of_attention_by_hand(teacher, student):
     assert 0 < agreement.attention_distances[0] < 1
 
 
+def test_layers_are_paired_as_they_are_given(teacher, student):
+    first = compare(teacher, student, TEXTS, layers=[0])
+    assert first.layers == (0,)
+    assert first.attention_distances[0] != compare(teacher, student, TEXTS).attention_distances[0]
+    for layers in ([0, 1], [CONFIG.num_layers]):
+        with pytest.raises(ValueError, match=r"compare\.layers must be 1 of the teacher's layers 0 to 1, got"):
+            compare(teacher, student, TEXTS, layers=layers)
+
+
 @pytest.mark.parametrize("kind", ["token_classification", "regression", "question_answering", "embedding"])
 def test_every_task(kind):
     task = make_task(kind, tokenizer=Tokenizer(PIECES, True))
