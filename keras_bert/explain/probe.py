@@ -166,7 +166,7 @@ def _standardize(train: Array, test: Array) -> tuple[Array, Array]:
     """Features with mean 0 and deviation 1 over the training words; a constant one stays 0."""
     from sklearn.preprocessing import StandardScaler
 
-    scaler = StandardScaler().fit(np.asarray(train, "float64"))
+    scaler = StandardScaler().fit(train)
     return scaler.transform(train), scaler.transform(test)
 
 

@@ -46,7 +46,8 @@ def fit_scalar_mix(states: Array, tags: Array, count: int) -> ScalarMix:
 
     The weights begin alike. Tenney et al. 2019, section 3, have a further factor of all layers, which the kernel of a
     linear classifier contains. The loss is that of scikit-learn's `LogisticRegression`, so that one layer alone gives
-    its classifier: the sum of the cross-entropies plus half of the sum of the squares of the kernel.
+    its classifier: the sum of the cross-entropies plus half of the sum of the squares of the kernel. The squares of the
+    layers' numbers are added likewise: without them, the layer that is best by little would get all of the weight.
 
     Args:
         states: (layers + 1, words, hidden), in the same units in all layers.
@@ -57,7 +58,7 @@ def fit_scalar_mix(states: Array, tags: Array, count: int) -> ScalarMix:
         >>> tags = np.array([0, 1] * 20)
         >>> states = np.stack([np.zeros((40, 1)), tags[:, None]])  # the second layer holds the tag
         >>> mix = fit_scalar_mix(states, tags, count=2)
-        >>> bool(mix.weights[1] > 0.9), mix.predict(states)[:3].tolist()
+        >>> bool(mix.weights[1] > mix.weights[0]), mix.predict(states)[:3].tolist()
         (True, [0, 1, 0])
     """
     from scipy.optimize import minimize
@@ -65,7 +66,7 @@ def fit_scalar_mix(states: Array, tags: Array, count: int) -> ScalarMix:
     layers, _, hidden = states.shape
     start = np.zeros(layers + hidden * count + count)
     loss = mix_loss(states, tags, count)
-    solution = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS, "gtol": 1e-6})
+    solution = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS, "gtol": 1e-5})
     return ScalarMix(*_split(solution.x, layers, hidden, count))
 
 
@@ -81,15 +82,18 @@ def mix_loss(states: Array, tags: Array, count: int) -> Callable[[Array], tuple[
 
     layers, words, hidden = states.shape
     is_tag = np.eye(count)[tags]
+    # Float32 states stay float32: copies of all layers in float64 would take most of the time.
+    states = np.asarray(states, np.result_type(states, "float32"))
 
     def measure(parameters: Array) -> tuple[float, Array]:
         weights, kernel, bias = _split(parameters, layers, hidden, count)
-        mixed = np.tensordot(weights, states, axes=1)
+        mixed = np.tensordot(weights.astype(states.dtype), states, axes=1)
         logs = log_softmax(mixed @ kernel + bias, axis=1)
-        loss = (-logs[is_tag > 0].sum() + np.square(kernel).sum() / 2) / words
+        squares = np.square(kernel).sum() + np.square(parameters[:layers]).sum()
+        loss = (-logs[is_tag > 0].sum() + squares / 2) / words
         slopes = (np.exp(logs) - is_tag) / words
-        by_layer = np.tensordot(states, slopes @ kernel.T, axes=2)
-        by_score = weights * (by_layer - weights @ by_layer)
+        by_layer = np.tensordot(states, (slopes @ kernel.T).astype(states.dtype), axes=2)
+        by_score = weights * (by_layer - weights @ by_layer) + parameters[:layers] / words
         gradients = by_score, mixed.T @ slopes + kernel / words, slopes.sum(axis=0)
         return float(loss), np.concatenate([np.ravel(gradient) for gradient in gradients])
 

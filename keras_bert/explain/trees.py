@@ -37,7 +37,9 @@ def tree_distances(heads: Sequence[int]) -> Array:
         for word, head in enumerate(numbers):
             if head:
                 edges[word, head - 1] = 1
-    distances = shortest_path(edges, directed=False, unweighted=True) if count else edges
+    if not count:
+        return edges
+    distances = shortest_path(edges, directed=False, unweighted=True)
     # A connected graph with one edge fewer than words is a tree.
     if not are_numbers or numbers.count(0) != 1 or not np.all(np.isfinite(distances)):
         rule = (

@@ -88,6 +88,14 @@ def test_distances_are_steps_in_the_tree():
         np.testing.assert_array_equal(tree_distances(heads), plain_distances(heads))
 
 
+def test_a_sentence_without_words_has_an_empty_tree(task):
+    assert tree_distances([]).shape == (0, 0)
+    train, test = (([[], *sentences], [[], *heads]) for sentences, heads in (TRAIN, TEST))
+    probes, others = (structural_probe(task, *rows, layers=[1], epochs=2) for rows in ((train, test), (TRAIN, TEST)))
+    np.testing.assert_array_equal(probes.maps, others.maps)
+    np.testing.assert_array_equal(probes.attachment_scores, others.attachment_scores)
+
+
 def test_scores_are_those_of_plain_loops():
     rng = np.random.default_rng(1)
     trees = [tree_distances(random_heads(rng, count)) for count in (1, 2, 5, 5, 7, 51)]
