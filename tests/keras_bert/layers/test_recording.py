@@ -1,7 +1,7 @@
 import sys
 import threading
 
-from keras_bert.layers.recording import recording
+from keras_bert.layers.recording import recording, transforming
 from keras_bert.layers.tap import Tap
 
 
@@ -82,3 +82,18 @@ def test_threads_that_start_and_stop_at_once_lose_nothing():
         sys.setswitchinterval(interval)
     assert lost == []
     assert tap.transform is None
+
+
+def test_a_further_function_is_applied_last_in_its_thread_and_is_gone_after_an_error():
+    tap, outputs = Tap(), []
+    tap.transform = double = lambda x, training: 2 * x
+    try:
+        with transforming(tap, lambda x: x + 1):
+            outputs.append(tap(3, False))
+            thread = threading.Thread(target=lambda: outputs.append(tap(3, False)))
+            thread.start()
+            thread.join()
+            raise KeyError
+    except KeyError:
+        assert tap.transform is double
+    assert outputs == [7, 6]
