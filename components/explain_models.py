@@ -1,26 +1,27 @@
 """Models, an EdgeModel and TaskExamples -> Explanation: do the small models decide for their teacher's reasons?"""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.data import TaskExamples
-from components.artifacts.measurements import Explanation, ExplanationReport, HeadKinds, ModelAgreement
+from components.artifacts.measurements import Explanation, ExplanationReport
 from components.artifacts.models import EdgeModel, Model
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
+from components.examples.probe_sentences import ProbeSentences, hold_sentences, read_probe_sentences
 from components.examples.registry import read_rows
+from components.examples.token_classification import TaggedRows
+from components.explaining.agreement import describe_agreement
+from components.explaining.heads import describe_heads
+from components.explaining.probes import describe_probes
 from components.scoring.registry import TASK_SCORING
+from components.sources.tagged_words import SentenceSource
 from components.training.model_folder import read_model
 from keras_bert.checks import check
 from keras_bert.folders import ANSWERING_FILES
 
 if TYPE_CHECKING:
-    from keras_bert.explain import Agreement
     from keras_bert.tasks.base import Task
-
-# Rows of each model whose words are listed.
-_LISTED = 5
 
 
 @component(
@@ -35,10 +36,12 @@ def explain_models(
     explanation: Output[Explanation],
     rows: int = 100,
     layers: tuple[int, ...] | None = None,
+    probes: SentenceSource | None = None,
 ) -> None:
     """Compares the reasons of a student and of its exported file with those of the teacher, on validation rows.
 
-    Words get their shares by occlusion, which explains files, too.
+    Words get their shares by occlusion, which explains files, too. The heads and the layers of both models are looked
+    into: what heads look at, the loss without each, and the tags and trees of words in the states of each layer.
 
     Args:
         teacher: the fine-tuned model.
@@ -49,56 +52,59 @@ def explain_models(
         rows: the number of validation rows.
         layers: the teacher's layers that the student began with, whose attention its own is compared with; None for
             layers that are evenly spread.
+        probes: tagged sentences that layers are probed with; None for the examples if their words are tagged, else for
+            no probes.
+
+    Raises:
+        InputError: the tagged sentences cannot be used.
     """
     check("explain_models", "rows", rows >= 1, "be at least 1", rows)
-    from keras_bert.explain import compare, head_statistics
+    from keras_bert.explain import compare
     from keras_bert.export.bundle import load_exported
 
+    sentences = _probe_sentences(probes, examples)
     models = {"teacher": read_model(teacher), "student": read_model(student)}
-    taken = read_rows(examples, "validation")[:rows]
-    texts, seconds = TASK_SCORING[models["teacher"].name].texts(taken)
+    explained = read_rows(examples, "validation")[:rows]
+    texts, seconds = TASK_SCORING[models["teacher"].name].texts(explained)
     file = next(name for name in ANSWERING_FILES if edge.file(name).is_file())
     compared: dict[str, Task] = {"student": models["student"], file: load_exported(edge.path, file)}
-    if teacher.fingerprint == student.fingerprint:
+    if teacher.fingerprint() == student.fingerprint():
         del models["student"], compared["student"]
-    agreements = []
+    parts = len(compared) + 2 * len(models)
+    agreements, heads, probed = [], [], []
     for number, (name, task) in enumerate(compared.items()):
-        report_progress(number, len(compared) + 1, f"explaining {name}")
-        agreements.append(
-            _describe(name, compare(models["teacher"], task, texts, seconds, layers=layers), texts, seconds)
-        )
-    report_progress(len(compared), len(compared) + 1, "reading attention")
-    heads = []
-    for name, task in models.items():
-        pairs = None if task.second_text == "compared" else seconds
-        statistics = head_statistics(task, texts, pairs, distances=False)
-        heads.append(HeadKinds(name, statistics.kind.tolist(), statistics.entropy.round(4).tolist()))
-    explanation.write(ExplanationReport(len(taken), agreements, heads))
-    explanation.counts = {"rows": len(taken)}
+        report_progress(number, parts, f"explaining {name}")
+        agreement = compare(models["teacher"], task, texts, seconds, layers=layers)
+        agreements.append(describe_agreement(name, agreement, texts, seconds))
+    batches = _read_batches(examples, rows)
+    for number, (name, task) in enumerate(models.items()):
+        report_progress(len(compared) + 2 * number, parts, f"measuring heads of {name}")
+        heads.append(describe_heads(name, task, texts, seconds, batches))
+        if sentences is not None:
+            report_progress(len(compared) + 2 * number + 1, parts, f"probing {name}")
+            probed.append(describe_probes(name, task, sentences))
+    explanation.write(ExplanationReport(len(explained), agreements, heads, probed))
+    explanation.counts = {"rows": len(explained)}
 
 
-def _describe(name: str, agreement: "Agreement", texts: Sequence[str], seconds: Sequence[str] | None) -> ModelAgreement:
-    import numpy as np
+def _probe_sentences(probes: SentenceSource | None, examples: TaskExamples) -> ProbeSentences | None:
+    """The sentences of a source, or of the examples; None if neither has tags of words."""
+    from keras_bert.data.records import read_features
 
-    correlations = agreement.rank_correlations[~np.isnan(agreement.rank_correlations)]
-    distances = agreement.attention_distances
-    different: list[dict[str, Any]] = [
-        {
-            "text": texts[row],
-            "second_text": None if seconds is None else seconds[row],
-            "target": agreement.teacher[row].target,
-            "words": list(agreement.teacher[row].row.word_texts),
-            "teacher": agreement.teacher[row].by_word().round(4).tolist(),
-            "model": agreement.student[row].by_word().round(4).tolist(),
-        }
-        for row in agreement.most_different(_LISTED)
-    ]
-    return ModelAgreement(
-        name,
-        float(agreement.same_answers.mean()),
-        float(np.median(correlations)) if len(correlations) else None,
-        len(correlations),
-        agreement.layers,
-        None if distances is None else distances.round(4).tolist(),
-        different,
-    )
+    if probes is not None:
+        return read_probe_sentences(probes)
+    if read_features(examples.path)["task"] != TaggedRows.name:
+        return None
+    return hold_sentences(*(read_rows(examples, split) for split in ("train", "validation")))
+
+
+def _read_batches(examples: TaskExamples, rows: int) -> list[Any]:
+    """At least `rows` random labelled validation rows, or all, in batches of rows of about one length."""
+    from components.training.on_rows import LENGTH_BUCKETS
+    from keras_bert.data.records import read_features
+    from keras_bert.data.task_batches import task_batches
+    from keras_bert.training.trainer import validation_rows
+
+    size = validation_rows(read_features(examples.path)["max_length"])
+    batches = task_batches(examples.path, "validation", size, shuffle=True, bucket_boundaries=LENGTH_BUCKETS)
+    return list(batches.after(0, stop=min(-(-rows // size), batches.per_epoch)))

@@ -267,6 +267,7 @@ def explanation_pipeline(settings: Settings, rows: int) -> tuple[Pipeline, Handl
         examples=examples,
         rows=rows,
         layers=None if settings.student is None else settings.student.layers,
+        probes=settings.probes,
     )
     return Pipeline(settings.name, [node]), node.output(Explanation)
 

@@ -214,18 +214,65 @@ class ModelAgreement(NamedTuple):
     different: Sequence[Mapping[str, Any]]
 
 
-class HeadKinds(NamedTuple):
-    """What the attention heads of a model look at, see `keras_bert.explain.head_statistics`.
+class HeadReport(NamedTuple):
+    """The attention heads of a model, see `keras_bert.explain.head_statistics` and `leave_one_head_out`.
 
     Attributes:
         model: the model's name.
-        kinds: the kind of each head (layers, heads).
+        kinds: the kind of each head, by the tokens that it looks at (layers, heads).
         entropies: the entropy of each head in nats (layers, heads).
+        loss_rises: the rise of the loss without each head (layers, heads); below 0 where the loss falls.
+        importances: the estimated change of the loss without each head, from its gradients (layers, heads); None for
+            encoders without BERT's graph.
+        positions: each head as a point in the plane, close to heads that look at the same tokens (layers x heads, 2).
     """
 
     model: str
     kinds: Sequence[Sequence[str]]
     entropies: Sequence[Sequence[float]]
+    loss_rises: Sequence[Sequence[float]]
+    importances: Sequence[Sequence[float]] | None
+    positions: Sequence[Sequence[float]]
+
+
+class TreeProbeReport(NamedTuple):
+    """Dependency trees in the states of each layer, see `keras_bert.explain.structural_probe`.
+
+    Attributes:
+        attachment_scores: the share of the edges that are found (layers + 1,), the embeddings first.
+        chain_attachment_score: the share of the edges between neighbours, which needs no model.
+    """
+
+    attachment_scores: Sequence[float]
+    chain_attachment_score: float
+
+
+class ProbeReport(NamedTuple):
+    """Tags of words in the states of each layer, see `keras_bert.explain.probe`; the embeddings are the first layer.
+
+    Attributes:
+        model: the model's name.
+        train_words: the number of training words.
+        test_words: the number of test words.
+        tags: the number of different tags.
+        accuracies: the accuracy of each layer's probe (layers + 1,).
+        selectivities: the accuracy less that of the control task (layers + 1,).
+        majority_accuracy: the accuracy of the most frequent tag.
+        mix_accuracy: the accuracy of the probe on the learned mean of all layers.
+        center_of_gravity: the mean layer of that mean.
+        trees: the structural probe; None for sentences without trees.
+    """
+
+    model: str
+    train_words: int
+    test_words: int
+    tags: int
+    accuracies: Sequence[float]
+    selectivities: Sequence[float]
+    majority_accuracy: float
+    mix_accuracy: float
+    center_of_gravity: float
+    trees: TreeProbeReport | None
 
 
 class ExplanationReport(NamedTuple):
@@ -235,20 +282,26 @@ class ExplanationReport(NamedTuple):
         rows: the number of rows.
         agreements: each model beside the teacher.
         heads: the heads of each Keras model.
+        probes: the probes of each Keras model; empty without tagged sentences.
     """
 
     rows: int
     agreements: Sequence[ModelAgreement]
-    heads: Sequence[HeadKinds]
+    heads: Sequence[HeadReport]
+    probes: Sequence[ProbeReport] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The report as plain values."""
-        agreements = [agreement._asdict() for agreement in self.agreements]
-        return {"rows": self.rows, "agreements": agreements, "heads": [kinds._asdict() for kinds in self.heads]}
+        return {
+            "rows": self.rows,
+            "agreements": [agreement._asdict() for agreement in self.agreements],
+            "heads": [heads._asdict() for heads in self.heads],
+            "probes": [probes._asdict() | {"trees": probes.trees and probes.trees._asdict()} for probes in self.probes],
+        }
 
 
 class Explanation(Artifact):
-    """`explanation.json`: how each model decides beside its teacher, and what its heads look at."""
+    """`explanation.json`: how each model decides beside its teacher, what its heads look at and its layers know."""
 
     def write(self, report: ExplanationReport) -> None:
         """Writes the report."""
@@ -257,5 +310,13 @@ class Explanation(Artifact):
     def read(self) -> ExplanationReport:
         """The report."""
         content = self.read_json("explanation.json")
-        agreements = [ModelAgreement(**agreement) for agreement in content["agreements"]]
-        return ExplanationReport(content["rows"], agreements, [HeadKinds(**kinds) for kinds in content["heads"]])
+        probes = [
+            ProbeReport(**probes | {"trees": probes["trees"] and TreeProbeReport(**probes["trees"])})
+            for probes in content["probes"]
+        ]
+        return ExplanationReport(
+            content["rows"],
+            [ModelAgreement(**agreement) for agreement in content["agreements"]],
+            [HeadReport(**heads) for heads in content["heads"]],
+            probes,
+        )

@@ -20,11 +20,13 @@ from components.sources.shared import (
 )
 from components.sources.tag_schemes import find_tag_error, suggest_scheme, to_bio
 from keras_bert.checks import check
+from keras_bert.data.conllu import TAG_COLUMNS, TreebankSentence, parse_conllu
 from keras_bert.validation import NonEmptyStr, validated_dataclass
 
 # What holds lists of words; all other files have columns, whatever they are called, and TSV files, too.
 _LIST_KINDS = tuple(kind for kind in RECORD_KINDS if kind != ".tsv")
-_KINDS = (".conll", ".txt", *RECORD_KINDS)
+_TREEBANK_KIND = ".conllu"
+_KINDS = (".conll", ".txt", _TREEBANK_KIND, *RECORD_KINDS)
 
 _DOCUMENT_START = "-DOCSTART-"
 _BLANKS = re.compile(" +")
@@ -42,14 +44,16 @@ class SentenceSource(LabelledFiles):
     """Sentences with a tag for each word.
 
     Files hold a word a line in columns, as CoNLL's (any extension, `.tsv` too), or a sentence a row with a list of
-    words and one of tags (`.jsonl`, `.parquet`, `.arrow`; in `.csv` strings parted by blanks).
+    words and one of tags (`.jsonl`, `.parquet`, `.arrow`; in `.csv` strings parted by blanks). Treebanks (`.conllu`)
+    give their forms and universal parts of speech.
 
     Attributes:
         train: the training sentences: a file, a folder or a pattern, see `TextSource.path`.
         validation: the validation sentences; None takes a tenth of the training sentences.
         test: the test sentences; None takes a tenth of the training sentences.
         word_column: the number of the column of words, from 0; negative numbers count from the end.
-        tag_column: the number of the column of tags, from 0; negative numbers count from the end.
+        tag_column: the number of the column of tags, from 0; negative numbers count from the end. In `.conllu` files 3
+            (UPOS, the default), 4 (XPOS) or 7 (DEPREL).
         prefix: text in front of every word that is removed, such as `en:` in WikiANN.
         words: the field of the list of words in a row.
         tags: the field of the list of tags in a row.
@@ -106,6 +110,25 @@ class SentenceSource(LabelledFiles):
         check_labels({split: self._known_tags(sentences) for split, sentences in splits.items()}, self.train)
         return splits
 
+    def heads(self) -> dict[str, list[tuple[int, ...]]]:
+        """The heads of the words of each sentence, by split and in the order of `splits`, see `TreebankSentence.heads`.
+
+        Empty for sentences of files that are not `.conllu`.
+
+        Raises:
+            InputError: see `splits`.
+        """
+        paths = given_splits(self.train, self.validation, self.test)
+        return {
+            split: [heads for file in self._files(path) for heads in self._heads_of(file)]
+            for split, path in paths.items()
+        }
+
+    def _heads_of(self, file: str) -> Iterator[tuple[int, ...]]:
+        if extension(file) == _TREEBANK_KIND:
+            return (sentence.heads for sentence, _ in self._parse_treebank(file))
+        return (() for _ in self._parse_file(file))
+
     def labels(self, sentences: list[Sentence]) -> list[str]:
         """The tags that a model of these sentences is to know, sorted; of an entity both, `B-` and `I-`."""
         return sorted(self._known_tags(sentences))
@@ -116,9 +139,12 @@ class SentenceSource(LabelledFiles):
             return tags
         return {"O"} | {f"{kind}{tag[1:]}" for tag in tags if tag != "O" for kind in "BI"}
 
+    @staticmethod
+    def _files(path: str) -> list[str]:
+        return match_files(path, _KINDS, what="the file of sentences")
+
     def _read(self, path: str) -> list[Sentence]:
-        files = match_files(path, _KINDS, what="the file of sentences")
-        sentences = [sentence for file in files for sentence in self._read_file(file)]
+        sentences = [sentence for file in self._files(path) for sentence in self._read_file(file)]
         if not sentences:
             raise InputError(f"{path} must hold at least one sentence, got none")
         return sentences
@@ -144,9 +170,26 @@ class SentenceSource(LabelledFiles):
             for record in read_records(file, (self.words, self.tags)):
                 yield parse_lists(record, (self.words, self.tags)), f"{record.where}, word", 1
             return
+        if extension(file) == _TREEBANK_KIND:
+            for parsed, line in self._parse_treebank(file):
+                yield Sentence(parsed.words, parsed.tags), f"{file} sentence at line {line}, word", 1
+            return
         columns = {"word_column": self.word_column, "tag_column": self.tag_column}
         for sentence, line in parse_columns(Lines(file), prefix=self.prefix, **columns):
             yield sentence, f"{file} line", line
+
+    def _parse_treebank(self, file: str) -> Iterator[tuple[TreebankSentence, int]]:
+        """Each sentence of a `.conllu` file, and the line of its first word."""
+        tags = {number: name for name, number in TAG_COLUMNS.items()} | {-1: "upos"}
+        if self.tag_column not in tags:
+            rule = f"be one of {sorted(TAG_COLUMNS.values())} for {_TREEBANK_KIND} files"
+            raise InputError(f"SentenceSource.tag_column must {rule}, got {self.tag_column}")
+        try:
+            yield from parse_conllu(Lines(file), file, tags[self.tag_column])
+        except InputError:
+            raise
+        except ValueError as error:
+            raise InputError(str(error)) from None
 
 
 def parse_columns(

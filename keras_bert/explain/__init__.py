@@ -1,5 +1,6 @@
 """Looking inside of models: attention and attribution for every family, and for exported files."""
 
+from keras_bert.data.conllu import TreebankSentence, read_conllu
 from keras_bert.explain.ablation import HeadAblation, leave_one_head_out
 from keras_bert.explain.agreement import Agreement, compare
 from keras_bert.explain.attention import Attention, attentions
@@ -23,6 +24,7 @@ __all__ = [
     "Probes",
     "StructuralProbes",
     "Tokens",
+    "TreebankSentence",
     "WordStates",
     "attentions",
     "attributions",
@@ -31,6 +33,7 @@ __all__ = [
     "head_statistics",
     "leave_one_head_out",
     "probe",
+    "read_conllu",
     "rollout",
     "show",
     "structural_probe",

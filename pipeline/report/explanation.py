@@ -1,10 +1,20 @@
 """Reads the reasons of a run's models for its page."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from components.artifacts.measurements import Explanation
+from components.artifacts.measurements import Explanation, HeadReport
 from pipeline.report.record import RunRecord
-from pipeline.views.agreement import HEAD_HEADINGS, HEADINGS, agreement_notes, agreement_rows, head_rows
+from pipeline.views.agreement import (
+    HEAD_HEADINGS,
+    HEADINGS,
+    PROBE_HEADINGS,
+    agreement_notes,
+    agreement_rows,
+    head_rows,
+    probe_notes,
+    probe_rows,
+)
 
 
 class DifferentRow(NamedTuple):
@@ -31,6 +41,10 @@ class ExplanationSection(NamedTuple):
         notes: the lines below it.
         head_headings: of the table of attention heads.
         head_rows: its rows.
+        heads: the heads of each model, to be drawn.
+        probe_headings: of the table of probes.
+        probe_rows: its rows; empty without probes.
+        probe_notes: the lines below it.
         different: the rows that differ most.
     """
 
@@ -40,6 +54,10 @@ class ExplanationSection(NamedTuple):
     notes: list[str]
     head_headings: tuple[str, ...]
     head_rows: list[list[str]]
+    heads: Sequence[HeadReport]
+    probe_headings: tuple[str, ...]
+    probe_rows: list[list[str]]
+    probe_notes: list[str]
     different: list[DifferentRow]
 
 
@@ -64,6 +82,10 @@ def read_explanation(record: RunRecord) -> list[ExplanationSection]:
                 list(agreement_notes(report)),
                 HEAD_HEADINGS,
                 head_rows(report.heads),
+                report.heads,
+                PROBE_HEADINGS,
+                probe_rows(report.probes),
+                list(probe_notes(report.probes)) if report.probes else [],
                 different,
             )
         )

@@ -8,6 +8,7 @@ from pipeline.report.data import read_data
 from pipeline.report.explanation import read_explanation
 from pipeline.report.figure_cache import FigureCache
 from pipeline.report.figures import IN_THE_DARK
+from pipeline.report.head_figure import draw_heads
 from pipeline.report.header import read_header
 from pipeline.report.origins import read_origins
 from pipeline.report.record import RunRecord
@@ -60,7 +61,7 @@ def _shared(
     return {
         "data": read_data(record),
         "trainings": [(training, figures.draw(draw_training, training)) for training in trainings],
-        "explanations": read_explanation(record),
+        "explanations": [(section, figures.draw(draw_heads, section.heads)) for section in read_explanation(record)],
         "scores": [(result, _draw_scores(result, figures)) for result in scores],
     }
 

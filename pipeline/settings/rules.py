@@ -14,6 +14,7 @@ from components.scoring.base import choose_metric
 from components.scoring.calibration import check_precision
 from components.scoring.registry import TASK_SCORING
 from components.sources.docstring_task import DocstringTask
+from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
 from components.training.tuning import check_class_weights
 from keras_bert.checks import FieldError
@@ -47,6 +48,7 @@ _NEEDS = {
     "unlabelled": "student",
     "pruning": "examples",
     "quantization": "examples",
+    "probes": "examples",
     "export": "examples",
     "evaluation": "examples",
     "push": "examples",
@@ -117,15 +119,15 @@ def check_data(settings: Settings) -> list[str]:
     _check_generator_size(settings)
     if settings.corpus is not None:
         settings.corpus.check()
-    for name in ("general_distillation", "unlabelled"):
-        _check_texts(name, getattr(settings, name))
+    for name in ("general_distillation", "unlabelled", "probes"):
+        _check_source(name, getattr(settings, name))
     warnings = _check_examples(settings)
     _check_push_folder(settings.push.path())
     return warnings
 
 
-def _check_texts(name: str, source: TextSource | None) -> None:
-    """Of texts beside the corpus, which say of themselves that they are one."""
+def _check_source(name: str, source: TextSource | SentenceSource | None) -> None:
+    """Checks texts of another table than `[corpus]` and `[examples]`; errors begin with its name."""
     try:
         if source is not None:
             source.check()

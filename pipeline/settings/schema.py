@@ -240,6 +240,8 @@ class Settings(pydantic.BaseModel):
         pooling: the vector of a text: the `mean` of the states of its tokens, or the state of `[CLS]` (`cls`).
         seeds: number of models that are trained with different seeds, 1 to 100; tables show mean and standard
             deviation.
+        probes: tagged sentences with which `explain` probes the layers of the teacher and the student; `.conllu` files
+            also bring dependency trees. Without it, the examples serve if their words are tagged.
         adaptation: parameter-efficient adaptation, which trains few weights beside the frozen encoder (LoRA, adapters,
             prompt or biases).
     """
@@ -290,6 +292,7 @@ class Settings(pydantic.BaseModel):
     distillation: DistillationSettings = DistillationSettings()
     pruning: PruningSettings | None = None
     quantization: QuantizationSettings | None = None
+    probes: SentenceSource | None = None
     export: Export = Export()
     evaluation: Thresholds = Thresholds()
     push: PushSettings = PushSettings()

@@ -1,21 +1,27 @@
-"""The reasons of a job's models beside their teacher's: a table, its notes, and the kinds of attention heads."""
+"""The reasons of a job's models beside their teacher's, their attention heads, and what their layers know: tables."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
-from components.artifacts.measurements import ExplanationReport, HeadKinds, ModelAgreement
+from components.artifacts.measurements import ExplanationReport, HeadReport, ModelAgreement, ProbeReport
 from pipeline.views.tables import show_table
 
 HEADINGS = ("model", "same answer, %", "rank correlation", "attention distance")
-HEAD_HEADINGS = ("model", "heads", "kinds")
+HEAD_HEADINGS = ("model", "heads", "kinds", "most needed: layer.head, rise of the loss without it")
+PROBE_HEADINGS = ("model", "layer", "accuracy, %", "selectivity", "tree edges found, %")
+
+# Heads of each model that are listed by the rise of the loss.
+_LISTED_HEADS = 3
 
 
 def show_agreements(report: ExplanationReport, console: Console) -> None:
-    """Prints the table of models, that of their heads, and notes."""
+    """Prints the table of models, that of their heads, that of their probes if there are some, and notes."""
     show_table(HEADINGS, agreement_rows(report.agreements), agreement_notes(report), console)
     show_table(HEAD_HEADINGS, head_rows(report.heads), (), console, justify="left")
+    if report.probes:
+        show_table(PROBE_HEADINGS, probe_rows(report.probes), probe_notes(report.probes), console)
 
 
 def agreement_rows(agreements: Sequence[ModelAgreement]) -> list[list[str]]:
@@ -41,11 +47,42 @@ def agreement_notes(report: ExplanationReport) -> Iterator[str]:
             yield f"attention distance of {agreement.model}: from 0 to 1, beside layers {layers} of the teacher"
 
 
-def head_rows(heads: Sequence[HeadKinds]) -> list[list[str]]:
-    """A row for each model: its number of heads, and how many there are of each kind, the commonest first."""
+def head_rows(heads: Sequence[HeadReport]) -> list[list[str]]:
+    """A row for each model: the number of heads, how many are of each kind, and those that the loss needs most."""
     rows = []
     for model in heads:
         counts = Counter(kind for layer in model.kinds for kind in layer)
         kinds = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
-        rows.append([model.model, str(counts.total()), kinds])
+        rises = sorted(
+            ((rise, layer, head) for layer, row in enumerate(model.loss_rises) for head, rise in enumerate(row)),
+            key=lambda place: -place[0],
+        )
+        needed = ", ".join(f"{layer}.{head} {rise:+.3f}" for rise, layer, head in rises[:_LISTED_HEADS])
+        rows.append([model.model, str(counts.total()), kinds, needed])
     return rows
+
+
+def probe_rows(probes: Sequence[ProbeReport]) -> list[list[str]]:
+    """A row for each layer of each model, the embeddings first."""
+    rows = []
+    for model in probes:
+        edges = model.trees.attachment_scores if model.trees else [None] * len(model.accuracies)
+        for layer, figures in enumerate(zip(model.accuracies, model.selectivities, edges, strict=True)):
+            cells = ["" if share is None else f"{100 * share:.1f}" for share in figures]
+            rows.append([model.model, str(layer) if layer else "embeddings", *cells])
+    return rows
+
+
+def probe_notes(probes: Sequence[ProbeReport]) -> Iterator[str]:
+    """The notes below the table of probes, one per line."""
+    first = probes[0]
+    yield (
+        f"linear probes of {first.tags} tags, learnt from {first.train_words} words, measured on {first.test_words}; "
+        f"the most frequent tag has {100 * first.majority_accuracy:.1f} %"
+    )
+    yield "selectivity: the accuracy less that of random tags, which a probe can only learn by heart"
+    for model in probes:
+        mix = f"the mean of all layers has {100 * model.mix_accuracy:.1f} %, its center is layer"
+        yield f"{model.model}: {mix} {model.center_of_gravity:.1f}"
+    if first.trees:
+        yield f"edges between neighbours are {100 * first.trees.chain_attachment_score:.1f} % of all edges"

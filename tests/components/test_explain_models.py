@@ -1,5 +1,6 @@
 """The reasons of every task's models: a student, its file, and their teacher."""
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,15 @@ import numpy as np
 import pytest
 
 from components.artifacts.measurements import Explanation, ExplanationReport
+from components.artifacts.models import Model
 from components.examples.registry import read_rows
 from components.explain_models import explain_models
 from components.scoring.registry import TASK_SCORING
+from components.sources.tagged_words import SentenceSource
 from components.training.model_folder import read_model
 from keras_bert.explain import compare
 from keras_bert.export.bundle import load_exported
-from tests.components.tuning_job import TASKS, Line
+from tests.components.tuning_job import ANIMALS, TASKS, WORDS, Line
 
 Lines = Callable[[str], Line]
 
@@ -54,14 +57,49 @@ def test_a_student_and_its_file_beside_their_teacher(line: Lines, tmp_path: Path
         assert row["text"] in texts
         assert len(row["words"]) == len(row["teacher"]) == len(row["model"])
     assert [heads.model for heads in report.heads] == ["teacher", "student"]
-    assert np.shape(report.heads[0].kinds) == np.shape(report.heads[0].entropies) == (1, 2)
+    for heads in report.heads:
+        assert np.shape(heads.kinds) == np.shape(heads.entropies) == np.shape(heads.importances) == (1, 2)
+        assert np.shape(heads.positions) == (2, 2)
+        assert np.any(np.array(heads.loss_rises) != 0)
+    assert [probes.model for probes in report.probes] == (
+        ["teacher", "student"] if task == "token_classification" else []
+    ), "of examples whose words are tagged"
 
 
 def test_without_a_student_the_file_alone_is_compared(line: Lines, tmp_path: Path) -> None:
     artifacts = line("classification")
-    report = explain(artifacts, tmp_path, student=artifacts.teacher)
+    # As the launcher opens the inputs of a step: another object of the same folder.
+    report = explain(artifacts, tmp_path, student=Model(artifacts.teacher.path))
     assert [agreement.model for agreement in report.agreements] == ["model.tflite"]
     assert [heads.model for heads in report.heads] == ["teacher"]
+
+
+def write_treebank(file: Path, sentences: list[list[str]]) -> None:
+    """Writes sentences whose words all depend on the first one, animals as `ANIMAL`, all others as `WORD`."""
+    blocks = [
+        "".join(
+            f"{number}\t{word}\t_\t{'ANIMAL' if word in ANIMALS else 'WORD'}\t_\t_\t{int(number > 1)}\t_\t_\t_\n"
+            for number, word in enumerate(words, 1)
+        )
+        for words in sentences
+    ]
+    file.write_text("# a comment\n" + "\n".join(blocks))
+
+
+def test_layers_are_probed_with_a_treebank(line: Lines, tmp_path: Path) -> None:
+    chance = random.Random(1)
+    sentences = [[chance.choice(WORDS) for _ in range(5)] for _ in range(60)]
+    write_treebank(tmp_path / "train.conllu", sentences[:40])
+    write_treebank(tmp_path / "test.conllu", sentences[40:])
+    source = SentenceSource(str(tmp_path / "train.conllu"), test=str(tmp_path / "test.conllu"), scheme="any")
+    report = explain(line("classification"), tmp_path, probes=source)
+    teacher = report.probes[0]
+    assert (teacher.model, teacher.tags, teacher.train_words, teacher.test_words) == ("teacher", 2, 200, 100)
+    assert len(teacher.accuracies) == len(teacher.selectivities) == 2, "embeddings and one layer"
+    assert teacher.accuracies[0] == 1 > teacher.majority_accuracy, "embeddings tell words apart, which have a tag each"
+    assert teacher.trees is not None
+    # Of five words, all but the second depend on one that is no neighbour.
+    assert teacher.trees.chain_attachment_score == 0.25
 
 
 def test_no_rows_are_refused(line: Lines, tmp_path: Path) -> None:

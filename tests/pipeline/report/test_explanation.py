@@ -11,14 +11,18 @@ from tests.pipeline.views.test_agreement import DIFFERENT, REPORT
 def test_reasons_are_a_section(tmp_path: Path) -> None:
     files = {"explanation": {"explanation.json": REPORT.as_json()}}
     Root(tmp_path).run(node("explain_models", makes={"explanation": "Explanation"}, files=files))
-    page = check_complete(write_page(tmp_path).read_text())
+    page_source = write_page(tmp_path).read_text()
+    page = check_complete(page_source)
     for text in (
         "Do the small models decide for their teacher's reasons?",
         "97.5",
         "3 broad, 1 itself",
         "student: sea",
+        "1.0 +0.500, 0.0 +0.250, 1.1 +0.000",
+        "linear probes of 3 tags",
     ):
         assert text in page.text
+    assert "attention heads of teacher in the plane" in page_source
     assert page.text.count(str(DIFFERENT["words"][1])) == 2, "once for each model"
 
 

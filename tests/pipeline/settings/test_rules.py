@@ -379,3 +379,13 @@ def test_texts_without_labels_are_for_tasks_of_single_texts(tmp_path: Path) -> N
     pairs = EXAMPLES.replace("[examples]", "[examples]\ntask = 'embedding'\nsecond_text = 'other'", 1)
     with pytest.raises(InputError, match=r"^unlabelled must be left out but for classification and regression, got it"):
         load(tmp_path, CHECKPOINT + pairs + "[student]\nnum_layers = 1\n[unlabelled]\npath = 'more.txt'\n")
+
+
+def test_sentences_of_probes_are_read_before_a_run(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    text = CHECKPOINT + EXAMPLES + "[probes]\ntrain = 'a.conllu'\n"
+    with pytest.raises(InputError, match=r"^probes: .*a\.conllu"):
+        check_data(load(tmp_path, text))
+    (tmp_path / "a.conllu").write_text("1\tfilms\t_\tNOUN\t_\t_\t0\t_\t_\t_\n")
+    with pytest.raises(InputError, match=r"^probes: .*a\.conllu .*the tag must be O.*; scheme = \"any\""):
+        check_data(load(tmp_path, text))

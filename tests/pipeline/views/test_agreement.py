@@ -1,10 +1,18 @@
 """The table of models beside their teacher."""
 
 import io
+from pathlib import Path
 
 from rich.console import Console
 
-from components.artifacts.measurements import ExplanationReport, HeadKinds, ModelAgreement
+from components.artifacts.measurements import (
+    Explanation,
+    ExplanationReport,
+    HeadReport,
+    ModelAgreement,
+    ProbeReport,
+    TreeProbeReport,
+)
 from pipeline.views.agreement import show_agreements
 
 DIFFERENT = {
@@ -21,19 +29,50 @@ REPORT = ExplanationReport(
         ModelAgreement("student", 0.975, 0.8124, 38, [1, 3], [0.123, 0.456], [DIFFERENT]),
         ModelAgreement("model.tflite", 0.95, None, 0, None, None, []),
     ],
-    heads=[HeadKinds("teacher", [["broad", "itself"], ["broad", "broad"]], [[1.0, 0.5], [2.0, 2.0]])],
+    heads=[
+        HeadReport(
+            "teacher",
+            kinds=[["broad", "itself"], ["broad", "broad"]],
+            entropies=[[1.0, 0.5], [2.0, 2.0]],
+            loss_rises=[[0.25, -0.125], [0.5, 0.0]],
+            importances=None,
+            positions=[[0.1, 0.0], [-0.2, 0.3], [0.4, 0.0], [0.0, -0.1]],
+        )
+    ],
+    probes=[
+        ProbeReport(
+            "teacher", 100, 20, 3, [0.5, 0.75], [0.25, 0.5], 0.4, 0.8, 0.625, TreeProbeReport([0.3, 0.55], 0.5)
+        ),
+    ],
 )
 
 
 def test_a_row_for_each_model() -> None:
-    console = Console(file=io.StringIO(), width=120)
+    console = Console(file=io.StringIO(), width=160)
     show_agreements(REPORT, console)
     printed = console.file.getvalue()
     cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in printed.splitlines() if line.startswith("│")]
     assert cells == [
         ["student", "97.5", "0.81", "0.12, 0.46"],
         ["model.tflite", "95.0", "", ""],
-        ["teacher", "4", "3 broad, 1 itself"],
+        ["teacher", "4", "3 broad, 1 itself", "1.0 +0.500, 0.0 +0.250, 1.1 +0.000"],
+        ["teacher", "embeddings", "50.0", "25.0", "30.0"],
+        ["teacher", "1", "75.0", "50.0", "55.0"],
     ]
     assert "on 40 validation rows, beside the teacher" in printed
     assert "beside layers 1, 3 of the teacher" in printed
+    assert "linear probes of 3 tags, learnt from 100 words, measured on 20; the most frequent tag has 40.0 %" in printed
+    assert "teacher: the mean of all layers has 80.0 %, its center is layer 0.6" in printed
+    assert "edges between neighbours are 50.0 % of all edges" in printed
+
+
+def test_without_tagged_words_there_is_no_table_of_probes() -> None:
+    console = Console(file=io.StringIO(), width=160)
+    show_agreements(REPORT._replace(probes=[]), console)
+    assert "probe" not in console.file.getvalue()
+
+
+def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
+    artifact = Explanation(tmp_path)
+    artifact.write(REPORT)
+    assert artifact.read() == REPORT

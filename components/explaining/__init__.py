@@ -1,0 +1,1 @@
+"""Parts of an explanation: agreement with the teacher, attention heads, probes of words."""

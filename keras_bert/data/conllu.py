@@ -1,0 +1,109 @@
+"""Reads CoNLL-U: words of sentences with a tag each, and the heads of their dependency trees."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+# Columns of CoNLL-U (version 2) that are read; the tag is one of the others by name.
+_ID, _FORM, _HEAD, _COLUMNS = 0, 1, 6, 10
+TAG_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}
+
+
+class TreebankSentence(NamedTuple):
+    """A sentence of a treebank.
+
+    Attributes:
+        words: the words; ranges of several words in one token and empty nodes are left out.
+        tags: the tag of each word.
+        heads: the number of the head of each word, from 1; 0 for the root. Empty if the file has no heads for it.
+
+    Examples:
+        >>> TreebankSentence(("films", "end"), ("NOUN", "VERB"), (2, 0)).heads
+        (2, 0)
+    """
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    heads: tuple[int, ...]
+
+
+def read_conllu(path: str | os.PathLike[str], tag: str = "upos") -> list[TreebankSentence]:
+    r"""Reads a CoNLL-U file, as those of Universal Dependencies.
+
+    Args:
+        path: the file, in UTF-8.
+        tag: the column of the tags: `upos`, `xpos` or `deprel`.
+
+    Raises:
+        ValueError: a line has not ten columns, an empty word or tag, or a head that is no number; or the column is
+            unknown.
+
+    Examples:
+        >>> rows = "1\tfilms\t_\tNOUN\t_\t_\t2\t_\t_\t_", "2\tend\t_\tVERB\t_\t_\t0\t_\t_\t_"
+        >>> _ = Path("tree.conllu").write_text("\n".join(rows))
+        >>> read_conllu("tree.conllu")
+        [TreebankSentence(words=('films', 'end'), tags=('NOUN', 'VERB'), heads=(2, 0))]
+    """
+    with Path(path).open(encoding="utf-8-sig") as lines:
+        return [sentence for sentence, _ in parse_conllu((line.rstrip("\r\n") for line in lines), str(path), tag)]
+
+
+def parse_conllu(lines: Iterable[str], file: str, tag: str = "upos") -> Iterator[tuple[TreebankSentence, int]]:
+    r"""Parses the lines of CoNLL-U; yields each sentence with the number of the line of its first word.
+
+    Args:
+        lines: the lines without their ends.
+        file: the name of the file, for errors.
+        tag: the column of the tags, see `read_conllu`.
+
+    Raises:
+        ValueError: see `read_conllu`.
+
+    Examples:
+        >>> list(parse_conllu(["# text = It ends", "1\tIt"], "a.conllu"))
+        Traceback (most recent call last):
+        ...
+        ValueError: a.conllu line 2 must have 10 columns parted by tabs, got 2: '1\tIt'
+    """
+    if tag not in TAG_COLUMNS:
+        raise ValueError(f"parse_conllu.tag must be one of {sorted(TAG_COLUMNS)}, got {tag!r}")
+    rows: list[tuple[str, str, str]] = []
+    start = 0
+    for number, line in enumerate(lines, 1):
+        if line.startswith("#"):
+            continue
+        if line.strip():
+            row = _parse_word(line, f"{file} line {number}", TAG_COLUMNS[tag])
+            if row is not None:
+                start = start if rows else number
+                rows.append(row)
+        elif rows:
+            yield _join(rows, f"{file} line {start}"), start
+            rows = []
+    if rows:
+        yield _join(rows, f"{file} line {start}"), start
+
+
+def _parse_word(line: str, where: str, tag_column: int) -> tuple[str, str, str] | None:
+    """The word, its tag and its head; None for a range of words (1-2) and an empty node (1.1)."""
+    cells = line.split("\t")
+    if len(cells) != _COLUMNS:
+        raise ValueError(f"{where} must have {_COLUMNS} columns parted by tabs, got {len(cells)}: {line[:40]!r}")
+    if not cells[_ID].isdigit():
+        return None
+    word, tag = cells[_FORM].strip(), cells[tag_column].strip()
+    for name, value in (("word", word), ("tag", tag)):
+        if not value:
+            raise ValueError(f"{where}: the {name} must not be empty, got {line[:40]!r}")
+    return word, tag, cells[_HEAD].strip()
+
+
+def _join(rows: list[tuple[str, str, str]], where: str) -> TreebankSentence:
+    words, tags, heads = zip(*rows, strict=True)
+    if all(head == "_" for head in heads):
+        return TreebankSentence(words, tags, ())
+    for head in heads:
+        if not head.isdigit():
+            raise ValueError(f"{where}: heads of a sentence must all be numbers, or all be _, got {head!r}")
+    return TreebankSentence(words, tags, tuple(map(int, heads)))
