@@ -387,5 +387,5 @@ def test_sentences_of_probes_are_read_before_a_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^probes: .*a\.conllu"):
         check_data(load(tmp_path, text))
     (tmp_path / "a.conllu").write_text("1\tfilms\t_\tNOUN\t_\t_\t0\t_\t_\t_\n")
-    with pytest.raises(InputError, match=r"^probes: .*a\.conllu .*the tag must be O.*; scheme = \"any\""):
+    with pytest.raises(InputError, match=r"^probes: .*a\.conllu .*the tag must be O.*: set scheme = \"any\""):
         check_data(load(tmp_path, text))
