@@ -16,6 +16,7 @@ import numpy as np
 from keras_bert.checks import check
 from keras_bert.explain.attention import Attention
 from keras_bert.explain.attribution import Attribution
+from keras_bert.explain.heads import HeadStatistics
 from keras_bert.explain.rollout import rollout
 from keras_bert.explain.tokens import Array, Tokens
 
@@ -58,20 +59,24 @@ class Page:
         return f'<iframe srcdoc="{html.escape(self.html)}" style="{frame}" sandbox="{rights}"></iframe>'
 
 
-def show(*items: Attention | Attribution, title: str = "Why this answer?", labels: Sequence[str] | None = None) -> Page:
+Item = Attention | Attribution | HeadStatistics
+
+
+def show(*items: Item, title: str = "Why this answer?", labels: Sequence[str] | None = None) -> Page:
     """Draws attributions as coloured words and attention head by head, with a small picture of every head, and rollout.
 
-    Items of the same text stand together, attributions first. Weights of attention are rounded to 8 bits, or to 4 where
-    the page would be larger than some 15 MB, and drawn when they are looked at.
+    Items of the same text stand together, attributions first; statistics of heads are points in the plane. Weights of
+    attention are rounded to 8 bits, or to 4 where the page would be larger than some 15 MB, and drawn when they are
+    looked at.
 
     Args:
-        items: results of `attributions` and `attentions`.
+        items: results of `attributions`, `attentions` and `head_statistics`.
         title: the title of the page.
-        labels: a heading for each attribution, such as the name of its model.
+        labels: a heading for each item, such as the name of its model.
 
     Raises:
-        TypeError: an item is neither an `Attention` nor an `Attribution`.
-        ValueError: there are no items, or not as many labels as attributions.
+        TypeError: an item is another object.
+        ValueError: there are no items, not as many labels as items, or statistics without distances.
 
     Examples:
         >>> from keras_bert.explain import attentions, attributions
@@ -81,22 +86,24 @@ def show(*items: Attention | Attribution, title: str = "Why this answer?", label
     """
     check("show", "items", bool(items), "hold at least one item", "none")
     for item in items:
-        if not isinstance(item, Attention | Attribution):
-            raise TypeError(f"show.items must be results of `attributions` or `attentions`, got {item!r}")
-    count = sum(isinstance(item, Attribution) for item in items)
-    rule = f"be as many as the {count} attributions"
-    check("show", "labels", labels is None or len(labels) == count, rule, len(labels or ()))
-    headings = iter(labels if labels is not None else [""] * count)
+        if not isinstance(item, Item):
+            rule = "results of `attributions`, `attentions` or `head_statistics`"
+            raise TypeError(f"show.items must be {rule}, got {item!r}")
+    rule = f"be as many as the {len(items)} items"
+    check("show", "labels", labels is None or len(labels) == len(items), rule, len(labels or ()))
     bits, packed = _pack_all([item.weights for item in items if isinstance(item, Attention)])
     packed_layers = iter(packed)
     sections: dict[tuple[str, ...], dict[str, Any]] = {}
-    for item in items:
-        empty: dict[str, Any] = {"text": " / ".join(item.row.texts), "attributions": [], "attentions": []}
-        section = sections.setdefault(item.row.texts, empty)
+    for item, label in zip(items, labels or [""] * len(items), strict=True):
+        texts = ("Attention heads",) if isinstance(item, HeadStatistics) else item.row.texts
+        empty: dict[str, Any] = {"text": " / ".join(texts), "attributions": [], "heads": [], "attentions": []}
+        section = sections.setdefault(texts, empty)
         if isinstance(item, Attribution):
-            section["attributions"].append(_attribution_data(item, next(headings)))
+            section["attributions"].append(_attribution_data(item, label))
+        elif isinstance(item, HeadStatistics):
+            section["heads"].append(_head_data(item, label))
         else:
-            section["attentions"].append(_attention_data(item, bits, next(packed_layers)))
+            section["attentions"].append(_attention_data(item, label, bits, next(packed_layers)))
     # A script ends at </script>, wherever that stands.
     data = json.dumps(list(sections.values()), ensure_ascii=True).replace("<", "\\u003c")
     parts = {"title": html.escape(title), "style": _read("page.css"), "data": data, "code": _read("page.js")}
@@ -126,13 +133,25 @@ def _attribution_data(attribution: Attribution, label: str) -> dict[str, Any]:
     }
 
 
-def _attention_data(attention: Attention, bits: int, packed: Sequence[str]) -> dict[str, Any]:
+def _head_data(statistics: HeadStatistics, label: str) -> dict[str, Any]:
+    rule = "have distances to be drawn; leave distances=False out of head_statistics"
+    check("show", "items", statistics.positions is not None, rule, "none")
+    assert statistics.positions is not None
+    return {
+        "label": label,
+        "kinds": statistics.kind.tolist(),
+        "positions": [_rounded(position) for position in statistics.positions],
+    }
+
+
+def _attention_data(attention: Attention, label: str, bits: int, packed: Sequence[str]) -> dict[str, Any]:
     row, (layers, heads, size, _) = attention.row, attention.weights.shape
     shares = np.zeros(len(row.word_texts))
     inside = row.words >= 0
     if layers:
         np.add.at(shares, row.words[inside], rollout(attention.weights)[-1, 0, inside])
     return {
+        "label": label,
         "tokens": attention.tokens,
         "weights": {"layers": packed, "heads": heads, "size": size, "bits": bits},
         "rollout": {"words": _word_data(row), "shares": _rounded(shares)},

@@ -162,11 +162,15 @@ def write_page(explanations: Sequence[ModelReasons], file: Path) -> None:
     """
     from keras_bert.explain.show import show
 
-    attributions = [explanation.attribution for explanation in explanations]
-    attentions = [explanation.attention for explanation in explanations if explanation.attention is not None]
     names = _short_names([explanation.model for explanation in explanations])
+    items = [(explanation.attribution, name) for explanation, name in zip(explanations, names, strict=True)]
+    items += [
+        (explanation.attention, name)
+        for explanation, name in zip(explanations, names, strict=True)
+        if explanation.attention is not None
+    ]
     try:
-        show(*attributions, *attentions, labels=names).save(file)
+        show(*(item for item, _ in items), labels=[name for _, name in items]).save(file)
     except OSError as error:
         raise InputError(f"--out cannot be written: {error}") from None
 

@@ -30,15 +30,17 @@ const signed = (value) => (value > 0 ? "+" : "") + short(value);
 const headColor = (head, heads) => `hsl(${Math.round((360 * (head % COLORS)) / Math.min(heads, COLORS))} 65% 50%)`;
 
 const tip = document.getElementById("tip");
+let tipped = null; // the pointer may leave one place after the keyboard has reached another
 const explainOn = (target, text) => {
   const show = () => {
+    tipped = target;
     tip.textContent = text();
     tip.hidden = false;
     const box = target.getBoundingClientRect();
     tip.style.left = `${Math.max(4, Math.min(box.left, innerWidth - tip.offsetWidth - 4))}px`;
     tip.style.top = `${box.bottom + 4 + tip.offsetHeight > innerHeight ? box.top - tip.offsetHeight - 4 : box.bottom + 4}px`;
   };
-  const hide = () => { tip.hidden = true; };
+  const hide = () => { if (tipped === target) tip.hidden = true; };
   for (const name of ["pointerenter", "focus"]) target.addEventListener(name, show);
   for (const name of ["pointerleave", "blur"]) target.addEventListener(name, hide);
 };
@@ -59,10 +61,17 @@ function drawWords(words, shares, most) {
   return box;
 }
 
+// The title of a card, with a button that saves what `picture` draws.
+function titleBar(title, picture, ...controls) {
+  const save = element("button", { type: "button" }, "Save as SVG");
+  save.addEventListener("click", async () => saveSvg(await picture(), `${title}.svg`));
+  return element("div", { class: "bar" }, element("h3", {}, visible(title)), ...controls, save);
+}
+
 function drawAttribution(attribution, most) {
   const card = element("div", { class: "card attribution" });
-  const save = element("button", { type: "button" }, "Save as SVG");
-  card.append(element("div", { class: "bar" }, element("h3", {}, attribution.label || attribution.method), save));
+  const title = attribution.label || attribution.method;
+  card.append(titleBar(title, () => wordsAsSvg(attribution.words, attribution.shares, most)));
   const gap = attribution.gap === null ? "" : ` Completeness gap ${(100 * attribution.gap).toFixed(2)} %.`;
   const baseline = attribution.baseline_score === null ? "" : `, ${short(attribution.baseline_score)} without the text`;
   const method = attribution.label ? ` ${attribution.method}.` : "";
@@ -70,20 +79,19 @@ function drawAttribution(attribution, most) {
     `Score of ${visible(attribution.target)}: ${short(attribution.score)}${baseline}.${method}${gap}`));
   card.append(drawWords(attribution.words, attribution.shares, most));
   card.append(element("span", { class: "legend" }, signed(-most), element("i"), signed(most)));
-  save.addEventListener("click", () => saveSvg(wordsAsSvg(attribution, most), `${attribution.label || attribution.method}.svg`));
   return card;
 }
 
 // Text is as wide in a file as a canvas measures it here.
-function wordsAsSvg(attribution, most) {
+function wordsAsSvg(words, shares, most) {
   const [width, pen] = [900, document.createElement("canvas").getContext("2d")];
   pen.font = "15px sans-serif";
   const picture = drawing("svg", { xmlns: "http://www.w3.org/2000/svg", "font-family": "sans-serif", "font-size": 15 });
   let [x, y] = [12, 28];
-  attribution.words.forEach(([text], number) => {
+  words.forEach(([text], number) => {
     const size = pen.measureText(visible(text)).width + 8;
     if (x + size > width - 12 && x > 12) [x, y] = [12, y + 30];
-    const share = attribution.shares[number];
+    const share = shares[number];
     const fill = getComputedStyle(document.documentElement).getPropertyValue(share < 0 ? "--less" : "--more");
     picture.append(drawing("rect", { x, y: y - 18, width: size, height: 25, rx: 4, fill: solid(fill),
       "fill-opacity": most ? (DARKEST * Math.abs(share)) / (100 * most) : 0 }));
@@ -128,10 +136,10 @@ class Weights {
   get layers() { return this.packed.length; }
 
   async layer(number) {
-    this.opened[number] ??= await inflate(this.packed[number]);
+    this.opened[number] ??= inflate(this.packed[number]); // the promise: thumbnails ask for a layer all at once
+    const bytes = await this.opened[number];
     return (head, query, key) => {
       const place = (head * this.size + query) * this.size + key;
-      const bytes = this.opened[number];
       const whole = this.bits === 8 ? bytes[place] : (bytes[place >> 1] >> (4 * (place & 1))) & 15;
       return (whole / (2 ** this.bits - 1)) ** 2;
     };
@@ -141,6 +149,7 @@ class Weights {
 class AttentionViews {
   constructor(attention) {
     this.attention = attention;
+    this.prefix = attention.label ? `${attention.label}: ` : "";
     this.weights = new Weights(attention.weights);
     this.tokens = attention.tokens.map(visible);
     this.chosen = { layer: 0, heads: new Set(Array.from({ length: this.weights.heads }, (_, head) => head)) };
@@ -171,17 +180,17 @@ class AttentionViews {
       squares.append(square);
       return square;
     });
-    const save = element("button", { type: "button" }, "Save as SVG");
-    save.addEventListener("click", () => saveSvg(this.pictureForFile(), `attention_layer_${this.chosen.layer}.svg`));
-    card.append(element("div", { class: "bar" }, element("h3", {}, "Attention by head"), this.select, squares, save));
+    card.append(titleBar(`${this.prefix}Attention by head`, () => this.pictureForFile(), this.select, squares));
     this.picture = drawing("svg", { role: "img", "aria-label": "queries at the left, keys at the right" });
     this.note = element("p", { class: "note" });
     card.append(element("div", { class: "scroll" }, this.picture), this.note, element("p", { class: "note" }, note));
     card.addEventListener("keydown", (event) => {
-      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (!step || event.target === this.select) return;
+      const [step, move] = [{ ArrowLeft: -1, ArrowRight: 1 }[event.key], { ArrowUp: -1, ArrowDown: 1 }[event.key]];
+      const place = this.queries.findIndex(({ group }) => group === event.target);
+      if (event.target === this.select || !(step || (move && place >= 0))) return;
       event.preventDefault();
-      this.choose((this.chosen.layer + step + this.weights.layers) % this.weights.layers, null);
+      if (step) this.choose((this.chosen.layer + step + this.weights.layers) % this.weights.layers, null);
+      else this.focusToken((place + move + this.queries.length) % this.queries.length);
     });
     this.layOut();
     this.choose(0, null);
@@ -207,13 +216,19 @@ class AttentionViews {
     const label = drawing("text", { x, y: CELL * place + 19, "text-anchor": anchor }, name);
     group.append(drawing("rect", { x: isQuery ? 0 : x - 4, y: CELL * place + 4, width: this.left - 4, height: CELL - 1, rx: 4 }), label);
     if (isQuery) {
-      group.setAttribute("tabindex", "0");
+      group.setAttribute("tabindex", place ? "-1" : "0");
       group.setAttribute("aria-label", `attention of ${token}`);
       for (const name of ["pointerenter", "focus"]) group.addEventListener(name, () => this.drawLines(place));
       for (const name of ["pointerleave", "blur"]) group.addEventListener(name, () => this.drawLines(null));
     }
     this.picture.append(group);
     return { group, label, name };
+  }
+
+  // One token is a tab stop, arrows move to the others: long rows would take hundreds of tabs.
+  focusToken(place) {
+    this.queries.forEach(({ group }, other) => group.setAttribute("tabindex", other === place ? "0" : "-1"));
+    this.queries[place].group.focus();
   }
 
   async choose(layer, heads) {
@@ -270,7 +285,7 @@ class AttentionViews {
 
   drawModel() {
     const card = element("div", { class: "card model-view" });
-    card.append(element("div", { class: "bar" }, element("h3", {}, "All layers and heads")),
+    card.append(titleBar(`${this.prefix}All layers and heads`, () => this.modelForFile()),
       element("p", { class: "note" }, "Queries from top to bottom, keys from left to right; a click opens a head above."));
     const { heads, layers } = this.weights;
     const grid = element("div", { class: "model" });
@@ -298,6 +313,24 @@ class AttentionViews {
     return card;
   }
 
+  // All heads, those that were never looked at included.
+  async modelForFile() {
+    const [{ heads, layers }, cell, edge] = [this.weights, 76, 40];
+    const picture = drawing("svg", { xmlns: "http://www.w3.org/2000/svg", "font-family": "sans-serif", "font-size": 11,
+      width: edge + heads * cell, height: edge + layers * cell });
+    for (let head = 0; head < heads; head++) picture.append(drawing("text", { x: edge + head * cell, y: edge - 8 }, `head ${head}`));
+    for (let layer = 0; layer < layers; layer++) {
+      picture.append(drawing("text", { x: 4, y: edge + (layer + 0.5) * cell }, String(layer)));
+      for (let head = 0; head < heads; head++) {
+        const canvas = this.thumbnails.get(`${layer}/${head}`).firstChild;
+        await this.drawThumbnail(canvas, layer, head);
+        picture.append(drawing("image", { x: edge + head * cell, y: edge + layer * cell, width: cell - 4, height: cell - 4,
+          href: canvas.toDataURL() }));
+      }
+    }
+    return picture;
+  }
+
   async drawThumbnail(canvas, layer, head) {
     const weight = await this.weights.layer(layer);
     const [size, most] = [this.tokens.length, Math.min(this.tokens.length, 72)];
@@ -323,7 +356,7 @@ class AttentionViews {
     if (!words.length) return [];
     const card = element("div", { class: "card rollout" });
     const most = Math.max(...shares);
-    card.append(element("div", { class: "bar" }, element("h3", {}, "Rollout")), element("p", { class: "note" },
+    card.append(titleBar(`${this.prefix}Rollout`, () => wordsAsSvg(words, shares, most)), element("p", { class: "note" },
       "Attention and residuals multiplied through all layers (Abnar and Zuidema 2020): the share of each word in the first token's last state."),
       drawWords(words, shares, most), element("span", { class: "legend" }, "0", element("i", { class: "one" }), short(most)));
     return [card];
@@ -337,12 +370,54 @@ function headColorAsNumbers(head, heads) {
   return pen.getImageData(0, 0, 1, 1).data;
 }
 
+// --- heads in the plane
+
+const MARKS = ["●", "■", "◆", "▼", "▲", "✚", "○", "□"]; // a mark and a colour for each kind
+
+function drawHeadMap({ label, kinds, positions }) {
+  const card = element("div", { class: "card head-map" });
+  const names = [...new Set(kinds.flat())].sort();
+  const [width, height, edge] = [640, 480, 32];
+  const picture = drawing("svg", { role: "img", "aria-label": "attention heads; close heads look at the same tokens",
+    viewBox: `0 0 ${width} ${height}`, style: "max-width: 40rem; width: 100%" });
+  const [xs, ys] = [0, 1].map((axis) => positions.map((position) => position[axis]));
+  const span = Math.max(Math.max(...xs) - Math.min(...xs), Math.max(...ys) - Math.min(...ys)) || 1;
+  const scale = (Math.min(width, height) - 2 * edge) / span;
+  const place = (values, value, size) => size / 2 + scale * (value - (Math.min(...values) + Math.max(...values)) / 2);
+  kinds.flat().forEach((kind, number) => {
+    const [layer, head] = [Math.floor(number / kinds[0].length), number % kinds[0].length];
+    const point = drawing("g", { class: "place", tabindex: "0", role: "button" });
+    const [x, y] = [place(xs, xs[number], width), place(ys, ys[number], height)];
+    const mark = drawing("text", { x, y: y + 5, "text-anchor": "middle" }, MARKS[names.indexOf(kind) % MARKS.length]);
+    mark.style.fill = headColor(names.indexOf(kind), names.length);
+    point.append(mark, drawing("text", { x: x + 8, y: y - 3, style: "font-size: 9px" }, String(layer)));
+    explainOn(point, () => `layer ${layer}, head ${head}: ${kind}`);
+    picture.append(point);
+  });
+  const file = () => {
+    const copy = picture.cloneNode(true);
+    for (const [name, value] of Object.entries({ xmlns: "http://www.w3.org/2000/svg", width, height, "font-size": 13 })) copy.setAttribute(name, value);
+    return copy;
+  };
+  const legend = element("p", { class: "note" });
+  names.forEach((name, number) => {
+    const mark = element("b", {}, MARKS[number % MARKS.length]);
+    mark.style.color = headColor(number, names.length);
+    legend.append(mark, ` ${name}  `);
+  });
+  card.append(titleBar(`${label ? `${label}: ` : ""}Heads in the plane`, file), element("p", { class: "note" },
+    "Heads that are close look at the same tokens: Jensen-Shannon distances (Clark et al. 2019, section 6). The number is the layer."),
+    picture, legend);
+  return card;
+}
+
 // --- the page
 
 for (const section of JSON.parse(document.getElementById("data").textContent)) {
   const box = element("section", {}, element("h2", { dir: "auto" }, visible(section.text)));
   const most = Math.max(0, ...section.attributions.flatMap(({ shares }) => shares.map(Math.abs)));
   for (const attribution of section.attributions) box.append(drawAttribution(attribution, most));
+  for (const heads of section.heads) box.append(drawHeadMap(heads));
   for (const attention of section.attentions) box.append(...new AttentionViews(attention).draw());
   document.getElementById("sections").append(box);
 }

@@ -9,6 +9,7 @@ import pytest
 
 from keras_bert.explain.attention import attentions
 from keras_bert.explain.attribution import attributions
+from keras_bert.explain.heads import head_statistics
 from keras_bert.explain.show import show
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from tests.clients.web.node import ask
@@ -26,7 +27,8 @@ def screens(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """What a person sees and does on each screen."""
     folder, task = tmp_path_factory.mktemp("page"), family_task("bert", Tokenizer(PIECES, True))
     text = "abc d ef ga"
-    page = show(attributions(task, text), *attentions(task, [text]), attributions(task, HOSTILE, method="occlusion"))
+    items = [attributions(task, text), *attentions(task, [text]), attributions(task, HOSTILE, method="occlusion")]
+    page = show(*items, head_statistics(task, [text]), labels=["float", "float", "hostile", ""])
     page.save(folder / "page.html")
     pictures = [os.environ["PICTURES"]] if "PICTURES" in os.environ else []
     shots: list[dict[str, Any]] = ask("open_explanation.mjs", folder / "page.html", *pictures, given=SCREENS)
@@ -48,9 +50,25 @@ def test_words_are_text_and_fit_the_screen(screens: list[dict[str, Any]]) -> Non
 def test_a_token_a_head_and_a_layer_are_chosen(screens: list[dict[str, Any]]) -> None:
     for screen in screens:
         assert screen["lines"] > screen["hovered"] == 1, "one token has its lines alone"
+        assert screen["focused"] == ["attention of [CLS]", "attention of a"], "arrows go from token to token"
         assert (screen["alone"], screen["layer"]) == (["1"], "1")
         assert screen["opened"] == [str(CONFIG.num_layers - 1), str(CONFIG.num_heads - 1)]
         assert screen["drawn"]
+
+
+def test_a_word_tells_its_share(screens: list[dict[str, Any]]) -> None:
+    for screen in screens:
+        assert screen["tips"][0].startswith("abc  "), "hovered"
+        assert screen["tips"][1].startswith("d  "), "reached by the keyboard"
+        assert screen["tips"][2].startswith("layer 0, head 0: "), "a head in the plane"
+
+
+def test_a_notebook_shows_the_page_in_a_frame(tmp_path: Path) -> None:
+    task = family_task("bert", Tokenizer(PIECES, True))
+    page = show(*attentions(task, ["abc d"]))
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><body>{page._repr_html_()}</body>", encoding="utf-8")
+    (frame,) = ask("open_frame.mjs", tmp_path / "notebook.html", given=[{}])
+    assert frame == {"title": "Why this answer?", "lines": True, "errors": []}
 
 
 def test_it_follows_the_light_and_the_button(screens: list[dict[str, Any]]) -> None:
@@ -65,7 +83,8 @@ def test_pictures_are_svg(screens: list[dict[str, Any]]) -> None:
         assert kind == "data:image/svg+xml;charset=utf-8"
         assert ElementTree.fromstring(content).tag == "{http://www.w3.org/2000/svg}svg"
         assert "light-dark" not in content
-    assert len(screens[0]["saved"]) == 3, "two attributions and the heads"
+    assert len(screens[0]["saved"]) == 6, "two attributions, heads, model, rollout, heads in the plane"
+    assert sum("data:image/png;base64," in address for address in screens[0]["saved"]) == 1, "pictures of all heads"
 
 
 def test_512_tokens_in_144_heads_open_in_two_seconds(tmp_path: Path) -> None:
@@ -73,4 +92,5 @@ def test_512_tokens_in_144_heads_open_in_two_seconds(tmp_path: Path) -> None:
     (screen,) = ask("open_explanation.mjs", tmp_path / "page.html", given=SCREENS[:1])
     assert screen["errors"] == []
     assert screen["milliseconds"] < 2000
+    assert screen["inflated"] <= 12, "each layer once"
     assert screen["drawn"]

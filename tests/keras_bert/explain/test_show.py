@@ -10,6 +10,7 @@ import pytest
 
 from keras_bert.explain.attention import Attention, attentions
 from keras_bert.explain.attribution import attributions
+from keras_bert.explain.heads import head_statistics
 from keras_bert.explain.rollout import rollout
 from keras_bert.explain.show import show
 from keras_bert.explain.tokens import Tokens
@@ -61,13 +62,13 @@ def random_attention(layers, heads, size, seed=0):
 def test_what_is_shown_comes_back(task):
     text = "abc d ef"
     attribution, (attention,) = attributions(task, text), attentions(task, [text])
-    page = show(attention, attribution, title="Mine & yours", labels=["float"])
+    page = show(attention, attribution, title="Mine & yours", labels=["int8", "float"])
     (section,) = data_of(page)
     (shown,), (weights,) = section["attributions"], section["attentions"]
     assert (section["text"], shown["label"], shown["target"]) == (text, "float", attribution.target)
     assert shown["words"] == [["abc", 0], ["d", 0], ["ef", 0]]
     np.testing.assert_allclose(shown["shares"], attribution.by_word(), rtol=1e-3)
-    assert weights["tokens"] == list(attention.tokens)
+    assert (weights["label"], weights["tokens"]) == ("int8", list(attention.tokens))
     np.testing.assert_allclose(unpack(weights["weights"]), attention.weights, atol=0.004)
     last = rollout(attention.weights)[-1, 0]
     expected = [last[attention.row.words == word].sum() for word in range(3)]
@@ -83,6 +84,14 @@ def test_items_of_a_text_stand_together(task):
     assert [len(section[name]) for section in sections for name in ("attributions", "attentions")] == [1, 1, 1, 1]
     pair = data_of(show(attributions(task, "abc", pair="g a", method="occlusion")))[0]
     assert (pair["text"], pair["attributions"][0]["words"]) == ("abc / g a", [["abc", 0], ["g", 1], ["a", 1]])
+
+
+def test_heads_are_points_in_the_plane(task):
+    statistics = head_statistics(task, ["abc d", "g"])
+    (section,) = data_of(show(statistics, labels=["float"]))
+    (heads,) = section["heads"]
+    assert (heads["label"], heads["kinds"]) == ("float", statistics.kind.tolist())
+    np.testing.assert_allclose(heads["positions"], statistics.positions, rtol=1e-3, atol=1e-12)
 
 
 def test_what_users_wrote_is_text(task):
@@ -122,7 +131,9 @@ def test_a_text_without_words(task):
 def test_refused(task):
     with pytest.raises(ValueError, match=r"show\.items must hold at least one item, got 'none'"):
         show()
-    with pytest.raises(TypeError, match=r"show\.items must be results of `attributions` or `attentions`, got 3"):
+    with pytest.raises(TypeError, match=r"show\.items must be results of .*`attentions` or `head_statistics`, got 3"):
         show(3)
-    with pytest.raises(ValueError, match=r"show\.labels must be as many as the 1 attributions, got 2"):
+    with pytest.raises(ValueError, match=r"show\.labels must be as many as the 1 items, got 2"):
         show(attributions(task, "abc", method="occlusion"), labels=["a", "b"])
+    with pytest.raises(ValueError, match=r"show\.items must have distances to be drawn; leave distances=False out"):
+        show(head_statistics(task, ["abc"], distances=False))
