@@ -163,14 +163,14 @@ def write_page(explanations: Sequence[ModelReasons], file: Path) -> None:
     from keras_bert.explain.show import show
 
     names = _short_names([explanation.model for explanation in explanations])
-    items = [(explanation.attribution, name) for explanation, name in zip(explanations, names, strict=True)]
-    items += [
-        (explanation.attention, name)
-        for explanation, name in zip(explanations, names, strict=True)
+    attributions = [explanation.attribution for explanation in explanations]
+    attentions = {
+        name: explanation.attention
+        for name, explanation in zip(names, explanations, strict=True)
         if explanation.attention is not None
-    ]
+    }
     try:
-        show(*(item for item, _ in items), labels=[name for _, name in items]).save(file)
+        show(*attributions, *attentions.values(), labels=[*names, *attentions]).save(file)
     except OSError as error:
         raise InputError(f"--out cannot be written: {error}") from None
 
