@@ -1,7 +1,8 @@
 """Columns of Parquet and Arrow files, a batch of rows at a time."""
 
+import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from components.dsl.errors import InputError
@@ -18,47 +19,80 @@ def read_columns(file: str, fields: tuple[str, ...]) -> Iterator[tuple[Any, ...]
     Raises:
         InputError: the file is missing, no whole file of its kind, or lacks a column.
     """
+
+    def rows(batch: Any) -> Iterator[tuple[Any, ...]]:
+        columns = [_cells(batch.column(place), _class_names(batch.schema, field)) for place, field in enumerate(fields)]
+        return zip(*columns, strict=True)
+
+    return _read_parts(file, fields, rows)
+
+
+def read_batches(file: str) -> Iterator[Any]:
+    """All columns, as record batches: of at most 256 rows in Parquet, as they are in Arrow; strings may not be UTF-8.
+
+    Raises:
+        InputError: the file is missing, no whole file of its kind, or has two columns of one name.
+    """
+    return _read_parts(file, None, lambda batch: iter([batch]))
+
+
+def _read_parts(file: str, fields: tuple[str, ...] | None, parts: Callable[[Any], Iterator[Any]]) -> Iterator[Any]:
+    """What `parts` makes of each record batch of a file."""
+    row = 0
+    with _broken_as_input_error(file, lambda: row), open_binary(file) as stream:
+        for batch in _read_batches(file, stream, fields):
+            yield from parts(batch)
+            row += batch.num_rows
+
+
+@contextlib.contextmanager
+def _broken_as_input_error(file: str, row: Callable[[], int]) -> Iterator[None]:
+    """Turns errors of pyarrow into errors of the user; `row` gives the number of the rows that could be read."""
     import pyarrow as pa
 
-    row = 0
-    named = list(enumerate(fields))
-    with open_binary(file) as stream:
-        try:
-            for batch in _read_batches(file, stream, fields):
-                columns = [_cells(batch.column(place), _class_names(batch.schema, field)) for place, field in named]
-                for values in zip(*columns, strict=True):
-                    row += 1
-                    yield values
-        except InputError:
-            raise
-        # A time may be out of the range of Python; a corrupted batch may state any size.
-        except (pa.ArrowException, MemoryError, OSError, OverflowError, ValueError) as error:
-            kind = extension(file)
-            reason = " ".join(str(error).split()) or "a batch that is larger than the memory"
-            raise InputError(f"{file} must be a whole {kind} file, got after row {row}: {reason}") from None
+    try:
+        yield
+    except InputError:
+        raise
+    # A time may be out of the range of Python; a corrupted batch may state any size.
+    except (pa.ArrowException, MemoryError, OSError, OverflowError, ValueError) as error:
+        kind = extension(file)
+        reason = " ".join(str(error).split()) or "a batch that is larger than the memory"
+        raise InputError(f"{file} must be a whole {kind} file, got after row {row()}: {reason}") from None
 
 
-def _read_batches(file: str, stream: Any, fields: tuple[str, ...]) -> Iterator[Any]:
-    """Record batches with only the columns of `fields`, in this order."""
+def _read_batches(file: str, stream: Any, fields: tuple[str, ...] | None) -> Iterator[Any]:
+    """Record batches with only the columns of `fields`, in this order; None for all."""
     if extension(file) == ".parquet":
         from pyarrow.parquet import ParquetFile
 
         # Read page by page: a row group may be as large as the file.
         table = ParquetFile(stream, pre_buffer=False, buffer_size=_PAGES_AT_ONCE)
-        find_columns(file, fields, table.schema_arrow.names)
+        fields = _checked_fields(file, fields, table.schema_arrow.names)
         for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE, columns=list(fields)):
             yield batch.select(fields)
         return
+    reader, whole = _open_arrow(stream)
+    fields = _checked_fields(file, fields, reader.schema.names)
+    for batch in whole:
+        yield _validated(batch, fields)
+
+
+def _open_arrow(stream: Any) -> tuple[Any, Iterable[Any]]:
+    """The reader of an Arrow file of either format, and its record batches."""
     from pyarrow import ipc
 
     # `datasets` saves streams; the other format of Arrow has its own mark at the start.
     is_stream = stream.read(6) != b"ARROW1"
     stream.seek(0)
     reader = ipc.open_stream(stream) if is_stream else ipc.open_file(stream)
-    find_columns(file, fields, reader.schema.names)
-    whole = reader if is_stream else (reader.get_batch(number) for number in range(reader.num_record_batches))
-    for batch in whole:
-        yield _validated(batch, fields)
+    return reader, reader if is_stream else (reader.get_batch(number) for number in range(reader.num_record_batches))
+
+
+def _checked_fields(file: str, fields: tuple[str, ...] | None, header: list[str]) -> tuple[str, ...]:
+    fields = tuple(header) if fields is None else fields
+    find_columns(file, fields, header)
+    return fields
 
 
 def _validated(batch: Any, fields: tuple[str, ...]) -> Any:

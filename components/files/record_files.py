@@ -41,6 +41,12 @@ class Record(NamedTuple):
         return f"{self.file} {self.place}"
 
 
+def is_record_file(file: str) -> bool:
+    """Whether a file's name is one of `RECORD_KINDS`; of these, text files alone may be compressed."""
+    kind = extension(file)
+    return kind in RECORD_KINDS and not (kind in (".parquet", ".arrow") and file.lower().endswith(COMPRESSIONS))
+
+
 def read_records(file: str, fields: tuple[str, ...], *, strict: bool = True) -> Iterator[Record]:
     """The rows of a file, empty lines left out, in constant memory.
 
@@ -53,15 +59,15 @@ def read_records(file: str, fields: tuple[str, ...], *, strict: bool = True) -> 
         InputError: the file is missing, broken, of another kind, or lacks a field; a row is malformed.
     """
     kind = extension(file)
-    if kind in (".parquet", ".arrow") and not file.lower().endswith(COMPRESSIONS):
+    if not is_record_file(file):
+        raise InputError(f"a file of rows must be {', '.join(RECORD_KINDS)}, got {file}")
+    if kind in (".parquet", ".arrow"):
         for row, values in enumerate(read_columns(file, fields), start=1):
             yield Record(file, f"row {row}", values, None)
     elif kind in JSON_LINES:
         yield from _read_json_lines(Lines(file, strict=strict), fields)
-    elif kind in (".csv", ".tsv"):
-        yield from _read_cells(Lines(file, strict=strict), fields, tabs=kind == ".tsv")
     else:
-        raise InputError(f"a file of rows must be {', '.join(RECORD_KINDS)}, got {file}")
+        yield from _read_cells(Lines(file, strict=strict), fields, tabs=kind == ".tsv")
 
 
 def as_text(value: Any, where: str, field: str) -> str:
@@ -119,27 +125,54 @@ def _read_json_lines(lines: Lines, fields: tuple[str, ...]) -> Iterator[Record]:
 
 
 def _read_cells(lines: Lines, fields: tuple[str, ...], *, tabs: bool) -> Iterator[Record]:
-    csv.field_size_limit(_LONGEST_CELL)
-    # GLUE's and most other TSV files leave quotes as they are; CSV files quote their fields.
-    ended = (line + "\n" for line in lines)
-    reader = csv.reader(ended, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(ended, strict=True)
-    # Where a row starts: a quote that is never closed is found at the end of the file, or at the limit.
-    start = 1
-    try:
-        header = next(reader, None)
+    rows = CellRows(lines, tabs=tabs)
+    places = find_columns(lines.file, fields, rows.header, _NO_HEADER)
+    for place, cells, problem in rows:
+        if len(cells) != len(rows.header):
+            raise InputError(f"{lines.file} {place} must have {len(rows.header)} fields, got {len(cells)}")
+        yield Record(lines.file, place, tuple(cells[column] for column in places), problem)
+
+
+class CellRows:
+    """The rows of a CSV or TSV file after its header: the place of each, its cells, and the problem of its lines.
+
+    Args:
+        lines: the lines of the file; `Lines.take_problem` gives the problems.
+        tabs: whether tabs separate the cells, without quotes.
+
+    Attributes:
+        header: the names of the columns.
+
+    Raises:
+        InputError: the file is empty, or not valid CSV; also while it is read.
+    """
+
+    def __init__(self, lines: Lines, *, tabs: bool) -> None:
+        csv.field_size_limit(_LONGEST_CELL)
+        self._lines, self._kind = lines, "tsv" if tabs else "csv"
+        # GLUE's and most other TSV files leave quotes as they are; CSV files quote their fields.
+        ended = (line + "\n" for line in lines)
+        self._reader = (
+            csv.reader(ended, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(ended, strict=True)
+        )
+        # Where a row starts: a quote that is never closed is found at the end of the file, or at the limit.
+        self._start = 1
+        header = self._next_cells()
         if not header:
             got = "an empty file" if header is None else "an empty line"
             raise InputError(f"the table {lines.file} must begin with a line of column names, got {got}")
-        places = find_columns(lines.file, fields, header, _NO_HEADER)
-        start = reader.line_num + 1
-        for cells in reader:
-            place, start = f"line {start}", reader.line_num + 1
-            problem = lines.take_problem()
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                raise InputError(f"{lines.file} {place} must have {len(header)} fields, got {len(cells)}")
-            yield Record(lines.file, place, tuple(cells[column] for column in places), problem)
-    except csv.Error as error:
-        kind = "tsv" if tabs else "csv"
-        raise InputError(f"{lines.file} line {start} must be valid {kind}, got {error}") from None
+        self.header = header
+
+    def __iter__(self) -> Iterator[tuple[str, list[str], str | None]]:
+        self._start = self._reader.line_num + 1
+        while (cells := self._next_cells()) is not None:
+            place, self._start = f"line {self._start}", self._reader.line_num + 1
+            problem = self._lines.take_problem()
+            if cells:
+                yield place, cells, problem
+
+    def _next_cells(self) -> list[str] | None:
+        try:
+            return next(self._reader, None)
+        except csv.Error as error:
+            raise InputError(f"{self._lines.file} line {self._start} must be valid {self._kind}, got {error}") from None

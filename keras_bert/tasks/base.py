@@ -15,6 +15,7 @@ from keras_bert.checks import check
 from keras_bert.folders import ADAPTER_FOLDER, INPUT_NAMES, LOGITS, MODEL_FILE, TASK_FILE, staged_files
 from keras_bert.row_limits import rows_at_once
 from keras_bert.tasks.adaptable import Adaptable
+from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.checks import as_texts, check_keras_model, check_same_length, is_keras_model
 from keras_bert.tasks.places import Places
@@ -219,6 +220,30 @@ class Task(Adaptable):
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """Predicts, and yields the fields of each line that a terminal shows: the answer, then the text or both.
+
+        Args:
+            texts: single texts, or the first of each pair.
+            seconds: the second text of each pair, as `second_text` allows.
+
+        Raises:
+            TypeError: a text is no string.
+            ValueError: there are no texts or not as many seconds; or the task has no answers to show.
+        """
+        raise ValueError(f"{type(self).__name__} must be fine-tuned to answer, got a model for {self.name}")
+
+    def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
+        """The columns of a table of answers: their names, and the types of their values.
+
+        Args:
+            paired: whether each text has a second one.
+
+        Raises:
+            ValueError: the task has no answers to show.
+        """
+        raise ValueError(f"{type(self).__name__} must be fine-tuned to answer, got a model for {self.name}")
+
+    def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+        """Predicts, and yields for each text the values of `answer_columns`, in their order.
 
         Args:
             texts: single texts, or the first of each pair.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 from keras_bert.checks import check
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.options.pooling import Pooling
+from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import check_labels, check_same_length, label_number, label_numbers
 from keras_bert.tasks.targets import Target, WordPlaces
@@ -218,6 +219,17 @@ class Classification(Task):
         """The logit of a label, by default the most probable one."""
         number = int(outputs.argmax()) if choice is None else label_number("target", choice, self.labels)
         return Target(self.labels[number], self.labels[number], lambda logits: logits[:, number])
+
+    def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
+        """`label` and `probability`; with a threshold in the calibration `sure`, whether the probability reaches it."""
+        sure: dict[str, ColumnType] = {} if self.calibration.threshold is None else {"sure": bool}
+        return {"label": str, "probability": float, **sure}
+
+    def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+        """The values of `answer_columns` for each text."""
+        for label, probability in map(dataclasses.astuple, self.predict(texts, seconds)):
+            sure = () if self.calibration.threshold is None else (self.calibration.is_sure(probability),)
+            yield label, probability, *sure
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """A line for each text: label, probability and text; `not sure (LABEL)` below the calibration's threshold."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from keras_bert.checks import check
 from keras_bert.options.pooling import Pooling
+from keras_bert.tasks.answer_columns import ColumnType, Vector
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, as_texts, check_keras_model, check_same_length
 from keras_bert.tasks.targets import Target, WordPlaces
@@ -231,6 +232,17 @@ class Embedding(Task):
 
         return Target(f"cosine with {choice!r}", choice, cosine)
 
+    def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
+        """`vector`; of pairs `similarity`, the cosine of both vectors."""
+        if paired:
+            return {"similarity": float}
+        return {"vector": Vector(int(self.model.output["embedding"].shape[-1]))}
+
+    def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any]]:
+        """The vector of each text (hidden,) float32; or the cosine of each pair."""
+        vectors = self.predict(texts)
+        return zip(vectors) if seconds is None else zip(self._cosines(vectors, seconds))
+
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """A line for each text: its vector as JSON, or with a second text the cosine of both and the text."""
         vectors = self.predict(texts)
@@ -238,9 +250,13 @@ class Embedding(Task):
             for vector in vectors:
                 yield (json.dumps([round(float(value), 6) for value in vector]),)
             return
-        cosines = cosine_similarity(vectors, self.predict(seconds)).diagonal()
-        for fields, cosine in zip(self._text_fields(texts, seconds), cosines, strict=True):
+        for fields, cosine in zip(self._text_fields(texts, seconds), self._cosines(vectors, seconds), strict=True):
             yield f"{cosine:.4f}", *fields
+
+    def _cosines(self, vectors: Array, seconds: Sequence[str]) -> list[float]:
+        """The cosine of each vector and that of the second text beside it."""
+        check_same_length("texts", vectors, "seconds", seconds)
+        return [float(cosine) for cosine in cosine_similarity(vectors, self.predict(seconds)).diagonal()]
 
     def search(
         self, queries: Sequence[str], texts: Sequence[str], *, top_k: int = 5, vectors: Array | None = None

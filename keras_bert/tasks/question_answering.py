@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from keras_bert.checks import check
+from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.answer_spans import Spans, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import (
     TokenizedTexts,
@@ -315,6 +316,17 @@ class QuestionAnswering(Task):
         place = int(context[np.asarray(outputs)[context, side].argmax()])
         word = row.word_texts[row.words[place]]
         return Target(f"{sides[side]} at {word!r}", sides[side], lambda logits: logits[:, place, side])
+
+    def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
+        """`answer`, empty for no answer, its place in the context from `start` to `end`, and `probability`."""
+        return {"answer": str, "start": int, "end": int, "probability": float}
+
+    def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+        """The values of `answer_columns` for each question and its context, one of the second texts."""
+        if seconds is None:
+            raise ValueError("contexts must be given, one for each question, got none")
+        for answer in self.predict(texts, seconds):
+            yield answer.text, answer.start, answer.end, answer.probability
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """A line for each question: answer, probability and place in its context, one of the second texts."""

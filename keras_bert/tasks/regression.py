@@ -11,6 +11,7 @@ import numpy as np
 from keras_bert.checks import check
 from keras_bert.options.pooling import Pooling
 from keras_bert.target_scale import TargetScale
+from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, check_same_length, is_keras_model
 from keras_bert.tasks.classification import pool, pooling_of
@@ -185,6 +186,14 @@ class Regression(Task):
         """The number itself; there is nothing to choose."""
         check(type(self).__name__, "target", choice is None, "be left out, as there is one number", choice)
         return Target("number", None, lambda numbers: numbers[:, 0])
+
+    def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
+        """`number`."""
+        return {"number": float}
+
+    def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[float]]:
+        """The number of each text, or of each pair."""
+        return zip(self.predict(texts, seconds))
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """A line for each text: number and text."""

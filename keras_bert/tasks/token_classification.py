@@ -11,6 +11,7 @@ import numpy as np
 from keras_bert.checks import check
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.metrics.entities import OUTSIDE
+from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Runtime, Task, slices
 from keras_bert.tasks.checks import as_sentences, as_texts, check_labels, check_same_length, label_number
 from keras_bert.tasks.entities import Entity, are_entity_tags, decode
@@ -239,6 +240,19 @@ class TokenClassification(Task):
         """Whether the labels are entity tags, which `predict` needs."""
         return self._has_entities
 
+    def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
+        """`entities`, a list of `Entity`; for tags that mark no entities `words` and `tags`, two lists."""
+        return {"entities": list[Entity]} if self._has_entities else {"words": list[str], "tags": list[str]}
+
+    def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+        """The values of `answer_columns` for each text; words of tags that mark no entities end at white space."""
+        if seconds is not None:
+            raise ValueError(f"second texts must be left out: {self.name} reads single texts")
+        if self._has_entities:
+            return zip(self.predict(texts))
+        sentences = [text.split() for text in texts]
+        return zip(sentences, self.predict_tags(sentences), strict=True)
+
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """A line for each entity: label, probability, place and words; for other tags all words of a text, tagged.
 
@@ -248,8 +262,7 @@ class TokenClassification(Task):
         if seconds is not None:
             raise ValueError(f"second texts must be left out: {self.name} reads single texts")
         if not self._has_entities:
-            sentences = [text.split() for text in texts]
-            for words, tags in zip(sentences, self.predict_tags(sentences), strict=True):
+            for words, tags in self.answer_values(texts):
                 yield (" ".join(f"{word}/{tag}" for word, tag in zip(words, tags, strict=True)),)
             return
         for text, entities in zip(texts, self.predict(texts), strict=True):

@@ -1,99 +1,190 @@
-"""`predict`: answers texts with a pushed model."""
+"""`predict`: answers texts, or a whole table, with a pushed model."""
 
 import argparse
 import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from components.answers.table_request import TableRequest
 from components.dsl.errors import InputError
+from components.files.paths import join_pattern
+from components.files.text_files import is_remote
 from pipeline.commands.arguments import absolute_path
-from pipeline.commands.command import DONE, Command
-from pipeline.views.answers import answer_lines, cut_lines, empty_lines, takes_pairs
+from pipeline.commands.command import DONE, PROGRAM, Command
+from pipeline.prediction.stream import answer_stream
+from pipeline.prediction.table import answer_and_show
+from pipeline.settings.files import load_beam
+from pipeline.views.answers import answer_lines, note_lines
+from pipeline.views.reports import check_output
 from pipeline.views.terminal import native_logs_hidden, write
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = (
+        f"{PROGRAM} predict [-h] MODEL TEXT [TEXT ...] [--second TEXT]\n"
+        f"       {PROGRAM} predict [-h] MODEL --table TABLE --text COLUMN\n"
+        f"       {'':{len(PROGRAM)}} [--second COLUMN] --out FILE [--prefix PREFIX]\n"
+        f"       {'':{len(PROGRAM)}} [--beam JOB] [--set KEY=VALUE]"
+    )
     parser.add_argument(
         "model",
         type=absolute_path,
         metavar="MODEL",
-        help="a pushed version, such as runs/pushed/reviews/1, or one of its model files",
+        help="a pushed version, such as runs/pushed/reviews/1, one of its model files, or a trained model's folder",
     )
-    parser.add_argument(
+    texts = parser.add_argument(
         "texts",
         nargs="+",
         metavar="TEXT",
-        help="a text, or a question; - reads standard input, a text a line, or a pair parted by a tab",
+        help="a text, or a question; - reads standard input, a text a line, or a pair parted by a tab, and answers "
+        "lines as they come",
     )
     parser.add_argument(
         "--second",
         action="append",
-        metavar="TEXT",
-        help="the second text of a pair, or the context of a question; once per TEXT",
+        metavar="TEXT|COLUMN",
+        help="the second text of a pair, or the context of a question, once per TEXT; with --table their column",
+    )
+    parser.add_argument(
+        "--table",
+        action=_TableAction,
+        texts=texts,
+        metavar="TABLE",
+        help="a table whose rows are answered: .parquet, .arrow, .csv, .tsv or .jsonl, a folder, or a quoted pattern",
+    )
+    parser.add_argument("--text", metavar="COLUMN", help="the column of the texts in --table")
+    parser.add_argument(
+        "--out",
+        type=absolute_path,
+        metavar="FILE",
+        help="the table with its answers: .parquet, .csv or .jsonl; beside answers.csv, answers.errors.jsonl names the "
+        "rows that cannot be answered",
+    )
+    parser.add_argument("--prefix", metavar="PREFIX", help="put PREFIX before the names of the columns of answers")
+    parser.add_argument(
+        "--beam",
+        type=absolute_path,
+        metavar="JOB",
+        help="a job (TOML file) whose table [beam] says where the rows are answered (default: on all cores)",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="replace one setting of [beam], such as --set beam.workers=2; may be repeated",
     )
 
 
-def _run(options: argparse.Namespace, _: Console) -> int:
+class _TableAction(argparse.Action):
+    """Stores the table, and lets the texts be left out.
+
+    Texts that may always be left out would be none where an option stands between MODEL and them.
+    """
+
+    def __init__(self, *args: Any, texts: argparse.Action, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._texts = texts
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        self._texts.required, self._texts.nargs = False, "*"
+        setattr(namespace, self.dest, values)
+
+
+def _run(options: argparse.Namespace, console: Console) -> int:
+    if options.table is not None:
+        answer_and_show(_table_request(options), console)
+        return DONE
     _check_texts(options)
     try:
         with native_logs_hidden():
-            from keras_bert.export.bundle import load_exported
-
-            task = load_exported(options.model)
-            texts, seconds = (
-                _read_pairs(takes_pairs(task)) if options.texts == ["-"] else (options.texts, options.second)
-            )
-            lines = list(answer_lines(task, texts, seconds))
-            notes = [*empty_lines(task, texts, seconds), *cut_lines(task, texts, seconds)]
+            task = _open_task(options.model)
+        if options.texts == ["-"]:
+            _answer_lines_of_input(task)
+            return DONE
+        with native_logs_hidden():
+            lines = list(answer_lines(task, options.texts, options.second))
+            notes = list(note_lines(task, options.texts, options.second))
     except (FileNotFoundError, ValueError) as error:
         raise InputError(str(error)) from None
-    for line in notes:
-        write(Console(stderr=True), line)
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    _write_answers(lines, notes)
     return DONE
 
 
+def _open_task(model: Path) -> "Task":
+    from components.answers.model_handler import open_task
+
+    return open_task(model)
+
+
+def _table_request(options: argparse.Namespace) -> TableRequest:
+    """The table to be answered, from options that go together."""
+    if options.texts:
+        raise InputError(f"TEXT must be left out with --table, got {options.texts[0]!r}")
+    for name, example in (("text", "--text review"), ("out", "--out answers.parquet")):
+        if getattr(options, name) is None:
+            raise InputError(f"--{name} must be given with --table, as {example}")
+    if options.second is not None and len(options.second) > 1:
+        raise InputError(f"--second must name one column with --table, got {len(options.second)}")
+    check_output("--out", options.out)
+    return TableRequest(
+        model=options.model,
+        table=options.table if is_remote(options.table) else join_pattern(Path.cwd(), options.table),
+        text=options.text,
+        second=options.second[0] if options.second else None,
+        out=options.out,
+        prefix=options.prefix or "",
+        beam=load_beam(options.beam, options.set),
+    )
+
+
 def _check_texts(options: argparse.Namespace) -> None:
-    """Refuses paths instead of texts, and `-` together with other texts."""
+    """Refuses paths instead of texts, `-` together with other texts, and options of tables."""
+    for name in ("text", "out", "prefix", "beam", "set"):
+        if getattr(options, name):
+            raise InputError(f"--{name} must be left out without --table, got {getattr(options, name)}")
     for text in (*options.texts, *(options.second or ())):
         if text != "-" and os.path.isfile(text):
-            raise InputError(f"TEXT must be a text, got the file {text}; to ask its lines: predict MODEL - < {text}")
+            raise InputError(
+                f"TEXT must be a text, got the file {text}; to ask its lines: predict MODEL - < {text}; a table: "
+                f"predict MODEL --table {text}"
+            )
     if "-" in options.texts and (len(options.texts) > 1 or options.second is not None):
         raise InputError(
             "- must be the only TEXT, without --second: a line of standard input holds both, parted by a tab"
         )
 
 
-def _read_pairs(pairs: bool | None) -> tuple[list[str], list[str] | None]:
-    """The texts of standard input, a line each, and their second ones.
-
-    Args:
-        pairs: whether each line holds two texts; None leaves that to the first line.
-
-    Raises:
-        InputError: there is no line, one is no UTF-8, or one has not as many texts as it must have.
-    """
+def _answer_lines_of_input(task: "Task") -> None:
+    """Answers the lines of standard input as they come."""
     try:
-        content = sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"standard input must be UTF-8: {error}") from None
-    if not content:
-        raise InputError("standard input must hold a text a line, got nothing")
-    # Other characters that end lines, such as U+2028, are part of a text.
-    rows = [line.removesuffix("\r").split("\t") for line in content.removesuffix("\n").split("\n")]
-    width = (2 if pairs else 1) if pairs is not None else min(len(rows[0]), 2)
-    for number, row in enumerate(rows, start=1):
-        if len(row) != width:
-            texts = "two texts, parted by a tab" if width == 2 else "one text"
-            raise InputError(f"line {number} of standard input must hold {texts}, got {len(row)}; cut -f picks columns")
-    return [row[0] for row in rows], [row[1] for row in rows] if width == 2 else None
+        for answers, notes in answer_stream(task, sys.stdin.buffer):
+            _write_answers(answers, notes)
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has enough, as `head`. At its end Python would complain about what it could not write.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _write_answers(answers: Sequence[str], notes: Sequence[str]) -> None:
+    for line in notes:
+        write(Console(stderr=True), line)
+    sys.stdout.writelines(f"{line}\n" for line in answers)
 
 
 PREDICT = Command(
     name="predict",
-    purpose="answer texts with a pushed model",
-    example='predict runs/pushed/reviews/1 "A film to remember."',
+    purpose="answer texts, or the rows of a table, with a pushed model",
+    details="The answers of a table stand in further columns beside its own, in the order of its rows. A run that was "
+    "stopped goes on where it was.",
+    example="predict runs/pushed/reviews/1 --table reviews.csv --text review --out answers.parquet",
     add_arguments=_add_arguments,
     run=_run,
 )

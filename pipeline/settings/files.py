@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import pydantic
 
+from components.beam.engine import BeamOptions
 from components.dsl.errors import InputError, nearest
 from components.files.paths import join_pattern
 from components.files.text_files import is_remote
@@ -52,6 +53,23 @@ def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
             together. The message names the key, the rule and the value, and for an unknown key the nearest known one.
     """
     return make_settings(read_tables(path or DEFAULT_JOB), overrides)
+
+
+def load_beam(path: Path | None, overrides: Sequence[str] = ()) -> BeamOptions:
+    """The table `[beam]` of a job, with overrides such as `beam.workers=2`; the job need not be complete.
+
+    Args:
+        path: the job; None for the defaults.
+        overrides: see `load_settings`.
+
+    Raises:
+        InputError: an override is none of `[beam]`; or see `load_settings`.
+    """
+    for override in overrides:
+        if not override.strip().startswith("beam."):
+            raise InputError(f"--set must be a key of [beam] here, as beam.workers=2, got {override}")
+    beam = {} if path is None else {key: value for key, value in read_tables(path).items() if key == "beam"}
+    return make_settings(merge_tables(read_tables(DEFAULT_JOB), beam), overrides).beam
 
 
 def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = ()) -> Settings:

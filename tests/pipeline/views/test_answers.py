@@ -13,7 +13,7 @@ from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.question_answering import QuestionAnswering
 from keras_bert.tasks.regression import Regression
 from keras_bert.tasks.token_classification import TokenClassification
-from pipeline.views.answers import answer_lines, cut_lines, empty_lines
+from pipeline.views.answers import answer_lines, note_lines
 from tests.pipeline.table_tasks import make_task
 
 # 1 / (1 + e^-2) and 1 / (1 + e^-1) of two labels, 1 / (1 + 2 e^-2) of three.
@@ -136,16 +136,16 @@ def test_a_model_takes_what_it_was_trained_on() -> None:
 
 
 def test_texts_without_pieces_are_told_of() -> None:
-    lines = list(empty_lines(classification(), ["cow", "", " \u200b"], ["the", "the", ""]))
+    lines = list(note_lines(classification(), ["cow", "", " \u200b"], ["the", "the", ""]))
     assert [line.partition(" is empty")[0] for line in lines] == ["text 2", "text 3", "second text 3"]
-    assert list(empty_lines(classification(), ["cow"], None)) == []
+    assert list(note_lines(classification(), ["cow"], None)) == []
 
 
 def test_texts_that_were_cut_are_told_of() -> None:
     texts, seconds = ["cow", "the cow the hen", "the cow the hen the"], ["the", "the", "the cow"]
-    assert list(cut_lines(classification(6), texts, None)) == ["text 3: 1 of 7 tokens were cut, the model reads 6"]
+    assert list(note_lines(classification(6), texts, None)) == ["text 3: 1 of 7 tokens were cut, the model reads 6"]
     # A pair has one more special token, and loses tokens as one text does.
-    assert list(cut_lines(classification(6), texts, seconds)) == [
+    assert list(note_lines(classification(6), texts, seconds)) == [
         "text 2: 2 of 8 tokens were cut, the model reads 6",
         "text 3: 4 of 10 tokens were cut, the model reads 6",
     ]
@@ -153,13 +153,13 @@ def test_texts_that_were_cut_are_told_of() -> None:
 
 def test_each_side_has_a_vector_of_its_own() -> None:
     texts, long = ["cow", "the cow"], ["the cow the hen the", "the"]
-    assert list(cut_lines(embedding(6), texts, None)) == []
+    assert list(note_lines(embedding(6), texts, None)) == []
     expected = ["text 1: 1 of 7 tokens were cut, the model reads 6"]
-    assert list(cut_lines(embedding(6), texts, long)) == list(cut_lines(embedding(6), long, texts)) == expected
+    assert list(note_lines(embedding(6), texts, long)) == list(note_lines(embedding(6), long, texts)) == expected
 
 
 def test_what_is_read_in_several_rows_is_not_cut() -> None:
     long = "the cow " * 40
-    assert list(cut_lines(tagger(["O", "B-animal", "I-animal"]), [long], None)) == []
-    assert list(cut_lines(questions(), ["the ?"], [long])) == []
+    assert list(note_lines(tagger(["O", "B-animal", "I-animal"]), [long], None)) == []
+    assert list(note_lines(questions(), ["the ?"], [long])) == []
     assert len(answers(tagger(["O", "B-animal", "I-animal"]), long)) == 40, "and every entity is found"

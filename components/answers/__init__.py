@@ -1,0 +1,1 @@
+"""Answers whole tables with a model: chunks of rows -> parts with answers -> one file, as a Beam pipeline."""

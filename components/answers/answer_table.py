@@ -1,0 +1,220 @@
+"""Answers a table with a model: cut into chunks, answered as a Beam pipeline, joined in order."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from components.answers.chunks import CutTable, read_chunk, read_texts
+from components.answers.columns import name_answers
+from components.answers.cut_table import cut_table
+from components.answers.part_files import OutputFormat, join_parts, write_part
+from components.answers.second_texts import check_second
+from components.answers.table_request import TableRequest, digest_request, match_table
+from components.answers.work_folder import PARTS, locked_folder, remove_folder, write_json
+from components.beam.engine import BYTES_A_PROCESS, choose_scale, run_over
+from components.dsl.errors import InputError
+
+if TYPE_CHECKING:
+    from components.answers.model_handler import AnsweredBatch, TextBatch
+
+# (done, total, note)
+Progress = Callable[[int, int, str], None]
+
+_PLAN, _ERRORS, _JOINED = "plan.json", "errors.jsonl", "joined"
+
+# How many characters a step on text reads in the time in which a small model answers one: 6 MB a second on a core
+# beside 20 kB.
+_COST = 300
+_SECONDS_BETWEEN = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class TableAnswers:
+    """The result of a table that was answered.
+
+    Attributes:
+        rows: the number of answered rows.
+        bad: the number of rows in the side file.
+        empty: how many rows had a text without a token for the model.
+        cut: how many rows were longer than the model reads.
+        columns: the names of the columns of the answers.
+        resumed: how many chunks were there from a run that was killed.
+        chunks: the number of all chunks.
+    """
+
+    rows: int
+    bad: int
+    empty: int
+    cut: int
+    columns: list[str]
+    resumed: int
+    chunks: int
+
+
+@dataclasses.dataclass(frozen=True)
+class PartWriter:
+    """What workers need to make a part: texts of a chunk, and the rows with the answers to them.
+
+    Attributes:
+        folder: the work folder.
+        columns: the columns of the texts.
+        output: the columns of the output.
+    """
+
+    folder: Path
+    columns: Sequence[str]
+    output: OutputFormat
+
+    def file(self, number: int) -> Path:
+        """The part of a chunk."""
+        return self.folder / PARTS / f"{number:06d}{self.output.part_suffix}"
+
+    def counts_file(self, number: int) -> Path:
+        """The counts of a part."""
+        return self.folder / PARTS / f"{number:06d}.json"
+
+    def read(self, number: int) -> "TextBatch":
+        """The texts of a chunk."""
+        from components.answers.model_handler import TextBatch
+
+        return TextBatch(number, *read_texts(read_chunk(self.folder, number), self.columns))
+
+    def write(self, answers: "AnsweredBatch") -> None:
+        """Writes the counts, then the part: where there is a part, all of it is there."""
+        write_json(self.counts_file(answers.key), {"empty": answers.empty, "cut": answers.cut})
+        write_part(self.file(answers.key), read_chunk(self.folder, answers.key), answers.values, self.output)
+
+
+def answer_table(request: TableRequest, progress: Progress = lambda done, total, note: None) -> TableAnswers:
+    """Writes a table with the answers of a model beside its columns, row by row in order.
+
+    Rows without a text, with bytes that are not UTF-8, or that are malformed go to the side file with the reason. The
+    output appears when all of it is written. A run that was killed goes on with the chunks that it had not finished if
+    model, table and request are the same.
+
+    Args:
+        request: the model, the table and the output.
+        progress: is called with the numbers of finished and of all chunks, from another thread.
+
+    Raises:
+        InputError: something in the request does not go with the model or the table, or another run writes the output.
+        RuntimeError: the Beam pipeline failed.
+    """
+    from components.answers.model_handler import open_task
+
+    files = match_table(request)
+    try:
+        task = open_task(request.model)
+        check_second(task, given=request.second is not None)
+        answers = task.answer_columns(paired=request.second is not None)
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:
+        raise InputError(str(error)) from None
+    del task  # the pipeline loads its own
+    with locked_folder(request.out, digest_request(request, files)) as folder:
+        progress(0, 0, "reading the table")
+        with _removed_if_refused(folder):
+            table = _read_table(request, files, folder)
+            names = name_answers(table.names, answers, request.prefix)
+            _check_bytes(request, table)
+        types = dict(zip(names, answers.values(), strict=True))
+        output = OutputFormat(request.out.suffix, table.names, table.json_types, types)
+        writer = PartWriter(folder, request.columns, output)
+        missing = [number for number in range(table.chunks) if not writer.file(number).exists()]
+        if missing:
+            _answer(request, writer, missing, table, progress)
+        progress(table.chunks, table.chunks, "writing the output")
+        counts = [json.loads(writer.counts_file(number).read_text()) for number in range(table.chunks)]
+        _publish(request, writer, table)
+        remove_folder(folder)
+    empty, cut = (sum(count[name] for count in counts) for name in ("empty", "cut"))
+    return TableAnswers(
+        table.rows, table.bad, empty, cut, names, resumed=table.chunks - len(missing), chunks=table.chunks
+    )
+
+
+@contextlib.contextmanager
+def _removed_if_refused(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except InputError:
+        remove_folder(folder)
+        raise
+
+
+def _read_table(request: TableRequest, files: Sequence[str], folder: Path) -> CutTable:
+    """Cuts the table, unless a run that was killed has done so."""
+    plan = folder / _PLAN
+    if plan.exists():
+        return CutTable(**json.loads(plan.read_text(encoding="utf-8")))
+    table = cut_table(request.table, files, request.columns, folder, folder / _ERRORS)
+    write_json(plan, dataclasses.asdict(table))
+    return table
+
+
+def _check_bytes(request: TableRequest, table: CutTable) -> None:
+    if table.binary and request.out.suffix != ".parquet":
+        raise InputError(
+            f"--out must be a .parquet file, as column {table.binary[0]!r} of the table holds bytes, got {request.out}"
+        )
+
+
+def _answer(
+    request: TableRequest, writer: PartWriter, missing: Sequence[int], table: CutTable, progress: Progress
+) -> None:
+    """Makes the missing parts in a Beam pipeline."""
+    import apache_beam as beam_sdk
+    from apache_beam.ml.inference.base import RunInference
+
+    from components.answers.model_handler import TaskModelHandler, registered_tasks
+
+    handler = TaskModelHandler(str(request.model), registered_tasks())
+
+    def steps(numbers: Any) -> None:
+        answers = numbers | "Read" >> beam_sdk.Map(writer.read) | "Answer" >> RunInference(handler)
+        answers | "Write" >> beam_sdk.Map(writer.write)
+
+    # No more processes than chunks.
+    size = min(_COST * table.characters * len(missing) // table.chunks, BYTES_A_PROCESS * len(missing))
+    scale = choose_scale(request.beam, size, threaded=False)
+    with _watched(writer, table.chunks, progress):
+        run_over(missing, steps, request.beam, scale=scale)
+
+
+@contextlib.contextmanager
+def _watched(writer: PartWriter, chunks: int, progress: Progress) -> Iterator[None]:
+    """Reports the number of finished parts during the block, wherever workers write them."""
+    is_done = threading.Event()
+
+    def watch() -> None:
+        while not is_done.wait(_SECONDS_BETWEEN):
+            done = sum(
+                not name.startswith(".") and name.endswith(".json") for name in os.listdir(writer.folder / PARTS)
+            )
+            progress(done, chunks, f"{done} of {chunks} chunks")
+
+    thread = threading.Thread(target=watch, name="watch_parts", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        thread.join()
+
+
+def _publish(request: TableRequest, writer: PartWriter, table: CutTable) -> None:
+    """Joins the parts, and moves side file and output into place."""
+    joined, side_file = writer.folder / _JOINED, writer.folder / "side_file"
+    join_parts([writer.file(number) for number in range(table.chunks)], joined, writer.output)
+    if table.bad:
+        # A copy, since a run that is killed here does this again.
+        shutil.copyfile(writer.folder / _ERRORS, side_file)
+        os.replace(side_file, request.side_file)
+    else:
+        request.side_file.unlink(missing_ok=True)
+    os.replace(joined, request.out)

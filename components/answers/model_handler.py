@@ -1,0 +1,102 @@
+"""A model handler of Beam's RunInference for tasks: `.tflite` and `.onnx` files, and Keras models."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from apache_beam.ml.inference.base import ModelHandler
+
+from components.answers.unread_texts import find_unread
+from keras_bert.folders import MODEL_FILE
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
+
+
+class TextBatch(NamedTuple):
+    """Texts that are answered together.
+
+    Attributes:
+        key: is returned with the answers.
+        texts: single texts, or the first of each pair.
+        seconds: the second text of each pair; None for single texts.
+    """
+
+    key: int
+    texts: list[str]
+    seconds: list[str] | None
+
+
+class AnsweredBatch(NamedTuple):
+    """The answers to a `TextBatch`.
+
+    Attributes:
+        key: that of the texts.
+        values: the values of `Task.answer_columns` for each text, in order.
+        empty: how many texts had no token for the model.
+        cut: how many rows were longer than the model reads.
+    """
+
+    key: int
+    values: list[tuple[Any, ...]]
+    empty: int
+    cut: int
+
+
+class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
+    """Answers batches of texts with a task, one model a process; the task runs texts of similar length together.
+
+    Args:
+        model: a pushed version, a `.tflite` or `.onnx` file, or the folder of a Keras model.
+        tasks: classes of tasks that are registered in the process that starts the pipeline, and maybe not in workers.
+    """
+
+    def __init__(self, model: str, tasks: Sequence[type["Task"]] = ()) -> None:
+        # A `TextBatch` is a batch already, whose answers do not depend on the batches around it.
+        super().__init__(max_batch_size=1)
+        self._model, self._tasks = model, tuple(tasks)
+
+    def load_model(self) -> "Task":
+        """Loads the task."""
+        from keras_bert.tasks.registry import TASKS
+
+        for task in self._tasks:
+            TASKS.setdefault(task.name, task)
+        return open_task(Path(self._model))
+
+    def run_inference(
+        self, batch: Sequence[TextBatch], model: "Task", inference_args: dict[str, Any] | None = None
+    ) -> Iterator[AnsweredBatch]:
+        """The answers to each batch of texts."""
+        for key, texts, seconds in batch:
+            unread = find_unread(model, texts, seconds)
+            values = list(model.answer_values(texts, seconds))
+            yield AnsweredBatch(key, values, len({*unread.empty[0], *unread.empty[1]}), len(unread.cut))
+
+    def get_num_bytes(self, batch: Sequence[TextBatch]) -> int:
+        """The characters of the texts; Beam would pickle them to count."""
+        return sum(len(text) for _, *sides in batch for side in sides for text in side or ())
+
+    def get_metrics_namespace(self) -> str:
+        """The namespace of Beam's metrics of this handler."""
+        return "TaskModelHandler"
+
+
+def open_task(place: Path) -> "Task":
+    """Loads a pushed version, one of its files, or a trained model's folder; files need neither Keras nor TensorFlow.
+
+    Raises:
+        FileNotFoundError: there is no model.
+        ValueError: a file is damaged.
+    """
+    from keras_bert.export import bundle
+    from keras_bert.tasks import registry
+
+    return registry.load(place) if (place / MODEL_FILE).is_file() else bundle.load_exported(place)
+
+
+def registered_tasks() -> tuple[type["Task"], ...]:
+    """The tasks that were registered from outside of the library."""
+    from keras_bert.tasks.registry import TASKS
+
+    return tuple(task for task in TASKS.values() if not task.__module__.startswith("keras_bert."))

@@ -1,0 +1,206 @@
+"""Writes rows with their answers: a part of the output for each chunk, and all parts in order as one file."""
+
+import csv
+import dataclasses
+import datetime
+import decimal
+import io
+import json
+import math
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from components.answers.columns import arrow_type
+from components.answers.row_blocks import are_lines, parse_lines
+from components.answers.work_folder import staged_file
+from keras_bert.tasks.answer_columns import ColumnType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OUTPUT_KINDS = (".parquet", ".csv", ".jsonl")
+
+# Rows and bytes of a row group of Parquet, unless a chunk is larger.
+_GROUP_ROWS = 1 << 16
+_GROUP_BYTES = 1 << 25
+
+
+class OutputFormat(NamedTuple):
+    """The columns of the output.
+
+    Attributes:
+        kind: of `OUTPUT_KINDS`.
+        names: of the input's columns.
+        json_types: the types of the fields of JSON lines by name, see `JsonTypes`; empty for other tables.
+        answers: the types of the answers by the names of their columns.
+    """
+
+    kind: str
+    names: list[str]
+    json_types: dict[str, str]
+    answers: dict[str, ColumnType]
+
+    @property
+    def part_suffix(self) -> str:
+        """The suffix of parts; those of Parquet are of Arrow, since row groups may hold many of them."""
+        return ".arrow" if self.kind == ".parquet" else self.kind
+
+
+def write_part(file: Path, rows: "pa.Table", values: Sequence[tuple[Any, ...]], output: OutputFormat) -> None:
+    """Writes rows with their answers; the file appears when all of it is written.
+
+    Args:
+        file: the part.
+        rows: rows of the input as `RowBlock` has them.
+        values: the answers of each row.
+        output: the columns.
+    """
+    with staged_file(file) as temporary:
+        if output.kind == ".parquet":
+            write_arrow(temporary, add_answers(rows, values, output))
+            return
+        write = _write_lines if output.kind == ".jsonl" else _write_cells
+        with temporary.open("w", encoding="utf-8", newline="") as stream:
+            write(stream, _records(rows, values, output), output)
+
+
+def write_arrow(file: Path, table: "pa.Table") -> None:
+    """Writes a table as one compressed record batch."""
+    from pyarrow import ipc
+
+    with ipc.new_file(str(file), table.schema, options=ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table.combine_chunks())
+
+
+def read_arrow(file: Path) -> "pa.Table":
+    """Reads what `write_arrow` wrote."""
+    from pyarrow import ipc
+
+    with ipc.open_file(str(file)) as reader:
+        return reader.read_all()
+
+
+def join_parts(parts: Sequence[Path], target: Path, output: OutputFormat) -> None:
+    """Writes all parts in order as one file, and waits until it is on the disk."""
+    if output.kind == ".parquet":
+        _join_arrow(parts, target)
+    else:
+        with target.open("wb") as stream:
+            if output.kind == ".csv":
+                stream.write(_csv_line([*output.names, *output.answers]).encode())
+            for part in parts:
+                with part.open("rb") as content:
+                    shutil.copyfileobj(content, stream)
+    with target.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def _join_arrow(parts: Sequence[Path], target: Path) -> None:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    tables, rows, size = list[pa.Table](), 0, 0
+    with ParquetWriter(str(target), read_arrow(parts[0]).schema, compression="zstd") as writer:
+        for number, part in enumerate(parts, start=1):
+            tables.append(read_arrow(part))
+            rows, size = rows + tables[-1].num_rows, size + tables[-1].nbytes
+            if rows >= _GROUP_ROWS or size >= _GROUP_BYTES or number == len(parts):
+                writer.write_table(pa.concat_tables(tables))
+                tables, rows, size = [], 0, 0
+
+
+def add_answers(rows: "pa.Table", values: Sequence[tuple[Any, ...]], output: OutputFormat) -> "pa.Table":
+    """The columns of the input, then those of the answers."""
+    import pyarrow as pa
+
+    table = _typed_columns(parse_lines(rows), output.json_types) if are_lines(rows) else rows
+    for place, (name, column_type) in enumerate(output.answers.items()):
+        column = [_as_arrow(answer[place]) for answer in values]
+        table = table.append_column(name, pa.array(column, arrow_type(column_type)))
+    return table
+
+
+def _typed_columns(records: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> "pa.Table":
+    import pyarrow as pa
+
+    columns = {}
+    for name, type_name in types.items():
+        values = [record.get(name) for record in records]
+        if type_name == "json":
+            texts = [None if value is None else _json_text(value) for value in values]
+            columns[name] = pa.array(texts, pa.string())
+        else:
+            columns[name] = pa.array(values, pa.type_for_alias(type_name))
+    return pa.table(columns)
+
+
+def _as_arrow(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_as_arrow(item) for item in value]
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _records(rows: "pa.Table", values: Sequence[tuple[Any, ...]], output: OutputFormat) -> Iterator[dict[str, Any]]:
+    records = parse_lines(rows) if are_lines(rows) else rows.to_pylist()
+    for record, answer in zip(records, values, strict=True):
+        yield {**record, **dict(zip(output.answers, answer, strict=True))}
+
+
+def _write_lines(stream: IO[str], records: Iterator[dict[str, Any]], _: OutputFormat) -> None:
+    stream.writelines(f"{_json_text(record)}\n" for record in records)
+
+
+def _write_cells(stream: IO[str], records: Iterator[dict[str, Any]], output: OutputFormat) -> None:
+    names = [*output.names, *output.answers]
+    for record in records:
+        stream.write(_csv_line([_cell(record.get(name)) for name in names]))
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()
+
+
+def _cell(value: Any) -> str:
+    """A value as a cell: texts, times and numbers as they are, all else as JSON; null is empty."""
+    plain = _plain(value)
+    if plain is None:
+        return ""
+    return plain if isinstance(plain, str) else _json_text(plain)
+
+
+def _json_text(value: Any) -> str:
+    text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Half a character, which only an escape can hold.
+        return json.dumps(_plain(value))
+    return text
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: times and decimals as text, and null for a number that is not finite."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _plain(dataclasses.asdict(value))
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta | decimal.Decimal):
+        return str(value)
+    raise TypeError(f"a value of a row must be one that JSON can hold as text, got {type(value).__name__}")

@@ -1,0 +1,194 @@
+"""Reads whole rows of tables, with all their columns; a row that cannot be used comes with the reason."""
+
+import functools
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from components.dsl.errors import InputError
+from components.files.arrow_files import read_batches
+from components.files.columns import find_columns
+from components.files.record_files import JSON_LINES, CellRows, as_text, parse_json
+from components.files.text_files import Lines, extension
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# The only column of the rows of JSON lines, which need not have the same fields; and what tells them from other rows.
+_LINE = "line"
+_JSON_LINES = {b"rows": b"JSON lines"}
+
+# Rows and bytes of a block; one row may be longer.
+_BLOCK_ROWS = 256
+_BLOCK_BYTES = 1 << 20
+
+# The place of a field that a JSON line has not, where null is a value.
+_ABSENT = object()
+
+
+class RowBlock(NamedTuple):
+    """Consecutive rows of a table.
+
+    Attributes:
+        rows: all columns; of JSON lines one column with the lines, see `are_lines`.
+        places: the place of each row, as `line 3` or `row 3`.
+        problems: the reason why a row cannot be used, by the row's index in the block.
+    """
+
+    rows: "pa.Table"
+    places: list[str]
+    problems: dict[int, str]
+
+
+def read_blocks(file: str) -> Iterator[RowBlock]:
+    """The rows of a table in order, empty lines left out, in memory that does not depend on their number.
+
+    A row with bytes that are not UTF-8, with too many or too few cells, or that is no JSON object has a problem.
+
+    Raises:
+        InputError: the file is missing, broken as a whole, or has two columns of one name.
+    """
+    if extension(file) in JSON_LINES:
+        return _read_lines(Lines(file, strict=False))
+    if extension(file) in (".csv", ".tsv"):
+        return _read_cells(Lines(file, strict=False), tabs=extension(file) == ".tsv")
+    return _read_arrow(file)
+
+
+def are_lines(rows: "pa.Table") -> bool:
+    """Whether rows are JSON lines."""
+    return rows.schema.metadata == _JSON_LINES
+
+
+def parse_lines(rows: "pa.Table") -> list[dict[str, Any]]:
+    """The JSON objects of rows of JSON lines."""
+    return [json.loads(line) for line in rows[_LINE].to_pylist()]
+
+
+def column_values(rows: "pa.Table", column: str) -> list[Any]:
+    """The values of a column; of JSON lines those of a field, `_ABSENT` where a line has none."""
+    if not are_lines(rows):
+        return list(rows[column].to_pylist())
+    return [record.get(column, _ABSENT) for record in parse_lines(rows)]
+
+
+def texts_of(values: Sequence[Any], column: str) -> Iterator[tuple[str, str | None]]:
+    """Each value as a text, and the reason why it is none, if it is none.
+
+    Numbers are texts; null, white space, lists and half characters are none.
+    """
+    for value in values:
+        if value is _ABSENT:
+            yield "", f"field {column!r} must be there, got none"
+            continue
+        try:
+            text = as_text(value, "", column)
+        except InputError as error:
+            yield "", str(error).removeprefix(": ")
+            continue
+        yield text, None if text.strip() else f"field {column!r} must not be empty"
+
+
+def _read_lines(lines: Lines) -> Iterator[RowBlock]:
+    def rows() -> Iterator[tuple[str, list[str], str | None]]:
+        for line in lines:
+            problem = lines.take_problem()
+            if line.strip():
+                yield f"line {lines.number}", [line], problem or _object_problem(line)
+
+    for block in _collect(rows(), [_LINE]):
+        yield block._replace(rows=block.rows.replace_schema_metadata(_JSON_LINES))
+
+
+def _object_problem(line: str) -> str | None:
+    try:
+        value = parse_json(line, "the line")
+    except InputError as error:
+        return str(error)
+    return None if isinstance(value, dict) else f"the line must be a JSON object, got {line.strip()[:40]}"
+
+
+def _read_cells(lines: Lines, *, tabs: bool) -> Iterator[RowBlock]:
+    rows = CellRows(lines, tabs=tabs)
+    if (problem := lines.take_problem()) is not None:
+        raise InputError(f"{lines.file} line 1 must be UTF-8, got {problem}")
+    find_columns(lines.file, tuple(rows.header), rows.header)
+    width = len(rows.header)
+
+    def checked() -> Iterator[tuple[str, list[str], str | None]]:
+        for place, cells, problem in rows:
+            wrong = None if len(cells) == width else f"a row must have {width} fields, got {len(cells)}"
+            yield place, (cells + [""] * width)[:width], problem or wrong
+
+    yield from _collect(checked(), rows.header)
+
+
+def _collect(rows: Iterator[tuple[str, list[str], str | None]], names: list[str]) -> Iterator[RowBlock]:
+    """Rows of strings with their places and problems -> blocks."""
+    places, values, problems, size = list[str](), list[list[str]](), dict[int, str](), 0
+    for place, cells, problem in rows:
+        if problem is not None:
+            problems[len(places)] = problem
+        places.append(place)
+        values.append(cells)
+        size += sum(map(len, cells))
+        if len(places) == _BLOCK_ROWS or size >= _BLOCK_BYTES:
+            yield RowBlock(_string_table(values, names), places, problems)
+            places, values, problems, size = [], [], {}, 0
+    if places:
+        yield RowBlock(_string_table(values, names), places, problems)
+
+
+def _string_table(values: list[list[str]], names: list[str]) -> "pa.Table":
+    import pyarrow as pa
+
+    columns = zip(*values, strict=True)
+    return pa.table({name: pa.array(column, pa.string()) for name, column in zip(names, columns, strict=True)})
+
+
+def _read_arrow(file: str) -> Iterator[RowBlock]:
+    import pyarrow as pa
+
+    row = 0
+    for batch in read_batches(file):
+        for start in range(0, batch.num_rows, _BLOCK_ROWS):
+            part = batch.slice(start, _BLOCK_ROWS)
+            columns = [_without_dictionary(column) for column in part.columns]
+            # The metadata of the schema is about the columns of the input alone.
+            table = pa.table(columns, names=part.schema.names)
+            places = [f"row {row + number}" for number in range(1, part.num_rows + 1)]
+            row += part.num_rows
+            yield RowBlock(table, places, dict(_undecodable(table)))
+
+
+def _without_dictionary(column: "pa.Array") -> "pa.Array":
+    import pyarrow as pa
+
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _undecodable(table: "pa.Table") -> Iterator[tuple[int, str]]:
+    """The rows in which a string is not UTF-8, which Parquet and Arrow do not check, and where."""
+    for name in reversed(table.column_names):
+        if not _is_valid(table[name]):
+            is_valid = functools.partial(_is_valid_row, table[name])
+            for row in range(table.num_rows):
+                if not is_valid(row):
+                    yield row, f"field {name!r} must be UTF-8, got other bytes"
+
+
+def _is_valid_row(column: "pa.ChunkedArray", row: int) -> bool:
+    import pyarrow as pa
+
+    # A slice would be validated with the values around it.
+    return _is_valid(column.take(pa.array([row])))
+
+
+def _is_valid(column: "pa.ChunkedArray") -> bool:
+    import pyarrow as pa
+
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True

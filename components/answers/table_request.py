@@ -1,0 +1,96 @@
+"""A table to be answered: its files, its output, and all that the answers depend on."""
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from components.answers.part_files import OUTPUT_KINDS
+from components.beam.engine import BeamOptions
+from components.dsl.errors import InputError
+from components.files.paths import file_digest, match_files, short_name
+from components.files.record_files import RECORD_KINDS, is_record_file
+from components.files.text_files import extension
+from keras_bert.folders import METRICS_FILE, TASK_FILE, TOKENIZER_FILES
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TableRequest:
+    """A table to be answered.
+
+    Attributes:
+        model: a pushed version, a `.tflite` or `.onnx` file, or the folder of a Keras model; absolute, as workers on
+            other machines need it, too.
+        table: a file, a folder, or a pattern of several files of one kind.
+        text: the column of the texts.
+        second: the column of the second texts; None for single texts.
+        out: the output, absolute; its suffix is its format.
+        prefix: is put before the names of the answers.
+        beam: where it runs; changes no byte.
+    """
+
+    model: Path
+    table: str
+    text: str
+    second: str | None = None
+    out: Path
+    prefix: str = ""
+    beam: BeamOptions = BeamOptions()
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the texts."""
+        return [self.text] if self.second is None else [self.text, self.second]
+
+    @property
+    def side_file(self) -> Path:
+        """The file of the rows that cannot be answered."""
+        return self.out.with_name(f"{self.out.stem}.errors.jsonl")
+
+
+def match_table(request: TableRequest) -> list[str]:
+    """The files of the table.
+
+    Raises:
+        InputError: there are none, they are not of one kind, or the output would be one of them.
+    """
+    if request.out.suffix not in OUTPUT_KINDS:
+        raise InputError(f"--out must end in {', '.join(OUTPUT_KINDS)}, got {request.out}")
+    files = match_files(request.table, RECORD_KINDS, what="--table")
+    for file in files:
+        if not is_record_file(file):
+            raise InputError(f"--table must be of {', '.join(RECORD_KINDS)} files, got {file}")
+    kinds = sorted({extension(file) for file in files})
+    if len(kinds) > 1:
+        raise InputError(f"--table must be of files of one kind, got {', '.join(kinds)}")
+    outputs = {os.path.realpath(file) for file in (request.out, request.side_file)}
+    if outputs & {os.path.realpath(file) for file in files}:
+        raise InputError(f"--out must be no file of --table, nor its .errors.jsonl one, got {request.out}")
+    if os.path.isdir(request.table) and request.out.resolve().is_relative_to(Path(request.table).resolve()):
+        raise InputError(f"--out must lie outside of the folder of --table, got {request.out}")
+    return files
+
+
+def digest_request(request: TableRequest, files: Sequence[str]) -> dict[str, Any]:
+    """All that the bytes of a part depend on."""
+    return {
+        "version": version("keras-bert-edge"),
+        "model": _digest_model(request.model),
+        "table": [[short_name(file, request.table), file_digest(file)] for file in files],
+        "columns": request.columns,
+        "prefix": request.prefix,
+        "kind": request.out.suffix,
+    }
+
+
+def _digest_model(place: Path) -> dict[str, str]:
+    """The digests of the files of a model by their names; of a single file, also of the settings around it."""
+    if place.is_dir():
+        files = [file for file in sorted(place.rglob("*")) if file.is_file()]
+        return {file.relative_to(place).as_posix(): file_digest(str(file)) for file in files}
+    names = (TASK_FILE, METRICS_FILE, *TOKENIZER_FILES)
+    # A file for the web has its settings up to two folders above it.
+    beside = [folder / name for folder in place.parents[:3] for name in names if (folder / name).is_file()]
+    return {str(file): file_digest(str(file)) for file in (place, *beside)}

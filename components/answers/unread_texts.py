@@ -1,0 +1,38 @@
+"""The texts of which a model reads nothing, or not all."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
+
+
+class UnreadTexts(NamedTuple):
+    """The texts that are empty for the model, and those that it reads only in part.
+
+    Attributes:
+        empty: of the first texts, then of the second texts, the indices of those of which the tokenizer leaves nothing.
+        cut: the number of tokens of each row that has more than `Task.max_length`, by its index.
+    """
+
+    empty: tuple[list[int], list[int]]
+    cut: dict[int, int]
+
+
+def find_unread(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None) -> UnreadTexts:
+    """Tokenizes texts, or pairs of them, and finds those that the model does not read, or not to the end."""
+    counts = [task.count_tokens(side) if side else [] for side in (texts, seconds or ())]
+    special = task.tokenizer.special_count(1)
+    empty = tuple([row for row, count in enumerate(side) if count == special] for side in counts)
+    if not task.truncates:
+        lengths = []
+    elif seconds is None:
+        lengths = counts[0]
+    elif task.second_text == "compared":
+        lengths = [max(pair) for pair in zip(*counts, strict=True)]
+    else:
+        both = task.tokenizer.special_count(2) - 2 * special
+        lengths = [sum(pair) + both for pair in zip(*counts, strict=True)]
+    return UnreadTexts(
+        (empty[0], empty[1]), {row: length for row, length in enumerate(lengths) if length > task.max_length}
+    )

@@ -1,0 +1,110 @@
+"""The folder beside an output that holds finished parts, so that a run that was killed goes on where it was."""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from components.dsl.errors import InputError
+
+_KEY = "key.json"
+CHUNKS, PARTS = "chunks", "parts"
+
+
+def work_folder(output: Path) -> Path:
+    """The work folder of an output: outputs that differ in their suffix alone share it, as they share the side file."""
+    return output.with_name(f".{output.stem}.work")
+
+
+@contextlib.contextmanager
+def locked_folder(output: Path, key: Mapping[str, Any]) -> Iterator[Path]:
+    """The work folder of an output, locked during the block; without the parts of a run of another key.
+
+    Args:
+        output: the file that is made.
+        key: the digests of all that the parts depend on.
+
+    Raises:
+        InputError: another run makes the same output, or the folder cannot be written.
+    """
+    folder = work_folder(output)
+    with _locked(folder, output):
+        if _read_key(folder) != dict(key):
+            _empty(folder)
+            write_json(folder / _KEY, key)
+        for name in (CHUNKS, PARTS):
+            (folder / name).mkdir(exist_ok=True)
+        yield folder
+
+
+@contextlib.contextmanager
+def staged_file(file: Path) -> Iterator[Path]:
+    """A path to write to, whose file replaces `file` when the block ends; also while another worker does the same."""
+    temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
+    try:
+        yield temporary
+        os.replace(temporary, file)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_json(file: Path, content: Any) -> None:
+    """Writes a JSON file that appears as a whole."""
+    with staged_file(file) as temporary:
+        temporary.write_text(json.dumps(content), encoding="utf-8")
+
+
+def remove_folder(folder: Path) -> None:
+    """Removes a work folder with all that it holds."""
+    shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, output: Path) -> Iterator[None]:
+    if not folder.parent.is_dir():
+        raise InputError(f"--out must be in a folder that exists, got {output}")
+    while True:
+        try:
+            folder.mkdir(exist_ok=True)
+            place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            continue  # the run that held it has just removed it
+        except OSError as error:
+            raise InputError(f"--out must be in a folder that can be written, got {output}: {error.strerror}") from None
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_open(place, folder):
+                yield
+                return
+        except BlockingIOError:
+            raise InputError(f"--out must be free, got {output}: another run is writing it") from None
+        finally:
+            os.close(place)
+
+
+def _is_open(place: int, folder: Path) -> bool:
+    """Whether an open folder still has its path; another run may have removed it before it was locked."""
+    try:
+        return os.path.samestat(os.fstat(place), folder.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _read_key(folder: Path) -> Any:
+    try:
+        return json.loads((folder / _KEY).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def _empty(folder: Path) -> None:
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()

@@ -1,0 +1,1 @@
+"""The answers of a model to tables and to streams of lines."""
