@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -11,6 +12,9 @@ import numpy as np
 import pytest
 from keras import ops
 
+from components.answers.answer_table import answer_table
+from components.answers.model_handler import TaskModelHandler, registered_tasks
+from components.answers.table_request import TableRequest
 from components.artifacts.data import TaskExamples
 from components.artifacts.evaluation import Blessing, Evaluation
 from components.artifacts.pushed import Pushed
@@ -97,6 +101,13 @@ class TwoQuestions(Task):
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         for text, answer in zip(texts, self.predict(texts), strict=True):
             yield answer, text
+
+    def answer_columns(self, *, paired: bool = False) -> dict[str, Any]:
+        return {"animal": bool, "plant": bool}
+
+    def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[bool, bool]]:
+        for animal, plant in self.predict(texts):
+            yield animal == "y", plant == "y"
 
 
 class TwoQuestionsRows(TextRows):
@@ -222,6 +233,23 @@ def test_a_registered_task_goes_through_every_step(checkpoint: Path, tmp_path: P
     assert lines == [f"{task.predict([text])[0]}\t{text}" for text in ("the cow", "old elm")]
     golden = json.loads((version / "golden.json").read_text())
     assert {len(row["answer"]) for row in golden} == {2}
+    answers_of_a_table(version, task, tmp_path)
+
+
+def answers_of_a_table(version: Path, task: Task, folder: Path) -> None:
+    """The task names the columns; a worker process, where nothing registered it, gets its class."""
+    (folder / "rows.csv").write_text("text\nthe cow\nold elm\n")
+    request = TableRequest(model=version, table=str(folder / "rows.csv"), text="text", out=folder / "answers.jsonl")
+    answer_table(request)
+    expected = [
+        {"text": text, "animal": answer[0] == "y", "plant": answer[1] == "y"}
+        for text, answer in zip(("the cow", "old elm"), task.predict(["the cow", "old elm"]), strict=True)
+    ]
+    assert [json.loads(line) for line in request.out.read_text().splitlines()] == expected
+    assert registered_tasks() == (TwoQuestions,)
+    handler = pickle.loads(pickle.dumps(TaskModelHandler(str(version), registered_tasks())))
+    del TASKS[NAME]
+    assert isinstance(handler.load_model(), TwoQuestions)
 
 
 @pytest.mark.usefixtures("registered")

@@ -1,14 +1,19 @@
 """`predict` on the command line: where its texts come from, and what is refused."""
 
+import errno
 import io
+import json
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from components.beam.engine import BeamOptions
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.question_answering import QuestionAnswering
 from pipeline.cli import main
+from pipeline.settings.files import load_beam
 from tests.pipeline.table_tasks import make_task
 
 
@@ -106,7 +111,10 @@ def test_lines_that_cannot_be_asked(
 def test_a_path_is_no_text(tmp_path: Path, classifier: Classification, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "data.tsv").write_text("the cow")
     file = str(tmp_path / "data.tsv")
-    expected = f"TEXT must be a text, got the file {file}; to ask its lines: predict MODEL - < {file}"
+    expected = (
+        f"TEXT must be a text, got the file {file}; to ask its lines: predict MODEL - < {file}; a table: predict MODEL "
+        f"--table {file}"
+    )
     assert refused(capfd, "predict", "folder", file) == expected
     assert refused(capfd, "predict", "folder", "the cow", "--second", file) == expected
     assert "must be the only TEXT" in refused(capfd, "predict", "folder", "-", "the cow")
@@ -118,3 +126,117 @@ def test_an_empty_text_is_answered_with_a_note(classifier: Classification, capfd
     printed = capfd.readouterr()
     assert printed.err == "text 1 is empty for the model: the answer does not depend on it\n"
     assert len(printed.out.splitlines()) == 1
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A table in the working directory, and a model beside it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.onnx").write_text("a stand-in")
+    (tmp_path / "rows.csv").write_text("text,label\nthe cow,1\n,2\nthe oak,3\n" + f"{'cow ' * 9},4\n")
+    return tmp_path / "rows.csv"
+
+
+def test_a_table_is_answered_in_columns_beside_its_own(
+    classifier: Classification, table: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    capfd.readouterr()
+    arguments = ["predict", "model.onnx", "--table", "*.csv", "--text", "text", "--out", "out.jsonl"]
+    assert main([*arguments, "--prefix", "model_", "--set", "beam.workers=1"]) == 0
+    printed, folder = capfd.readouterr(), table.parent
+    assert printed.out.splitlines() == [
+        f"{folder}/out.jsonl: 3 rows, answers in the columns model_label, model_probability",
+        f"bad rows: 1, left out; {folder}/out.errors.jsonl has their numbers and the reasons",
+        "rows that are longer than the model reads: 1; the rest of them was cut",
+    ]
+    assert printed.err == ""
+    answers = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
+    assert [(row["label"], row["model_label"]) for row in answers] == [("1", "animal"), ("3", "plant"), ("4", "animal")]
+    assert "no column 'label'" in refused(capfd, *arguments)
+    assert sorted(path.name for path in folder.iterdir()) == ["model.onnx", "out.errors.jsonl", "out.jsonl", "rows.csv"]
+
+
+TABLE = ("--table", "rows.csv", "--text", "text", "--out", "out.csv")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("a text", *TABLE), "TEXT must be left out with --table, got 'a text'"),
+        ((*TABLE, "a text"), "TEXT must be left out with --table, got 'a text'"),
+        (TABLE[:4], "--out must be given with --table, as --out answers.parquet"),
+        (TABLE[:2], "--text must be given with --table, as --text review"),
+        (("a text", "--out", "out.csv"), "--out must be left out without --table, got "),
+        ((*TABLE, "--second", "a", "--second", "b"), "--second must name one column with --table, got 2"),
+        ((*TABLE[:4], "--out", "no/out.csv"), "--out must be in a folder that exists, got "),
+        ((*TABLE[:4], "--out", "."), "--out must be a file, got the folder "),
+        ((*TABLE, "--set", "distillation.epochs=2"), "--set must be a key of [beam] here, as beam.workers=2, got dis"),
+        ((*TABLE, "--set", "beam.worker=2"), "there is no setting 'beam.worker'; did you mean 'workers'?"),
+        ((*TABLE, "--beam", "job.toml"), "the settings file "),
+        ((*TABLE[:3], "txt", *TABLE[4:]), "the table {table} has no column 'txt'; did you mean 'text'?"),
+    ],
+)
+def test_options_of_tables_that_do_not_go_together(
+    arguments: tuple[str, ...],
+    message: str,
+    classifier: Classification,
+    table: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert refused(capfd, "predict", "model.onnx", *arguments).startswith(message.format(table=table))
+    assert sorted(path.name for path in table.parent.iterdir()) == ["model.onnx", "rows.csv"]
+
+
+def test_a_model_that_is_none(table: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for model in ("rows.csv", "missing.onnx", "."):
+        line = refused(capfd, "predict", model, *TABLE)
+        assert str(table.parent) in line
+        assert not (table.parent / "out.csv").exists()
+
+
+def test_the_table_beam_of_a_job_says_where_rows_are_answered(table: Path) -> None:
+    (table.parent / "job.toml").write_text('name = "any"\n[beam]\nrunner = "FlinkRunner"\n[student]\nlayers = "x"\n')
+    beam = load_beam(table.parent / "job.toml", ["beam.workers=3"])
+    assert (beam.runner, beam.workers) == ("FlinkRunner", 3)
+    assert load_beam(None) == BeamOptions()
+
+
+def test_a_full_disk_is_told_with_the_way_on(
+    classifier: Classification, table: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for name in ("cut_table", "PartWriter.write", "join_parts"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"components.answers.answer_table.{name}", fail)
+            line = refused(capfd, "predict", "model.onnx", *TABLE, "--prefix", "model_")
+        assert line.startswith(f"--out must lie on a disk with space left, got {table.parent}/out.csv; make room, then")
+        assert not (table.parent / "out.csv").exists()
+    assert main(["predict", "model.onnx", *TABLE, "--prefix", "model_"]) == 0
+
+
+def test_a_worker_that_fails_is_one_line(
+    classifier: Classification, table: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("the worker\nfell over")
+
+    monkeypatch.setattr("components.answers.answer_table.run_over", fail)
+    capfd.readouterr()
+    assert main(["predict", "model.onnx", *TABLE, "--prefix", "model_"]) == 1
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line == (
+        "error: the table was not answered: fell over; the same command goes on with the chunks that are missing"
+    )
+
+
+def test_a_reader_that_has_enough_is_no_error(
+    classifier: Classification, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    type_in(monkeypatch, b"the cow\n" * 5)
+    with os.fdopen(writing, "w") as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        assert main(["predict", "folder", "-"]) == 0

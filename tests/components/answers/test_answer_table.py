@@ -1,0 +1,383 @@
+"""Tables of every kind with their answers beside them: equal to `predict`, in order, complete or not there."""
+
+import csv
+import dataclasses
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from components.answers import cut_table
+from components.answers.answer_table import PartWriter, TableAnswers, answer_table
+from components.answers.table_request import TableRequest
+from components.answers.work_folder import work_folder
+from components.beam.engine import BeamOptions
+from components.dsl.errors import InputError
+from keras_bert.tasks.calibration import Calibration
+from tests.components.answers.table_models import (
+    classification,
+    embedding,
+    entities,
+    questions,
+    regression,
+    speech,
+    use_task,
+)
+
+TEXTS = ["the cow", "oak", "hen cow the hen", "the oak cow", "cow"]
+SECONDS = ["the cow the hen", "the oak", "oak", "hen", "cow hen"]
+KINDS = (".parquet", ".csv", ".jsonl")
+
+
+@pytest.fixture
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., TableAnswers]:
+    """Answers a table with a task, in this process."""
+
+    def answer(task: Any, table: Path | str, out: Path, **request: Any) -> TableAnswers:
+        model = use_task(monkeypatch, tmp_path, task)
+        settings = {"text": "text", "beam": BeamOptions(workers=1), **request}
+        return answer_table(TableRequest(model=model, table=str(table), out=out, **settings))
+
+    return answer
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    if file.suffix == ".parquet":
+        return list(pq.read_table(file).to_pylist())
+    if file.suffix == ".csv":
+        with file.open(newline="", encoding="utf-8") as stream:
+            return list(csv.DictReader(stream))
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def write_pairs(file: Path) -> Path:
+    rows = zip(TEXTS, SECONDS, range(5), strict=True)
+    file.write_text("".join(json.dumps({"text": a, "other": b, "n": n}) + "\n" for a, b, n in rows))
+    return file
+
+
+def values(kind: str, *columns: Any) -> list[tuple[Any, ...]]:
+    """Answers as a format holds them: CSV as text."""
+    if kind == ".csv":
+        columns = tuple(
+            [value if isinstance(value, str) else json.dumps(value) for value in column] for column in columns
+        )
+    return list(zip(*columns, strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_task_answers_as_predict_does(tmp_path: Path, ask: Callable[..., TableAnswers], kind: str) -> None:
+    table, out = write_pairs(tmp_path / "pairs.jsonl"), tmp_path / f"out{kind}"
+
+    def answers(task: Any, *names: str, **request: Any) -> list[tuple[Any, ...]]:
+        result = ask(task, table, out, **request)
+        assert (result.rows, result.columns) == (5, list(names))
+        rows = read(out)
+        assert [list(row) for row in rows] == [["text", "other", "n", *names]] * 5
+        assert [(row["text"], row["other"], int(row["n"])) for row in rows] == list(
+            zip(TEXTS, SECONDS, range(5), strict=True)
+        )
+        return [tuple(row[name] for name in names) for row in rows]
+
+    task = classification()
+    labels, probabilities = zip(*map(dataclasses.astuple, task.predict(TEXTS)), strict=True)
+    assert answers(task, "label", "probability") == values(kind, labels, probabilities)
+    pairs = [dataclasses.astuple(answer) for answer in task.predict(TEXTS, SECONDS)]
+    assert pairs != [dataclasses.astuple(answer) for answer in task.predict(TEXTS)]
+    assert answers(task, "label", "probability", second="other") == values(kind, *zip(*pairs, strict=True))
+    task.calibration = Calibration(1.0, 0.8)
+    sure = [probability >= 0.8 for probability in probabilities]
+    assert set(sure) == {True, False}
+    assert answers(task, "label", "probability", "sure") == values(kind, labels, probabilities, sure)
+    assert answers(regression(), "number") == values(kind, regression().predict(TEXTS))
+    vectors = embedding().predict(TEXTS)
+    assert answers(embedding(), "vector") == values(kind, vectors.tolist())
+    unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (vectors, embedding().predict(SECONDS))]
+    similarities = [float(row[0]) for row in answers(embedding(), "similarity", second="other")]
+    np.testing.assert_allclose(similarities, (unit[0] * unit[1]).sum(axis=1), atol=1e-6)
+    objects = [[dataclasses.asdict(entity) for entity in row] for row in entities().predict(TEXTS)]
+    assert answers(entities(), "entities") == values(kind, objects)
+    words = [text.split() for text in TEXTS]
+    assert answers(speech(), "words", "tags") == values(kind, words, speech().predict_tags(words))
+    spans = [dataclasses.astuple(answer)[:4] for answer in questions().predict(TEXTS, SECONDS)]
+    assert {span[0] for span in spans} >= {"", "hen"}
+    expected = values(kind, *zip(*spans, strict=True))
+    assert answers(questions(), "answer", "start", "end", "probability", second="other") == expected
+
+
+def test_types_of_columns_stay_and_those_of_answers_are_documented(
+    tmp_path: Path, ask: Callable[..., TableAnswers]
+) -> None:
+    table = pa.table(
+        {
+            "text": pa.array(TEXTS),
+            "n": pa.array(range(5), pa.int8()),
+            "at": pa.array([0, 1, 2, 3, None], pa.timestamp("ms", "UTC")),
+            "blob": pa.array([b"\xff"] * 5),
+            "list": pa.array([[1], [], None, [2, 3], [4]]),
+        }
+    )
+    pq.write_table(table, tmp_path / "rows.parquet")
+    ask(embedding(), tmp_path / "rows.parquet", tmp_path / "out.parquet")
+    result = pq.read_table(tmp_path / "out.parquet")
+    assert result.select(table.column_names) == table
+    assert result.schema.field("vector").type == pa.list_(pa.float32(), 2)
+    with pytest.raises(InputError, match=r"^--out must be a \.parquet file, as column 'blob' of the table holds bytes"):
+        ask(embedding(), tmp_path / "rows.parquet", tmp_path / "out.csv")
+    assert not work_folder(tmp_path / "out.csv").exists()
+    pq.write_table(table.drop(["blob"]), tmp_path / "rows.parquet")
+    ask(regression(), tmp_path / "rows.parquet", tmp_path / "out.csv")
+    first, last = read(tmp_path / "out.csv")[::4]
+    assert (first["at"], first["list"], last["at"]) == ("1970-01-01T00:00:00+00:00", "[1]", "")
+
+
+def test_json_lines_keep_fields_that_differ(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+    rows: list[dict[str, Any]] = [
+        {"text": "cow", "n": 1, "tags": ["a"]},
+        {"more": float("nan"), "text": "oak", "n": 0.5, "half": "\ud83d"},
+        {"text": 7, "big": 2**70},
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.jsonl")
+    expected = [{**row, "number": number} for row, number in zip(rows, [1.5, -0.25, 0.0], strict=True)]
+    assert read(tmp_path / "out.jsonl") == [{**row, **({"more": None} if "more" in row else {})} for row in expected]
+    ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.parquet")
+    table = pq.read_table(tmp_path / "out.parquet").to_pydict()
+    assert table["n"] == [1.0, 0.5, None]
+    assert table["tags"] == ['["a"]', None, None]
+    assert table["text"] == ['"cow"', '"oak"', "7"], "text of several types is JSON"
+    assert table["half"] == [None, '"\\ud83d"', None]
+    assert table["big"] == [None, None, str(2**70)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_order_of_many_files_and_chunks(
+    tmp_path: Path, ask: Callable[..., TableAnswers], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(cut_table, "CHUNK_ROWS", 256)
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    words = ["cow", "oak", "hen"]
+    numbers = iter(range(2000))
+    for name in ("b", "a", "c"):
+        lines = [f"{next(numbers)},{words[number % 3]}" for number in range(500)]
+        (folder / f"{name}.csv").write_text("n,text\n" + "\n".join(lines))
+    # In the order of names; columns in that of the first file.
+    (folder / "d.csv").write_text("text,n\ncow,last\n")
+    result = ask(classification(), f"{folder}/*.csv", tmp_path / f"out{kind}")
+    assert (result.rows, result.chunks) == (1501, 4)
+    rows = read(tmp_path / f"out{kind}")
+    assert [row["n"] for row in rows] == [*map(str, [*range(500, 1000), *range(500), *range(1000, 1500)]), "last"]
+    assert [row["label"] for row in rows] == [{"oak": "plant"}.get(row["text"], "animal") for row in rows]
+
+
+def test_files_of_one_table_have_the_same_columns(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+    pq.write_table(pa.table({"text": ["cow"], "n": [0.5]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"n": pa.nulls(1), "text": pa.array(["oak"])}), tmp_path / "b.parquet")
+    out = tmp_path / "out" / "answers.parquet"
+    out.parent.mkdir()
+    ask(regression(), f"{tmp_path}/*.parquet", out)
+    assert [row["n"] for row in read(out)] == [0.5, None]
+    pq.write_table(pa.table({"text": ["cow"], "n": ["x"]}), tmp_path / "b.parquet")
+    with pytest.raises(
+        InputError, match=r"b\.parquet must have the types of .*a\.parquet, double in column 'n', got s"
+    ):
+        ask(regression(), f"{tmp_path}/*.parquet", out)
+    pq.write_table(pa.table({"text": ["cow"], "m": [1]}), tmp_path / "b.parquet")
+    with pytest.raises(InputError, match=r"b\.parquet must have the columns of .*, 'text', 'n', got 'text', 'm'$"):
+        ask(regression(), f"{tmp_path}/*.parquet", out)
+    (tmp_path / "c.csv").write_text("text\ncow\n")
+    with pytest.raises(InputError, match=r"^--table must be of files of one kind, got \.csv, \.parquet$"):
+        ask(regression(), f"{tmp_path}/[abc].*", out)
+    assert [row["n"] for row in read(out)] == [0.5, None], "what was there stays"
+
+
+def test_bad_rows_go_to_a_side_file(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+    (tmp_path / "a.csv").write_bytes(b"text,n\ncow,1\n ,2\nhen\n\xff,4\noak,5\n")
+    (tmp_path / "b.csv").write_bytes(b"text,n\n,6\nhen,7\n")
+    result = ask(regression(), f"{tmp_path}/?.csv", tmp_path / "out.jsonl")
+    assert (result.rows, result.bad) == (3, 4)
+    assert [row["n"] for row in read(tmp_path / "out.jsonl")] == ["1", "5", "7"]
+    assert read(tmp_path / "out.errors.jsonl") == [
+        {"row": 2, "file": "a.csv", "place": "line 3", "reason": "field 'text' must not be empty"},
+        {"row": 3, "file": "a.csv", "place": "line 4", "reason": "a row must have 2 fields, got 1"},
+        {"row": 4, "file": "a.csv", "place": "line 5", "reason": "bytes that are not UTF-8 at offset 21"},
+        {"row": 6, "file": "b.csv", "place": "line 2", "reason": "field 'text' must not be empty"},
+    ]
+    # Reasons of another run would be wrong.
+    (tmp_path / "a.csv").write_text("text,n\ncow,1\n")
+    assert ask(regression(), tmp_path / "a.csv", tmp_path / "out.jsonl").bad == 0
+    assert not (tmp_path / "out.errors.jsonl").exists()
+
+
+def test_texts_that_are_cut_or_empty_are_counted(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+    rows = [["cow " * 5, "the"], ["cow " * 2, "\u200b"], ["\u200b", "oak " * 2]]
+    (tmp_path / "a.csv").write_text("text,other\n" + "".join(",".join(row) + "\n" for row in rows))
+    single = ask(classification(max_length=6), tmp_path / "a.csv", tmp_path / "out.csv")
+    assert (single.empty, single.cut) == (1, 1)
+    pairs = ask(classification(max_length=8), tmp_path / "a.csv", tmp_path / "out.csv", second="other")
+    assert (pairs.empty, pairs.cut) == (2, 1)
+
+
+class _Killed(BaseException):
+    """As a kill: nothing handles it."""
+
+
+def test_a_run_that_was_stopped_goes_on_with_the_same_bytes(
+    tmp_path: Path, ask: Callable[..., TableAnswers], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cut_table, "CHUNK_ROWS", 256)
+    table, out = tmp_path / "a.csv", tmp_path / "out.parquet"
+    table.write_text("text\n" + "".join(f"{text}\n" for text in TEXTS * 300) + ",\n")
+    ask(classification(), table, out)
+    whole = out.read_bytes()
+    out.unlink()
+    (tmp_path / "out.errors.jsonl").unlink()
+    write = PartWriter.write
+
+    def write_two(writer: PartWriter, answers: Any) -> None:
+        if len(list(writer.file(0).parent.glob("[0-9]*.arrow"))) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(writer, answers)
+
+    def parts() -> dict[str, int]:
+        return {part.name: part.stat().st_ino for part in (work_folder(out) / "parts").glob("*.arrow")}
+
+    def stop_after_two_parts() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(PartWriter, "write", write_two)
+            with pytest.raises(Exception, match="No space left on device"):
+                ask(classification(), table, out)
+
+    def kill(*_: Any) -> None:
+        raise _Killed
+
+    stop_after_two_parts()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.work", "a.csv", "model.onnx"]
+    first = parts()
+    assert len(first) == 2
+    with monkeypatch.context() as patch:
+        patch.setattr("components.answers.answer_table.join_parts", kill)
+        with pytest.raises(_Killed):
+            ask(classification(), table, out)
+    assert len(parts()) == 6
+    assert first.items() <= parts().items(), "no chunk twice"
+    result = ask(classification(), table, out)
+    assert (result.resumed, result.chunks, result.bad) == (6, 6, 1)
+    assert out.read_bytes() == whole
+    assert len(read(tmp_path / "out.errors.jsonl")) == 1
+    assert not work_folder(out).exists()
+    # Parts of another table are of no use.
+    stop_after_two_parts()
+    table.write_text("text\n" + "oak\n" * 600)
+    assert ask(classification(), table, out).resumed == 0
+    assert {row["label"] for row in read(out)} == {"plant"}
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from components.answers.work_folder import locked_folder
+
+with locked_folder(Path(sys.argv[1]), {"a": 1}):
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_two_runs_do_not_write_one_output(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+    (tmp_path / "a.csv").write_text("text\ncow\n")
+    command = [sys.executable, "-c", HOLD, str(tmp_path / "out.csv")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        # Outputs that share the side file are one output.
+        for name in ("out.csv", "out.jsonl"):
+            with pytest.raises(
+                InputError, match=rf"^--out must be free, got {tmp_path}/{name}: another run is writing"
+            ):
+                ask(classification(), tmp_path / "a.csv", tmp_path / name)
+        assert ask(classification(), tmp_path / "a.csv", tmp_path / "other.csv").rows == 1
+        # A lock ends with its process, also by a kill.
+        holder.kill()
+    assert ask(classification(), tmp_path / "a.csv", tmp_path / "out.csv").rows == 1
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "rows").mkdir()
+    file = tmp_path / "rows" / "a.csv"
+    file.write_text("review,other\nthe cow,the\n")
+    yield file
+    # Whatever was refused: nothing is left.
+    assert [path.name for path in file.parent.iterdir()] == ["a.csv"]
+    assert {path.name for path in tmp_path.iterdir()} <= {"rows", "model.onnx", "empty.csv", "blank.csv", "none"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"text": "reviews"}, "the table {table} has no column 'reviews'; did you mean 'review'?"),
+        ({"text": "review", "second": "x"}, "the table {table} has no column 'x'; known: other, review"),
+        ({"out": "{folder}/out.txt"}, "--out must end in .parquet, .csv, .jsonl, got {folder}/out.txt"),
+        ({"out": "{table}"}, "--out must be no file of --table, nor its .errors.jsonl one, got {table}"),
+        ({"table": "{folder}/rows", "out": "{folder}/rows/b.csv"}, "--out must lie outside of the folder of --table"),
+        ({"out": "{folder}/no/out.csv"}, "--out must be in a folder that exists, got {folder}/no/out.csv"),
+        ({"table": "{folder}/*.parquet"}, "--table must be a pattern that matches a file, got {folder}/*.parquet"),
+        ({"table": "{folder}/b.csv"}, "--table must be a file or a folder that exists, got {folder}/b.csv"),
+        ({"table": "{folder}/none"}, "--table must hold .jsonl, "),
+        ({"table": "{folder}/model.onnx"}, "--table must be of .jsonl, "),
+        ({"table": "{folder}/empty.csv"}, "the table {folder}/empty.csv must hold at least one row, got none"),
+        (
+            {"table": "{folder}/blank.csv"},
+            "the table {folder}/blank.csv must hold a row that can be answered, got 2 others, the first in blank.csv "
+            "line 2: field 'review' must not be empty",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    tmp_path: Path, table: Path, ask: Callable[..., TableAnswers], request_: dict[str, str], message: str
+) -> None:
+    (tmp_path / "empty.csv").write_text("review,n\n")
+    (tmp_path / "blank.csv").write_text("review,n\n,1\n,2\n")
+    (tmp_path / "none").mkdir()
+    names = {"folder": str(tmp_path), "table": str(table)}
+    settings = {"table": "{table}", "out": "{folder}/out.csv", "text": "review", **request_}
+    filled = {name: value.format(**names) for name, value in settings.items()}
+    filled["out"] = Path(filled["out"])  # type: ignore[assignment]
+    with pytest.raises(InputError) as error:
+        ask(classification(), **filled)
+    assert str(error.value).startswith(message.format(**names))
+    assert "\n" not in str(error.value)
+
+
+def test_second_texts_go_with_the_task(tmp_path: Path, table: Path, ask: Callable[..., TableAnswers]) -> None:
+    request = {"table": table, "out": tmp_path / "out.csv", "text": "review"}
+    with pytest.raises(InputError, match=r"^--second must give the context of each question, got none$"):
+        ask(questions(), **request)
+    with pytest.raises(InputError, match=r"^--second must be left out: the model takes single texts$"):
+        ask(entities(), **request, second="other")
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    from components.answers.work_folder import locked_folder
+    from tests import unprivileged
+
+    (tmp_path / "closed").mkdir()
+    os.chmod(tmp_path / "closed", 0o500)
+
+    def refused() -> int:
+        with pytest.raises(InputError, match=r"must be in a folder that can be written, got .*: Permission denied$"):
+            locked_folder(tmp_path / "closed" / "out.csv", {}).__enter__()
+        return 0
+
+    assert unprivileged.run(refused) == 0
