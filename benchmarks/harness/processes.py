@@ -27,8 +27,8 @@ class Watched(NamedTuple):
     peak: float
 
 
-def watch(module: str, arguments: list[str]) -> Watched:
-    """Runs a module with this interpreter, and measures its memory four times a second.
+def watch(module: str, arguments: list[str], python: str = sys.executable) -> Watched:
+    """Runs a module with an interpreter, and measures its memory four times a second.
 
     Raises:
         RuntimeError: the module failed; with the end of its output.
@@ -36,7 +36,7 @@ def watch(module: str, arguments: list[str]) -> Watched:
     peak = 0.0
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
         environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
-        command = [sys.executable, "-m", module, *arguments]
+        command = [python, "-m", module, *arguments]
         process = subprocess.Popen(command, stdout=out, stderr=errors, env=environment)
         while process.poll() is None:
             peak = max(peak, tree_memory(process.pid))

@@ -1,0 +1,118 @@
+"""The vectors of a table's texts: ours beside a plain loop over ONNX Runtime and pipelines of PyTorch, in one run.
+
+    python -m benchmarks.batch_answers --table train.tsv --text sentence [--transformers-python PATH]
+
+The model is the default job's all-MiniLM-L6-v2 at up to 128 tokens, in float32, and ours in int8, too. Each contestant
+reads the same table and writes a Parquet file, in a process of its own; imports of that process are not counted, those
+of worker processes and the loading of models are. Medians over alternating rounds.
+
+- ours: what `predict --table` runs, with one process a core;
+- the plain loop: 32 texts at once in the order of the table, tokenized by Hugging Face's tokenizers and padded to the
+  longest, through our `.onnx` file;
+- with an interpreter that has torch, transformers, sentence-transformers and pyarrow: `SentenceTransformer.encode`,
+  which sorts by length, and transformers' pipeline for features with the mean over tokens, both 32 texts at once.
+
+`a processor second` counts all threads and workers, whatever else the machine does. `least cosine` is that of all rows
+to the vectors of the plain loop; the int8 file was not trained for int8.
+"""
+
+import argparse
+import statistics
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.harness.processes import Watched, watch
+from components.files.record_files import read_records
+from pipeline.settings.files import load_settings
+
+MAX_LENGTH = 128
+LOOP = "plain loop over ONNX Runtime"
+
+
+def main() -> None:
+    """Prints rows a second, memory and the least cosine of every contestant."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--table", type=Path, required=True, help="a table of texts, such as SST-2's train.tsv")
+    parser.add_argument("--text", default="sentence", help="its column of texts")
+    parser.add_argument("--rows", type=int, default=4000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--transformers-python", help="without it: ours and the plain loop alone")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        print_table(race(options, Path(folder)), options)
+
+
+def race(options: argparse.Namespace, folder: Path) -> dict[str, tuple[list[Watched], float]]:
+    """Each contestant's runs, and the least cosine of its vectors to those of the plain loop."""
+    table = folder / "table.csv"
+    write_rows(options.table, options.text, options.rows, table)
+    checkpoint = load_settings(None).checkpoint
+    assert checkpoint is not None
+    source = str(checkpoint.folder())
+    watch("benchmarks.harness.minilm_files", [source, str(folder), str(MAX_LENGTH), str(table)])
+    contestants: dict[str, Callable[[], Watched]] = {}
+    for cores in (1, 2):
+        for file, name in (("int8.tflite", ".tflite int8"), ("float.tflite", ".tflite"), ("model.onnx", ".onnx")):
+            out = folder / f"ours {name} {cores}.parquet"
+            arguments = [str(folder / file), str(table), str(out), str(cores)]
+            contestants[out.stem] = partial(watch, "benchmarks.harness.our_table", arguments)
+        out = folder / f"{LOOP} {cores}.parquet"
+        arguments = [source, str(folder / "model.onnx"), str(table), str(out), str(MAX_LENGTH), str(cores)]
+        contestants[out.stem] = partial(watch, "benchmarks.harness.onnx_loop", arguments)
+        for peer in ("sentence-transformers", "transformers") if options.transformers_python else ():
+            out = folder / f"{peer} {cores}.parquet"
+            arguments = [peer, source, str(table), str(out), str(MAX_LENGTH), str(cores)]
+            module = "benchmarks.peers.sentence_vectors"
+            contestants[out.stem] = partial(watch, module, arguments, options.transformers_python)
+    runs: dict[str, list[Watched]] = {name: [] for name in contestants}
+    for _ in range(options.rounds):
+        for name, run in contestants.items():
+            runs[name].append(run())
+    reference = read_vectors(folder / f"{LOOP} 1.parquet")
+    cosines = {
+        name: float((read_vectors(folder / f"{name}.parquet") * reference).sum(axis=1).min()) for name in contestants
+    }
+    return {name: (runs[name], cosines[name]) for name in contestants}
+
+
+def write_rows(source: Path, text: str, count: int, target: Path) -> None:
+    """The first rows of a table, as CSV with the column `text`."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    texts = [record.values[0] for record, _ in zip(read_records(str(source), (text,)), range(count), strict=False)]
+    csv.write_csv(pa.table({"text": texts}), target)
+
+
+def read_vectors(file: Path) -> np.ndarray[Any, Any]:
+    """The vectors of an output with length 1 (rows, hidden)."""
+    vectors: np.ndarray[Any, Any] = np.array(pq.read_table(file)["vector"].to_pylist(), "float32")
+    unit: np.ndarray[Any, Any] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit
+
+
+def print_table(results: dict[str, tuple[list[Watched], float]], options: argparse.Namespace) -> None:
+    """A line for each contestant, those on one core first."""
+    title = f"all-MiniLM-L6-v2, {options.rows} rows, medians of {options.rounds}"
+    table = Table("contestant", "cores", "rows a second", "a processor second", "peak MB", "least cosine", title=title)
+    for name, (runs, cosine) in results.items():
+        times = (statistics.median(run.answer[clock] for run in runs) for clock in ("seconds", "processor"))
+        peak = statistics.median(run.peak for run in runs)
+        figures = *(f"{options.rows / seconds:.0f}" for seconds in times), f"{peak:.0f}", f"{cosine:.5f}"
+        table.add_row(name[:-2], name[-1], *figures)
+    versions = {run.answer["versions"]: None for runs, _ in results.values() for run in runs}
+    console = Console(width=110)
+    console.print(table)
+    console.print("; ".join(versions))
+
+
+if __name__ == "__main__":
+    main()
