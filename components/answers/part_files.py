@@ -13,8 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from components.answers.columns import arrow_type
 from components.answers.row_blocks import are_lines, parse_lines
 from components.answers.work_folder import staged_file
@@ -195,7 +193,7 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _plain(dataclasses.asdict(value))
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "tolist"):  # an array of NumPy
         return _plain(value.tolist())
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
