@@ -74,9 +74,12 @@ def _kept_runs(runs: Sequence[Run], keep: int) -> set[int]:
     """
     kept: set[int] = set()
     finished = {_search_of(run) for run in runs if run.state in _FINISHED}
+    # The last run of a search pushes under the name of its job, of which it is no run.
+    pipelines = {run.id: run.pipeline for run in runs}
     counted: dict[str, set[int]] = {}
     for run in runs:
-        search, newest = _search_of(run), counted.setdefault(run.pipeline, set())
+        search = _search_of(run)
+        newest = counted.setdefault(pipelines[search], set())
         if search in finished and (search in newest or len(newest) < keep):
             newest.add(search)
             kept.add(run.id)

@@ -272,10 +272,11 @@ class Search:
         self._observer.say(f"plan: {rounds + ', then ' if rounds else ''}one for all of it; {minutes}")
 
     def _run_pipeline(self, pipeline: Pipeline, **options: Any) -> RunResult:
-        return run_pipeline(pipeline, self._root, observer=self._observer, **self._settings.run_options(), **options)
+        options |= {"observer": self._observer, "part_of": self._first_run, **self._settings.run_options()}
+        return run_pipeline(pipeline, self._root, **options)
 
     def _run(self, handles: Sequence[Handle[Artifact]], *, is_whole: bool = False) -> RunResult:
-        result = self._run_pipeline(self._wiring.pipeline(handles), part_of=self._first_run, is_whole=is_whole)
+        result = self._run_pipeline(self._wiring.pipeline(handles), is_whole=is_whole)
         self._first_run = self._first_run or result.run
         if result.state != "done":
             raise RunFailedError(result.message)

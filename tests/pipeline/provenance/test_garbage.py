@@ -113,3 +113,15 @@ def test_the_runs_of_a_search_count_as_one(tmp_path: Path) -> None:
     assert gone(keep=2) == set()
     search("d", "partial", "done")
     assert gone(keep=1) == {"a0", "a1", "a2", "b0", "b1", "b2", "c0", "c1"}
+
+
+def test_the_push_of_a_search_is_no_run_of_its_job(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path)
+    jobs.run("job", push=False)
+    first = jobs.run("trained", pipeline="job/shrink", push=False, state="partial")
+    jobs.run("winner", pipeline="job/shrink", push=False, part_of=first)
+    jobs.run("pushed", push=False, part_of=first)
+    assert find_garbage(jobs.store, tmp_path, keep=1).artifacts == {}
+    jobs.run("new", push=False)
+    garbage = find_garbage(jobs.store, tmp_path, keep=1)
+    assert {path.rpartition("-")[2] for path in garbage.artifacts} == {"job"}

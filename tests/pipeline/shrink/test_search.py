@@ -17,6 +17,7 @@ from components.artifacts.measurements import (
 from components.dsl.errors import InputError
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunResult, StepResult
+from pipeline.pipelines import pipeline_of
 from pipeline.shrink import search as search_module
 from pipeline.shrink.limits import Limits
 from pipeline.shrink.search import Search
@@ -80,7 +81,7 @@ def test_its_runs_belong_together_and_the_last_one_completes_them(
 ) -> None:
     recorded: list[tuple[int | None, bool]] = []
 
-    def run_pipeline(*_: Any, part_of: int | None, is_whole: bool, **__: Any) -> RunResult:
+    def run_pipeline(*_: Any, part_of: int | None, is_whole: bool = True, **__: Any) -> RunResult:
         recorded.append((part_of, is_whole))
         return RunResult(6 + len(recorded), tmp_path, "done", ())
 
@@ -91,4 +92,5 @@ def test_its_runs_belong_together_and_the_last_one_completes_them(
     one._run(nodes)
     one._run(nodes)
     one._run(nodes, is_whole=True)
-    assert recorded == [(None, False), (7, False), (7, True)]
+    one._run_pipeline(pipeline_of(settings.name, nodes))
+    assert recorded == [(None, False), (7, False), (7, True), (7, True)], "the push, under the job's name, too"
