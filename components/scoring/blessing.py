@@ -167,8 +167,9 @@ def _warnings(
     if thresholds.below_baseline == "warn":
         way = 'evaluation.below_baseline = "refuse" keeps such a file from being pushed'
         warnings += [f"{score} is below {points[name]:.2f} of the baseline {name}; {way}" for name in better]
+    # A share of a negative score, as correlations and R2 may be, says nothing.
     teacher = points.get(TEACHER, 0.0)
-    if not thresholds.min_share_of_teacher and points[shipped] < FAR_BELOW_TEACHER * teacher:
+    if not thresholds.min_share_of_teacher and teacher > 0 and points[shipped] < FAR_BELOW_TEACHER * teacher:
         share = f"{100 * points[shipped] / teacher:.0f} % of the teacher's {teacher:.2f}"
         warnings.append(f"{score} is {share}; evaluation.min_share_of_teacher sets the least")
     return warnings

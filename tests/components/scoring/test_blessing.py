@@ -227,3 +227,9 @@ def test_each_file_must_be_better_than_the_training_mean() -> None:
     decision = decide(rows, "spearman", SHIPPED, Thresholds(), files=[SHIPPED, "onnx float32"])
     assert not decision.blessed
     assert "NO: onnx float32 rmse 1 must be below the training mean's 1" in decision.reasons
+
+
+@pytest.mark.parametrize("teacher", [-0.05, 0.0])
+def test_a_teacher_without_a_positive_score_is_no_measure(teacher: float) -> None:
+    rows = {"teacher": row(teacher), SHIPPED: row(-0.10)}
+    assert not ask(rows, max_export_loss=100.0).warnings
