@@ -15,6 +15,7 @@ from pipeline.settings.files import load_settings
 from pipeline.settings.rules import check_data
 from pipeline.views.agreement import show_agreements
 from pipeline.views.explanation import explain_text, explanations_as_json, models_of, show_explanations, write_page
+from pipeline.views.reports import check_output
 from pipeline.views.terminal import Terminal, native_logs_hidden, write, write_warnings
 
 
@@ -75,8 +76,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         return _explain_job(options, console)
     if options.text is None:
         raise InputError("TEXT must follow MODEL, got none")
-    if options.out is not None and not options.out.parent.is_dir():
-        raise InputError(f"--out must be in a folder that exists, got {options.out}")
+    if options.out is not None:
+        check_output("--out", options.out)
     models = [model for place in (options.model, *options.beside) for model in models_of(place)]
     with native_logs_hidden():
         explanations = explain_text(

@@ -102,12 +102,16 @@ def test_a_path_that_is_too_long_is_refused(tmp_path: Path, capfd: pytest.Captur
     assert not (tmp_path / "root").exists()
 
 
-@pytest.mark.parametrize("name", ["report", "bench"])
+@pytest.mark.parametrize("name", ["report", "bench", "explain"])
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str
 ) -> None:
-    flag = {"report": "--out", "bench": "--json"}[name]
-    line = refused(capfd, name, *(["x.tflite"] if name == "bench" else []), flag, str(tmp_path))
+    model = tmp_path / "x.tflite"
+    model.write_bytes(b"")
+    flag = "--json" if name == "bench" else "--out"
+    arguments = {"report": [], "bench": [str(model)], "explain": [str(model), "a text"]}[name]
+    line = refused(capfd, name, *arguments, flag, str(tmp_path))
+    assert list(tmp_path.iterdir()) == [model]
     assert line == f"{flag} must be a file, got the folder {tmp_path}"
 
 
