@@ -75,7 +75,7 @@ def push(
     Raises:
         Refusal: the model is not blessed.
     """
-    from keras_bert.clients.golden import add_calibrated_answers
+    from keras_bert.clients.golden import add_calibrated_answers, drop_absent_files
     from keras_bert.clients.page import find_page_obstacle, write_page, write_tokenizers
 
     decision = blessing.read()
@@ -94,6 +94,7 @@ def push(
         shutil.copyfile(evaluation.file("metrics.json"), staging / "metrics.json")
         (staging / ORIGIN_FILE).write_text(json.dumps(made_of, indent=1) + "\n")
         _attach_records(staging)
+        drop_absent_files(staging)
         add_calibrated_answers(staging)
         write_tokenizers(staging)
         if not find_page_obstacle(staging):

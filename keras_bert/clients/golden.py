@@ -52,6 +52,18 @@ def write_golden(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     (folder / GOLDEN_FILE).write_text(json.dumps(rows, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def drop_absent_files(folder: Path) -> None:
+    """Removes the outputs of files that a folder does not hold from its `golden.json`.
+
+    Args:
+        folder: a folder of exported files, with `golden.json`.
+    """
+    rows = json.loads((folder / GOLDEN_FILE).read_text(encoding="utf-8"))
+    for row in rows:
+        row["outputs"] = {name: output for name, output in row["outputs"].items() if (folder / name).is_file()}
+    write_golden(folder, rows)
+
+
 def add_calibrated_answers(folder: Path) -> None:
     """Adds `calibrated` to each row of `golden.json`: the calibrated answer, which `predict` gives.
 

@@ -48,6 +48,8 @@ def edge_model(path: Path, content: str = "model") -> Artifact:
     recipe = {"model.tflite": {**numbers, "lengths": [32, 64]}, "model.onnx": {"lengths": [64]}}
     files["export.json"] = json.dumps(recipe)
     files["tokenizer.json"] = '{"model": {}}'  # of no word pieces
+    outputs = dict.fromkeys(("model.tflite", "model_float32.tflite", "model.onnx"), [0.5])
+    files["golden.json"] = json.dumps([{"text": content, "outputs": outputs}])
     # Beside an int8 file it stays behind.
     files["model_float32.tflite"] = content
     return seal(EdgeModel(path), files)
@@ -120,7 +122,7 @@ def test_of_several_seeds_the_files_of_the_one_that_was_kept_are_pushed(tmp_path
 def test_float_files_alone_are_pushed_as_such(tmp_path: Path) -> None:
     edge = EdgeModel(tmp_path / "a")
     files = {"model_float32.tflite": "float", "export.json": '{"model_float32.tflite": {"lengths": [8]}}'}
-    settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": ""}
+    settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": "[]"}
     settings["tokenizer.json"] = "{}"
     push_once(tmp_path, 1, seal(edge, {**files, **settings}))
     names = {*files, *settings, "metrics.json", "origin.json", "README.md"}
@@ -147,7 +149,7 @@ WEB = ("transformers_js/config.json", "transformers_js/onnx/model.onnx", "transf
 
 def web_model(path: Path) -> Artifact:
     """With a folder for the web, whose files go along whatever they are."""
-    settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": ""}
+    settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": "[]"}
     settings["tokenizer.json"] = '{"model": {}}'
     files = {"model.onnx": "float", "export.json": '{"model.onnx": {"lengths": [8]}}', **settings}
     return seal(EdgeModel(path), {**files, **dict.fromkeys(WEB, "web")})
@@ -316,3 +318,9 @@ def test_somebody_elses_folder_is_in_nobodys_way(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(push_module.os, "open", refuse)
     assert push_once(tmp_path, 1, edge_model(tmp_path / "a")) == 1
     assert folder.is_dir()
+
+
+def test_golden_outputs_are_of_files_that_are_pushed(tmp_path: Path) -> None:
+    push_once(tmp_path, 1, edge_model(tmp_path / "a"))
+    rows = json.loads((tmp_path / "models" / "1" / "golden.json").read_text())
+    assert rows == [{"text": "model", "outputs": {"model.tflite": [0.5], "model.onnx": [0.5]}}]
