@@ -148,7 +148,7 @@ def _describe_tokenizer(folder: Path) -> str:
 def _describe_other_ids(records: Mapping[str, Mapping[str, Any]]) -> str:
     """Tells of how many texts MediaPipe makes other token ids than the training did."""
     share = records.get(MEDIAPIPE_FILE, {}).get("texts_with_other_ids")
-    if not share:
+    if share is None:
         return ""
     return f"""
 MediaPipe keeps accents and characters without width, which the training strips: it makes other ids of
@@ -213,6 +213,15 @@ def unit_of(metrics: Sequence[str]) -> str:
 
 
 def remarks_of(metrics: Metrics) -> list[str]:
-    """Warnings of the evaluation, and the baselines that the table lacks, a line each."""
+    """Warnings of the evaluation, what the table lacks, and which weights its float files hold, a line each."""
     left_out = [f"{name} is left out of the table: {reason}" for name, reason in metrics.left_out.items()]
-    return [*(f"warning: {warning}" for warning in metrics.warnings), *left_out]
+    return [*(f"warning: {warning}" for warning in metrics.warnings), *left_out, *_describe_float_files(metrics)]
+
+
+def _describe_float_files(metrics: Metrics) -> list[str]:
+    """That the float files are made of the quantized model, where there is one: their scores are not the student's."""
+    number_type = next((kind for kind in ("int8", "int4") if f"tflite {kind}" in metrics.models), None)
+    names = [name for name in ("tflite float32", "onnx float32") if name in metrics.models]
+    if number_type is None or not names:
+        return []
+    return [f"{' and '.join(names)}: the weights as they were quantized to {number_type}, written as float32"]

@@ -247,5 +247,26 @@ def test_the_card_says_how_often_mediapipe_makes_other_ids() -> None:
     entry = {"lengths": [64], "weights": "int8", "texts_with_other_ids": 0.0625}
     card = render_model_card("reviews", 3, metrics(), TASK, RECIPE | {"model_mediapipe.tflite": entry})
     assert "it makes other ids of\n6.2 % of the validation texts" in card
-    for recipe in (RECIPE, RECIPE | {"model_mediapipe.tflite": entry | {"texts_with_other_ids": 0.0}}):
-        assert "MediaPipe keeps accents" not in render_model_card("reviews", 3, metrics(), TASK, recipe)
+    none = {"model_mediapipe.tflite": entry | {"texts_with_other_ids": 0.0}}
+    card = render_model_card("reviews", 3, metrics(), TASK, RECIPE | none)
+    assert "it makes other ids of\n0.0 % of the validation texts" in card, "other texts may have accents"
+    assert "MediaPipe keeps accents" not in render_model_card("reviews", 3, metrics(), TASK, RECIPE)
+
+
+@pytest.mark.parametrize(
+    ("quantized", "floats", "line"),
+    [
+        ("int8", ("tflite float32", "onnx float32"), "tflite float32 and onnx float32: the weights as they were"),
+        ("int4", ("onnx float32",), "onnx float32: the weights as they were quantized to int4, written as float32"),
+        ("float16", ("onnx float32",), None),
+        ("int8", (), None),
+    ],
+)
+def test_the_card_says_which_weights_float_files_hold(quantized: str, floats: tuple[str, ...], line: str | None) -> None:
+    row = metrics().shipped_model
+    models = dict.fromkeys(("student", *floats, f"tflite {quantized}"), row)
+    card = render_model_card(
+        "reviews", 3, dataclasses.replace(metrics(), models=models, shipped=f"tflite {quantized}"), TASK, RECIPE
+    )
+    assert ("the weights as they were quantized" in card) == (line is not None)
+    assert line is None or f"\n- {line}" in card

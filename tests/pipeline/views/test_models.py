@@ -66,6 +66,13 @@ def test_a_row_a_model_with_what_it_takes(scores: tuple[float, ...], score: str,
     assert f"on 1200 test rows, x 100{over}; ms: the median for one row on one thread" in lines
 
 
+def test_a_note_says_which_weights_float_files_hold() -> None:
+    row = {"metrics": {"macro_f1": spread(0.9)}}
+    note = "onnx float32: the weights as they were quantized to int8, written as float32"
+    assert note in show({"tflite int8": row, "onnx float32": row})
+    assert not any("as they were quantized" in line for line in show({"tflite int8": row}))
+
+
 def test_of_many_classes_the_worst_are_shown_in_their_order() -> None:
     lines = shown_classes({f"label {n:02d}": REPORT["yes"] | {"f1": 1 - n / 100} for n in range(40)})
     assert any(line.strip() == "on test rows, the worst 30 of 40 classes" for line in lines)
