@@ -5,6 +5,7 @@ import argparse
 from rich.console import Console
 
 from components.artifacts.evaluation import Blessing, Evaluation
+from components.artifacts.models import EdgeModel
 from components.artifacts.pushed import Pushed
 from components.scoring.blessing import NOT_COMPARED
 from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
@@ -18,7 +19,7 @@ from pipeline.report.files import report_written_after
 from pipeline.settings.files import load_settings
 from pipeline.settings.rules import check_data
 from pipeline.settings.schema import Settings
-from pipeline.views.models import show_models
+from pipeline.views.models import export_warnings, show_models
 from pipeline.views.provenance import show_preview
 from pipeline.views.terminal import Terminal, write, write_warnings
 
@@ -73,10 +74,9 @@ def _run_and_show(
     result = run_pipeline(pipeline, options.root, request=request, observer=observer, **settings.run_options())
     for evaluation in result.artifacts(Evaluation):
         show_models(evaluation.read(), console)
-    for blessing in result.artifacts(Blessing):
-        for reason in blessing.read().reasons:
-            if reason.startswith(NOT_COMPARED):
-                write(Console(stderr=True), f"warning: {reason}")
+    reasons = [reason for blessing in result.artifacts(Blessing) for reason in blessing.read().reasons]
+    not_compared = [reason for reason in reasons if reason.startswith(NOT_COMPARED)]
+    write_warnings(Console(stderr=True), [*export_warnings(result.artifacts(EdgeModel)), *not_compared])
     if result.state != "done":
         write(Console(stderr=True), f"error: {result.message}")
         return REFUSED if result.state == "refused" else FAILED

@@ -1,11 +1,14 @@
 """The tables of an evaluation: a row for every model, and a report of the classes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from rich.console import Console
 
 from components.artifacts.evaluation import Metrics
+from components.artifacts.models import EdgeModel
 from components.scoring.model_card import calibration_lines, format_row, remarks_of, unit_of
+from keras_bert.export.targets.mediapipe import OTHER_IDS, describe_other_ids
+from keras_bert.folders import EXPORT_FILE, MEDIAPIPE_FILE
 from pipeline.views.tables import show_grid, show_table
 from pipeline.views.terminal import write
 
@@ -42,6 +45,13 @@ def build_notes(metrics: Metrics) -> Iterator[str]:
     unit = unit_of(metrics.metric_names)
     yield f"on {metrics.rows['test']} test rows, {unit}{over}; ms: the median for one row on one thread"
     yield from remarks_of(metrics)
+
+
+def export_warnings(edges: Iterable[EdgeModel]) -> list[str]:
+    """What the exports of a run warned of, each once; seeds have the same texts and the same tokenizer."""
+    records = (edge.read_json(EXPORT_FILE).get(MEDIAPIPE_FILE, {}) for edge in edges)
+    shares = dict.fromkeys(record[OTHER_IDS] for record in records if record.get(OTHER_IDS))
+    return [describe_other_ids(share) for share in shares]
 
 
 def _show_report(report: Report | None, console: Console) -> None:

@@ -1,0 +1,70 @@
+"""`run` on the command line: what it says after the steps, which are made up."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.artifacts.evaluation import Blessing, Decision
+from components.artifacts.models import EdgeModel
+from components.artifacts.pushed import PUSHED_FILE, Pushed
+from components.dsl.artifact import Artifact
+from pipeline.cli import main
+from pipeline.orchestrator.runner import RunResult, StepResult
+from tests.tiny_job import write_job
+
+NOT_COMPARED = "not compared: the version before, tiny/1, cannot be opened: damaged"
+
+
+@pytest.fixture
+def edge(tmp_path: Path) -> EdgeModel:
+    artifact = EdgeModel(tmp_path / "edge")
+    artifact.path.mkdir()
+    return artifact
+
+
+def run(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], folder: Path, *edges: EdgeModel
+) -> list[str]:
+    """What a finished run says on standard error, with these exports."""
+    blessing, pushed = Blessing(folder / "blessing"), Pushed(folder / "push")
+    for artifact in (blessing, pushed):
+        artifact.path.mkdir()
+    blessing.write(Decision(True, ["yes: tflite int8 accuracy 90.00 must be at least 0.00", NOT_COMPARED]))
+    pushed.write_json(PUSHED_FILE, {"path": str(folder), "version": 1, "files": {}})
+    outputs: list[Artifact] = [*edges, blessing, pushed]
+    steps = [StepResult(f"step-{number}", "ran", 1.0, {"out": output}) for number, output in enumerate(outputs)]
+
+    def run_pipeline(*_: Any, **__: Any) -> RunResult:
+        return RunResult(1, folder, "done", tuple(steps))
+
+    monkeypatch.setattr("pipeline.commands.run.run_pipeline", run_pipeline)
+    capfd.readouterr()
+    assert main(["run", str(write_job(folder / "job")), "--root", str(folder / "root")]) == 0
+    return capfd.readouterr().err.splitlines()
+
+
+def test_a_version_that_could_not_be_compared_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, capfd, tmp_path) == [f"warning: {NOT_COMPARED}"]
+
+
+@pytest.mark.parametrize(("share", "is_said"), [(0.0625, True), (0.0, False), (None, False)])
+def test_other_ids_in_mediapipe_are_a_warning_of_the_run(
+    tmp_path: Path,
+    edge: EdgeModel,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    share: float | None,
+    is_said: bool,
+) -> None:
+    records = {} if share is None else {"model_mediapipe.tflite": {"texts_with_other_ids": share}}
+    edge.file("export.json").write_text(json.dumps(records))
+    message = (
+        "warning: MediaPipe makes other token ids of 6.2 % of validation texts than the training did, as it keeps "
+        "accents; see docs/devices.md"
+    )
+    seeds = (edge, edge)
+    assert run(monkeypatch, capfd, tmp_path, *seeds) == [*([message] if is_said else []), f"warning: {NOT_COMPARED}"]
