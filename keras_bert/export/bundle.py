@@ -43,7 +43,7 @@ def load(place: str | os.PathLike[str]) -> Task:
         [True]
     """
     place = Path(place)
-    is_exported = place.is_file() or any((place / name).is_file() for name in ANSWERING_FILES) or _versions(place)
+    is_exported = place.is_file() or any((place / name).is_file() for name in ANSWERING_FILES) or _hint(place)
     return load_exported(place) if is_exported else registry.load(place)
 
 
@@ -118,9 +118,11 @@ def _versions(folder: Path) -> list[str]:
 
 
 def _hint(folder: Path) -> str:
-    """Returns a hint for the error message if a folder contains versions."""
-    versions = _versions(folder)
-    return f"; its newest version is {folder / versions[-1]}" if versions else ""
+    """Returns a hint for the error message if a folder contains versions, or folders of versions."""
+    if versions := _versions(folder):
+        return f"; its newest version is {folder / versions[-1]}"
+    newest = [str(entry / versions[-1]) for entry in sorted(folder.glob("*")) if (versions := _versions(entry))]
+    return f"; it holds models by name, newest versions: {', '.join(newest)}" if newest else ""
 
 
 def _folder_of(file: Path) -> Path | None:

@@ -324,6 +324,9 @@ def test_load_opens_whatever_was_written(exported, tmp_path):
     for load in (keras_bert.load, load_exported):
         with pytest.raises(FileNotFoundError, match=f"its newest version is {tmp_path / 'name' / '10'}$"):
             load(tmp_path / "name")
+        newest = tmp_path / "name" / "10"
+        with pytest.raises(FileNotFoundError, match=f"models by name, newest versions: {newest}$"):
+            load(tmp_path)
     with pytest.raises(FileNotFoundError, match="no saved task"):
         keras_bert.load(tmp_path / "missing")
 
