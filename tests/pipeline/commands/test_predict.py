@@ -118,6 +118,16 @@ def test_a_path_is_no_text(tmp_path: Path, classifier: Classification, capfd: py
     assert refused(capfd, "predict", "folder", file) == expected
     assert refused(capfd, "predict", "folder", "the cow", "--second", file) == expected
     assert "must be the only TEXT" in refused(capfd, "predict", "folder", "-", "the cow")
+    assert refused(capfd, "predict", "folder", str(tmp_path)) == f"TEXT must be a text, got the folder {tmp_path}"
+
+
+def test_a_word_may_be_the_name_of_a_folder(
+    tmp_path: Path, classifier: Classification, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cow").mkdir()
+    assert main(["predict", "folder", "cow"]) == 0
+    assert capfd.readouterr().out.startswith("animal\t")
 
 
 def test_an_empty_text_is_answered_with_a_note(classifier: Classification, capfd: pytest.CaptureFixture[str]) -> None:
