@@ -48,7 +48,7 @@ def edge_model(path: Path, content: str = "model") -> Artifact:
     recipe = {"model.tflite": {**numbers, "lengths": [32, 64]}, "model.onnx": {"lengths": [64]}}
     files["export.json"] = json.dumps(recipe)
     files["tokenizer.json"] = '{"model": {}}'  # of no word pieces
-    outputs = dict.fromkeys(("model.tflite", "model_float32.tflite", "model.onnx"), [0.5])
+    outputs = {name: [0.5] for name in ("model.tflite", "model_float32.tflite", "model.onnx")}
     files["golden.json"] = json.dumps([{"text": content, "outputs": outputs}])
     # Beside an int8 file it stays behind.
     files["model_float32.tflite"] = content
