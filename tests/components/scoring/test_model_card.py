@@ -262,7 +262,9 @@ def test_the_card_says_how_often_mediapipe_makes_other_ids() -> None:
         ("int8", (), None),
     ],
 )
-def test_the_card_says_which_weights_float_files_hold(quantized: str, floats: tuple[str, ...], line: str | None) -> None:
+def test_the_card_says_which_weights_float_files_hold(
+    quantized: str, floats: tuple[str, ...], line: str | None
+) -> None:
     row = metrics().shipped_model
     models = dict.fromkeys(("student", *floats, f"tflite {quantized}"), row)
     card = render_model_card(
