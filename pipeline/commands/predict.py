@@ -159,6 +159,9 @@ def _check_texts(options: argparse.Namespace) -> None:
         # A word may be the name of a folder, too.
         if os.sep in text and os.path.isdir(text):
             raise InputError(f"TEXT must be a text, got the folder {text}")
+        # A word may be the name of a folder, too.
+        if os.sep in text and os.path.isdir(text):
+            raise InputError(f"TEXT must be a text, got the folder {text}")
     if "-" in options.texts and (len(options.texts) > 1 or options.second is not None):
         raise InputError(
             "- must be the only TEXT, without --second: a line of standard input holds both, parted by a tab"
