@@ -1,7 +1,6 @@
 """The score of a model without each of its attention heads (Michel et al. 2019, section 3)."""
 
 import dataclasses
-import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -18,9 +17,6 @@ from keras_bert.objectives.base import Batch, means
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import is_keras_model
 from keras_bert.tensors import Tensor
-
-# A tap has one transform; the measurements of several threads take turns.
-_LOCK = threading.Lock()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,10 +79,9 @@ def leave_one_head_out(task: Task, batches: Iterable[Batch], metric: str = "loss
         with task._answering():
             return means([objective(network, batch, False) for batch in rows])
 
-    with _LOCK:
-        whole = measure()
-        check(owner, "metric", metric in whole, f"be one of {sorted(whole)}", metric)
-        scores = [[_measure_with(mask, measure)[metric] for mask in masks] for masks in _head_masks(network)]
+    whole = measure()
+    check(owner, "metric", metric in whole, f"be one of {sorted(whole)}", metric)
+    scores = [[_measure_with(mask, measure)[metric] for mask in masks] for masks in _head_masks(network)]
     return HeadAblation(metric, whole[metric], np.array(scores, "float64"))
 
 

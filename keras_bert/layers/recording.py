@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras_bert.layers.tap import Tap
 from keras_bert.tensors import Tensor
@@ -13,7 +13,7 @@ RecordedTensors = dict[Tap, list[Any]]
 
 @contextlib.contextmanager
 def recording(taps: Iterable[Tap]) -> Iterator[RecordedTensors]:
-    """A context that records the outputs of taps, in the order of the calls.
+    """A context that records the outputs of taps in this thread, in the order of the calls.
 
     It changes no tensor, and restores the taps when it exits. Use the recorded tensors only within the function that is
     traced inside the context.
@@ -28,20 +28,19 @@ def recording(taps: Iterable[Tap]) -> Iterator[RecordedTensors]:
         >>> tensors[tap]
         [3.0]
     """
-    recorders = {tap: _Recorder.start(tap) for tap in dict.fromkeys(taps)}
-    try:
-        yield {tap: recorder.tensors() for tap, recorder in recorders.items()}
-    finally:
-        for tap, recorder in recorders.items():
-            recorder.stop(tap)
+    tensors: RecordedTensors = {tap: [] for tap in taps}
+    with contextlib.ExitStack() as stack:
+        for tap, outputs in tensors.items():
+            stack.enter_context(_observing(tap, outputs.append))
+        yield tensors
 
 
 @contextlib.contextmanager
 def transforming(tap: Tap, transform: Callable[[Any], Any]) -> Iterator[None]:
     """A context in which a tap applies a further function to what this thread computes, and to nothing else.
 
-    The function is applied after the tap's transform, and is gone when the context exits. Only one thread at a time may
-    change a tap, and compiled functions, which a tap is part of, must not be traced inside the context.
+    The function is applied after the tap's transform, and is gone when the context exits; other threads may record or
+    change the tap meanwhile. Compiled functions, which a tap is part of, must not be traced inside the context.
 
     Args:
         tap: the tap.
@@ -55,55 +54,64 @@ def transforming(tap: Tap, transform: Callable[[Any], Any]) -> Iterator[None]:
         >>> tap(3.0, training=False)
         3.0
     """
-    previous, thread = tap.transform, threading.get_ident()
-
-    def apply(x: Any, training: bool) -> Any:
-        outputs = x if previous is None else previous(x, training)
-        return transform(outputs) if threading.get_ident() == thread else outputs
-
-    tap.transform = apply
+    function = _ThreadFunction(threading.get_ident(), transform)
+    functions = _ThreadFunctions.add(tap, function)
     try:
         yield
     finally:
-        tap.transform = previous
+        functions.remove(tap, function)
 
 
-# Without it a thread that stops could restore the transform while another one starts, which would record nothing.
+def _observing(tap: Tap, observe: Callable[[Any], None]) -> contextlib.AbstractContextManager[None]:
+    def pass_on(x: Any) -> Any:
+        observe(x)
+        return x
+
+    return transforming(tap, pass_on)
+
+
+class _ThreadFunction(NamedTuple):
+    thread: int
+    function: Callable[[Any], Any]
+
+
+# Threads add and remove functions one at a time: otherwise a thread could restore the tap's transform while another one
+# adds its function to what it read before, which would then stay for good.
 _LOCK = threading.Lock()
 
 
-class _Recorder:
-    """A tap's transform that applies the previous transform and appends its output to a list of the current thread.
+class _ThreadFunctions:
+    """A tap's transform that applies the previous transform and then the functions of the current thread, in order.
 
-    A distribution strategy traces a model in one thread per device and interleaves them: a thread that stops recording
-    must not stop the others.
+    Threads enter and leave their contexts in any order: a distribution strategy traces a model in one thread per device
+    and interleaves them. So each removes its own function, and the last one restores the tap.
     """
 
     def __init__(self, transform: Callable[[Any, bool], Any] | None) -> None:
-        self._transform, self._lists = transform, dict[int, list[Any]]()
+        self._transform = transform
+        # A tuple, which is replaced as a whole: another thread may be in the middle of a call.
+        self._functions: tuple[_ThreadFunction, ...] = ()
 
     @classmethod
-    def start(cls, tap: Tap) -> "_Recorder":
-        """Starts recording in this thread, with the recorder that another thread set on the tap, or else a new one."""
+    def add(cls, tap: Tap, function: _ThreadFunction) -> "_ThreadFunctions":
+        """Adds a function to those on the tap, or to new ones."""
         with _LOCK:
             if not isinstance(tap.transform, cls):
                 tap.transform = cls(tap.transform)
-            tap.transform._lists.setdefault(threading.get_ident(), [])
+            tap.transform._functions += (function,)
             return tap.transform
+
+    def remove(self, tap: Tap, function: _ThreadFunction) -> None:
+        """Removes a function; the last one restores the tap, unless another transform was set meanwhile."""
+        with _LOCK:
+            self._functions = tuple(other for other in self._functions if other is not function)
+            if not self._functions and tap.transform is self:
+                tap.transform = self._transform
 
     def __call__(self, x: Tensor, training: bool) -> Tensor:
         outputs = x if self._transform is None else self._transform(x, training)
-        if threading.get_ident() in self._lists:
-            self._lists[threading.get_ident()].append(outputs)
+        thread = threading.get_ident()
+        for owner, function in self._functions:
+            if owner == thread:
+                outputs = function(outputs)
         return outputs
-
-    def tensors(self) -> list[Any]:
-        """The list of this thread."""
-        return self._lists[threading.get_ident()]
-
-    def stop(self, tap: Tap) -> None:
-        """Stops recording in this thread; the last one restores the tap."""
-        with _LOCK:
-            self._lists.pop(threading.get_ident(), None)
-            if not self._lists:
-                tap.transform = self._transform

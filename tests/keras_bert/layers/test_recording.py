@@ -97,3 +97,34 @@ def test_a_further_function_is_applied_last_in_its_thread_and_is_gone_after_an_e
     except KeyError:
         assert tap.transform is double
     assert outputs == [7, 6]
+
+
+def test_a_function_that_goes_while_another_thread_records_does_not_come_back():
+    tap, turns, recorded = Tap(), [threading.Event(), threading.Event()], []
+
+    def record():
+        with recording([tap]) as tensors:
+            turns[0].set()
+            turns[1].wait()
+            tap(3, False)
+        recorded.extend(tensors[tap])
+
+    thread = threading.Thread(target=record)
+    with transforming(tap, lambda x: -x):
+        thread.start()
+        turns[0].wait()
+    turns[1].set()
+    thread.join()
+    assert recorded == [3], "the other thread's function is not for this one"
+    assert tap.transform is None
+    assert tap(3, False) == 3
+
+
+def test_contexts_inside_of_one_another_in_one_thread():
+    tap = Tap()
+    with recording([tap]) as outer, transforming(tap, lambda x: -x):
+        with recording([tap]) as inner:
+            tap(1, False)
+        tap(2, False)
+    assert (outer[tap], inner[tap]) == ([1, 2], [-1])
+    assert tap.transform is None
