@@ -2,19 +2,20 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 
 from keras_bert.checks import check
 from keras_bert.compress.students import spread_layers
-from keras_bert.explain.attention import Attention, attentions
+from keras_bert.explain.attention import Attention, attend
 from keras_bert.explain.attribution import Attribution, Method, attribute
 from keras_bert.explain.explained import ExplainedRow
 from keras_bert.explain.tokens import Array
 from keras_bert.models.encoder import config_of
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model
+from keras_bert.tasks.targets import UnexplainedRowError
 
 # With two words a rank correlation is 1 or -1, which says nothing.
 _LEAST_WORDS = 3
@@ -22,19 +23,21 @@ _LEAST_WORDS = 3
 
 @dataclasses.dataclass(frozen=True)
 class Agreement:
-    """How alike two models decide on rows.
+    """How alike two models decide on rows; rows that cannot be explained are left out.
 
     Attributes:
+        rows: the index among the texts of each row that is compared, int (rows,).
         teacher: the first model's attribution of each row, of the number of its own answer.
         student: the second model's attributions, of the same numbers.
-        same_answers: whether both models choose the same label, tag or place, bool (rows,); always True where answers
-            are numbers: compare the scores.
-        rank_correlations: Spearman's correlation of the shares of the words, float64 (rows,); NaN for rows of fewer
-            than 3 words, and where all words of one have the same share.
+        same_answers: whether both models choose the same label, tag of a word, or start and end of an answer, bool
+            (rows,); always True where answers are numbers: compare the scores.
+        rank_correlations: Spearman's correlation of the shares of the words that both models read, float64 (rows,); NaN
+            for rows of fewer than 3 such words, and where all words of one have the same share.
         layers: the teacher's layer for each of the student's, from 0; None if one of the models is a file.
         attention_distances: the Jensen-Shannon distance of the attention of these layers, the mean over heads, with
             base 2: 0 for the same, 1 for words in common nowhere; float64 (layers,). None if one of the models is a
             file.
+        left_out: the index among the texts of each row that is left out, with the reason.
 
     Examples:
         >>> from keras_bert.explain import compare
@@ -43,15 +46,17 @@ class Agreement:
         ([True], [0.0])
     """
 
+    rows: Array
     teacher: tuple[Attribution, ...]
     student: tuple[Attribution, ...]
     same_answers: Array
     rank_correlations: Array
     layers: tuple[int, ...] | None
     attention_distances: Array | None
+    left_out: dict[int, str]
 
     def most_different(self, count: int = 10) -> list[int]:
-        """The rows with the lowest rank correlations, the lowest first; rows without one are left out."""
+        """The places in `rows` of the lowest rank correlations, the lowest first; rows without one are left out."""
         order = np.argsort(self.rank_correlations, kind="stable")  # NaN last
         return [int(row) for row in order[:count] if not np.isnan(self.rank_correlations[row])]
 
@@ -67,7 +72,10 @@ def compare(
 ) -> Agreement:
     """Compares the reasons of two models: their attributions of the first model's answer, and their attention.
 
-    Attention is compared between words and special tokens as one, so that the models may have other tokens.
+    Both models explain one number, that of the teacher's answer. Words are those that start at the same place of a
+    text, so that the models may have other tokens, and read texts to another length. Attention is compared between
+    these words, and to all other tokens as one. A row that cannot be explained by both is left out, as one without
+    words where tags are explained, or whose word with the explained tag the student does not read.
 
     Args:
         teacher: a task.
@@ -80,9 +88,9 @@ def compare(
 
     Raises:
         TypeError: a text is no string.
-        ValueError: the tasks differ, there are no texts or not as many pairs, the models split a text into other words,
-            there are not as many `layers` as the student has, or no such layer, or a file is to be explained by
-            gradients.
+        ValueError: the tasks differ or are not fine-tuned, there are no texts or not as many pairs, no row can be
+            explained, there are not as many `layers` as the student has, or no such layer, or a file is to be explained
+            by gradients.
 
     Examples:
         >>> agreement = compare(task, task, ["film film film"])
@@ -98,41 +106,58 @@ def compare(
     firsts = as_texts("texts", texts)
     seconds = [None] * len(firsts) if pairs is None else as_texts("pairs", pairs)
     check_same_length("texts", firsts, "pairs", seconds)
-    rows = [_compare_row(teacher, student, *texts, method) for texts in zip(firsts, seconds, strict=True)]
-    attributions = [both for both, _ in rows]
-    compared_layers, distances = None, None
-    if not files:
-        compared_layers = _paired_layers(teacher, student, layers)
-        distances = _attention_distances(teacher, student, compared_layers, firsts, pairs)
+    compared_layers = None if files else _paired_layers(teacher, student, layers)
+    compared, left_out = {}, {}
+    for number, row in enumerate(zip(firsts, seconds, strict=True)):
+        try:
+            compared[number] = _RowPair.of(teacher, student, *row)
+        except UnexplainedRowError as error:
+            left_out[number] = str(error)
+    rule = f"hold a row that both models can explain; {next(iter(left_out.values()), '')}"
+    check(owner, "texts", bool(compared), rule, f"none of {len(left_out)}")
+    row_pairs = list(compared.values())
+    attributions = [row_pair.explain(teacher, student, method) for row_pair in row_pairs]
     return Agreement(
+        np.array(list(compared)),
         tuple(first for first, _ in attributions),
         tuple(second for _, second in attributions),
-        np.array([same for _, same in rows]),
+        np.array([row_pair.same_answer for row_pair in row_pairs]),
         np.array([_rank_correlation(*both) for both in attributions]),
         compared_layers,
-        distances,
+        None if compared_layers is None else _attention_distances(teacher, student, compared_layers, row_pairs),
+        left_out,
     )
 
 
-def _compare_row(
-    teacher: Task, student: Task, text: str, pair: str | None, method: Method
-) -> tuple[tuple[Attribution, Attribution], bool]:
-    compared = teacher.second_text == "compared"
-    choice, second = (pair, None) if compared else (None, pair)
-    first = ExplainedRow.of(teacher, text, choice, second)
-    answer = ExplainedRow.of(student, text, choice, second)
-    if first.tokens.word_texts != answer.tokens.word_texts:
-        words = f"{len(first.tokens.word_texts)} and {len(answer.tokens.word_texts)} words"
-        raise ValueError(f"compare.texts must be split into the same words by both models, got {words} of {text!r}")
-    same = first.target.name == answer.target.name
-    other = answer if same else ExplainedRow.of(student, text, first.target.choice, second)
-    return (attribute(teacher, first, method), attribute(student, other, method)), same
+class _RowPair(NamedTuple):
+    """A row of both models with the number of the teacher's answer, and whether the student's answer is the same."""
+
+    first: ExplainedRow
+    second: ExplainedRow
+    same_answer: bool
+
+    @classmethod
+    def of(cls, teacher: Task, student: Task, text: str, pair: str | None) -> "_RowPair":
+        choice, second = (pair, None) if teacher.second_text == "compared" else (None, pair)
+        first = ExplainedRow.of(teacher, text, choice, second)
+        answer = ExplainedRow.of(student, text, choice, second)
+        return cls(first, first.beside(student), _is_same_answer(first, answer))
+
+    def explain(self, teacher: Task, student: Task, method: Method) -> tuple[Attribution, Attribution]:
+        return attribute(teacher, self.first, method), attribute(student, self.second, method)
+
+
+def _is_same_answer(first: ExplainedRow, second: ExplainedRow) -> bool:
+    if first.answer is not None:
+        return first.answer == second.answer
+    return first.choice_among(second.tokens) == second.target.choice
 
 
 def _rank_correlation(first: Attribution, second: Attribution) -> float:
     from scipy import stats
 
-    shares = first.by_word(), second.by_word()
+    words = first.row.common_words(second.row)
+    shares = first.by_word()[words[0]], second.by_word()[words[1]]
     if len(shares[0]) < _LEAST_WORDS or any(np.ptp(share) == 0 for share in shares):
         return float("nan")
     return float(stats.spearmanr(*shares).statistic)
@@ -149,21 +174,22 @@ def _paired_layers(teacher: Task, student: Task, layers: Sequence[int] | None) -
     return tuple(layers)
 
 
-def _attention_distances(
-    teacher: Task, student: Task, layers: Sequence[int], texts: Sequence[str], pairs: Sequence[str] | None
-) -> Array:
-    """The mean distances of the attention of paired layers over all words of all texts."""
+def _attention_distances(teacher: Task, student: Task, layers: Sequence[int], rows: Sequence[_RowPair]) -> Array:
+    """The mean distances of the attention of paired layers over all words of all rows."""
     total, count = np.zeros(len(layers)), 0
-    for one, other in zip(attentions(teacher, texts, pairs), attentions(student, texts, pairs), strict=True):
-        first, second = _distributions(one)[list(layers)], _distributions(other)
+    firsts = attend(teacher, ((row.first.tokens, row.first.features) for row in rows))
+    seconds = attend(student, ((row.second.tokens, row.second.features) for row in rows))
+    for one, other in zip(firsts, seconds, strict=True):
+        words = one.row.common_words(other.row)
+        first, second = _distributions(one, words[0])[list(layers)], _distributions(other, words[1])
         total, count = total + _distances(first, second).sum(axis=-1), count + first.shape[1]
     return total / max(count, 1)
 
 
-def _distributions(attention: Attention) -> Array:
-    """The attention of words to words, and to special tokens as one, mean over heads: (layers, words, words + 1)."""
-    words = attention.by_word().mean(axis=1, dtype="float64")
-    return np.concatenate([words, np.maximum(1 - words.sum(axis=-1, keepdims=True), 0)], axis=-1)
+def _distributions(attention: Attention, words: Array) -> Array:
+    """The attention of words to words, and to all other tokens as one, mean over heads: (layers, words, words + 1)."""
+    shares = attention.by_word().mean(axis=1, dtype="float64")[:, words][:, :, words]
+    return np.concatenate([shares, np.maximum(1 - shares.sum(axis=-1, keepdims=True), 0)], axis=-1)
 
 
 def _distances(first: Array, second: Array) -> Array:

@@ -9,12 +9,13 @@ import numpy as np
 from keras import ops
 
 from keras_bert.checks import check
+from keras_bert.explain.explained import read_row
 from keras_bert.explain.tokens import Array, Tokens
 from keras_bert.families.longformer.graph import GLOBAL_TOKENS
 from keras_bert.layers.adapters import PromptPlaces
 from keras_bert.layers.recording import recording
 from keras_bert.models.encoder import blocks_of, calls_of, encoder_of, has_layer, output_of, sequence_output
-from keras_bert.tasks.base import Task, pad_batch
+from keras_bert.tasks.base import Features, Task, pad_batch
 from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model
 
 
@@ -41,6 +42,21 @@ class Attention:
     def tokens(self) -> tuple[str, ...]:
         """The tokens, special ones included."""
         return self.row.tokens
+
+    @property
+    def offsets(self) -> Array:
+        """The place of each token in its text (tokens, 2), see `Tokens`."""
+        return self.row.offsets
+
+    @property
+    def segments(self) -> Array:
+        """The text that each token belongs to (tokens,), see `Tokens`."""
+        return self.row.segments
+
+    @property
+    def words(self) -> Array:
+        """The number of the word that each token is a part of (tokens,), -1 for special tokens, see `Tokens`."""
+        return self.row.words
 
     def by_word(self) -> Array:
         """Attention between words (layers, heads, words, words), special tokens left out.
@@ -87,24 +103,43 @@ def attentions(task: Task, texts: Sequence[str], pairs: Sequence[str] | None = N
     check("attentions", "task.model", is_keras_model(task.model), rule, type(task.model).__name__)
     firsts = as_texts("texts", texts)
     if pairs is None:
-        return _attend(task, zip(firsts))
+        return attend(task, _read_rows(task, zip(firsts)))
     seconds = as_texts("pairs", pairs)
     check_same_length("texts", firsts, "pairs", seconds)
-    return _attend(task, zip(firsts, seconds, strict=True))
+    return attend(task, _read_rows(task, zip(firsts, seconds, strict=True)))
 
 
-def _attend(task: Task, rows: Iterable[tuple[str, ...]]) -> Iterator[Attention]:
-    encoder = _Encoder(task.model)
+def _read_rows(task: Task, rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[Tokens, Features]]:
     for texts in rows:
-        tokens = Tokens.of(task.tokenizer, texts, max_length=task.max_length)
-        features = task.encode(texts[:1], texts[1:] or None)
-        # Padded as `predict` does: the blocks of a BigBird depend on the length.
-        batch = pad_batch(features, np.array([0]), len(tokens.tokens), task.positions)
-        with task._answering():
-            weights = encoder.weights(batch)[:, 0]
-        prompt = weights.shape[-1] - batch["token_ids"].shape[1]
-        row = tokens.behind_prompt(prompt)
-        yield Attention(row, weights[..., : len(row.tokens), : len(row.tokens)])
+        tokens, features, _ = read_row(task, texts)
+        yield tokens, features
+
+
+def attend(task: Task, rows: Iterable[tuple[Tokens, Features]]) -> Iterator[Attention]:
+    """Yields the attention of rows that are encoded already, see `attentions`.
+
+    Args:
+        task: a task with a Keras model.
+        rows: the tokens of each row, and the model's inputs (1, length).
+
+    Examples:
+        >>> (attention,) = attend(task, [read_row(task, ["film"])[:2]])
+        >>> attention.weights.shape
+        (1, 2, 3, 3)
+    """
+    encoder = _Encoder(task.model)
+    for tokens, features in rows:
+        # No name for the result: it would stay in memory while the next one is computed.
+        yield _attend_row(task, encoder, tokens, features)
+
+
+def _attend_row(task: Task, encoder: "_Encoder", tokens: Tokens, features: Features) -> Attention:
+    # Padded as `predict` does: the blocks of a BigBird depend on the length.
+    batch = pad_batch(features, np.array([0]), len(tokens.tokens), task.positions)
+    with task._answering():
+        weights = encoder.weights(batch)[:, 0]
+    row = tokens.behind_prompt(weights.shape[-1] - batch["token_ids"].shape[1])
+    return Attention(row, weights[..., : len(row.tokens), : len(row.tokens)])
 
 
 def attention_weights(model: keras.Model, inputs: Mapping[str, Any]) -> Array:
@@ -141,14 +176,18 @@ class _Encoder:
         self._calls = [(block.attention, len(calls_of(encoder, block))) for block in blocks]
 
     def weights(self, inputs: Mapping[str, Any]) -> Array:
-        with recording(attention.probabilities_tap for attention, _ in self._calls) as seen:
+        with recording(attention.probabilities_tap for attention, _ in self._calls) as recorded:
             results = self._model({name: inputs[name] for name in self._model.input}, training=False)
         length = inputs["token_ids"].shape[1] + self._places.tokens
         marks = ops.convert_to_numpy(results["global_tokens"]) if "global_tokens" in results else None
-        layers = []
+        layers, heads = sum(calls for _, calls in self._calls), self._calls[0][0].num_heads
+        # One array, and recorded parts go as they are copied: the matrices of long texts are large.
+        weights = np.empty((layers, len(inputs["token_ids"]), heads, length, length), "float32")
+        rows = iter(weights)
         for attention, calls in self._calls:
-            arrays = [ops.convert_to_numpy(ops.cast(part, "float32")) for part in seen[attention.probabilities_tap]]
-            size = len(arrays) // calls
-            parts = [arrays[start : start + size] for start in range(0, len(arrays), size)]
-            layers += [attention.full_probabilities(part, length, marks) for part in parts]
-        return np.stack(layers)
+            parts = recorded[attention.probabilities_tap]
+            size = len(parts) // calls
+            for _ in range(calls):
+                arrays = [ops.convert_to_numpy(ops.cast(parts.pop(0), "float32")) for _ in range(size)]
+                next(rows)[...] = attention.full_probabilities(arrays, length, marks)
+        return weights

@@ -1,13 +1,14 @@
 """A text with the number of its answer that is explained."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, Self
 
 from keras_bert.checks import check
 from keras_bert.explain.tokens import Tokens
 from keras_bert.tasks.base import Features, Task
 from keras_bert.tasks.checks import as_texts
-from keras_bert.tasks.targets import Target
+from keras_bert.tasks.targets import Target, UnexplainedRowError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,6 +19,7 @@ class ExplainedRow:
         tokens: the tokens.
         features: the model's inputs (1, length).
         target: the number.
+        answer: the characters of the answer in its text, 0 and 0 for no answer; None where answers are no spans.
 
     Examples:
         >>> row = ExplainedRow.of(task, "film film", "yes")
@@ -28,6 +30,7 @@ class ExplainedRow:
     tokens: Tokens
     features: Features
     target: Target
+    answer: tuple[int, int] | None
 
     @classmethod
     def of(cls, task: Task, text: str, choice: Any = None, pair: str | None = None) -> Self:
@@ -41,11 +44,81 @@ class ExplainedRow:
 
         Raises:
             TypeError: a text is no string.
-            ValueError: there is no such number, or the model is an exported file that takes text.
+            UnexplainedRowError: the row has no such number, as a text without words has no tag.
+            ValueError: there is no such number, the task is not fine-tuned, or the model is an exported file that takes
+                text.
         """
-        rule = "take tokens; a file that takes text has no token to replace: explain the file with tokens beside it"
-        check("Task", "model", hasattr(task.model, "predict_on_batch"), rule, type(task.model).__name__)
+        _check_task(task)
         texts = as_texts("text", [text]) + ([] if pair is None else as_texts("pair", [pair]))
-        tokens = Tokens.of(task.tokenizer, texts, max_length=task.max_length)
-        features = task.encode(texts[:1], texts[1:] or None)
-        return cls(tokens, features, task.target(choice, task.forward(features)[0], tokens))
+        return cls._choose(task, *read_row(task, texts), choice)
+
+    def beside(self, task: Task) -> Self:
+        """The same number of another model for the same texts, which it may split into other words.
+
+        Where long texts have several rows, it is the row with the most text of this one.
+
+        Args:
+            task: another model of the same task.
+
+        Raises:
+            UnexplainedRowError: the number is of a word that the other model does not read.
+            ValueError: see `of`.
+
+        Examples:
+            >>> ExplainedRow.of(task, "film film", "no").beside(task).target.name
+            'no'
+        """
+        _check_task(task)
+        last = len(self.tokens.texts) - 1
+        read = read_row(task, self.tokens.texts, self.tokens.characters_read(last))
+        return self._choose(task, *read, self.choice_among(read[0]))
+
+    def choice_among(self, words: Tokens) -> str | None:
+        """The choice of this row's number by the words of another row.
+
+        Raises:
+            UnexplainedRowError: the number is of a word that the other row does not hold.
+        """
+        target = self.target
+        if target.word is None or target.choice_at is None:
+            return target.choice
+        numbers = dict(zip(*(numbers.tolist() for numbers in self.tokens.common_words(words)), strict=True))
+        if target.word not in numbers:
+            word, (start, end, _) = self.tokens.word_texts[target.word], self.tokens.word_offsets[target.word]
+            rule = f"be read by both models, got {word!r} at characters {start} to {end}, which one does not read"
+            raise UnexplainedRowError(f"target must {rule}")
+        return target.choice_at(numbers[target.word])
+
+    @classmethod
+    def _choose(
+        cls, task: Task, tokens: Tokens, features: Features, answer: tuple[int, int] | None, choice: Any
+    ) -> Self:
+        return cls(tokens, features, task.target(choice, task.forward(features)[0], tokens), answer)
+
+
+def read_row(
+    task: Task, texts: Sequence[str], characters: tuple[int, int] | None = None
+) -> tuple[Tokens, Features, tuple[int, int] | None]:
+    """The tokens of a text or pair in the row that the answer comes from, the model's inputs, and the answer's place.
+
+    Args:
+        task: a task with any model that takes tokens.
+        texts: one text, or the two of a pair.
+        characters: see `Task.read_row`.
+
+    Examples:
+        >>> tokens, features, answer = read_row(task, ["film"])
+        >>> tokens.tokens, features["token_ids"].shape, answer
+        (('[CLS]', 'film', '[SEP]'), (1, 3), None)
+    """
+    row = task.read_row(texts, characters)
+    tokens = Tokens.of(task.tokenizer, texts, max_length=task.max_length, parts=row.parts, answer=row.span)
+    return tokens, row.features, row.answer
+
+
+def _check_task(task: Task) -> None:
+    rule = "take tokens; a file that takes text has no token to replace: explain the file with tokens beside it"
+    check("Task", "model", hasattr(task.model, "predict_on_batch"), rule, type(task.model).__name__)
+    if type(task).target is Task.target:
+        # A model for pre-training needs further inputs: it is refused before it runs.
+        task.target(None, None, Tokens.of(task.tokenizer, [""], max_length=task.max_length))

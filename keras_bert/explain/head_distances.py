@@ -17,10 +17,11 @@ def distance_sums(weights: Array) -> Array:
     their entropies, in bits.
 
     Args:
-        weights: the attention probabilities of all heads (heads, queries, keys).
+        weights: the attention probabilities of all heads (heads, queries, keys), or of all layers and heads (layers,
+            heads, queries, keys).
 
     Returns:
-        float64 (heads, heads), symmetric.
+        float64 (layers x heads, layers x heads), symmetric.
 
     Examples:
         >>> weights = np.array([[[1.0, 0.0]], [[0.0, 1.0]], [[0.0, 1.0]]])  # of three heads, two look at the same token
@@ -29,11 +30,12 @@ def distance_sums(weights: Array) -> Array:
     """
     from scipy.special import entr
 
-    heads, queries, keys = weights.shape
+    *layers_and_heads, queries, keys = weights.shape
+    heads = math.prod(layers_and_heads)
     sums = np.zeros((heads, heads))
     rows = max(_NUMBERS_AT_ONCE // (heads * keys), 1)
     for start in range(0, queries, rows):
-        shares = np.asarray(weights[:, start : start + rows], "float64")
+        shares = np.asarray(weights[..., start : start + rows, :], "float64").reshape(heads, -1, keys)
         entropy = entr(shares).sum(axis=-1)
         for head in range(heads - 1):
             others = slice(head + 1, None)

@@ -108,7 +108,8 @@ def head_statistics(
         length = len(attention.tokens)
         count, queries, uniform = count + 1, queries + length, uniform + length * math.log(length)
         if distances:
-            between = between + distance_sums(attention.weights.reshape(-1, length, length))
+            between = between + distance_sums(attention.weights)
+        del attention  # or it would stay in memory while the next one is computed
     means = {name: array / (count if name == "first_entropy" else queries) for name, array in totals.items()}
     head_distances = between / queries if distances else None
     return HeadStatistics(
@@ -145,10 +146,16 @@ def attention_sums(weights: Array, first: int, separators: Array) -> dict[str, A
         >>> {name: round(float(array[0, 0]), 2) for name, array in sums.items() if name.startswith("to_")}
         {'to_first': 0.5, 'to_separators': 1.5, 'to_itself': 0.5, 'to_previous': 0.5, 'to_next': 1.0}
     """
+    # Layer by layer, as the copies with 8 bytes a number are large.
+    layers = [_layer_sums(np.asarray(layer, "float64"), first, separators) for layer in weights]
+    return {name: np.stack([sums[name] for sums in layers]) for name in layers[0]}
+
+
+def _layer_sums(weights: Array, first: int, separators: Array) -> dict[str, Array]:
+    """The sums of one layer (heads, tokens, tokens), each (heads,)."""
     from scipy.special import entr
 
-    weights = np.asarray(weights, "float64")
-    entropy = entr(weights).sum(axis=-1)
+    entropy = np.stack([entr(head).sum(axis=-1) for head in weights])
     diagonals = {
         name: np.trace(weights, offset, axis1=-2, axis2=-1)
         for name, offset in (("to_itself", 0), ("to_previous", -1), ("to_next", 1))

@@ -25,7 +25,9 @@ class Tokens:
         offsets: the place of each token in its text, `text[start:end]`, int32 (tokens, 2); 0 and 0 for special tokens.
         words: the number of the word that each token is a part of, counted through both texts, int32 (tokens,); -1 for
             special tokens. A word is a token with those that continue it, see `BaseTokenizer.continues`.
-        dropped: the number of tokens that each text lost to the longest row.
+        dropped: the number of tokens of each text that the row has no room for.
+        answer: the first and the last token of the answer, where a task looks for it in several rows of one text; else
+            None.
 
     Examples:
         >>> row = Tokens.of(task.tokenizer, ["film films"], max_length=16)
@@ -39,15 +41,26 @@ class Tokens:
     offsets: Array
     words: Array
     dropped: tuple[int, ...]
+    answer: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, tokenizer: BaseTokenizer, texts: Sequence[str], *, max_length: int) -> Self:
+    def of(
+        cls,
+        tokenizer: BaseTokenizer,
+        texts: Sequence[str],
+        *,
+        max_length: int,
+        parts: Sequence[slice] | None = None,
+        answer: tuple[int, int] | None = None,
+    ) -> Self:
         """The row that `tokenizer.encode` makes of a text or pair.
 
         Args:
             tokenizer: any tokenizer.
             texts: one text, or the two of a pair.
             max_length: maximum number of tokens of the row, special tokens included.
+            parts: the tokens of each text in the row; None for as many of the first ones as `encode` takes.
+            answer: see the attributes.
 
         Raises:
             ValueError: there are no or more than two texts, or `max_length` has no room for a token of each.
@@ -57,13 +70,16 @@ class Tokens:
         tokenizer.check_room(len(texts), max_length)
         encoded = [[part.to_list()[0] for part in tokenizer.tokenize_with_offsets([text])] for text in texts]
         lengths = [np.array(len(ids)) for ids, _, _ in encoded]
-        kept = [int(count) for count in share_room(lengths, max_length - tokenizer.special_count(len(texts)), np)]
+        if parts is None:
+            room = max_length - tokenizer.special_count(len(texts))
+            parts = [slice(0, int(count)) for count in share_room(lengths, room, np)]
+        kept = [part.stop - part.start for part in parts]
         ids, segments, offsets = [tokenizer.cls_id], [0], [(0, 0)]
-        for number, ((text_ids, starts, ends), count) in enumerate(zip(encoded, kept, strict=True)):
+        for number, ((text_ids, starts, ends), part) in enumerate(zip(encoded, parts, strict=True)):
             separators = tokenizer.between if number + 1 < len(texts) else 1
-            ids += text_ids[:count] + [tokenizer.sep_id] * separators
-            offsets += [*zip(starts[:count], ends[:count], strict=True), *[(0, 0)] * separators]
-            segments += [number] * (count + separators)
+            ids += text_ids[part] + [tokenizer.sep_id] * separators
+            offsets += [*zip(starts[part], ends[part], strict=True), *[(0, 0)] * separators]
+            segments += [number] * (kept[number] + separators)
         is_text = ~np.isin(np.arange(len(ids)), _special_places(tokenizer, kept))
         return cls(
             tuple(texts),
@@ -72,6 +88,7 @@ class Tokens:
             np.array(offsets, "int32"),
             _number_words(tokenizer, ids, is_text),
             tuple(int(length) - count for length, count in zip(lengths, kept, strict=True)),
+            answer,
         )
 
     def behind_prompt(self, length: int) -> Self:
@@ -88,16 +105,57 @@ class Tokens:
             segments=np.pad(self.segments, (length, 0)),
             offsets=np.pad(self.offsets, ((length, 0), (0, 0))),
             words=np.pad(self.words, (length, 0), constant_values=-1),
+            answer=None if self.answer is None else (self.answer[0] + length, self.answer[1] + length),
         )
+
+    @property
+    def word_offsets(self) -> Array:
+        """The place of each word: its start and end in its text, and the number of the text: int32 (words, 3).
+
+        Examples:
+            >>> Tokens.of(task.tokenizer, ["film films", "a film"], max_length=16).word_offsets.tolist()
+            [[0, 4, 0], [5, 10, 0], [0, 1, 1], [2, 6, 1]]
+        """
+        places = np.flatnonzero(self.words >= 0)
+        numbers = self.words[places]
+        firsts = places[np.unique(numbers, return_index=True)[1]]
+        lasts = places[len(places) - 1 - np.unique(numbers[::-1], return_index=True)[1]]
+        return np.stack([self.offsets[firsts, 0], self.offsets[lasts, 1], self.segments[firsts]], axis=1)
 
     @property
     def word_texts(self) -> tuple[str, ...]:
         """The words as they stand in the texts, in the order of their numbers."""
-        places = [np.flatnonzero(self.words == number) for number in range(self.words.max(initial=-1) + 1)]
-        return tuple(
-            self.texts[self.segments[place[0]]][self.offsets[place[0], 0] : self.offsets[place[-1], 1]]
-            for place in places
-        )
+        return tuple(self.texts[text][start:end] for start, end, text in self.word_offsets.tolist())
+
+    def characters_read(self, text: int) -> tuple[int, int]:
+        """The start and end of the part of a text that stands in the row; 0 and 0 if nothing of it does.
+
+        Examples:
+            >>> Tokens.of(task.tokenizer, ["film " * 100], max_length=16).characters_read(0)  # 14 words
+            (0, 69)
+        """
+        if not self.dropped[text]:
+            return 0, len(self.texts[text])
+        places = self.offsets[(self.segments == text) & (self.words >= 0)]
+        return (int(places[0, 0]), int(places[-1, 1])) if len(places) else (0, 0)
+
+    def common_words(self, other: Self) -> tuple[Array, Array]:
+        """The words of this row and of another one that start at the same place of the same text.
+
+        Two models may keep or split words differently; texts are those of both rows.
+
+        Returns:
+            Their numbers in this row and in the other one, in the order of this row: two arrays (common words,).
+
+        Examples:
+            >>> short, long = (Tokens.of(task.tokenizer, ["a film"], max_length=length) for length in (3, 4))
+            >>> [numbers.tolist() for numbers in short.common_words(long)]
+            [[0], [0]]
+        """
+        numbers = {(text, start): number for number, (start, _, text) in enumerate(other.word_offsets.tolist())}
+        keys = [(text, start) for start, _, text in self.word_offsets.tolist()]
+        pairs = [(number, numbers[key]) for number, key in enumerate(keys) if key in numbers]
+        return tuple(np.array(pairs, int).reshape(-1, 2).T)  # type: ignore[return-value]
 
 
 def _special_places(tokenizer: BaseTokenizer, kept: Sequence[int]) -> list[int]:

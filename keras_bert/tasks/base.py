@@ -19,7 +19,7 @@ from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.checks import as_texts, check_keras_model, check_same_length, is_keras_model
 from keras_bert.tasks.places import Places
-from keras_bert.tasks.targets import Target, WordPlaces
+from keras_bert.tasks.targets import RowRead, Target, WordPlaces
 
 if TYPE_CHECKING:
     import keras
@@ -268,6 +268,19 @@ class Task(Adaptable):
             ValueError: there is no such number, or the task has none that can be chosen.
         """
         raise ValueError(f"{type(self).__name__} must be fine-tuned to be explained, got a model for {self.name}")
+
+    def read_row(self, texts: Sequence[str], characters: tuple[int, int] | None = None) -> RowRead:
+        """The row of a text or pair that the model's answer comes from: tasks that read texts in parts override it.
+
+        Args:
+            texts: one text, or the two of a pair.
+            characters: the start and end of a part of the last text; where the text has several rows, the one with the
+                most of this part is read in the place of that of the answer.
+
+        Raises:
+            TypeError: a text is no string.
+        """
+        return RowRead(self.encode(texts[:1], texts[1:] or None))
 
     @staticmethod
     def _text_fields(texts: Sequence[str], seconds: Sequence[str] | None) -> Iterable[tuple[str, ...]]:

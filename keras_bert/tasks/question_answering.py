@@ -24,7 +24,7 @@ from keras_bert.tasks.answer_windows import (
 from keras_bert.tasks.answers import Answer, answers_of
 from keras_bert.tasks.base import Array, Features, Runtime, Task, slices
 from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model, label_number
-from keras_bert.tasks.targets import Target, WordPlaces
+from keras_bert.tasks.targets import RowRead, Target, UnexplainedRowError, WordPlaces
 
 if TYPE_CHECKING:
     import keras
@@ -287,6 +287,13 @@ class QuestionAnswering(Task):
             ValueError: there are no questions, or not as many contexts.
         """
         question_tokens, context_tokens, windows = self._windows(questions, contexts)
+        spans = self._best_spans(question_tokens, context_tokens, windows, batch_size)
+        return answers_of(spans, context_tokens, contexts, self.null_threshold)
+
+    def _best_spans(
+        self, question_tokens: TokenizedTexts, context_tokens: TokenizedTexts, windows: Windows, batch_size: int = 32
+    ) -> Spans:
+        """The best span of each row."""
         widest = widest_windows(windows, len(context_tokens.ids))
         parts: list[Spans] = []
         for many in slices(len(windows.rows), _WINDOWS_AT_ONCE):
@@ -297,25 +304,67 @@ class QuestionAnswering(Task):
                 best_spans(logits[few], part.part(few), widest, self.max_answer_length)
                 for few in slices(len(logits), _SCORED_AT_ONCE)
             ]
-        spans = best_of_rows(parts, windows.rows)
-        return answers_of(spans, context_tokens, contexts, self.null_threshold)
+        return best_of_rows(parts, windows.rows)
+
+    def read_row(self, texts: Sequence[str], characters: tuple[int, int] | None = None) -> RowRead:
+        """The window of the context that the answer of `predict` comes from; a single text is one row."""
+        if len(texts) < 2:
+            return super().read_row(texts)
+        question_tokens, context_tokens, windows = self._windows(texts[:1], texts[1:])
+        span, answer = None, None
+        if characters is not None:
+            number = _window_with(characters, context_tokens, windows)
+        else:
+            spans = self._best_spans(question_tokens, context_tokens, windows)
+            (best,) = answers_of(spans, context_tokens, texts[1:], self.null_threshold)
+            answer, number = (best.start, best.end), 0
+            if np.isfinite(spans.scores[0]):
+                number = int(widest_windows(windows, len(context_tokens.ids))[spans.firsts[0]])
+                shift = windows.columns[number] - windows.firsts[number]
+                span = int(spans.firsts[0] + shift), int(spans.lasts[0] + shift)
+        window = windows.part(slice(number, number + 1))
+        features = window_features(question_tokens, context_tokens, window, self.tokenizer)
+        first = int(window.firsts[0])
+        parts = slice(0, int(window.question_lengths[0])), slice(first, first + int(window.lengths[0]))
+        return RowRead(features, parts, span, answer)
 
     def target(self, choice: str | None, outputs: Any, row: WordPlaces) -> Target:
-        """The logit of the answer's start or end at its most probable token of the context.
+        """The logit of the answer's start or end at a token of the context.
 
         Args:
-            choice: `start`, `end`, or None for `start`.
+            choice: `start` or `end` for that of the answer of `predict`, or `start=WORD` or `end=WORD` for the most
+                probable token of a word of the context, by its number in the row, or its text where it occurs first in
+                the context; None for `start`.
             outputs: the logits of the row (length, 2).
             row: the words of the row.
         """
         sides = ("start", "end")
-        side = label_number("target", choice or "start", sides)
+        name, _, word_name = (choice or "start").partition("=")
+        side = label_number("target", name, sides)
         context = np.flatnonzero((row.segments == 1) & (row.words >= 0))
-        rule = "leave room for the context in the row"
-        check(type(self).__name__, "question", len(context) > 0, rule, f"{len(row.words)} tokens")
+        if not len(context):
+            rule = f"hold a word beside the question, got a row of {len(row.words)} tokens without one"
+            raise UnexplainedRowError(f"{type(self).__name__}.context must {rule}")
+        if word_name:
+            context = context[row.words[context] == self._context_word(word_name, row, context)]
+        elif row.answer is not None:
+            context = context[context == row.answer[side]]
         place = int(context[np.asarray(outputs)[context, side].argmax()])
-        word = row.word_texts[row.words[place]]
-        return Target(f"{sides[side]} at {word!r}", sides[side], lambda logits: logits[:, place, side])
+        word = int(row.words[place])
+        return Target(
+            f"{name} at {row.word_texts[word]!r}",
+            f"{name}={word}",
+            lambda logits: logits[:, place, side],
+            word,
+            lambda number: f"{name}={number}",
+        )
+
+    def _context_word(self, name: str, row: WordPlaces, context: Array) -> int:
+        """The number of a word of the context."""
+        numbers = np.unique(row.words[context]).tolist()
+        if name.isdecimal() and int(name) in numbers:
+            return int(name)
+        return int(numbers[label_number("target", name, [row.word_texts[number] for number in numbers])])
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
         """`answer`, empty for no answer, its place in the context from `start` to `end`, and `probability`."""
@@ -350,6 +399,15 @@ class QuestionAnswering(Task):
             special=self.tokenizer.special_count(2),
         )
         return question_tokens, context_tokens, windows
+
+
+def _window_with(characters: tuple[int, int], contexts: TokenizedTexts, windows: Windows) -> int:
+    """The window of a single row with the most tokens of a part of the context, the first of several."""
+    start, end = characters
+    tokens = np.flatnonzero((contexts.starts >= start) & (contexts.ends <= end))
+    first, stop = (int(tokens[0]), int(tokens[-1]) + 1) if len(tokens) else (0, 0)
+    shared = np.minimum(windows.firsts + windows.lengths, stop) - np.maximum(windows.firsts, first)
+    return int(shared.argmax())
 
 
 def _bounds(answers: Sequence[tuple[str, int] | None], contexts: Sequence[str]) -> list[tuple[int, int] | None]:

@@ -2,9 +2,11 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+
+from keras_bert.tasks.checks import label_number
 
 
 class WordPlaces(Protocol):
@@ -13,6 +15,7 @@ class WordPlaces(Protocol):
     Attributes:
         words: the number of the word that each token is a part of, -1 for special tokens: int32 (tokens,).
         segments: the text that each token belongs to, 0 or 1: int32 (tokens,).
+        answer: the first and the last token of the answer, where the task looks for it in several rows; else None.
     """
 
     @property
@@ -24,8 +27,44 @@ class WordPlaces(Protocol):
         """See above."""
 
     @property
+    def answer(self) -> tuple[int, int] | None:
+        """See above."""
+
+    @property
     def word_texts(self) -> Sequence[str]:
         """The words as they stand in the texts, in the order of their numbers."""
+
+
+class RowRead(NamedTuple):
+    """The part of a text or pair that a model reads in the row which its answer comes from.
+
+    Attributes:
+        features: the model's inputs (1, length).
+        parts: the tokens of each text that stand in the row; None for as many of the first ones as `encode` takes.
+        span: the first and the last token of the answer in the row; None where there is no such thing.
+        answer: the characters of the answer in its text, 0 and 0 for no answer; None where answers are no spans.
+
+    Examples:
+        >>> RowRead(task.encode(["film"])).parts is None
+        True
+    """
+
+    features: dict[str, np.ndarray[Any, Any]]
+    parts: Sequence[slice] | None = None
+    span: tuple[int, int] | None = None
+    answer: tuple[int, int] | None = None
+
+
+class UnexplainedRowError(ValueError):
+    """A row has no number that can be explained, as a text without words has no tag of a word.
+
+    Examples:
+        >>> from keras_bert.explain import Tokens
+        >>> word_number("0", Tokens.of(task.tokenizer, [""], max_length=16))
+        Traceback (most recent call last):
+        ...
+        keras_bert.tasks.targets.UnexplainedRowError: target must name a word of the text, which has none, got '0'
+    """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,8 +73,10 @@ class Target:
 
     Attributes:
         name: its name for readers, such as a label.
-        choice: the argument by which `Task.target` chooses it again, in another model, too.
+        choice: the argument by which `Task.target` chooses it again, in another model that reads the same words.
         score: selects the number of each row: the model's outputs (rows, ...) -> (rows,).
+        word: the number of the word that it is a number of, such as a tag; None for a number of the whole row.
+        choice_at: the choice of this number at a word with another number; None without a word.
 
     Examples:
         >>> Target("yes", "yes", lambda logits: logits[:, 1]).score(np.array([[0.5, 2.5]])).tolist()
@@ -45,6 +86,8 @@ class Target:
     name: str
     choice: str | None
     score: Callable[[Any], Any]
+    word: int | None = None
+    choice_at: Callable[[int], str] | None = None
 
 
 def first_tokens(row: WordPlaces) -> list[int]:
@@ -57,3 +100,24 @@ def first_tokens(row: WordPlaces) -> list[int]:
     """
     numbers, places = np.unique(row.words, return_index=True)
     return [int(place) for place in places[numbers >= 0]]
+
+
+def word_number(choice: str, row: WordPlaces) -> int:
+    """The number of a word of a row, by that number or by the word's text, which stands for its first place.
+
+    Raises:
+        UnexplainedRowError: the row has no words.
+        ValueError: there is no such word.
+
+    Examples:
+        >>> from keras_bert.explain import Tokens
+        >>> row = Tokens.of(task.tokenizer, ["a film"], max_length=16)
+        >>> word_number("1", row), word_number("film", row)
+        (1, 1)
+    """
+    words = list(row.word_texts)
+    if not words:
+        raise UnexplainedRowError(f"target must name a word of the text, which has none, got {choice!r}")
+    if choice.isdecimal() and int(choice) < len(words):
+        return int(choice)
+    return label_number("target", choice, words)

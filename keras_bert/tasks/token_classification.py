@@ -15,7 +15,7 @@ from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Runtime, Task, slices
 from keras_bert.tasks.checks import as_sentences, as_texts, check_labels, check_same_length, label_number
 from keras_bert.tasks.entities import Entity, are_entity_tags, decode
-from keras_bert.tasks.targets import Target, WordPlaces, first_tokens
+from keras_bert.tasks.targets import Target, UnexplainedRowError, WordPlaces, first_tokens, word_number
 from keras_bert.tasks.word_rows import WordRows, Words, pack_words, tokenize_words
 
 if TYPE_CHECKING:
@@ -219,7 +219,8 @@ class TokenClassification(Task):
             row: the words of the row.
         """
         places = first_tokens(row)
-        check(type(self).__name__, "target", bool(places), "name a word of the text, which has none", choice)
+        if not places:
+            raise UnexplainedRowError(f"{type(self).__name__}.target must name a word of the text, which has none")
         logits = np.stack([np.asarray(outputs[place], "float32") for place in places])
         if choice is None:
             shares = probabilities(logits)
@@ -228,12 +229,17 @@ class TokenClassification(Task):
             word, tag = (int(number) for number in np.unravel_index(shares.argmax(), shares.shape))
         else:
             name, _, label = str(choice).rpartition("=") if "=" in str(choice)[1:] else (str(choice), "", "")
-            words = list(row.word_texts)
-            word = int(name) if name.isdecimal() and int(name) < len(words) else label_number("target", name, words)
+            word = word_number(name, row)
             tag = label_number("target", label, self.labels) if label else int(logits[word].argmax())
         place = places[word]
         label = self.labels[tag]
-        return Target(f"{row.word_texts[word]}={label}", f"{word}={label}", lambda outputs: outputs[:, place, tag])
+        return Target(
+            f"{row.word_texts[word]}={label}",
+            f"{word}={label}",
+            lambda outputs: outputs[:, place, tag],
+            word,
+            lambda number: f"{number}={label}",
+        )
 
     @property
     def predicts_records(self) -> bool:

@@ -53,3 +53,19 @@ def test_rows_are_one_text_or_two(tokenizer):
         Tokens.of(tokenizer, ["a", "b", "c"], max_length=9)
     with pytest.raises(ValueError, match="must be at least 5, got 4"):
         Tokens.of(tokenizer, ["a", "b"], max_length=4)
+
+
+def test_words_have_places_in_their_texts(tokenizer):
+    row = Tokens.of(tokenizer, ["abc d", " Ef"], max_length=40)
+    assert row.word_offsets.tolist() == [[0, 3, 0], [4, 5, 0], [1, 3, 1]]
+    assert [row.texts[text][start:end] for start, end, text in row.word_offsets] == list(row.word_texts)
+    assert Tokens.of(tokenizer, [""], max_length=40).word_offsets.shape == (0, 3)
+
+
+def test_parts_of_texts(tokenizer):
+    row = Tokens.of(tokenizer, ["a b", "abc d ef"], max_length=40, parts=[slice(0, 1), slice(3, 5)], answer=(4, 4))
+    assert row.tokens == ("[CLS]", "a", "[SEP]", "d", "e", "[SEP]")
+    assert row.dropped == (1, 4)
+    assert [row.characters_read(text) for text in (0, 1)] == [(0, 1), (4, 7)]
+    assert row.behind_prompt(2).answer == (6, 6)
+    assert Tokens.of(tokenizer, ["a b"], max_length=40).characters_read(0) == (0, 3)
