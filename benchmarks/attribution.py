@@ -7,6 +7,8 @@ of each test row are replaced by [MASK] one after the other, those with the larg
 model's answer falls: the area is the mean fall over all steps. Random order is the mean of five shuffles of each row;
 the difference of both is paired by row. Rows of the embedded task `word_order` have known causes, the two swapped
 words: the last share is that of the rows found swapped in which both are among the three words with the largest shares.
+The completeness gap is a share of the difference between the scores of text and baseline; the absolute gap is a number
+of the logit, and small where the share is large because both scores are nearly the same.
 """
 
 import argparse
@@ -27,6 +29,8 @@ from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import is_keras_model
 
 _SHUFFLES = 5
+# Of the difference between the scores of text and baseline.
+_SMALL_GAP = 0.01
 _OCCLUSION: tuple[Method, Baseline] = ("occlusion", "[MASK]")
 _METHODS: tuple[tuple[Method, Baseline], ...] = (
     ("integrated_gradients", "[PAD]"),
@@ -34,7 +38,17 @@ _METHODS: tuple[tuple[Method, Baseline], ...] = (
     ("input_x_gradient", "[PAD]"),
     _OCCLUSION,
 )
-_COLUMNS = ("model", "method", "area", "random order", "difference", "completeness gap", "both swapped", "s")
+_COLUMNS = (
+    "model",
+    "method",
+    "area",
+    "random order",
+    "difference",
+    "gap, % (absolute)",
+    "gap ≤ 1 %",
+    "both swapped",
+    "s",
+)
 
 
 def main() -> None:
@@ -72,18 +86,25 @@ def line_of(
         chance.append(np.mean([area(task, text, shuffle, attribution.target) for shuffle in shuffles]))
         if text in originals and attribution.target == SWAPPED:
             hits.append(swapped_words(task, attribution, originals[text]) <= set(order[:3].tolist()))
-    gaps = [attribution.gap for attribution in explained if attribution.gap is not None]
+    gaps = np.array([(one.gap, one.absolute_gap) for one in explained if one.gap is not None])
     difference = np.subtract(areas, chance)
     cells = [
         method if method == "input_x_gradient" else f"{method}, {baseline}",
         f"{np.mean(areas):.2f} ({np.std(areas):.2f})",
         f"{np.mean(chance):.2f} ({np.std(chance):.2f})",
         f"{np.mean(difference):.2f} ± {np.std(difference) / np.sqrt(len(texts)):.2f}",
-        f"{np.median(gaps):.2%} median, {np.max(gaps):.1%}" if gaps else "",
+        "{:.3f} ({:.1g}) median, {:.2f} ({:.1g}) largest".format(*_gap_figures(gaps)) if len(gaps) else "",
+        f"{np.mean(gaps[:, 0] <= _SMALL_GAP):.1%} of rows" if len(gaps) else "",
         f"{np.mean(hits):.0%} of {len(hits)}" if hits else "",
         f"{seconds:.0f}",
     ]
     return " | ".join(cells) + " |"
+
+
+def _gap_figures(gaps: np.ndarray) -> tuple[float, ...]:
+    """The median and the largest of the relative gaps in percent and of the absolute ones, of (rows, 2)."""
+    median, largest = np.median(gaps, axis=0), np.max(gaps, axis=0)
+    return 100 * median[0], median[1], 100 * largest[0], largest[1]
 
 
 def area(task: Task, text: str, order: np.ndarray, target: str) -> float:

@@ -1,7 +1,6 @@
 """The share of each word in an answer: integrated gradients, input times gradient, and occlusion."""
 
 import dataclasses
-import threading
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -21,6 +20,8 @@ Method = Literal["integrated_gradients", "input_x_gradient", "occlusion"]
 
 # Tokens of one batch of gradients: some 4 GB of activations with BERT base and rows of 512 tokens.
 _TOKENS_AT_ONCE = 2048
+# More steps are a slip of the hand: 64 leave gaps of some 0.01 %.
+_MOST_STEPS = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,17 +59,24 @@ class Attribution:
         return self.row.tokens
 
     @property
+    def absolute_gap(self) -> float | None:
+        """How far the shares' sum is from `score - baseline_score`; None without a baseline's score."""
+        if self.baseline_score is None:
+            return None
+        return abs(float(self.token_scores.sum(dtype="float64")) - (self.score - self.baseline_score))
+
+    @property
     def gap(self) -> float | None:
-        """The completeness gap: how far the shares' sum is from `score - baseline_score`, as a share of it.
+        """The completeness gap: `absolute_gap` as a share of `score - baseline_score`.
 
         0 for exact integrals (Sundararajan et al. 2017, proposition 1); more steps make it smaller. It is near 1 where
         the straight line says nothing, as from a `[PAD]` of zeros in ModernBERT, which normalizes token embeddings
-        alone: take the baseline `[MASK]` there.
+        alone: take the baseline `[MASK]` there. It is large, and says little, where both scores are nearly the same:
+        look at `absolute_gap` there.
         """
-        if self.baseline_score is None:
+        if self.absolute_gap is None or self.baseline_score is None:
             return None
-        difference = self.score - self.baseline_score
-        return abs(float(self.token_scores.sum(dtype="float64")) - difference) / max(abs(difference), 1e-12)
+        return self.absolute_gap / max(abs(self.score - self.baseline_score), 1e-12)
 
     def by_word(self) -> Array:
         """The sum over the tokens of each word (words,) float32; special tokens are left out."""
@@ -109,7 +117,7 @@ def attributions(
         pair: the second text of a pair.
         method: see above.
         baseline: the token that stands for no information; `[PAD]` by default, for occlusion `[MASK]`.
-        steps: steps of the integral, at least 1.
+        steps: steps of the integral, 1 to 10,000.
 
     Raises:
         TypeError: a text is no string.
@@ -133,7 +141,8 @@ def check_method(task: Task, method: Method, baseline: Baseline | None = None, s
     """Checks the settings of `attributions`.
 
     Raises:
-        ValueError: there is no such method or baseline, fewer than 1 step, or no gradient, as in an exported file.
+        ValueError: there is no such method or baseline, no whole number of steps from 1 to 10,000, or no gradient, as
+            in an exported file.
 
     Examples:
         >>> check_method(task, "integrated_gradients", "[MASK]", steps=8)  # a Keras model has gradients
@@ -142,7 +151,8 @@ def check_method(task: Task, method: Method, baseline: Baseline | None = None, s
     check(owner, "method", method in get_args(Method), f"be one of {get_args(Method)}", method)
     exists = baseline is None or baseline in get_args(Baseline)
     check(owner, "baseline", exists, f"be one of {list(get_args(Baseline))}", baseline)
-    check(owner, "steps", steps >= 1, "be at least 1", steps)
+    is_whole = isinstance(steps, int | np.integer) and not isinstance(steps, bool)
+    check(owner, "steps", is_whole and 1 <= steps <= _MOST_STEPS, f"be a whole number from 1 to {_MOST_STEPS}", steps)
     has_gradients = method == "occlusion" or is_keras_model(task.model)
     rule = "be a Keras model for gradients; an exported file can be explained with method='occlusion'"
     check(owner, "task.model", has_gradients, rule, type(task.model).__name__)
@@ -165,7 +175,6 @@ def attribute(
         score, token_scores = _Embeddings(task, row).times_gradient()
     else:
         score, baseline_score, token_scores = _Embeddings(task, row).integrate(empty, steps)
-    token_scores = token_scores[: len(row.tokens.tokens)]
     return Attribution(row.tokens, row.target.name, method, score, baseline_score, token_scores)
 
 
@@ -181,9 +190,6 @@ def _occlude(task: Task, row: ExplainedRow, empty: int) -> tuple[float, Array]:
 class _Embeddings:
     """The scores of a task's model as a function of the token embeddings of one row."""
 
-    # A tap has one transform; the gradients of several threads take turns.
-    _lock = threading.Lock()
-
     def __init__(self, task: Task, row: ExplainedRow) -> None:
         self._task, self._row, features = task, row, row.features
         # Padded as `predict` does: the blocks of a BigBird depend on the length.
@@ -191,34 +197,41 @@ class _Embeddings:
         self._layer = next(layer for layer in task.encoder._flatten_layers() if isinstance(layer, TokenEmbedding))
 
     def times_gradient(self) -> tuple[float, Array]:
-        with self._lock, self._task._answering():
+        with self._task._answering():
             vectors = self._vectors(self._batch["token_ids"])
             scores, gradients = self._gradients(vectors)
-        return float(scores[0]), (vectors * gradients).sum(axis=-1)[0]
+        return float(scores[0]), self._token_scores(vectors * gradients)
 
     def integrate(self, empty: int, steps: int) -> tuple[float, float, Array]:
         words, ids = self._row.tokens.words, self._batch["token_ids"].copy()
         ids[0, : len(words)][words >= 0] = empty
         midpoints = (np.arange(steps, dtype="float32") + 0.5) / steps
-        with self._lock, self._task._answering():
+        with self._task._answering():
             vectors, start = self._vectors(self._batch["token_ids"]), self._vectors(ids)
             total = np.zeros(vectors.shape, "float64")
             for part in slices(steps, max(_TOKENS_AT_ONCE // ids.shape[1], 1)):
                 points = start + midpoints[part, None, None] * (vectors - start)
                 total += self._gradients(points)[1].sum(axis=0, dtype="float64")
             ends, _ = self._gradients(np.concatenate([vectors, start]))
-        token_scores = ((vectors - start) * total / steps).sum(axis=-1)[0]
-        return float(ends[0]), float(ends[1]), token_scores.astype("float32")
+        return float(ends[0]), float(ends[1]), self._token_scores((vectors - start) * total / steps)
 
     def _vectors(self, token_ids: Array) -> Array:
-        """(1, length) -> (1, length, width)."""
+        """(1, length) -> (1, prompt + length, width): the encoder puts placeholders of a prompt in front."""
         with recording([self._layer.output_tap]) as tensors:
-            self._layer(ops.convert_to_tensor(token_ids))
+            self._task.model(self._inputs({**self._batch, "token_ids": token_ids}, rows=1), training=False)
         return np.asarray(ops.convert_to_numpy(ops.cast(tensors[self._layer.output_tap][0], "float32")))
 
+    def _token_scores(self, shares: Array) -> Array:
+        """(1, prompt + length, width) -> (tokens,)."""
+        count, prompt = len(self._row.tokens.tokens), shares.shape[1] - self._batch["token_ids"].shape[1]
+        return shares.sum(axis=-1)[0, prompt : prompt + count].astype("float32")
+
+    def _inputs(self, batch: Features, rows: int) -> Features:
+        return {name: np.repeat(batch[name], rows, axis=0) for name in self._task.model.input}
+
     def _gradients(self, vectors: Array) -> tuple[Array, Array]:
-        """The scores (rows,) of token embeddings (rows, length, width), and their gradients."""
-        inputs = {name: np.repeat(self._batch[name], len(vectors), axis=0) for name in self._task.model.input}
+        """The scores (rows,) of token embeddings (rows, prompt + length, width), and their gradients."""
+        inputs = self._inputs(self._batch, len(vectors))
         return scores_and_gradients(lambda points: self._row.target.score(self._run(inputs, points)), vectors)
 
     def _run(self, inputs: Features, vectors: Any) -> Any:

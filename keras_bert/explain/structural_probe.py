@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.checks import FieldError, check
 from keras_bert.explain.tokens import Array
 from keras_bert.explain.trees import attachment_score, distance_correlation, tree_distances
 from keras_bert.explain.word_states import word_states
@@ -149,7 +149,12 @@ class ParsedStates:
     def of(cls, task: Task, name: str, parsed: Parsed, batch_size: int = 32) -> Self:
         """Reads the sentences; `name` is that of the argument, for errors."""
         sentences, distances = _parse(name, parsed)
-        words = word_states(task, sentences, batch_size=batch_size)
+        try:
+            words = word_states(task, sentences, batch_size=batch_size)
+        except FieldError as error:
+            if error.field != "sentences":
+                raise
+            raise FieldError("structural_probe", f"{name} sentences", error.rule, error.value) from None
         states, trees, first = [], [], 0
         for number, tree in enumerate(distances):
             members = words.sentences == number

@@ -1,7 +1,9 @@
 """Attributions: exact sums, gradients by differences, occlusion by hand, every family, task and runtime."""
 
+import dataclasses
 import threading
 
+import keras
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from keras_bert.explain.attribution import Attribution, attributions
 from keras_bert.explain.tokens import Tokens
 from keras_bert.layers.embeddings import TokenEmbedding
 from tests.keras_bert.explain.family_tasks import FAMILIES, family_task
-from tests.keras_bert.interop.checkpoints import PIECES, make_task
+from tests.keras_bert.interop.checkpoints import CONFIG, PIECES, make_task
 
 pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
 from keras_bert.tokenizers.tokenizer import Tokenizer
@@ -170,6 +172,25 @@ def test_the_adapter_of_the_task_is_explained(tokenizer):
     np.testing.assert_allclose(attributions(task, TEXT, task.labels[1]).token_scores, with_adapter.token_scores)
 
 
+@pytest.mark.parametrize("method", ["integrated_gradients", "input_x_gradient"])
+def test_gradients_with_a_prompt(method, tokenizer):
+    task = make_task("classification", dataclasses.replace(CONFIG, max_length=40), tokenizer)
+    task.max_length = 26
+    for weight in task.model.trainable_weights:
+        weight.assign(0.3 * weight)
+    plain = attributions(task, TEXT, "mid", method=method)
+    adapter = task.adapt(keras_bert.Prompt(tokens=3))
+    for weight in adapter.weights().values():
+        weight.assign(keras.random.normal(weight.shape, seed=3))
+    attribution = attributions(task, TEXT, "mid", method=method, steps=200)
+    assert attribution.tokens == plain.tokens
+    assert attribution.score == pytest.approx(task.forward(task.encode([TEXT]))[0][1], abs=1e-5)
+    assert np.abs(attribution.token_scores - plain.token_scores).max() > 1e-3
+    if method == "integrated_gradients":
+        assert attribution.gap < 0.01
+        np.testing.assert_array_equal(attribution.token_scores[[0, -1]], 0)
+
+
 def test_threads_explain_one_model_and_leave_it_as_it_was(task):
     texts = [TEXT, "g", "ab cd"] * 2
     alone = [attributions(task, text, task.labels[0], steps=4) for text in texts]
@@ -208,7 +229,10 @@ def test_a_text_without_words(task):
         ({"target": "0ne"}, "target must be one of .*, got '0ne'; nearest is "),
         ({"method": "lime"}, "attributions.method must be one of .*, got 'lime'"),
         ({"baseline": "[UNK]"}, r"attributions.baseline must be one of \['\[PAD\]', '\[MASK\]'\], got '\[UNK\]'"),
-        ({"steps": 0}, "attributions.steps must be at least 1, got 0"),
+        ({"steps": 0}, "attributions.steps must be a whole number from 1 to 10000, got 0"),
+        ({"steps": 2.5}, "attributions.steps must be a whole number from 1 to 10000, got 2.5"),
+        ({"steps": "8"}, "attributions.steps must be a whole number from 1 to 10000, got '8'"),
+        ({"steps": 10_001}, "attributions.steps must be a whole number from 1 to 10000, got 10001"),
     ],
 )
 def test_refused(task, arguments, message):
@@ -236,4 +260,9 @@ def test_refused_targets(task, tokenizer):
 def test_gaps_are_shares_of_the_difference(task):
     row = Tokens.of(task.tokenizer, ["d"], max_length=16)
     scores = np.array([0, 1.5, 0], "float32")
-    assert Attribution(row, "a", "integrated_gradients", 3.0, 1.0, scores).gap == pytest.approx(0.25)
+    attribution = Attribution(row, "a", "integrated_gradients", 3.0, 1.0, scores)
+    assert (attribution.gap, attribution.absolute_gap) == (pytest.approx(0.25), pytest.approx(0.5))
+    near = Attribution(row, "a", "integrated_gradients", 1.001, 1.0, scores)
+    assert near.gap > 1000
+    assert near.absolute_gap == pytest.approx(1.499)
+    assert Attribution(row, "a", "occlusion", 3.0, None, scores).absolute_gap is None
