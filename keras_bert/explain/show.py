@@ -44,13 +44,19 @@ class Page:
 
         Raises:
             FileNotFoundError: the folder does not exist.
+            IsADirectoryError: the path is a folder.
         """
         target = Path(path)
         if not target.parent.is_dir():
             raise FileNotFoundError(f"Page.save.path must be in a folder that exists, got {target}")
+        if target.is_dir():
+            raise IsADirectoryError(f"Page.save.path must be a file, got the folder {target}")
         part = target.with_name(f".{target.name}.part")
-        part.write_text(self.html, encoding="utf-8")
-        part.replace(target)
+        try:
+            part.write_text(self.html, encoding="utf-8")
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, so that the notebook's styles do not change it."""

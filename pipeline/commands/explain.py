@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 
 from rich.console import Console
 
@@ -15,8 +16,15 @@ from pipeline.settings.files import load_settings
 from pipeline.settings.rules import check_data
 from pipeline.views.agreement import show_agreements
 from pipeline.views.explanation import explain_text, explanations_as_json, models_of, show_explanations, write_page
+from pipeline.views.json_text import write_json
 from pipeline.views.reports import check_output
 from pipeline.views.terminal import Terminal, native_logs_hidden, write, write_warnings
+
+_STEPS, _ROWS = 64, 100
+
+# The options of one kind of MODEL, which the other kind would not read.
+_OF_TEXTS = ("target", "method", "baseline", "steps", "beside", "out")
+_OF_JOBS = ("rows", "set", "seeds")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,14 +57,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TOKEN",
         help="the token without information: [PAD], or [MASK] (default: [PAD]; for occlusion [MASK])",
     )
-    parser.add_argument(
-        "--steps", type=int, default=64, metavar="N", help="steps of integrated gradients (default: %(default)s)"
-    )
+    parser.add_argument("--steps", type=int, metavar="N", help=f"steps of integrated gradients (default: {_STEPS})")
     parser.add_argument(
         "--beside",
         type=absolute_path,
         action="append",
-        default=[],
         metavar="MODEL",
         help="another model that explains the same answer; may be repeated",
     )
@@ -64,9 +69,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=absolute_path, metavar="PAGE.html", help="write a page with the words, attention and rollout"
     )
     parser.add_argument("--json", action="store_true", help="print all numbers as JSON")
-    parser.add_argument(
-        "--rows", type=int, default=100, metavar="N", help="of a job: validation rows (default: %(default)s)"
-    )
+    parser.add_argument("--rows", type=int, metavar="N", help=f"of a job: validation rows (default: {_ROWS})")
     add_overrides(parser)
     add_root(parser)
 
@@ -76,9 +79,10 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         return _explain_job(options, console)
     if options.text is None:
         raise InputError("TEXT must follow MODEL, got none")
+    _refuse_options(options, _OF_JOBS, "where TEXT is explained")
     if options.out is not None:
         check_output("--out", options.out)
-    models = [model for place in (options.model, *options.beside) for model in models_of(place)]
+    models = [model for place in (options.model, *(options.beside or ())) for model in models_of(place)]
     with native_logs_hidden():
         explanations = explain_text(
             models,
@@ -87,12 +91,12 @@ def _run(options: argparse.Namespace, console: Console) -> int:
             target=options.target,
             method=options.method,
             baseline=options.baseline,
-            steps=options.steps,
+            steps=_STEPS if options.steps is None else options.steps,
         )
     if options.out is not None:
         write_page(explanations, options.out)
     if options.json:
-        sys.stdout.write(json.dumps(explanations_as_json(explanations), indent=1, ensure_ascii=False) + "\n")
+        sys.stdout.write(write_json(explanations_as_json(explanations)) + "\n")
     else:
         show_explanations(explanations, console)
     return DONE
@@ -101,19 +105,28 @@ def _run(options: argparse.Namespace, console: Console) -> int:
 def _explain_job(options: argparse.Namespace, console: Console) -> int:
     if options.text is not None:
         raise InputError(f"TEXT must be left out for a job, got {options.text!r}")
+    _refuse_options(options, _OF_TEXTS, "for a job")
     errors = Console(stderr=True)
     progress = errors if options.json else console  # JSON stands alone
     settings = load_settings(options.model, read_overrides(options))
+    rows = _ROWS if options.rows is None else options.rows
     write_warnings(progress, check_data(settings))
     with report_written_after(
         options.root, lambda text: write(progress, text), lambda text: write(errors, f"warning: {text}")
     ):
-        report = explain_job(settings, options.rows, options.root, Terminal(progress))
+        report = explain_job(settings, rows, options.root, Terminal(progress))
         if options.json:
             sys.stdout.write(json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n")
         else:
             show_agreements(report, console)
     return DONE
+
+
+def _refuse_options(options: argparse.Namespace, names: Sequence[str], place: str) -> None:
+    for name in names:
+        value = getattr(options, name)
+        if value is not None and value != []:
+            raise InputError(f"--{name} must be left out {place}, got {value}")
 
 
 EXPLAIN = Command(

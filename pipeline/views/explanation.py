@@ -13,11 +13,13 @@ from keras_bert.folders import MODEL_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE
 from pipeline.views.tables import show_table
 
 if TYPE_CHECKING:
-    from keras_bert.explain import Attention, Attribution
+    from keras_bert.explain import Attention, Attribution, Tokens
     from keras_bert.tasks.base import Task
 
 # Above this share of the difference, the sum of integrated gradients leaves the order of the words open.
 _LARGE_GAP = 0.05
+# Smaller shares have three decimals of 0.
+_LEAST_SHARE = 0.0005
 
 
 class ModelReasons(NamedTuple):
@@ -87,7 +89,7 @@ def explain_text(
     Raises:
         InputError: a model cannot be loaded, or refuses the text, the target or the method.
     """
-    from keras_bert.explain.attention import attentions
+    from keras_bert.explain.attention import attend
     from keras_bert.explain.attribution import attribute, check_method
     from keras_bert.explain.explained import ExplainedRow
     from keras_bert.tasks.checks import is_keras_model
@@ -95,19 +97,22 @@ def explain_text(
     tasks = [open_model(place) for place in models]
     has_files = not all(is_keras_model(task.model) for task in tasks)
     chosen: Any = method or ("occlusion" if has_files else "integrated_gradients")
-    explanations = []
+    explanations: list[ModelReasons] = []
     try:
+        for place, task in zip(models, tasks, strict=True):
+            if task.name != tasks[0].name:
+                rule = f"be for {tasks[0].name}, as {models[0]}"
+                raise ValueError(f"--beside must {rule}, got {place} for {task.name}")
+            check_method(task, chosen, baseline, steps)
         if tasks[0].second_text == "compared":
             target, second = second, None
+        first = ExplainedRow.of(tasks[0], text, target, second)
+        if not first.tokens.word_texts:
+            raise ValueError(f"TEXT must hold a word that the model reads, got {text!r}")
         for place, task in zip(models, tasks, strict=True):
-            check_method(task, chosen, baseline, steps)
-            row = ExplainedRow.of(task, text, target, second)
-            if not row.tokens.word_texts:
-                raise ValueError(f"TEXT must hold a word that the model reads, got {text!r}")
-            target = row.target.choice
-            attention = None
-            if is_keras_model(task.model):
-                attention = next(attentions(task, [text], None if second is None else [second]))
+            row = first if task is tasks[0] else first.beside(task)
+            rows = [(row.tokens, row.features)]
+            attention = next(attend(task, rows)) if is_keras_model(task.model) else None
             explanations.append(ModelReasons(str(place), attribute(task, row, chosen, baseline, steps), attention))
     except (TypeError, ValueError) as error:
         raise InputError(str(error)) from None
@@ -115,14 +120,43 @@ def explain_text(
 
 
 def show_explanations(explanations: Sequence[ModelReasons], console: Console) -> None:
-    """Prints a table of the words with a column of shares for each model."""
-    words = explanations[0].attribution.row.word_texts
-    headings = ["word", *_short_names([explanation.model for explanation in explanations])]
-    columns = [explanation.attribution.by_word() for explanation in explanations]
-    rows = [[word, *(f"{column[number]:+.3f}" for column in columns)] for number, word in enumerate(words)]
-    scores = [f"{explanation.attribution.score:.3f}" for explanation in explanations]
+    """Prints a table of the words with a column of shares for each model; of a pair also the number of the text."""
+    rows = [explanation.attribution.row for explanation in explanations]
+    shares = [_shares_by_place(explanation.attribution) for explanation in explanations]
+    words = {place: word for row in reversed(rows) for place, word in zip(_places(row), row.word_texts, strict=True)}
+    is_pair = len(rows[0].texts) > 1
+    cells = [
+        [
+            *([str(text + 1)] if is_pair else []),
+            words[text, start],
+            *(column.get((text, start), "") for column in shares),
+        ]
+        for text, start in sorted(words)
+    ]
     target = explanations[0].attribution.target
-    show_table(headings, [*rows, [f"score of {target}", *scores]], _notes(explanations), console)
+    scores = [f"{explanation.attribution.score:.3f}" for explanation in explanations]
+    headings = [
+        *(["text"] if is_pair else []),
+        "word",
+        *_short_names([explanation.model for explanation in explanations]),
+    ]
+    last = [*([""] if is_pair else []), f"score of {target}", *scores]
+    show_table(headings, [*cells, last], _notes(explanations), console)
+
+
+def _places(row: Tokens) -> list[tuple[int, int]]:
+    """The number of the text and the first character of each word, by which words of several models are one."""
+    return [(text, start) for start, _, text in row.word_offsets.tolist()]
+
+
+def _shares_by_place(attribution: Attribution) -> dict[tuple[int, int], str]:
+    shares = map(_format_share, attribution.by_word().tolist())
+    return dict(zip(_places(attribution.row), shares, strict=True))
+
+
+def _format_share(share: float) -> str:
+    """Three decimals, or one digit where they would all be 0."""
+    return f"{share:+.3f}" if abs(share) >= _LEAST_SHARE or share == 0 else f"{share:+.0e}"
 
 
 def _short_names(models: Sequence[str]) -> list[str]:
@@ -137,14 +171,27 @@ def _short_names(models: Sequence[str]) -> list[str]:
 def _notes(explanations: Sequence[ModelReasons]) -> Iterator[str]:
     first = explanations[0].attribution
     yield f"{first.method.replace('_', ' ')}: what each word adds to the score; {_METHODS[first.method]}"
-    for number, dropped in enumerate(first.row.dropped, start=1):
-        if dropped:
-            yield f"text {number}: {dropped} tokens were cut, the model reads {len(first.tokens)}"
     for explanation in explanations:
-        gap = explanation.attribution.gap
+        for cut in _cuts(explanation.attribution.row):
+            part = f"characters {cut['start']} to {cut['end']} of {cut['characters']}"
+            yield f"{explanation.model} reads {part} of text {cut['text'] + 1}: {cut['tokens']} tokens were cut"
+    for explanation in explanations:
+        gap, absolute_gap = explanation.attribution.gap, explanation.attribution.absolute_gap
         if gap is not None and gap > _LARGE_GAP:
             way_out = "more --steps, or --baseline [MASK]"
-            yield f"warning: {explanation.model}: the shares miss the score's difference by {gap:.0%}; try {way_out}"
+            missing = f"by {gap:.0%}, which is {absolute_gap:.2g}"
+            yield f"warning: {explanation.model}: the shares miss the score's difference {missing}; try {way_out}"
+
+
+def _cuts(row: Tokens) -> list[dict[str, int]]:
+    """Each text that is cut: where reading starts and stops, of how many characters, and the number of lost tokens."""
+    cuts = []
+    for text, tokens in enumerate(row.dropped):
+        if tokens:
+            start, end = row.characters_read(text)
+            length = len(row.texts[text])
+            cuts.append({"text": text, "start": start, "end": end, "characters": length, "tokens": tokens})
+    return cuts
 
 
 _METHODS = {
@@ -176,12 +223,14 @@ def write_page(explanations: Sequence[ModelReasons], file: Path) -> None:
 
 
 def explanations_as_json(explanations: Sequence[ModelReasons]) -> dict[str, Any]:
-    """All numbers: tokens and words with their places, shares, scores, and attention (layers, heads, queries, keys)."""
+    """All numbers: tokens and words with their places, shares, scores, attention and rollout, and what was cut."""
     row = explanations[0].attribution.row
     return {"texts": list(row.texts), "models": [_model_as_json(explanation) for explanation in explanations]}
 
 
 def _model_as_json(explanation: ModelReasons) -> dict[str, Any]:
+    from keras_bert.explain.rollout import rollout
+
     attribution, row = explanation.attribution, explanation.attribution.row
     content: dict[str, Any] = {
         "model": explanation.model,
@@ -190,9 +239,13 @@ def _model_as_json(explanation: ModelReasons) -> dict[str, Any]:
         "score": attribution.score,
         "baseline_score": attribution.baseline_score,
         "gap": attribution.gap,
+        "absolute_gap": attribution.absolute_gap,
+        "dropped": _cuts(row),
         "words": [
-            {"text": word, "share": float(share)}
-            for word, share in zip(row.word_texts, attribution.by_word(), strict=True)
+            {"word": word, "text": text, "start": start, "end": end, "share": share}
+            for word, (start, end, text), share in zip(
+                row.word_texts, row.word_offsets.tolist(), attribution.by_word().tolist(), strict=True
+            )
         ],
         "tokens": [
             {"token": token, "text": int(segment), "start": int(start), "end": int(end), "share": float(share)}
@@ -202,8 +255,10 @@ def _model_as_json(explanation: ModelReasons) -> dict[str, Any]:
         ],
     }
     if explanation.attention is not None:
+        weights = explanation.attention.weights
         content["attention"] = {
             "tokens": list(explanation.attention.tokens),
-            "weights": explanation.attention.weights.round(6).tolist(),
+            "weights": weights.round(6).tolist(),
+            "rollout": rollout(weights)[-1].round(6).tolist(),
         }
     return content

@@ -50,7 +50,7 @@ def test_a_saved_model_by_its_gradients(folder: Path, capfd: pytest.CaptureFixtu
     expected = attributions(task, TEXT, steps=8)
     assert content["texts"] == [TEXT]
     assert (model["target"], model["method"]) == (task.predict([TEXT])[0].label, "integrated_gradients")
-    assert [word["text"] for word in model["words"]] == ["abc", "d", "ef"]
+    assert [word["word"] for word in model["words"]] == ["abc", "d", "ef"]
     np.testing.assert_allclose([word["share"] for word in model["words"]], expected.by_word(), rtol=1e-5)
     assert model["score"] - model["baseline_score"] == pytest.approx(
         sum(token["share"] for token in model["tokens"]), rel=0.05
@@ -88,12 +88,12 @@ def test_a_table_of_the_words(folder: Path, capfd: pytest.CaptureFixture[str]) -
 def test_a_folder_of_transformers_and_a_pair(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     content = json.loads(explain(capfd, folder / "foreign", TEXT, "g a", "--json", "--steps", 4))
     assert content["texts"] == [TEXT, "g a"]
-    assert [word["text"] for word in content["models"][0]["words"]] == ["abc", "d", "ef", "g", "a"]
+    assert [word["word"] for word in content["models"][0]["words"]] == ["abc", "d", "ef", "g", "a"]
 
 
 def test_text_that_is_not_read_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     printed = explain(capfd, folder / "pushed", "a " * 100)
-    assert "tokens were cut, the model reads" in printed
+    assert "tokens were cut" in printed
 
 
 def test_models_of_a_place(folder: Path) -> None:
@@ -112,7 +112,7 @@ def test_models_of_a_place(folder: Path) -> None:
         (["pushed", TEXT, "--method", "input_x_gradient"], "an exported file can be explained with method='occlusion'"),
         (["nowhere", TEXT], "MODEL must be a file or a folder that exists, got"),
         (["saved", " "], "TEXT must hold a word that the model reads, got ' '"),
-        (["saved", TEXT, "--steps", "0"], "steps must be at least 1, got 0"),
+        (["saved", TEXT, "--steps", "0"], "steps must be a whole number from 1 to 10000, got 0"),
         (["saved"], "TEXT must follow MODEL, got none"),
         (["job.toml", TEXT], f"TEXT must be left out for a job, got '{TEXT}'"),
         (["saved", TEXT, "--out", "nowhere/a/page.html"], "--out must be in a folder that exists, got"),

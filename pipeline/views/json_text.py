@@ -1,0 +1,34 @@
+"""JSON for people: an indented line for each value, and one line for a whole array of numbers."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def write_json(value: Any, indent: str = "") -> str:
+    """Plain values as JSON; arrays of numbers, however deep, stand on one line.
+
+    Examples:
+        >>> print(write_json({"tokens": ["a", "b"], "weights": [[0.5, 0.5], [1.0, 0.0]]}))
+        {
+         "tokens": [
+          "a",
+          "b"
+         ],
+         "weights": [[0.5,0.5],[1.0,0.0]]
+        }
+    """
+    inner = indent + " "
+    if isinstance(value, Mapping) and value:
+        lines = [
+            f"{inner}{json.dumps(name, ensure_ascii=False)}: {write_json(item, inner)}" for name, item in value.items()
+        ]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    if isinstance(value, list) and not _holds_numbers(value):
+        return "[\n" + ",\n".join(inner + write_json(item, inner) for item in value) + f"\n{indent}]"
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _holds_numbers(value: Any) -> bool:
+    """Whether a value is a number, or a list of such values."""
+    return all(map(_holds_numbers, value)) if isinstance(value, list) else isinstance(value, int | float)
