@@ -195,14 +195,15 @@ class ModelAgreement(NamedTuple):
 
     Attributes:
         model: the model's name.
-        same_answers: the share of rows with the teacher's answer.
+        same_answers: the share of the compared rows with the teacher's answer.
         rank_correlation: the median over rows of Spearman's correlation of the words' shares; None if no row has
             enough words.
         compared: the number of rows with a rank correlation.
         layers: the teacher's layer for each of the model's; None for a file.
         attention_distances: the distance of these layers' attention, 0 to 1; None for a file.
-        different: the rows whose words are ranked most differently: `text`, `second_text`, `target`, `words`, and their
-            shares in `teacher` and `model`.
+        different: the rows whose words are ranked most differently: `text`, `second_text`, `target`, the `words` that
+            both read, and their shares in `teacher` and `model`.
+        left_out: each reason why rows cannot be explained and are left out, with their number.
     """
 
     model: str
@@ -212,6 +213,7 @@ class ModelAgreement(NamedTuple):
     layers: Sequence[int] | None
     attention_distances: Sequence[float] | None
     different: Sequence[Mapping[str, Any]]
+    left_out: Mapping[str, int]
 
 
 class HeadReport(NamedTuple):

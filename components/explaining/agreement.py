@@ -1,5 +1,6 @@
 """The agreement of a model with its teacher, as the report has it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +21,19 @@ def describe_agreement(
 
     correlations = agreement.rank_correlations[~np.isnan(agreement.rank_correlations)]
     distances = agreement.attention_distances
-    different: list[dict[str, Any]] = [
-        {
+    different = []
+    for place in agreement.most_different(_LISTED):
+        row, teacher, model = int(agreement.rows[place]), agreement.teacher[place], agreement.student[place]
+        words, model_words = teacher.row.common_words(model.row)
+        content: dict[str, Any] = {
             "text": texts[row],
             "second_text": None if seconds is None else seconds[row],
-            "target": agreement.teacher[row].target,
-            "words": list(agreement.teacher[row].row.word_texts),
-            "teacher": agreement.teacher[row].by_word().round(4).tolist(),
-            "model": agreement.student[row].by_word().round(4).tolist(),
+            "target": teacher.target,
+            "words": [teacher.row.word_texts[word] for word in words],
+            "teacher": teacher.by_word()[words].round(4).tolist(),
+            "model": model.by_word()[model_words].round(4).tolist(),
         }
-        for row in agreement.most_different(_LISTED)
-    ]
+        different.append(content)
     return ModelAgreement(
         name,
         float(agreement.same_answers.mean()),
@@ -39,4 +42,5 @@ def describe_agreement(
         agreement.layers,
         None if distances is None else distances.round(4).tolist(),
         different,
+        dict(Counter(agreement.left_out.values())),
     )

@@ -42,6 +42,8 @@ def agreement_notes(report: ExplanationReport) -> Iterator[str]:
     yield f"on {report.rows} validation rows, beside the teacher; words get their shares in the answer by occlusion"
     yield "rank correlation: the median over rows of Spearman's correlation of the words' shares; 1 for the same order"
     for agreement in report.agreements:
+        for reason, count in agreement.left_out.items():
+            yield f"{agreement.model}: {count} of the rows cannot be explained and are left out: {reason}"
         if agreement.layers is not None:
             layers = ", ".join(map(str, agreement.layers))
             yield f"attention distance of {agreement.model}: from 0 to 1, beside layers {layers} of the teacher"

@@ -26,8 +26,8 @@ DIFFERENT = {
 REPORT = ExplanationReport(
     rows=40,
     agreements=[
-        ModelAgreement("student", 0.975, 0.8124, 38, [1, 3], [0.123, 0.456], [DIFFERENT]),
-        ModelAgreement("model.tflite", 0.95, None, 0, None, None, []),
+        ModelAgreement("student", 0.975, 0.8124, 38, [1, 3], [0.123, 0.456], [DIFFERENT], {"no word": 2}),
+        ModelAgreement("model.tflite", 0.95, None, 0, None, None, [], {}),
     ],
     heads=[
         HeadReport(
@@ -61,6 +61,7 @@ def test_a_row_for_each_model() -> None:
     ]
     assert "on 40 validation rows, beside the teacher" in printed
     assert "beside layers 1, 3 of the teacher" in printed
+    assert "student: 2 of the rows cannot be explained and are left out: no word" in printed
     assert "linear probes of 3 tags, learnt from 100 words, measured on 20; the most frequent tag has 40.0 %" in printed
     assert "teacher: the mean of all layers has 80.0 %, its center is layer 0.6" in printed
     assert "edges between neighbours are 50.0 % of all edges" in printed
