@@ -124,23 +124,12 @@ def show_explanations(explanations: Sequence[ModelReasons], console: Console) ->
     rows = [explanation.attribution.row for explanation in explanations]
     shares = [_shares_by_place(explanation.attribution) for explanation in explanations]
     words = {place: word for row in reversed(rows) for place, word in zip(_places(row), row.word_texts, strict=True)}
-    is_pair = len(rows[0].texts) > 1
-    cells = [
-        [
-            *([str(text + 1)] if is_pair else []),
-            words[text, start],
-            *(column.get((text, start), "") for column in shares),
-        ]
-        for text, start in sorted(words)
-    ]
-    target = explanations[0].attribution.target
+    numbers = {place: [str(place[0] + 1)] if len(rows[0].texts) > 1 else [] for place in words}
+    cells = [[words[place], *numbers[place], *(column.get(place, "") for column in shares)] for place in sorted(words)]
+    texts = ["text"] if len(rows[0].texts) > 1 else []
     scores = [f"{explanation.attribution.score:.3f}" for explanation in explanations]
-    headings = [
-        *(["text"] if is_pair else []),
-        "word",
-        *_short_names([explanation.model for explanation in explanations]),
-    ]
-    last = [*([""] if is_pair else []), f"score of {target}", *scores]
+    last = [f"score of {explanations[0].attribution.target}", *("" for _ in texts), *scores]
+    headings = ["word", *texts, *_short_names([explanation.model for explanation in explanations])]
     show_table(headings, [*cells, last], _notes(explanations), console)
 
 

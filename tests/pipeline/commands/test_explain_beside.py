@@ -58,7 +58,7 @@ def test_words_of_models_that_read_other_words_stand_at_their_places(
 
 def test_the_texts_of_a_pair_are_told_apart(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     rows, _ = table(capfd, folder / "saved", "d", "d", "--method", "occlusion")
-    assert [row[:2] for row in rows] == [["1", "d"], ["2", "d"], ["", rows[-1][1]]]
+    assert [row[:2] for row in rows] == [["d", "1"], ["d", "2"], [rows[-1][0], ""]]
 
 
 def test_numbers_tell_places_cuts_and_rollout(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
