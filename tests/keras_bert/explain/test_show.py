@@ -124,6 +124,21 @@ def test_saving_replaces_the_file_as_a_whole(task, tmp_path):
         page.save(tmp_path / "none" / "page.html")
 
 
+def test_a_page_that_cannot_be_saved_leaves_no_part(task, tmp_path, monkeypatch):
+    page = show(attributions(task, "abc", method="occlusion"))
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"Page\.save\.path must be a file, got the folder"):
+        page.save(tmp_path / "folder")
+
+    def fail(part, target):
+        raise OSError(f"{target} must be in a folder that can be written")
+
+    monkeypatch.setattr(type(tmp_path), "replace", fail)
+    with pytest.raises(OSError, match="must be in a folder that can be written"):
+        page.save(tmp_path / "page.html")
+    assert [file.name for file in tmp_path.iterdir()] == ["folder"]
+
+
 def test_a_text_without_words(task):
     assert data_of(show(*attentions(task, [""])))[0]["attentions"][0]["rollout"]["words"] == []
 

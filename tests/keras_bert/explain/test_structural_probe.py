@@ -204,3 +204,8 @@ def test_every_layer_has_a_probe(task):
 def test_wrong_rows_are_refused(task, train, options, message):
     with pytest.raises(ValueError, match=message):
         structural_probe(task, train, TEST, **options)
+
+
+def test_sentences_without_words_are_named(task):
+    with pytest.raises(ValueError, match=r"^structural_probe\.test sentences must hold a word that has tokens"):
+        structural_probe(task, TRAIN, ([["\x01"]], [[0]]), epochs=1)
