@@ -15,7 +15,8 @@ from components.dsl.workplace import report_progress
 from components.sources.docstrings import DocstringCorpus
 from components.sources.text import TextSource
 
-# The size of a shard of a small corpus; from 64 MB on, shards grow to four times as much (`corpus_plan.shard_size`).
+# The size of a shard of a small corpus; from 64 MB on, shards grow to four times as much
+# (`components.corpus.plan.shard_size`).
 SHARD_BYTES = 1_000_000
 
 
