@@ -30,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What these cover must not need TensorFlow; the import contract in pyproject.toml says the same of the code.
 BACKEND_TESTS := $(addprefix tests/keras_bert/, \
 	families layers masking metrics models objectives tasks compress/test_imitation.py \
-	compress/test_imitations.py compress/test_students.py explain/test_attention_parity.py \
+	compress/test_imitation_losses.py compress/test_students.py explain/test_attention_parity.py \
 	interop/test_families.py interop/test_hugging_face.py test_config.py test_losses.py test_optimizer.py test_presets.py)
 
 # On each version: every module, the wheel, and a tiny job from text to an answer.

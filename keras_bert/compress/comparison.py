@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.compress.imitations import make_losses
+from keras_bert.compress.imitation_losses import make_losses
 from keras_bert.layers.dense import Dense
 from keras_bert.models.states import AttentionReader, attention_layout, hidden_states
 from keras_bert.objectives.base import Sums
