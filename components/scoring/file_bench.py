@@ -45,7 +45,7 @@ def bench_file(request: BenchRequest) -> dict[str, Any]:
 
     importlib.import_module(_RUNTIMES[Path(request.file).suffix])
     rows = {length: full_row(length, request.pieces) for length in request.lengths}
-    before = _begin_peak()
+    before = _reset_peak()
     with on_processors(request.threads):
         runtime, opened = timed(open_file, request.file, request.max_length, request.threads)
         _, first = timed(runtime.predict_on_batch, rows[max(rows)])
@@ -101,7 +101,7 @@ def percentiles(milliseconds: list[float]) -> dict[str, float]:
     return {f"p{share}": cuts[share - 1] for share in (50, 90, 99)}
 
 
-def _begin_peak() -> float | None:
+def _reset_peak() -> float | None:
     """Resets the peak of the process's memory, and returns the memory that it holds now, in MB."""
     if _STATUS.exists():
         # Linux, Documentation/filesystems/proc.rst: 5 forgets the peak.

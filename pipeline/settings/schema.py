@@ -207,7 +207,7 @@ class PushSettings:
         return Path(os.path.abspath(Path(self.folder).expanduser())) if self.folder else None
 
 
-def _own_if_not(built_in: type) -> pydantic.Discriminator:
+def _discriminate_built_in(built_in: type) -> pydantic.Discriminator:
     """Reads a table as the built-in kind if it has only keys of that kind, so that an error is reported once."""
     built_in_keys = {field.name for field in dataclasses.fields(built_in)}
 
@@ -258,7 +258,7 @@ class Settings(pydantic.BaseModel):
     corpus: (
         Annotated[
             Annotated[TextSource, pydantic.Tag(OWN)] | Annotated[DocstringCorpus, pydantic.Tag(BUILT_IN)],
-            _own_if_not(DocstringCorpus),
+            _discriminate_built_in(DocstringCorpus),
         ]
         | None
     ) = None

@@ -14,8 +14,8 @@ _SHARES = (1.0, 0.5, 0.5, 0.5, 0.25, 0.5)
 _SCALE_BITS = 16
 
 
-def widest(grid: Grid, footprints: Mapping[Candidate, Footprint], limits: Limits) -> list[Candidate]:
-    """The candidates within the limits of which no field can be larger, by descending capacity.
+def select_maximal_fitting(grid: Grid, footprints: Mapping[Candidate, Footprint], limits: Limits) -> list[Candidate]:
+    """Selects the candidates within the limits no field of which can grow, by descending capacity.
 
     A student that contains another one learns no worse from the same teacher, so the contained one needs no training.
     """
@@ -24,8 +24,8 @@ def widest(grid: Grid, footprints: Mapping[Candidate, Footprint], limits: Limits
     return _by_capacity(maximal)
 
 
-def containers(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates that no other one contains, by descending capacity."""
+def select_uncontained(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Selects the candidates that no other one contains, by descending capacity."""
 
     def contains(one: Candidate, other: Candidate) -> bool:
         return one != other and all(a >= b for a, b in zip(one.values(), other.values(), strict=True))
@@ -33,7 +33,7 @@ def containers(candidates: Sequence[Candidate]) -> list[Candidate]:
     return _by_capacity(one for one in candidates if not any(contains(other, one) for other in candidates))
 
 
-def spread(candidates: Sequence[Candidate], count: int, chosen: Sequence[Candidate] = ()) -> list[Candidate]:
+def select_distant(candidates: Sequence[Candidate], count: int, chosen: Sequence[Candidate] = ()) -> list[Candidate]:
     """Selects `count` candidates, each as far as possible from all selected before; starts with the first one.
 
     Args:

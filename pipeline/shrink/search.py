@@ -19,7 +19,7 @@ from pipeline.orchestrator.runner import RunFailedError, RunResult, run_pipeline
 from pipeline.pipelines import pipeline_of
 from pipeline.settings.schema import QuantizationSettings, Settings
 from pipeline.shrink.candidates import Candidate, Grid
-from pipeline.shrink.front import containers, spread, widest
+from pipeline.shrink.front import select_distant, select_maximal_fitting, select_uncontained
 from pipeline.shrink.limits import Limits
 from pipeline.shrink.misses import Record, describe_miss, unmet_limits, violated_limits
 from pipeline.shrink.plan import (
@@ -147,7 +147,7 @@ class Search:
 
     def _largest(self, grid: Grid) -> Candidate:
         """The slowest of the candidates that probably fit."""
-        likely = widest(grid, predict_all(grid, self._measured, self._length), self._limits)
+        likely = select_maximal_fitting(grid, predict_all(grid, self._measured, self._length), self._limits)
         return max(likely, key=lambda candidate: count_operations(grid.config(candidate), self._length))
 
     def _find_costs(self, candidate: Candidate, grid: Grid) -> Costs:
@@ -173,16 +173,16 @@ class Search:
     def _shortlist(self, count: int, grid: Grid) -> list[Candidate]:
         """Selects `count` measured candidates that fit, of which none contains another one."""
         for _ in range(_PASSES):
-            likely = widest(grid, predict_all(grid, self._measured, self._length), self._limits)
+            likely = select_maximal_fitting(grid, predict_all(grid, self._measured, self._length), self._limits)
             measured = [candidate for candidate in likely if self._is_measured(candidate, grid)]
             unmeasured = [candidate for candidate in likely if candidate not in measured]
-            new = spread(unmeasured, count - len(measured), measured)
+            new = select_distant(unmeasured, count - len(measured), measured)
             if not new:
                 break
             self._measure(new, grid)
         measured = [candidate for candidate in grid.members if self._is_measured(candidate, grid)]
         fitting = [one for one in measured if self._limits.allow(self._footprint(one, grid)._asdict())]
-        return spread(containers(fitting), count)
+        return select_distant(select_uncontained(fitting), count)
 
     def _is_measured(self, candidate: Candidate, grid: Grid) -> bool:
         return self._with_whole_vocabulary(candidate, grid) in self._measured

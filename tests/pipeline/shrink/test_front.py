@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.shrink.front import capacity, containers, distance, spread, widest
+from pipeline.shrink.front import capacity, distance, select_distant, select_maximal_fitting, select_uncontained
 from pipeline.shrink.limits import Limits
 from pipeline.shrink.sizes import Footprint
 from tests.pipeline.shrink.grids import WHOLE, grid
@@ -16,18 +16,18 @@ def test_only_what_cannot_grow_within_the_limits(tmp_path: Path) -> None:
     weights = {
         candidate: Footprint(candidate.layers + candidate.heads / 3 + 3.5, 1.0) for candidate in candidates.members
     }
-    best = widest(candidates, weights, LIMITS)
+    best = select_maximal_fitting(candidates, weights, LIMITS)
     shapes = [(candidate.layers, candidate.heads) for candidate in best]
     assert shapes == [(4, 6), (2, 12)]
     assert {candidate._replace(layers=6, heads=12) for candidate in best} == {WHOLE}
-    assert widest(candidates, weights, LIMITS._replace(megabytes=4.0)) == []
+    assert select_maximal_fitting(candidates, weights, LIMITS._replace(megabytes=4.0)) == []
 
 
 def test_a_candidate_within_another_is_left_out() -> None:
     coarse = WHOLE._replace(recipe="weights_wi4")
     few, narrow = WHOLE._replace(layers=3), WHOLE._replace(heads=6, vocabulary_size=8000)
-    assert containers([few, coarse, narrow, WHOLE]) == [WHOLE]
-    assert containers([few, narrow, coarse]) == [coarse, narrow, few]
+    assert select_uncontained([few, coarse, narrow, WHOLE]) == [WHOLE]
+    assert select_uncontained([few, narrow, coarse]) == [coarse, narrow, few]
 
 
 def test_those_chosen_are_far_from_one_another() -> None:
@@ -36,7 +36,7 @@ def test_those_chosen_are_far_from_one_another() -> None:
     assert capacity(WHOLE) - capacity(few) == distance(WHOLE, few) == 2
     assert distance(half, quarter) == 0.5
     assert distance(WHOLE, WHOLE._replace(recipe="weights_wi4")) == 0.5
-    assert spread([half, quarter, few], 2) == [half, few]
-    assert spread([half, quarter, few], 2, chosen=[few]) == [quarter, half]
-    assert spread([half, quarter], 5) == [half, quarter]
-    assert spread([half], 0) == []
+    assert select_distant([half, quarter, few], 2) == [half, few]
+    assert select_distant([half, quarter, few], 2, chosen=[few]) == [quarter, half]
+    assert select_distant([half, quarter], 5) == [half, quarter]
+    assert select_distant([half], 0) == []
