@@ -95,8 +95,8 @@ def diagnose(
             recipe=quantization.recipe,
             metric=score.metric,
             rows=score.rows,
-            score={"float": before, "rounded": after},
-            milliseconds={"float": times[0], "rounded": times[1]},
+            score={"float": before, "quantized": after},
+            milliseconds={"float": times[0], "quantized": times[1]},
             distance=quantized.distance,
             layers=[
                 {**finding._asdict(), "extra_microseconds": 1000 * slower * finding.weights / whole}
@@ -105,7 +105,7 @@ def diagnose(
             fix=fixed,
         )
     )
-    diagnosis.counts = {"layers": len(findings), "float": before, "rounded": after}
+    diagnosis.counts = {"layers": len(findings), "float": before, "quantized": after}
 
 
 class _Score:

@@ -161,8 +161,8 @@ class DiagnosisReport(NamedTuple):
         recipe: the quantization recipe.
         metric: the metric of the scores.
         rows: how many validation rows were scored.
-        score: {"float": ..., "rounded": ...}: the score before and after.
-        milliseconds: {"float": ..., "rounded": ...}: the time of one answer before and after.
+        score: {"float": ..., "quantized": ...}: the score before and after.
+        milliseconds: {"float": ..., "quantized": ...}: the time of one answer before and after.
         distance: how far all outputs of the quantized model lie from those of the float model.
         layers: for each layer the gain if it stays float, the largest gain first.
         fix: the fewest layers that must stay float for an allowed loss; None if no allowed loss was given.

@@ -44,11 +44,11 @@ def rows_of(content: Content) -> list[list[str]]:
 def build_notes(content: Content) -> Iterator[str]:
     """Yields the notes below the table, one per line."""
     times, metric = content["milliseconds"], content["metric"].replace("_", " ")
-    quantized_score, float_score = (100 * content["score"][kind] for kind in ("rounded", "float"))
+    quantized_score, float_score = (100 * content["score"][kind] for kind in ("quantized", "float"))
     yield (
         f"quantized without training, {content['recipe']}: {metric} {quantized_score:.2f}, float {float_score:.2f}, "
         f"x 100, on {content['rows']} validation rows; "
-        f"{times['rounded']:.2f} ms against {times['float']:.2f} for a full row"
+        f"{times['quantized']:.2f} ms against {times['float']:.2f} for a full row"
     )
     if len(content["layers"]) > _SHOWN:
         yield f"the first {_SHOWN} of {len(content['layers'])} layers; the file has all"
