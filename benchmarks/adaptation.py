@@ -1,11 +1,11 @@
-"""Few weights against all of them: accuracy over seeds, milliseconds and memory of a step, megabytes to keep.
+"""Adapters against full fine-tuning: accuracy over seeds, time and memory of a step, megabytes of the trained weights.
 
     python -m benchmarks.adaptation --checkpoint FOLDER --train FILE.tsv --test FILE.tsv [--rows 6000] [--root FOLDER]
 
-FOLDER is a BERT in Hugging Face's format, the files are tables with the columns sentence and label. Each way trains on
-the first rows, a tenth of which choose the weights that are kept; the test file is read when all is trained. The
-learning rates were fixed before a figure was seen: few weights want higher ones. A step's batch has 32 rows of 64
-tokens; each way is a process of its own.
+FOLDER is a BERT in Hugging Face's format, the files are tables with the columns sentence and label. Each method trains
+on the first rows and chooses its weights on a tenth of them; the test file is read after all trainings. The learning
+rates were fixed before the first result: adapters need higher ones. A batch has 32 rows of 64 tokens; each method runs
+in a process of its own.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def main() -> None:
         table = first_rows(options.train, options.rows, Path(temporary))
         root = options.root or Path(temporary) / "root"
         rows = [row(name, options, table, root) for name in options.ways]
-    print("| what learns | share | accuracy, mean ± sd | ms a step | peak MB | MB to keep |")
+    print("| trained weights | share | accuracy, mean ± sd | ms a step | peak MB | MB to keep |")
     print("|---|---:|---:|---:|---:|---:|", *rows, sep="\n")
 
 

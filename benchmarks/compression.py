@@ -1,10 +1,10 @@
-"""What each way to make a model smaller costs: every recipe trained for and not, zeros, fewer parts, fewer pieces.
+"""Accuracy, size and time of compressions: every recipe with and without training, pruning, students, vocabularies.
 
     python -m benchmarks.compression JOB.toml [--seeds 3] [--root FOLDER] [--cases NAME ...]
 
-JOB has [examples], a [checkpoint] and a [student]; each case lays a little over it, and stands beside the one that it
-differs from in nothing else, seed by seed. Files are what is measured, on test rows, which choose nothing. What cases
-share is trained once.
+JOB has [examples], a [checkpoint] and a [student]; each case changes one setting and is compared, seed by seed, with
+the case that has all other settings in common. The exported files are measured on test rows, which choose nothing.
+Steps that cases share run once.
 """
 
 import argparse
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def measure(name: str, options: argparse.Namespace, root: Path) -> dict[str, Any]:
-    """What became of a case."""
+    """Runs a case and returns its record."""
     case = CASES[name]
     settings = load_settings(options.job, [f"seeds={options.seeds}", *case.overrides])
     record: dict[str, Any] = run_ladder(settings, {TEACHER: (), name: case.parts}, root, Terminal(Console(stderr=True)))

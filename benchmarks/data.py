@@ -1,21 +1,21 @@
-"""Text to masked records: ours, and create_pretraining_data.py of google-research/bert, in one run.
+"""Time and memory from text to masked records, against create_pretraining_data.py of google-research/bert.
 
     python -m benchmarks.data --peer CHECKOUT --text novels.txt --vocabulary bert-base-uncased-vocab.txt
     python -m benchmarks.data --text novels.txt --vocabulary bert-base-uncased-vocab.txt --scale 20 60 200
 
-Rows of 128 tokens with 20 predictions, no duplication. The peer gets the documents of our corpus, with our sentences
-one a line, as it can neither clean nor split text; ours starts from the text as it is, and cleans, drops near
-duplicates and splits on the way. Masking alone starts from our corpus, where sentences are known: what the peer does.
+Rows of 128 tokens with 20 predictions, no duplication. The peer gets the documents of our corpus, one
+sentence a line, as it can neither clean nor split text. This project starts from the raw text, which it cleans,
+deduplicates and splits. "Masking alone" starts from the split corpus and does the same work as the peer.
 
 Each contestant has a process of its own and imports are not counted; medians over alternating rounds. Memory is the
-most that the contestant and its workers held at once, libraries included; that of the imports is told apart. `fixed s`
-is what ours takes, of the time beside it, for a text of six sentences: Beam, and where there are several workers their
-start-up, imports included. `cpu s` are the processor's, of all threads and of the workers that have ended: what the
-whole takes on a machine that others use, too.
+peak of the contestant and its workers, libraries included; the memory of the imports has a column of its own. `fixed s`
+is the part of the time that this project also takes for a text of six sentences: Beam, and the start of workers with
+their imports. `cpu s` is processor time of all threads and of workers that have ended, which hardly depends on other
+load of the machine.
 
-`--scale` repeats the text until it is so many MB long. In every copy but the first the words inside each sentence
-change places by a seeded permutation, so that nothing is a near duplicate; the first and the last word stay. `fixed s`
-is then that of one process: where the size is worth more of them, their start-up is part of the other times.
+`--scale` repeats the text up to the given size in MB. In every copy but the first, a seeded permutation reorders the
+words inside each sentence (the first and last word stay), so that no copies are near duplicates. `fixed s` is then
+that of one process: larger sizes run in several, whose start is part of the other times.
 """
 
 import argparse

@@ -1,14 +1,14 @@
-"""What fine-tuning reaches on five public data sets, ours beside Hugging Face's loop and published figures.
+"""Accuracy of fine-tuning on five public data sets, beside Hugging Face's loop and published figures.
 
     python -m benchmarks.task_accuracy --checkpoint FOLDER --data FOLDER --peers-python PATH [--tasks sst2 ...]
 
 `--checkpoint` is all-MiniLM-L6-v2 in Hugging Face's format, `--data` holds the folders sst2 (GLUE), stsb, banking77,
-wnut17 and squad; `--peers-python` is an interpreter with torch and transformers. Ours is what
-`keras-bert-edge compare --task` does, over several seeds; the peer trains with the same checkpoint, rows and settings.
+wnut17 and squad; `--peers-python` is an interpreter with torch and transformers. This project runs
+`keras-bert-edge compare --task` with several seeds; the peer trains with the same checkpoint, rows and settings.
 
-Nothing is tuned on the test split. Where the peer is asked, too, there is no validation split to choose by: ours then
-keeps the last weights (`fine_tuning.keep = "last"`), as the peer does, and the file of test rows stands in for it, so
-that both train on all rows; it decides nothing but whose seed's model is kept, which is no figure of this table.
+Nothing is tuned on the test split. Tasks with a peer have no validation split: both sides train on all rows and keep
+the last weights (`fine_tuning.keep = "last"`). The test rows then also serve as validation rows, which only choose the
+seed of the pushed model; that choice affects no figure of this table.
 The settings were fixed before any figure was seen; those of `sst2-electra` are Clark et al.'s (2020, ELECTRA, table 7)
 for their small model: learning rate 3e-4, a layer-wise decay of 0.8, warm-up of a tenth.
 """
@@ -35,9 +35,9 @@ class BenchmarkTask(NamedTuple):
 
     Attributes:
         examples: the table `examples` of the settings, files relative to `--data`.
-        training: their table `fine_tuning`, without what all share.
-        peer: what the peer's loop is told besides checkpoint, files and training; None where it has no such task.
-        published: a figure to stand beside, with its source.
+        training: the table `fine_tuning` of the settings, without the settings that all tasks share.
+        peer: arguments of the peer's loop besides checkpoint, files and training; None without a peer.
+        published: a published figure with its source.
         max_length: longest input in tokens.
     """
 

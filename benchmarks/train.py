@@ -3,18 +3,18 @@
     python -m benchmarks.train --peers-python PATH
     python -m benchmarks.train --family bert roberta --transformers-python PATH [--peers-python PATH]
 
-PATH is a Python interpreter with keras-hub and tensorflow, or with transformers and torch. The second command puts
-families beside both, see `benchmarks/harness/family_race.py`; what follows is of the first.
+PATH is a Python interpreter with keras-hub and tensorflow, or with transformers and torch. The second command compares
+families (`benchmarks/harness/family_race.py`); the rest of this text describes the first.
 
-Both contestants live in processes of their own and are timed one round at a time, in turn, so that a busy machine hits
-both alike; the time that all cores spend it hits least. Tokens are random and rows are full: every token counted is a
-real one. Dropout 0.1 everywhere, AdamW with decay 0.01, gradients clipped at a global norm of 1. Ours is the step of
-`Trainer`; keras-hub's the function that its `fit` calls, with the loss and the metric it chooses. "XLA" compiles a
-whole step, "XLA parts" what stands between matrix products.
+Both contestants run in processes of their own and are timed in alternating rounds, so that other load slows both
+alike; processor time of all cores depends on it least. Tokens are random and rows are full, without padding. Dropout
+0.1 everywhere, AdamW with decay 0.01, gradients clipped at a global norm of 1. This project runs the step of `Trainer`,
+keras-hub the function that its `fit` calls, with its default loss and metric. "XLA" compiles the whole step, "XLA
+parts" the operations between matrix products.
 
 FLOPs are those of Chowdhery et al. 2022 (PaLM), appendix B, 6 N + 12 L H Q T for each token, where N counts the weights
-of the blocks' matrix products; the masked-token head is counted for its predictions only. What is recomputed is not
-counted. The machine's peak is TensorFlow's product of two 2048 x 2048 matrices, measured in the same rounds.
+of the blocks' matrix products; the masked-token head is counted for its predictions only. Recomputed operations
+are not counted. The machine's peak is TensorFlow's product of two 2048 x 2048 matrices, measured in the same rounds.
 """
 
 import argparse
