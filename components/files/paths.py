@@ -32,7 +32,7 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
             A path with a scheme, as `gs://bucket/texts`, goes to Apache Beam.
         kinds: the extensions to look for in a folder, without those of compression.
         split: the one to take of a folder that `DatasetDict.save_to_disk` of Hugging Face wrote.
-        what: the path is of, for errors, as `the corpus`.
+        what: the setting that the path belongs to, for errors, as `the corpus`.
 
     Raises:
         InputError: nothing is there, no file of these kinds, a folder that cannot be read, or a split is not there or
@@ -67,7 +67,7 @@ def short_name(file: str, path: str) -> str:
 
 
 def join_pattern(folder: Path, path: str) -> str:
-    """A path relative to a folder, which may be a pattern: the folder's own name is none, whatever it holds."""
+    """Joins a folder and a path or pattern; special characters in the folder's name are escaped."""
     place = Path(path).expanduser()
     if place.is_absolute() or not _MAGIC.search(path) or os.path.lexists(folder / place):
         return str(folder / place)

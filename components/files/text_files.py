@@ -13,7 +13,7 @@ from components.dsl.errors import InputError
 COMPRESSIONS = (".gz", ".bz2", ".zst")
 
 _CHUNK = 1 << 20
-# A frame of zstandard is unpacked as far as the bytes at hand go, without a limit: few bytes at a time.
+# zstandard unpacks all bytes that it is given without a limit on the output, so it is given few at a time.
 _PACKED_CHUNK = 1 << 16
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")

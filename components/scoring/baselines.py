@@ -98,7 +98,7 @@ def _vectorizers() -> list[Any]:
     from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
     from sklearn.pipeline import make_union
 
-    # All that stands between blanks is a word, as what is one letter long or a mark may tell, too.
+    # Everything between blanks is a word: single letters and punctuation marks may be informative.
     words = {"token_pattern": r"\S+", "max_features": 200_000}
     characters = {"analyzer": "char_wb", "ngram_range": (2, 4), "max_features": 50_000, "sublinear_tf": True}
     pairs = {**words, "ngram_range": (1, 2), "sublinear_tf": True}

@@ -162,7 +162,7 @@ def _judge_errors(rows: Mapping[str, MeasuredModel], trivial: str, files: Sequen
 def _warnings(
     points: Mapping[str, float], metric: str, shipped: str, thresholds: Thresholds, better: Sequence[str]
 ) -> list[str]:
-    """What of the shipped file a user should know, and which setting would refuse it."""
+    """Warnings about the shipped file, each with the setting that would refuse it."""
     score, warnings = f"{shipped} {metric} {points[shipped]:.2f}", []
     if thresholds.below_baseline == "warn":
         way = 'evaluation.below_baseline = "refuse" keeps such a file from being pushed'

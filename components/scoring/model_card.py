@@ -36,10 +36,10 @@ _PAIRS: dict[bool | None, str] = {
     False: "Each row is a single text.\n\n",
     None: "",
 }
-# What is not always there.
+# Files that only some versions have.
 EXTRAS = {
     PAGE_FILE: "runs the model in a browser, without a network; open it",
-    CHARACTERS_FILE: "what each character is to a tokenizer of an app",
+    CHARACTERS_FILE: "the class of each character, for tokenizers in apps",
     TOKENIZERS_FOLDER: "that tokenizer in Kotlin, Swift and JavaScript, to copy",
 }
 

@@ -1,11 +1,11 @@
-"""How far the difference of two models on the same rows may be due to the choice of the rows."""
+"""Standard error of the difference of two models on the same rows."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from components.scoring.base import TaskScoring
 
-# Samples of the rows that a standard error is estimated from, and where their choice begins.
+# Number of bootstrap samples of the rows, and their seed.
 _SAMPLES, _SEED = 100, 0
 
 

@@ -28,15 +28,15 @@ _FEWEST_WORDS, _MOST_WORDS = 6, 16
 _PLAIN = re.compile(r"[A-Za-z][a-z]*(?:['-][a-z]+)*")
 _WORD = re.compile(r"\w+")
 
-# Held out come first: of sentences that are nearly the same the first one stays.
+# Held-out splits come first: of near duplicates the first sentence stays.
 _ORDER = ("test", "validation", "train")
-# A fourth of the training rows, as long as there are so many: the standard error of a share is then below one point.
+# A quarter of the training rows: enough for a standard error below one point at the default size.
 _HELD_OUT_SHARE = 0.25
 
-# What is read of each library's share of the training rows: some have less, and duplicates are still to go.
+# Rows read of each library, as a multiple of its share of the training rows; duplicates are dropped.
 _SPARE = 2.0
 
-# Sentences are short: from a Jaccard similarity of about a half of their runs of three words on they are the same.
+# Sentences are short: a Jaccard similarity of about 0.5 over runs of three words counts as a duplicate.
 _THRESHOLD, _PERMUTATIONS, _SHINGLE = 0.5, 64, 3
 
 

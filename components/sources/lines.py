@@ -7,9 +7,9 @@ from components.sources.text import TextSource
 
 
 def read_lines(source: TextSource) -> Iterator[str]:
-    """Each line of each document, without the white space around it; of equal ones the first.
+    """Yields the distinct lines of all documents, stripped of white space; the first of equal lines.
 
-    In memory are but 16 bytes of a line.
+    It holds 16 bytes of each line in memory.
     """
     seen = set()
     for file in source.files():

@@ -50,7 +50,7 @@ class PushedVersion:
 class PreviousVersion:
     """The newest version of a folder that was not made of a step's `edges`, or None.
 
-    So a repeated run, whose own version is the newest, is compared with the same one as the first time.
+    A repeated run skips the version that it pushed itself, and is compared with the same version as before.
 
     Attributes:
         folder: holds one folder a version.

@@ -17,8 +17,8 @@ SPLITS = ("train", "validation", "test")
 
 Overlap = Literal["keep", "drop", "error"]
 
-# Of a mean. float32 rounds each of the additions around a mean to 6e-8 of it: those of a head on 1,024 states sum up to
-# 2e-6, which is 2 % of such a spread.
+# Relative to the mean. float32 rounds each addition near a mean to 6e-8 of it; the 1,024 additions of a head sum up to
+# an error of 2e-6, 2 % of this spread.
 _LEAST_SPREAD = 1e-4
 
 
@@ -78,11 +78,11 @@ def check_numbers(numbers: Mapping[str, Iterable[str]], advice: str = "") -> Non
     """Checks the numbers of the splits that a regression is scored on: nothing correlates with a constant.
 
     Args:
-        numbers: by split, as they were read; those of training may all be the same.
-        advice: the end of the error, for whom the rule and the value do not tell enough.
+        numbers: the numbers of each split as they were read; those of training may be equal.
+        advice: a hint that ends the error.
 
     Raises:
-        InputError: a split has only one.
+        InputError: all numbers of a split are equal.
     """
     for split, split_numbers in numbers.items():
         # Records hold float32, in which two that were read as different may be one.
@@ -121,7 +121,7 @@ def fingerprint_splits(settings: str, paths: Mapping[str, str], kinds: Sequence[
     for split, path in paths.items():
         files = _match_split(split, path, kinds)
         for file in files:
-            # What a single file is called does not matter, only which of many each one is.
+            # The name of a single file does not matter; among several it identifies the file.
             name = short_name(file, path) if len(files) > 1 else extension(file)
             parts.append((f"{split}/{name}", file_digest(file)))
     return digest(parts)

@@ -1,4 +1,4 @@
-"""How tags mark entities: BIO, which all other code speaks, and the schemes that are converted to it when read."""
+"""Schemes of tags for entities: rows are converted to BIO when they are read; all other code uses BIO."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -7,12 +7,12 @@ from keras_bert.metrics.entities import OUTSIDE, entities_of
 
 
 class _Rules(NamedTuple):
-    """What is right in a scheme.
+    """The rules of a scheme.
 
     Attributes:
-        letters: of its tags besides O.
-        joining: those of them that must follow B or I of the same type.
-        closed: whether a last word is marked, so that B and I must be followed by what joins them.
+        letters: letters of the tags besides O.
+        joining: letters that must follow B or I of the same type.
+        closed: whether last words are marked, so that a joining letter must follow B and I.
     """
 
     letters: tuple[str, ...]
@@ -21,9 +21,9 @@ class _Rules(NamedTuple):
 
 
 _CLOSED = _Rules(("B", "I", "E", "S", "L", "U"), ("I", "E", "L"), closed=True)
-# BIO: each entity begins with B (IOB2 in Tjong Kim Sang and Veenstra 1999). IOB1: only one that comes right behind
+# BIO: each entity begins with B (IOB2 in Tjong Kim Sang and Veenstra 1999). IOB1: only an entity right behind
 # another one of its type does (Ramshaw and Marcus 1995; CoNLL-2003). IOBES: B, I, E for the last word, S for the only
-# one; in BILOU these two are called L and U (Ratinov and Roth 2009). Each name takes the letters of both.
+# one; in BILOU these two are called L and U (Ratinov and Roth 2009). Both names accept both pairs of letters.
 _RULES = {
     "BIO": _Rules(("B", "I"), ("I",), closed=False),
     "IOB1": _Rules(("B", "I"), ("B",), closed=False),

@@ -99,11 +99,11 @@ class SentenceSource(LabelledFiles):
         return digest_splits(given_splits(self.train, self.validation, self.test), _KINDS)
 
     def splits(self) -> dict[str, list[Sentence]]:
-        """The sentences of each split that is given, their entities in BIO.
+        """The sentences of each split that has a file; their entities are in BIO.
 
         Raises:
             InputError: a file is missing, malformed or holds no sentence; a tag breaks the scheme, there are fewer
-                than two, or a split has one of which training knows neither it nor, of an entity, its type.
+                than two tags, or a split has a tag or a type of entities that no training row has.
         """
         paths = given_splits(self.train, self.validation, self.test)
         splits = {split: self._read(path) for split, path in paths.items()}
@@ -195,13 +195,13 @@ class SentenceSource(LabelledFiles):
 def parse_columns(
     lines: Lines, *, word_column: int = 0, tag_column: int = -1, prefix: str = ""
 ) -> Iterator[tuple[Sentence, int]]:
-    """Sentences out of lines with a word each; a line of white space, or `-DOCSTART-`, ends a sentence.
+    """Sentences from lines with one word each; a line of white space, or `-DOCSTART-`, ends a sentence.
 
     Args:
-        lines: columns are parted by tabs where a line has one, else by blanks.
+        lines: columns are separated by tabs in a line that has tabs, by blanks otherwise.
         word_column: from 0; negative ones count from the end.
         tag_column: likewise.
-        prefix: what stands before every word and is no part of it, as `en:` in WikiANN.
+        prefix: prefix of every word, which is cut off, as `en:` in WikiANN.
 
     Yields:
         Each sentence, and the line of its first word; its others stand on the lines below.

@@ -1,6 +1,6 @@
 """Is a sentence intact, or did two neighbouring words of it change places?
 
-No count of words can tell, as both versions have the same ones; what follows what decides.
+Both versions contain the same words, so only their order tells them apart.
 """
 
 import re
@@ -10,12 +10,12 @@ from components.sources.table import TextRow
 
 INTACT, SWAPPED = "intact", "swapped"
 
-# What stands around a word stays in its place when the word moves.
+# Punctuation around a word stays in its place when the word moves.
 _EDGES = re.compile(r"^([\"'(]*)(.*?)([,;:)\"']*)$")
 
 
 def order_row(sentence: str, _: str) -> TextRow | None:
-    """The row of a sentence, of which a hash decides whether words are swapped; None if none can be."""
+    """The row of a sentence; its hash decides whether words are swapped. None if no words can be swapped."""
     swapped = swap_words(sentence)
     if swapped is None:
         return None
@@ -23,9 +23,9 @@ def order_row(sentence: str, _: str) -> TextRow | None:
 
 
 def swap_words(sentence: str) -> str | None:
-    """The sentence with two neighbouring words swapped, which a hash of it chooses; None if all neighbours are alike.
+    """Swaps two neighbouring words that a hash of the sentence chooses; None if all neighbours are equal.
 
-    The first word, whose capital would tell, and the last one, behind which the full stop stands, keep their places.
+    The first word stays, as its capital letter would reveal the swap; the last one stays before the full stop.
     """
     parts = [_split_word(word) for word in sentence[:-1].split()]
     words = [word for _, word, _ in parts]

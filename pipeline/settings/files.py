@@ -31,7 +31,7 @@ _PATTERNS = (*_TEXTS, *_SPLITS, *_PROBES)
 PATHS = (("checkpoint", "path"), *_PATTERNS, ("push", "folder"))
 
 
-# Tables that are one of several kinds, which their keys choose: one of another file replaces the whole table.
+# The keys of these tables choose one of several kinds, so a file that extends another replaces the whole table.
 _OF_KINDS = ("corpus", "examples", "student")
 
 Tables = dict[str, Any]
@@ -118,7 +118,7 @@ def read_tables(path: Path, inside: Sequence[Path] = ()) -> Tables:
 
 
 def merge_tables(below: Mapping[str, Any], above: Mapping[str, Any]) -> Tables:
-    """Tables over others: key by key, but of those that are one of several kinds as a whole."""
+    """Merges two job files key by key; tables of several kinds (`_OF_KINDS`) are replaced as a whole."""
     laid = dict(below)
     for name, value in above.items():
         under = laid.get(name)

@@ -127,7 +127,7 @@ def check_data(settings: Settings) -> list[str]:
 
 
 def _check_source(name: str, source: TextSource | SentenceSource | None) -> None:
-    """Checks texts of another table than `[corpus]` and `[examples]`; errors begin with its name."""
+    """Checks the texts of a table other than `[corpus]` and `[examples]`; errors begin with the table's name."""
     try:
         if source is not None:
             source.check()
@@ -233,7 +233,7 @@ def _check_push_folder(folder: Path | None) -> None:
 
 
 def _check_student_shape(settings: Settings) -> None:
-    """Beside an encoder that is yet to be pre-trained; that of a checkpoint is known only when it is read."""
+    """Checks it against `[encoder]`; the encoder of a checkpoint is read only during the run."""
     if settings.student is None or settings.encoder is None:
         return
     teacher = settings.encoder.encoder_config(settings.vocabulary.size, settings.max_length)
@@ -266,7 +266,7 @@ def _check_objective(settings: Settings) -> None:
 
 
 def _check_generator(settings: Settings) -> None:
-    """Beside an encoder that is yet to be pre-trained; that of a checkpoint is known only when it is read."""
+    """Checks it against `[encoder]`; the encoder of a checkpoint is read only during the run."""
     if settings.encoder is not None:
         try:
             settings.generator.config(settings.encoder.encoder_config(settings.vocabulary.size, settings.max_length))

@@ -10,7 +10,7 @@ from components.dsl.errors import InputError
 from pipeline.orchestrator.changes import flatten
 from pipeline.views.statistics import STATISTICS_FILE, format_value, read_statistics
 
-# Of a file that is shown with its values, of the values that are, of one value's characters, and of the names of files.
+# Limits: bytes of a file that is shown with its values, number of values, characters of a value, number of file names.
 _MOST_BYTES, _MOST_VALUES, _MOST_CHARACTERS, _MOST_FILES = 20_000, 40, 100, 20
 
 

@@ -24,7 +24,7 @@ def read_description(file: Path) -> dict[str, Any]:
     """The settings, labels, export, figures and origin that travel in a pushed file.
 
     Raises:
-        InputError: there is no such file, nothing of the kind in it, or what cannot be shown.
+        InputError: the file is missing, holds no attachments, or holds some that cannot be shown.
     """
     if not file.is_file():
         raise InputError(f"{file} must be a .tflite or .onnx file, found none")
