@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from components.artifacts.evaluation import MeasuredModel, Metrics, SeedScores
-from components.escaping import escape_markdown
 from components.examples.overlap import describe_overlap
 from components.examples.registry import TASK_ROWS
 from components.scoring.base import IN_LABEL_UNITS
 from components.scoring.registry import TASK_SCORING
+from components.text.escaping import escape_markdown
 from keras_bert.export.files import FILES
 from keras_bert.folders import (
     CHARACTERS_FILE,

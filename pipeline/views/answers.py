@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from components.answers.second_texts import check_second
 from components.answers.unread_texts import find_unread
 from components.dsl.errors import InputError
-from components.escaping import escape_field
+from components.text.escaping import escape_field
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task

@@ -8,7 +8,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from components.escaping import escape_markdown, escape_terminal
+from components.text.escaping import escape_markdown, escape_terminal
 from pipeline.views.terminal import write
 from pipeline.views.wrapping import column_widths, wrap
 

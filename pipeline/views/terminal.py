@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from components.escaping import escape_terminal
+from components.text.escaping import escape_terminal
 from pipeline.orchestrator.estimate import Estimate
 from pipeline.orchestrator.observer import Observer, StepState, Watcher
 

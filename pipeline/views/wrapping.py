@@ -7,7 +7,7 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from components.escaping import escape_terminal
+from components.text.escaping import escape_terminal
 
 # A word with the spaces before it; in a path each part is one, with its slash.
 _WORD = re.compile(r"\s*[^\s/]*/*")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.escaping import escape_field, escape_markdown, escape_terminal
+from components.text.escaping import escape_field, escape_markdown, escape_terminal
 
 
 @pytest.mark.parametrize(
