@@ -76,7 +76,7 @@ def push(
         Refusal: the model is not blessed.
     """
     from keras_bert.clients.golden import add_calibrated_answers, drop_absent_files
-    from keras_bert.clients.page import find_page_obstacle, write_page, write_tokenizers
+    from keras_bert.clients.page import PageScore, find_page_obstacle, write_page, write_tokenizers
 
     decision = blessing.read()
     if not decision.blessed:
@@ -84,7 +84,8 @@ def push(
         raise Refusal("not pushed, because it was not blessed: " + "; ".join(failed))
     target = Path(root, folder).absolute()
     target.mkdir(parents=True, exist_ok=True)
-    edge = edges[evaluation.read().kept]
+    metrics = evaluation.read()
+    edge = edges[metrics.kept]
     origin = {"edge_model": edge, "evaluation": evaluation, "examples": examples, "corpus": corpus}
     made_of = {name: artifact.fingerprint() for name, artifact in origin.items() if artifact is not None}
     with _staged(target) as staging:
@@ -98,7 +99,7 @@ def push(
         add_calibrated_answers(staging)
         write_tokenizers(staging)
         if not find_page_obstacle(staging):
-            write_page(staging, name)
+            write_page(staging, name, PageScore(metrics.metric, metrics.score.mean, metrics.rows["test"]))
         # Without the card, which people may edit.
         digests = {name: content_digest(staging / name) for name in list_files(staging)}
         version = newest_version(target, digests) or place_version(staging, target, name)

@@ -48,7 +48,13 @@ def make_golden_rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def write_golden(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Writes `golden.json`."""
+    r"""Writes `golden.json`.
+
+    Examples:
+        >>> write_golden(Path("."), [{"text": "a film"}])
+        >>> Path("golden.json").read_text()
+        '[{"text": "a film"}]\n'
+    """
     (folder / GOLDEN_FILE).write_text(json.dumps(rows, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -8,7 +8,7 @@ import re
 import string
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras_bert.clients.characters import character_table
 from keras_bert.export.rules.lite_graphs import count_operations
@@ -38,6 +38,12 @@ def write_tokenizers(folder: Path) -> None:
 
     Args:
         folder: a folder with a tokenizer; nothing is written unless it is a WordPiece tokenizer.
+
+    Examples:
+        >>> task.save("model")
+        >>> write_tokenizers(Path("model"))
+        >>> sorted(file.name for file in Path("model/tokenizers").iterdir())
+        ['WordPiece.kt', 'WordPiece.swift', 'wordpiece.js']
     """
     options = json.loads((folder / TOKENIZER_FILE).read_text(encoding="utf-8"))
     if "lowercase" not in options:
@@ -49,7 +55,12 @@ def write_tokenizers(folder: Path) -> None:
 
 
 def find_page_obstacle(folder: Path) -> str:
-    """Returns the reason why a folder of exported files cannot have a page; empty if it can."""
+    """Returns the reason why a folder of exported files cannot have a page; empty if it can.
+
+    Examples:
+        >>> find_page_obstacle(Path("."))
+        'there is no file for LiteRT'
+    """
     file = _model_file(folder)
     if not file.is_file():
         return "there is no file for LiteRT"
@@ -63,25 +74,50 @@ def find_page_obstacle(folder: Path) -> str:
 
 
 def page_operations() -> frozenset[str]:
-    """Returns the names of the LiteRT operations that the page can run."""
+    """Returns the names of the LiteRT operations that the page can run.
+
+    Examples:
+        >>> "FULLY_CONNECTED" in page_operations()
+        True
+    """
     return frozenset(_OPERATION.findall(_read("operations.js")))
 
 
-def write_page(folder: Path, name: str) -> None:
+class PageScore(NamedTuple):
+    """The score that a page shows.
+
+    Attributes:
+        metric: the name of the metric.
+        mean: the score, 0 to 1.
+        rows: the number of test rows.
+
+    Examples:
+        >>> PageScore("f1", mean=0.75, rows=200).mean
+        0.75
+    """
+
+    metric: str
+    mean: float
+    rows: int
+
+
+def write_page(folder: Path, name: str, score: PageScore) -> None:
     """Writes `index.html`.
 
     Args:
-        folder: a folder with a `.tflite` file, the task's settings, `vocab.txt`, `characters.txt` and `metrics.json`.
+        folder: a folder with a `.tflite` file, the task's settings, `vocab.txt`, `characters.txt` and `metrics.json`,
+            which holds the calibration.
         name: the name of the model, the page's title.
+        score: the score of the `.tflite` file.
     """
-    task, metrics = (json.loads((folder / file).read_text(encoding="utf-8")) for file in (TASK_FILE, METRICS_FILE))
+    task = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))
     characters = (folder / CHARACTERS_FILE).read_text()
     pieces = (folder / VOCABULARY_FILE).read_text(encoding="utf-8").removesuffix("\n").split("\n")
     file, calibration = _model_file(folder), read_calibration(folder / METRICS_FILE)
     content = {"task": task, "pieces": pieces, "characters": characters, **calibration._asdict()}
     fields = {
         "title": html.escape(name),
-        "about": html.escape(_about(task, metrics, file)),
+        "about": html.escape(_about(task, score, file)),
         # `</script>` inside of the script would end it.
         "description": json.dumps(content).replace("<", "\\u003c"),
         "model": base64.b64encode(file.read_bytes()).decode(),
@@ -91,7 +127,12 @@ def write_page(folder: Path, name: str) -> None:
 
 
 def page_code() -> str:
-    """Joins all scripts into one, without their imports and exports."""
+    """Joins all scripts into one, without their imports and exports.
+
+    Examples:
+        >>> "export " in page_code()[:7]
+        False
+    """
     code = "\n".join(map(_read, _SCRIPTS))
     return re.sub(r"^export ", "", re.sub(r"^import .*\n", "", code, flags=re.MULTILINE), flags=re.MULTILINE)
 
@@ -100,12 +141,10 @@ def _model_file(folder: Path) -> Path:
     return folder / (TFLITE_FILE if (folder / TFLITE_FILE).is_file() else TFLITE_FLOAT_FILE)
 
 
-def _about(task: Mapping[str, Any], metrics: Mapping[str, Any], file: Path) -> str:
-    metric = metrics["metric"]
-    score = metrics["models"][metrics["shipped"]]["metrics"][metric]["mean"]
+def _about(task: Mapping[str, Any], score: PageScore, file: Path) -> str:
     labels = f": {', '.join(task['labels'])}" if "labels" in task else ""
     kind = f"{task['task'].replace('_', ' ')}{labels}"
-    return f"{kind} · {file.name} · {metric} {100 * score:.2f} on {metrics['rows']['test']} test rows"
+    return f"{kind} · {file.name} · {score.metric} {100 * score.mean:.2f} on {score.rows} test rows"
 
 
 def _read(name: str) -> str:

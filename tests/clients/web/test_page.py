@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_bert.clients.golden import make_golden_rows
-from keras_bert.clients.page import write_page, write_tokenizers
+from keras_bert.clients.page import PageScore, write_page, write_tokenizers
 from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.export.bundle import attach_companions, load_exported
@@ -34,7 +34,7 @@ FILE = "model_float32.tflite"
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = export_folder(make_task(request.param), tmp_path_factory.mktemp(request.param))
     write_tokenizers(made)
-    write_page(made, request.param)
+    write_page(made, request.param, PageScore("accuracy", 0.9375, 32))
     return made
 
 

@@ -9,7 +9,14 @@ import pytest
 from ai_edge_litert.schema_py_generated import BuiltinOperator
 
 from keras_bert.clients import page
-from keras_bert.clients.page import find_page_obstacle, page_code, page_operations, write_page, write_tokenizers
+from keras_bert.clients.page import (
+    PageScore,
+    find_page_obstacle,
+    page_code,
+    page_operations,
+    write_page,
+    write_tokenizers,
+)
 from tests.keras_bert.clients.exported import export_folder
 from tests.keras_bert.export.word_tasks import PIECES, make_task
 
@@ -26,7 +33,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_all_is_in_the_page(exported: Path) -> None:
     write_tokenizers(exported)
     assert find_page_obstacle(exported) == ""
-    write_page(exported, "<reviews>")
+    write_page(exported, "<reviews>", PageScore("accuracy", 0.9375, 32))
     text = (exported / "index.html").read_text()
     model = re.search(r'id="model">([^<]*)<', text)
     about = re.search(r'id="about">([^<]*)<', text)
