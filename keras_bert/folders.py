@@ -10,6 +10,9 @@ from pathlib import Path
 # The inputs of every model, each int32 (batch, length), and the output of exported models.
 INPUT_NAMES = ("token_ids", "segment_ids", "padding_mask")
 LOGITS = "logits"
+# Outputs by transformers' names; the last is Optimum's for the vector that sentence-transformers computes.
+START_LOGITS, END_LOGITS = "start_logits", "end_logits"
+HIDDEN_STATES, SENTENCE_VECTOR = "last_hidden_state", "sentence_embedding"
 
 MODEL_FILE = "model.keras"
 TASK_FILE = "task.json"

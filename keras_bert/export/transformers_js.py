@@ -14,8 +14,8 @@ from keras_bert.compress.ranges import Ranges, fixed_ranges
 from keras_bert.export.onnx import OPSET, make_onnx, write_onnx
 from keras_bert.export.onnx_numbers import convert_to_dynamic_int8, convert_to_float16, convert_to_static_int8
 from keras_bert.export.targets.transformers_js import TransformersJs
-from keras_bert.export.transformers_names import END, INPUTS, START, STATES, VECTOR
-from keras_bert.folders import LOGITS, WEB_FILE, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE
+from keras_bert.export.transformers_names import INPUTS
+from keras_bert.folders import WEB_FILE, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE
 from keras_bert.interop.description import write_description
 from keras_bert.models.encoder import input_names
 from keras_bert.models.first_token import skip_unused_tokens
@@ -60,15 +60,11 @@ def export_transformers_js(task: Task, folder: Path, opset: int = OPSET, ranges:
 
 def _serve(task: Task) -> Serve:
     """Makes a function that runs a task's network, with the input and output names of transformers."""
-    network = skip_unused_tokens(task.model if task.name == "embedding" else task.network())
+    network = skip_unused_tokens(task.transformers_model())
     names = input_names(network)
 
     def serve(values: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         outputs = network({name: tf.cast(values[INPUTS[name]], tf.int32) for name in names}, training=False)
-        if task.name == "embedding":
-            return {STATES: outputs["sequence_output"], VECTOR: outputs["embedding"]}
-        if task.name == "question_answering":
-            return {START: outputs[..., 0], END: outputs[..., 1]}
-        return {LOGITS: outputs}
+        return task.transformers_outputs(outputs)
 
     return serve

@@ -3,15 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from keras_bert.folders import LOGITS
+from keras_bert.folders import END_LOGITS, LOGITS, SENTENCE_VECTOR, START_LOGITS
 
 # Our name of an input -> transformers' name.
 INPUTS = {"token_ids": "input_ids", "padding_mask": "attention_mask", "segment_ids": "token_type_ids"}
 OURS = {theirs: ours for ours, theirs in INPUTS.items()}
-
-START, END = "start_logits", "end_logits"
-# The hidden states, and Optimum's name for the vector that sentence-transformers computes from them.
-STATES, VECTOR = "last_hidden_state", "sentence_embedding"
 
 
 def our_outputs(outputs: Mapping[str, Any], pair: Callable[[Any, Any], Any]) -> dict[str, Any]:
@@ -25,6 +21,6 @@ def our_outputs(outputs: Mapping[str, Any], pair: Callable[[Any, Any], Any]) -> 
         >>> our_outputs({"start_logits": [1, 0], "end_logits": [0, 1]}, pair=lambda start, end: [*zip(start, end)])
         {'logits': [(1, 0), (0, 1)]}
     """
-    if START in outputs:
-        return {LOGITS: pair(outputs[START], outputs[END])}
-    return {"embedding": outputs[VECTOR]} if VECTOR in outputs else dict(outputs)
+    if START_LOGITS in outputs:
+        return {LOGITS: pair(outputs[START_LOGITS], outputs[END_LOGITS])}
+    return {"embedding": outputs[SENTENCE_VECTOR]} if SENTENCE_VECTOR in outputs else dict(outputs)

@@ -137,6 +137,14 @@ class Task(Adaptable):
         """The model with the one output that answers are decoded from; it is distilled, quantized and exported."""
         return self.model
 
+    def transformers_model(self) -> keras.Model:
+        """The model that gives the outputs that `transformers_outputs` renames."""
+        return self.network()
+
+    def transformers_outputs(self, outputs: Any) -> dict[str, Any]:
+        """The outputs of `transformers_model` by the names that transformers gives to them."""
+        return {LOGITS: outputs}
+
     @classmethod
     @abc.abstractmethod
     def build(cls, *args: Any, **kwargs: Any) -> Self:

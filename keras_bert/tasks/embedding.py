@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 import numpy as np
 
 from keras_bert.checks import check
+from keras_bert.folders import HIDDEN_STATES, SENTENCE_VECTOR
 from keras_bert.options.pooling import Pooling
 from keras_bert.tasks.answer_columns import ColumnType, Vector
 from keras_bert.tasks.base import Array, Features, Runtime, Task
@@ -121,6 +122,14 @@ class Embedding(Task):
         super().__init__(model, tokenizer, max_length=max_length)
         whole = isinstance(model.output, dict) and "embedding" in model.output
         check(type(self).__name__, "model", whole, "have an output `embedding`", model.name)
+
+    def transformers_model(self) -> keras.Model:
+        """The model with all outputs, see `Task`."""
+        return self.model
+
+    def transformers_outputs(self, outputs: Any) -> dict[str, Any]:
+        """The states of all tokens, and the vectors."""
+        return {HIDDEN_STATES: outputs["sequence_output"], SENTENCE_VECTOR: outputs["embedding"]}
 
     @classmethod
     def build(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from keras_bert.checks import check
+from keras_bert.folders import END_LOGITS, START_LOGITS
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.answer_spans import Spans, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import (
@@ -171,6 +172,10 @@ class QuestionAnswering(Task):
         self.max_query_length = int(max_query_length)
         self.max_answer_length = int(max_answer_length)
         self.null_threshold = null_threshold
+
+    def transformers_outputs(self, outputs: Any) -> dict[str, Any]:
+        """The logits of starts and of ends, each (batch, length)."""
+        return {START_LOGITS: outputs[..., 0], END_LOGITS: outputs[..., 1]}
 
     @classmethod
     def _check_question_tokens(cls, model: keras.Model, max_query_length: int) -> None:
