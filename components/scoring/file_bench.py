@@ -1,15 +1,14 @@
 """Measures the time to open and to run an exported file, and its memory, in a process of its own."""
 
 import importlib
-import re
 import statistics
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.scoring.latency import full_row, on_processors, timed, times_of
+from components.scoring.process_memory import peak_megabytes, reset_peak, resident_megabytes
 
 _RUNTIMES = {".tflite": "ai_edge_litert.interpreter", ".onnx": "onnxruntime"}
-_STATUS = Path("/proc/self/status")
 
 
 class BenchRequest(NamedTuple):
@@ -18,7 +17,7 @@ class BenchRequest(NamedTuple):
     Attributes:
         file: path of a `.tflite` or `.onnx` file.
         max_length: maximum number of tokens of a row.
-        pieces: number of vocabulary entries.
+        entries: number of vocabulary entries.
         lengths: numbers of tokens of the rows.
         threads: threads of the runtime; the process is kept on as many processors.
         answers: number of timed runs for each length, after as many that are not timed.
@@ -26,7 +25,7 @@ class BenchRequest(NamedTuple):
 
     file: str
     max_length: int
-    pieces: int
+    entries: int
     lengths: tuple[int, ...]
     threads: int
     answers: int
@@ -44,8 +43,9 @@ def bench_file(request: BenchRequest) -> dict[str, Any]:
     from keras_bert.export.runtimes import open_file
 
     importlib.import_module(_RUNTIMES[Path(request.file).suffix])
-    rows = {length: full_row(length, request.pieces) for length in request.lengths}
-    before = _reset_peak()
+    rows = {length: full_row(length, request.entries) for length in request.lengths}
+    reset_peak()
+    before = resident_megabytes()
     with on_processors(request.threads):
         runtime, opened = timed(open_file, request.file, request.max_length, request.threads)
         _, first = timed(runtime.predict_on_batch, rows[max(rows)])
@@ -53,7 +53,7 @@ def bench_file(request: BenchRequest) -> dict[str, Any]:
             str(length): percentiles(times_of(runtime.predict_on_batch, [row] * request.answers))
             for length, row in rows.items()
         }
-    peak = _memory("VmHWM")
+    peak = peak_megabytes()
     return {
         "threads": request.threads,
         "open_milliseconds": opened,
@@ -76,7 +76,7 @@ def look_inside(request: BenchRequest) -> dict[str, Any]:
     runtime = open_file(request.file, request.max_length)
     lengths = getattr(runtime, "lengths", (request.max_length,))
     try:
-        runtime.predict_on_batch(full_row(lengths[0], request.pieces))
+        runtime.predict_on_batch(full_row(lengths[0], request.entries))
     except KeyError as error:
         raise ValueError(f"{request.file} must take BERT's inputs alone, got {error}") from None
     content = {"runtime": runtime.name, "lengths": lengths}
@@ -91,7 +91,7 @@ def profile_file(request: BenchRequest) -> dict[str, Any]:
 
     length = max(request.lengths)
     with on_processors(1):
-        operations = profile_onnx(request.file, full_row(length, request.pieces), request.answers)
+        operations = profile_onnx(request.file, full_row(length, request.entries), request.answers)
     return {"length": length, "operations": [operation._asdict() for operation in operations]}
 
 
@@ -99,19 +99,3 @@ def percentiles(milliseconds: list[float]) -> dict[str, float]:
     """The 50th, 90th and 99th percentile, interpolated linearly."""
     cuts = statistics.quantiles(milliseconds, n=100, method="inclusive")
     return {f"p{share}": cuts[share - 1] for share in (50, 90, 99)}
-
-
-def _reset_peak() -> float | None:
-    """Resets the peak of the process's memory, and returns the memory that it holds now, in MB."""
-    if _STATUS.exists():
-        # Linux, Documentation/filesystems/proc.rst: 5 forgets the peak.
-        Path("/proc/self/clear_refs").write_text("5")
-    return _memory("VmRSS")
-
-
-def _memory(field: str) -> float | None:
-    if not _STATUS.exists():
-        return None
-    match = re.search(rf"^{field}:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
-    assert match is not None
-    return int(match[1]) / 1000

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import psutil
+
 from keras_bert.folders import INPUT_NAMES
 
 if TYPE_CHECKING:
@@ -46,12 +48,12 @@ def timed(call: Callable[..., T], *given: Any) -> tuple[T, float]:
     return result, 1000 * (time.perf_counter() - start)
 
 
-def full_row(length: int, pieces: int) -> "Features":
+def full_row(length: int, entries: int) -> "Features":
     """A model's inputs for one row (1, length) without padding, with changing token ids."""
     import numpy as np
 
     row = {name: np.zeros((1, length), np.int32) for name in INPUT_NAMES}
-    row["token_ids"][0] = np.arange(length) % pieces
+    row["token_ids"][0] = np.arange(length) % entries
     row["padding_mask"][:] = 1
     return row
 
@@ -79,7 +81,7 @@ def on_processors(count: int) -> Iterator[None]:
         return
     before = {}
     first = sorted(os.sched_getaffinity(0))[:count]
-    for thread in map(int, os.listdir("/proc/self/task")):
+    for thread in (thread.id for thread in psutil.Process().threads()):
         with contextlib.suppress(ProcessLookupError):  # it has come to its end
             before[thread] = os.sched_getaffinity(thread)
             os.sched_setaffinity(thread, first)

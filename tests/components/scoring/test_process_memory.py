@@ -1,0 +1,32 @@
+"""The resident memory of a process."""
+
+import mmap
+from pathlib import Path
+
+import pytest
+
+from components.scoring import process_memory
+from components.scoring.process_memory import peak_megabytes, reset_peak, resident_megabytes
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux alone counts it")
+def test_a_peak_is_kept_until_it_is_reset() -> None:
+    reset_peak()
+    before = resident_megabytes()
+    block = mmap.mmap(-1, 64_000_000)
+    block.write(b"x" * len(block))
+    block.close()
+    peak = peak_megabytes()
+    reset_peak()
+    after = peak_megabytes()
+    assert before is not None
+    assert peak is not None
+    assert after is not None
+    assert peak - before > 60
+    assert peak - after > 60
+
+
+def test_another_system_has_no_figure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(process_memory, "_STATUS", tmp_path / "status")
+    reset_peak()
+    assert (resident_megabytes(), peak_megabytes()) == (None, None)
