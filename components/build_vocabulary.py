@@ -54,9 +54,9 @@ def build_vocabulary(
     report_progress(0, 1, "counting words")
     shards = sorted(corpus.path.glob("corpus-*.jsonl.gz"))
     counts = count_words(shards, lowercase, beam, corpus.manifest()["counts"]["bytes"], vocabulary.path)
-    pieces = learn_pieces(counts, size, SPECIAL_TOKENS)
-    Tokenizer(pieces, lowercase).save(vocabulary.path)
-    vocabulary.counts = {"pieces": len(pieces), "words": len(counts)}
+    entries = learn_entries(counts, size, SPECIAL_TOKENS)
+    Tokenizer(entries, lowercase).save(vocabulary.path)
+    vocabulary.counts = {"entries": len(entries), "words": len(counts)}
 
 
 def _learn_subwords(corpus: Corpus, vocabulary: Vocabulary, kind: VocabularyKind, size: int, lowercase: bool) -> None:
@@ -77,10 +77,10 @@ def _learn_subwords(corpus: Corpus, vocabulary: Vocabulary, kind: VocabularyKind
     except ValueError as error:
         raise InputError(f"vocabulary.{error}") from None
     learnt.save(vocabulary.path)
-    vocabulary.counts = {"pieces": learnt.vocabulary_size}
+    vocabulary.counts = {"entries": learnt.vocabulary_size}
 
 
-def learn_pieces(counts: dict[str, int], size: int, special: tuple[str, ...]) -> list[str]:
+def learn_entries(counts: dict[str, int], size: int, special: tuple[str, ...]) -> list[str]:
     """Learns `size` entries: the special tokens, every common character (also as `##c`), then the most frequent tokens.
 
     tensorflow-text's learner makes all tokens above a threshold of frequency. This searches a threshold that gives a
@@ -90,14 +90,14 @@ def learn_pieces(counts: dict[str, int], size: int, special: tuple[str, ...]) ->
         InputError: `size` is out of the range that the corpus supports.
     """
     learn = _learner(counts, size, special)
-    pieces = search_threshold(learn, size, sorted(counts.values(), reverse=True))
-    if pieces is None:
+    entries = search_threshold(learn, size, sorted(counts.values(), reverse=True))
+    if entries is None:
         supported, limit = len(learn(_LEAST_COUNT)), size
         # A smaller vocabulary keeps fewer characters, and with them fewer words.
         while supported < limit:
             limit, supported = supported, len(_learner(counts, supported, special)(_LEAST_COUNT))
         raise InputError(f"vocabulary.size must be at most {limit} for this corpus, got {size}")
-    return pieces[:size]
+    return entries[:size]
 
 
 def _learner(counts: dict[str, int], size: int, special: tuple[str, ...]) -> Callable[[int], list[str]]:
@@ -139,10 +139,10 @@ def search_threshold(learn: Callable[[int], list[str]], size: int, falling_count
     while high is None or low <= high:
         attempt += 1
         report_progress(attempt, attempt + 3, f"learning tokens that occur at least {threshold} times")
-        pieces = learn(threshold)
-        if len(pieces) >= size:
-            best, low = pieces, threshold + 1
-            if len(pieces) <= 1.1 * size:
+        entries = learn(threshold)
+        if len(entries) >= size:
+            best, low = entries, threshold + 1
+            if len(entries) <= 1.1 * size:
                 break
             threshold = threshold * 2 if high is None else (low + high) // 2
         else:

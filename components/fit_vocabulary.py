@@ -54,4 +54,4 @@ def fit_vocabulary(
     smaller.tokenizer.save(vocabulary.path)
     model.counts = {"parameters": smaller.model.count_params()}
     shares = {f"kept_share_{split}": round(float(n[kept].sum() / max(1, n.sum())), 4) for split, n in counts.items()}
-    vocabulary.counts = {"pieces": len(kept), **shares}
+    vocabulary.counts = {"entries": len(kept), **shares}

@@ -36,7 +36,7 @@ def import_checkpoint(
     task.save(model.path)
     task.tokenizer.save(vocabulary.path)
     model.counts = {"parameters": task.model.count_params()}
-    vocabulary.counts = {"pieces": task.tokenizer.vocabulary_size}
+    vocabulary.counts = {"entries": task.tokenizer.vocabulary_size}
 
 
 def _read(source: Checkpoint) -> "Task":

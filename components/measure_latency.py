@@ -25,14 +25,14 @@ def measure_latency(edge: Input[EdgeModel], latency: Output[Latency], lengths: t
     from keras_bert.export.runtimes import open_file
 
     settings = edge.read_json(TASK_FILE)
-    pieces = len((edge.path / TOKENIZER_FILES[0]).read_text(encoding="utf-8").splitlines())
+    entries = len((edge.path / TOKENIZER_FILES[0]).read_text(encoding="utf-8").splitlines())
     files: dict[str, FileFootprint] = {}
     held = [name for name in ANSWERING_FILES if edge.file(name).is_file()]
     for number, name in enumerate(held):
         report_progress(number, len(held), name)
         runtime = open_file(edge.file(name), settings["max_length"])
         milliseconds = {
-            str(length): time_rows(runtime.predict_on_batch, [full_row(length, pieces)] * TIMED_ROWS)
+            str(length): time_rows(runtime.predict_on_batch, [full_row(length, entries)] * TIMED_ROWS)
             for length in lengths
         }
         files[name] = FileFootprint(edge.file(name).stat().st_size, milliseconds)

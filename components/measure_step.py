@@ -87,7 +87,7 @@ def measure_step(
             report_progress(number, len(lengths), f"timing steps on rows of {length} tokens")
             seconds = _time(trainer, training_batches(examples, training, length))
             costs[number] = costs[number]._replace(seconds=seconds)
-    cost.write(PretrainingStepCosts(costs, _bytes_a_piece(task, examples)))
+    cost.write(PretrainingStepCosts(costs, _bytes_an_entry(task, examples)))
     cost.counts = {key: value for key, value in costs[-1]._asdict().items() if value is not None}
 
 
@@ -117,7 +117,7 @@ def _time(trainer: "Trainer", batches: "Batches") -> float:
     return statistics.median(times[_WARM:])
 
 
-def _bytes_a_piece(task: "Task", examples: PretrainingExamples) -> float:
+def _bytes_an_entry(task: "Task", examples: PretrainingExamples) -> float:
     """The mean bytes of the tokens that are predicted in validation."""
     import numpy as np
 

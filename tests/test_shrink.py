@@ -129,14 +129,14 @@ def test_the_winner_is_measured_on_test_rows_and_pushed(job: Path, content: dict
     assert pushed == job / "root/pushed/small/1"
     # What was measured is told in the file, and not counted.
     assert (pushed / "model.tflite").stat().st_size - _TOLD < 1e6 * winner["megabytes"] <= 1e6 * MEGABYTES
-    # What was said of the file before anything was trained; it was weighed with all pieces.
+    # What was said of the file before anything was trained; it was measured with all pieces.
     fewer = f"-v{SEEN}"
-    (weighed,) = (job / "root/artifacts" / f"measure_footprint-{content['winner'].replace(fewer, '')}").glob(
+    (measured,) = (job / "root/artifacts" / f"measure_footprint-{content['winner'].replace(fewer, '')}").glob(
         "*/latency.json"
     )
     cut = (PIECES - SEEN) * WIDTH if fewer in content["winner"] else 0
     # Fewer pieces are fewer names, too.
-    spare = json.loads(weighed.read_text())["model.tflite"]["bytes"] - cut - 1e6 * winner["megabytes"]
+    spare = json.loads(measured.read_text())["model.tflite"]["bytes"] - cut - 1e6 * winner["megabytes"]
     # The digits of a digest compress to a few bytes more or fewer.
     assert -16 <= spare <= (PIECES - SEEN) * 20
     assert {"teacher", "student", "tflite int4"} <= content["test"]["models"].keys()

@@ -44,26 +44,26 @@ class PretrainingStepCosts(NamedTuple):
 
     Attributes:
         lengths: the cost for each length of rows, the shorter first.
-        bytes_a_piece: the mean bytes of the tokens that are predicted in validation: by them, losses of several
+        bytes_an_entry: the mean bytes of the tokens that are predicted in validation: by them, losses of several
             vocabularies can be given in one unit.
     """
 
     lengths: Sequence[LengthCost]
-    bytes_a_piece: float
+    bytes_an_entry: float
 
 
 class StepCost(Artifact):
-    """`cost.json`: {"lengths": [{"length": 64, "flops": ..., "seconds": ...}, ...], "bytes_a_piece": ...}."""
+    """`cost.json`: {"lengths": [{"length": 64, "flops": ..., "seconds": ...}, ...], "bytes_an_entry": ...}."""
 
     def write(self, costs: PretrainingStepCosts) -> None:
         """Writes the costs; seconds that were not measured are left out."""
         lengths = [{key: value for key, value in cost._asdict().items() if value is not None} for cost in costs.lengths]
-        self.write_json("cost.json", {"lengths": lengths, "bytes_a_piece": costs.bytes_a_piece})
+        self.write_json("cost.json", {"lengths": lengths, "bytes_an_entry": costs.bytes_an_entry})
 
     def read(self) -> PretrainingStepCosts:
         """The costs."""
         content = self.read_json("cost.json")
-        return PretrainingStepCosts([LengthCost(**cost) for cost in content["lengths"]], content["bytes_a_piece"])
+        return PretrainingStepCosts([LengthCost(**cost) for cost in content["lengths"]], content["bytes_an_entry"])
 
 
 class TrainingTimes(NamedTuple):

@@ -32,11 +32,11 @@ def measure_file(
     from keras_bert.export.quantized import export_quantized
     from keras_bert.export.runtimes import TFLiteModel
 
-    network, pieces = task.network(), task.tokenizer.vocabulary_size
+    network, entries = task.network(), task.tokenizer.vocabulary_size
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "weighed.tflite"
+        file = Path(folder) / "measured.tflite"
         export_quantized(network, file, lengths, quantization, rows, output=task.output_name)
         attach_companions(task, file)
         answer = TFLiteModel(file).predict_on_batch
-        milliseconds = {str(length): time_rows(answer, [full_row(length, pieces)] * TIMED_ROWS) for length in timed}
+        milliseconds = {str(length): time_rows(answer, [full_row(length, entries)] * TIMED_ROWS) for length in timed}
         return {"bytes": file.stat().st_size, "milliseconds": milliseconds}

@@ -94,9 +94,9 @@ def inspect_file(file: Path) -> tuple[BenchRequest, dict[str, Any]]:
     """
     content = read_description(file)
     longest = content["task"]["max_length"]
-    if not isinstance(longest, int) or "pieces" not in content:
+    if not isinstance(longest, int) or "entries" not in content:
         raise InputError(f"{file} must hold its vocabulary and a whole number as max_length, as files exported here do")
-    request = BenchRequest(str(file), longest, content["pieces"], (longest,), 1, LEAST_ANSWERS)
+    request = BenchRequest(str(file), longest, content["entries"], (longest,), 1, LEAST_ANSWERS)
     return request, run_child("inside", request)
 
 

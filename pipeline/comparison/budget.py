@@ -15,20 +15,20 @@ class PretrainingCost(NamedTuple):
     Attributes:
         flops: operations of a step on rows of each length, the shorter first.
         seconds: seconds of a step likewise; empty if steps were not timed.
-        bytes_a_piece: the mean bytes of a predicted token, see `PretrainingStepCosts`.
+        bytes_an_entry: the mean bytes of a predicted token, see `PretrainingStepCosts`.
         short: the share of the steps that are on the shorter rows of two lengths.
     """
 
     flops: tuple[float, ...]
     seconds: tuple[float, ...]
-    bytes_a_piece: float
+    bytes_an_entry: float
     short: float
 
     @classmethod
     def of(cls, costs: PretrainingStepCosts, short: float) -> Self:
         """The cost of a pre-training with a share of steps on short rows."""
         seconds = tuple(cost.seconds for cost in costs.lengths if cost.seconds is not None)
-        return cls(tuple(cost.flops for cost in costs.lengths), seconds, costs.bytes_a_piece, short)
+        return cls(tuple(cost.flops for cost in costs.lengths), seconds, costs.bytes_an_entry, short)
 
     def flops_after(self, done: int, steps: int) -> float:
         """The operations of the first `done` of all steps."""

@@ -86,7 +86,7 @@ def _with_average(tasks: Mapping[str, Record]) -> dict[str, Record]:
 
 def _in_bytes(pretraining: Record) -> Record:
     """Adds the losses in bits per byte: the nats of a token, divided by its bytes."""
-    scale = math.log(2) * pretraining["bytes_a_piece"]
+    scale = math.log(2) * pretraining["bytes_an_entry"]
     curve = [{**entry, "bits_a_byte": entry["loss"] / scale} for entry in pretraining["curve"]]
     return {**pretraining, "curve": curve}
 

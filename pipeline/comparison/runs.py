@@ -106,7 +106,7 @@ def _pretraining_record(cost: PretrainingCost, history: Sequence[Mapping[str, fl
         "flops": whole,
         "seconds": seconds,
         "loss": name.removeprefix("validation_"),
-        "bytes_a_piece": cost.bytes_a_piece,
+        "bytes_an_entry": cost.bytes_an_entry,
         "curve": curve,
     }
 

@@ -40,7 +40,7 @@ def read_description(file: Path) -> dict[str, Any]:
         raise InputError(f"{file} must be a file that was pushed or exported here, found nothing in it that says so")
     content: dict[str, Any] = {"file": file.name, "bytes": file.stat().st_size}
     if VOCABULARY_FILE in held:
-        content["pieces"] = held[VOCABULARY_FILE].count(b"\n")
+        content["entries"] = held[VOCABULARY_FILE].count(b"\n")
     content |= attached
     # Formats without a digest of the attachments may hold other JSON; it only has to be printable.
     try:
@@ -69,8 +69,8 @@ def _lines(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if labels:
         more = f", ... {len(labels)} in all" if len(labels) > _MOST_LABELS else ""
         yield "labels", ", ".join(labels[:_MOST_LABELS]) + more
-    if "pieces" in content:
-        yield "pieces", f"{content['pieces']:,}"
+    if "entries" in content:
+        yield "entries", f"{content['entries']:,}"
     for key in ("recipe", "weights", "activations"):
         if key in export:
             yield key, str(export[key])

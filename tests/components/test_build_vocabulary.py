@@ -2,7 +2,7 @@ import pytest
 
 from components.artifacts.data import Corpus, Vocabulary
 from components.beam.engine import BeamOptions
-from components.build_vocabulary import build_vocabulary, learn_pieces
+from components.build_vocabulary import build_vocabulary, learn_entries
 from components.corpus.cleaning import Cleaning
 from components.corpus.word_counts import count_words
 from components.dsl.errors import InputError
@@ -48,15 +48,15 @@ def test_size_out_of_reach(corpus, tmp_path):
     with pytest.raises(InputError, match=r"vocabulary\.size must be at most \d+ for this corpus, got 8000"):
         build_vocabulary.run(corpus=corpus, vocabulary=Vocabulary(tmp_path / "v"), size=8000)
     with pytest.raises(InputError, match=r"vocabulary\.size must be at least 11 for this corpus, got 8"):
-        learn_pieces({"ab": 3, "ba": 3}, 8, ("[A]", "[B]", "[C]", "[D]", "[E]", "[F]", "[G]"))
+        learn_entries({"ab": 3, "ba": 3}, 8, ("[A]", "[B]", "[C]", "[D]", "[E]", "[F]", "[G]"))
 
 
 def test_the_named_maximum_is_the_maximum():
     counts = {f"{first}{second}": 3 + len(first) for first in ("one", "two", "three") for second in ("s", "ing", "")}
     with pytest.raises(InputError, match="at most") as caught:
-        learn_pieces(counts, 5000, SPECIAL_TOKENS)
+        learn_entries(counts, 5000, SPECIAL_TOKENS)
     most = int(str(caught.value).split("at most ")[1].split()[0])
-    pieces = learn_pieces(counts, most, SPECIAL_TOKENS)
+    pieces = learn_entries(counts, most, SPECIAL_TOKENS)
     assert len(pieces) == len(set(pieces)) == most
 
 

@@ -51,7 +51,7 @@ def test_pieces_of_training_rows_stay(start: Path, tmp_path: Path) -> None:
     tokenizer = load_tokenizer(vocabulary.path)
     assert set(tokenizer.vocabulary[5:]) == {"cow", "hen", "owl", "oak", "?"}
     # In validation 4 x 2 words of each of four kinds, of which elm is gone, and two more.
-    assert vocabulary.counts == {"pieces": 10, "kept_share_train": 1.0, "kept_share_validation": 0.7647}
+    assert vocabulary.counts == {"entries": 10, "kept_share_train": 1.0, "kept_share_validation": 0.7647}
     fitted, whole = read_model(model), read_model(Model(start / "model"))
     texts = ["cow hen", "owl"]
     np.testing.assert_allclose(fitted.predict(texts), whole.predict(texts), atol=1e-6)

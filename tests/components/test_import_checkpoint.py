@@ -79,7 +79,7 @@ def test_each_kind_of_folder_has_its_reader(tmp_path: Path, readers: Readers, fi
     assert model.file("origin").read_text() == f"{kind} {source.path}"
     assert vocabulary.file("vocab.txt").read_text() == "[PAD]\n"
     assert model.manifest()["counts"] == {"parameters": 1234}
-    assert vocabulary.manifest()["counts"] == {"pieces": 56}
+    assert vocabulary.manifest()["counts"] == {"entries": 56}
     # Which checkpoint it was, and not where it lay.
     made_with = model.manifest()["parameters"]
     assert made_with == vocabulary.manifest()["parameters"]

@@ -20,7 +20,7 @@ from tests.components.tuning_job import LENGTH, QUANTIZATION, Line
 Lines = Callable[[str], Line]
 
 
-def weighed(line: Line, folder: Path, **given: Any) -> dict[str, FileFootprint]:
+def measured(line: Line, folder: Path, **given: Any) -> dict[str, FileFootprint]:
     """What the step writes."""
     output = Latency(folder / "latency")
     output.path.mkdir()
@@ -38,14 +38,14 @@ def test_as_many_bytes_as_the_trained_file_has(line: Lines, tmp_path: Path) -> N
     export_model.run(
         model=quantized, examples=artifacts.examples, edge=edge, export=Export(lengths=(8,), runtimes=("tflite",))
     )
-    footprint = weighed(artifacts, tmp_path, shape=Student(num_layers=1), quantization=QUANTIZATION)
+    footprint = measured(artifacts, tmp_path, shape=Student(num_layers=1), quantization=QUANTIZATION)
     assert footprint[TFLITE_FILE].bytes == pytest.approx(edge.file(TFLITE_FILE).stat().st_size, abs=200)
     assert footprint[TFLITE_FILE].milliseconds[str(LENGTH)] > 0
     (tmp_path / "float").mkdir()
-    plain = weighed(artifacts, tmp_path / "float")
+    plain = measured(artifacts, tmp_path / "float")
     assert plain[TFLITE_FLOAT_FILE].bytes == pytest.approx(edge.file(TFLITE_FLOAT_FILE).stat().st_size, abs=200)
 
 
 def test_a_shape_that_is_none(line: Lines, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^student: EncoderConfig.embedding_rank must be below 16"):
-        weighed(line("classification"), tmp_path, shape=Student(embedding_rank=16))
+        measured(line("classification"), tmp_path, shape=Student(embedding_rank=16))

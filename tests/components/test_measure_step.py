@@ -70,7 +70,7 @@ def test_pieces_are_counted_in_bytes(inputs, measured):
     for batch in pretraining_batches(examples.path, "validation", 64).epoch():
         predicted = batch["mask_ids"].numpy()[batch["mask_weights"].numpy() == 1]
         sizes += [len(vocabulary[piece].replace("##", "")) + ("##" not in vocabulary[piece]) for piece in predicted]
-    assert costs.bytes_a_piece == pytest.approx(np.mean(sizes))
+    assert costs.bytes_an_entry == pytest.approx(np.mean(sizes))
 
 
 def test_the_median_step_is_timed_once_it_is_compiled(measured):

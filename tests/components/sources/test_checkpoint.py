@@ -43,7 +43,7 @@ def test_a_folder_of_hugging_face_and_what_became_of_it_in_turn(folder: Path, tm
     original = keras_bert.from_hugging_face(folder)
     model, vocabulary = bring_in(folder, tmp_path / "first")
     check_same(keras_bert.load(model.path), original)
-    assert vocabulary.manifest()["counts"] == {"pieces": original.tokenizer.vocabulary_size}
+    assert vocabulary.manifest()["counts"] == {"entries": original.tokenizer.vocabulary_size}
     assert model.manifest()["counts"] == {"parameters": original.model.count_params()}
     for name in ("vocab.txt", "tokenizer.json"):
         assert vocabulary.file(name).read_bytes() == model.file(name).read_bytes()

@@ -22,7 +22,7 @@ def score(*seeds: float) -> dict[str, Any]:
 
 def record(loss: str = "masked_loss", **tasks: dict[str, Any]) -> dict[str, Any]:
     curve = [{"step": 9, "flops": 1e6, "seconds": 60.0, "loss": 4 * math.log(2)}]
-    spent = {"steps": 9, "flops": 1e6, "seconds": 60.0, "loss": loss, "bytes_a_piece": 4.0, "curve": curve}
+    spent = {"steps": 9, "flops": 1e6, "seconds": 60.0, "loss": loss, "bytes_an_entry": 4.0, "curve": curve}
     return {"model": "m", "parameters": 1000, "tasks": tasks, "pretraining": spent}
 
 

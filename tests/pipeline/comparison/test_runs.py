@@ -60,7 +60,7 @@ class Runs:
         return StepResult(name, "cached", 0.0, {output: artifact}, worked=60.0)
 
 
-COST = {"lengths": [{"length": 64, "flops": 1000, "seconds": 0.3}], "bytes_a_piece": 4.0}
+COST = {"lengths": [{"length": 64, "flops": 1000, "seconds": 0.3}], "bytes_an_entry": 4.0}
 SPREAD = {"mean": 0.8, "sd": 0.1, "seeds": [0.7, 0.9]}
 METRICS = {
     "task": "classification",
@@ -113,7 +113,7 @@ def test_what_is_told_of_a_variant(tmp_path: Path, runs: Runs) -> None:
         "flops": 200_000,
         "seconds": 60.0,
         "loss": "masked_loss",
-        "bytes_a_piece": 4.0,
+        "bytes_an_entry": 4.0,
         "curve": [
             {"step": 100, "flops": 100_000, "seconds": 30.0, "loss": 3.25},
             {"step": 200, "flops": 200_000, "seconds": 60.0, "loss": 3.0},

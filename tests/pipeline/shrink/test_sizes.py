@@ -38,8 +38,8 @@ def test_lines_through_two_files_give_the_third(tmp_path: Path) -> None:
         size = weights_bytes(config, candidate) + 20_000 + 3_000 * candidate.layers
         return Footprint(size / 1e6, 0.1 + 1e-8 * count_operations(config, length))
 
-    weighed = {one_candidate: weigh(one_candidate) for one_candidate in candidates.ends("weights_wi4")}
-    predicted = predict_all(candidates, weighed, length)
+    measured = {one_candidate: weigh(one_candidate) for one_candidate in candidates.ends("weights_wi4")}
+    predicted = predict_all(candidates, measured, length)
     assert {one_candidate.recipe for one_candidate in predicted} == {"weights_wi4"}, "of others nothing is known"
     for one_candidate in (WHOLE._replace(layers=3, vocabulary_size=4000), WHOLE._replace(heads=3, rank=128)):
         chosen = one_candidate._replace(recipe="weights_wi4")

@@ -42,7 +42,7 @@ def test_all_that_is_known_is_read(file: Path) -> None:
     assert content["task"] == HELD["task.json"]
     assert content["export"] == HELD["export.json"]["model.tflite"]
     assert content["metrics"] == METRICS
-    assert (content["pieces"], content["origin"]) == (2, {"examples": "abc"})
+    assert (content["entries"], content["origin"]) == (2, {"examples": "abc"})
 
 
 def test_a_person_reads_a_table(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
