@@ -63,12 +63,12 @@ class PreviousVersion:
         edges = {fingerprint for name, fingerprint in inputs.items() if name.startswith("edges[")}
         for number in reversed(list_versions(Path(self.folder))):
             version = Path(self.folder, str(number))
-            if _edge_of(version) not in edges:
+            if edge_of(version) not in edges:
                 return PushedVersion(str(version))
         return None
 
 
-def _edge_of(version: Path) -> str:
+def edge_of(version: Path) -> str:
     """The fingerprint of the exported files that a version was copied from; empty where it does not say."""
     try:
         return str(json.loads((version / ORIGIN_FILE).read_text())["edge_model"])

@@ -4,13 +4,16 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
+from pipeline.commands.arguments import absolute_path, add_overrides, add_root, open_store, read_overrides
 from pipeline.commands.command import DONE, Command
 from pipeline.explanation import explain_job
+from pipeline.orchestrator.store import DATABASE
+from pipeline.provenance.lineage import find_trained_model
 from pipeline.report.files import report_written_after
 from pipeline.settings.files import load_settings
 from pipeline.settings.rules import check_data
@@ -32,8 +35,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "model",
         type=absolute_path,
         metavar="MODEL",
-        help="a pushed version, one of its model files, a trained model's folder, a folder of transformers; or a job "
-        "(TOML file), whose teacher, student and file are compared on validation rows",
+        help="a pushed version (with the trained model behind it, if --root made it), one of its model files, the "
+        "folder of a trained model or of transformers; or a job (TOML file), whose teacher, student and file are "
+        "compared on validation rows",
     )
     parser.add_argument("text", nargs="?", metavar="TEXT", help="a text, or a question; none for a job")
     parser.add_argument(
@@ -82,7 +86,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     _refuse_options(options, _OF_JOBS, "where TEXT is explained")
     if options.out is not None:
         check_output("--out", options.out)
-    models = [model for place in (options.model, *(options.beside or ())) for model in models_of(place)]
+    places = (options.model, *(options.beside or ()))
+    models = [model for place in places for model in (*_trained_model(place, options.root), *models_of(place))]
     with native_logs_hidden():
         explanations = explain_text(
             models,
@@ -100,6 +105,15 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     else:
         show_explanations(explanations, console)
     return DONE
+
+
+def _trained_model(place: Path, root: Path) -> list[Path]:
+    """The trained model of a pushed version, which alone has attention; none if another root made it."""
+    if not place.is_dir() or not (root / DATABASE).is_file():
+        return []
+    with open_store(root) as store:
+        model = find_trained_model(store, root, place)
+    return [] if model is None else [model]
 
 
 def _explain_job(options: argparse.Namespace, console: Console) -> int:

@@ -159,6 +159,8 @@ def _short_names(models: Sequence[str]) -> list[str]:
 
 def _notes(explanations: Sequence[ModelReasons]) -> Iterator[str]:
     first = explanations[0].attribution
+    if not any(explanation.attention for explanation in explanations):
+        yield "a page with attention needs a trained model: --beside MODEL, or --root of the run that made the files"
     yield f"{first.method.replace('_', ' ')}: what each word adds to the score; {_METHODS[first.method]}"
     for explanation in explanations:
         for cut in _cuts(explanation.attribution.row):
