@@ -20,6 +20,8 @@ from components.dsl.artifact import content_digest, holds_files, list_files, syn
 from components.dsl.component import component
 from components.dsl.errors import Refusal
 from components.dsl.signature import Input, Local, Output
+from components.objects.mirror import address_of
+from components.objects.versions import RemoteVersions
 from components.scoring.model_card import write_model_card
 from components.sources.pushed_version import ORIGIN_FILE, list_versions
 from keras_bert.export.attachments import attach_entries
@@ -102,7 +104,10 @@ def push(
             write_page(staging, name, PageScore(metrics.metric, metrics.score.mean, metrics.rows["test"]))
         # Without the card, which people may edit.
         digests = {name: content_digest(staging / name) for name in list_files(staging)}
-        version = newest_version(target, digests) or place_version(staging, target, name)
+        if address_of(target) is None:
+            version = newest_version(target, digests) or place_version(staging, target, name)
+        else:
+            version = place_remote_version(staging, target, name, digests, made_of)
     place = str(target / str(version))
     if not os.path.isabs(folder):
         place = os.path.relpath(place, pushed.path)
@@ -140,6 +145,31 @@ def place_version(staging: Path, folder: Path, name: str) -> int:
     while not _claim(staging, folder, name, version):
         version += 1
     sync(folder)
+    return version
+
+
+def place_remote_version(
+    staging: Path, folder: Path, name: str, digests: Mapping[str, str], origin: Mapping[str, str]
+) -> int:
+    """Uploads a staged folder as the next version, and returns its number; the folder becomes the local copy.
+
+    Args:
+        staging: a folder with all files but the card.
+        folder: the folder of all versions, in the mirror of a root in object storage.
+        name: the name of the model, for its card.
+        digests: of the staged files.
+        origin: the fingerprints of the artifacts that the files were made of.
+    """
+    versions = RemoteVersions(str(address_of(folder)))
+    version = max(versions.numbers(), default=0)
+    is_new = not version or versions.marker(version)["files"] != dict(digests)
+    if is_new:
+        version = versions.claim(digests)
+    write_model_card(staging, name, version)
+    if is_new:
+        versions.upload(staging, version, digests, origin)
+    shutil.rmtree(folder / str(version), ignore_errors=True)
+    staging.rename(folder / str(version))
     return version
 
 

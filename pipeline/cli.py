@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from components.dsl.errors import InputError
+from pipeline.commands.arguments import open_addresses
 from pipeline.commands.command import BAD_INPUT, FAILED, INTERRUPTED
 from pipeline.commands.parser import make_parser
 from pipeline.orchestrator.disk import is_disk_full
@@ -19,6 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = make_parser().parse_args(arguments)
     console = open_console()
     try:
+        open_addresses(options)
         return int(options.command.run(options, console))
     except (InputError, CodeError, RunFailedError) as error:
         write(Console(stderr=True), f"error: {error}")

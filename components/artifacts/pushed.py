@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from components.dsl.artifact import Artifact, holds_files
+from components.objects.mirror import address_of
+from components.objects.versions import RemoteVersions
 
 PUSHED_FILE = "pushed.json"
 
@@ -27,5 +29,14 @@ class Pushed(Artifact):
         return Path(os.path.normpath(self.path / self.content()["path"]))
 
     def is_intact(self) -> bool:
-        """Also checks that the pushed files are still where they were put, with the content they had."""
-        return super().is_intact() and holds_files(self.location(), self.content()["files"])
+        """Also checks that the pushed files are still where they were put, with the content they had.
+
+        Of those in object storage, which are not read, it checks names and the digests that were uploaded with them.
+        """
+        if not super().is_intact():
+            return False
+        place, digests = self.location(), self.content()["files"]
+        address = address_of(place)
+        if address is None:
+            return holds_files(place, digests)
+        return RemoteVersions(address.rpartition("/")[0]).holds(int(place.name), digests)

@@ -1,4 +1,4 @@
-"""Finds and digests the files that a path matches, on this machine or on a file system of Apache Beam."""
+"""Finds and digests the files that a path matches: on this machine, in object storage, or on a file system of Beam."""
 
 import glob
 import hashlib
@@ -11,6 +11,8 @@ from typing import Any
 from components.dsl.errors import InputError, nearest
 from components.files.stamps import Stamp
 from components.files.text_files import extension, is_remote
+from components.objects.downloads import local_file
+from components.objects.store import ObjectStore, is_object_address
 
 # What `datasets` (Hugging Face) leaves beside the files of `save_to_disk`.
 _SPLITS_FILE = "dataset_dict.json"
@@ -29,7 +31,7 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
     Args:
         path: a file; a folder, searched to any depth for files of `kinds`; or a pattern, as `texts/*.txt` or
             `texts/**/*.jsonl.gz`. Links to folders are followed, but for those that lead back to a folder they lie in.
-            A path with a scheme, as `gs://bucket/texts`, goes to Apache Beam.
+            `s3://bucket/texts` and `gs://bucket/texts` are object storage; other schemes go to Apache Beam.
         kinds: the extensions to look for in a folder, without those of compression.
         split: the one to take of a folder that `DatasetDict.save_to_disk` of Hugging Face wrote.
         what: the setting that the path belongs to, for errors, as `the corpus`.
@@ -39,7 +41,9 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
             not named.
     """
     path = _normal(path)
-    if is_remote(path):
+    if is_object_address(path):
+        files, folder = _match_objects(path)
+    elif is_remote(path):
         files, folder = _match_remote(path)
     else:
         files, folder = _match_local(path)
@@ -77,13 +81,15 @@ def join_pattern(folder: Path, path: str) -> str:
 def file_digest(file: str) -> str:
     """A digest that changes with the content of a file.
 
-    For a file on this machine it is the SHA-256 of its bytes. A remote file is not read: its digest is its size and the
-    checksum that its file system keeps (MD5 or CRC32C on `gs://`, the ETag on `s3://`, the time of the last change
-    where there is no checksum).
+    For a file on this machine or in object storage it is the SHA-256 of its bytes, so that it does not depend on the
+    place; a file in object storage is downloaded into the cache for that. A file of another file system of Beam is not
+    read: its digest is its size and the checksum that its file system keeps, or the time of the last change.
 
     Raises:
         InputError: it is missing or cannot be read.
     """
+    if is_object_address(file):
+        return file_digest(str(local_file(file)))
     if is_remote(file):
         return _ask_beam(file, _remote_state)
     try:
@@ -156,6 +162,18 @@ def _expand(pattern: str) -> Iterator[str]:
     for root in filter(os.path.isdir, glob.glob(head or ("/" if place else "."))):
         for folder, _ in _walk(root, hidden=False):
             yield from _expand(f"{glob.escape(folder).rstrip('/')}/{tail}")
+
+
+def _match_objects(path: str) -> tuple[list[str], bool]:
+    scheme, _, place = path.partition("://")
+    bucket, _, name = place.partition("/")
+    store = ObjectStore(f"{scheme}://{bucket}")
+    if _MAGIC.search(name):
+        return [f"{store.address}/{file}" for file in store.match(name)], False
+    if name and store.state(name) is not None:
+        return [path], False
+    files = [f"{store.address}/{file}" for file in store.find_all(name)]
+    return files, bool(files)
 
 
 def _match_remote(path: str) -> tuple[list[str], bool]:

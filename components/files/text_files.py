@@ -9,6 +9,8 @@ from pathlib import PurePath
 from typing import IO, Any
 
 from components.dsl.errors import InputError
+from components.objects.downloads import local_file
+from components.objects.store import is_object_address
 
 COMPRESSIONS = (".gz", ".bz2", ".zst")
 
@@ -20,7 +22,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path is one of a file system of Apache Beam, as `gs://...`, and not of this machine."""
+    """Whether a path is one of object storage, as `s3://...`, or of a file system of Beam, and not of this machine."""
     return _SCHEME.match(path) is not None
 
 
@@ -39,6 +41,8 @@ def open_binary(file: str) -> IO[bytes]:
         InputError: it is missing or cannot be read.
     """
     try:
+        if is_object_address(file):
+            return local_file(file).open("rb")
         if not is_remote(file):
             return open(file, "rb")
         from apache_beam.io.filesystem import CompressionTypes

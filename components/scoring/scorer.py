@@ -100,7 +100,7 @@ class ModelScorer:
             return [], ""
         self.report(PREVIOUS, len(test))
         try:
-            task = load_exported(previous.path, num_threads=count_threads())
+            task = load_exported(previous.fetch(), num_threads=count_threads())
         except (OSError, ValueError) as error:
             return [], f"{NOT_COMPARED}the version before, {previous.name}, cannot be opened: {error}"
         if (task.name, list(getattr(task, "labels", ()))) != (self.scoring.name, self.labels):

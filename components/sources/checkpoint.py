@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
 from components.files.paths import file_digest
+from components.objects.downloads import local_folder
+from components.objects.store import is_object_address
 from components.sources.shared import digest
 from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import FAMILIES, find_family
@@ -52,12 +54,13 @@ class TokenizerTraits(NamedTuple):
 
 @validated_dataclass(kw_only=False)
 class Checkpoint:
-    """A trained encoder in a folder; nothing is downloaded.
+    """A trained encoder in a folder; only one in object storage is downloaded, into the cache.
 
     Attributes:
         path: a folder with `config.json`, `model.safetensors` and a vocabulary, as Hugging Face's `save_pretrained`
             writes; or with `model.keras` and `task.json`, as `Task.save` and the training steps write. `package:name`
-            or `package:name/folder` is a folder of an installed Python package, which is not imported.
+            or `package:name/folder` is a folder of an installed Python package, which is not imported;
+            `s3://bucket/folder` and `gs://bucket/folder` are object storage.
     """
 
     path: NonEmptyStr
@@ -71,8 +74,10 @@ class Checkpoint:
         """Where the files are.
 
         Raises:
-            InputError: there is no such package.
+            InputError: there is no such package, or no such folder in object storage.
         """
+        if is_object_address(self.path):
+            return local_folder(self.path, lambda name: name.endswith(_READ))
         if not self.path.startswith(PACKAGE):
             return Path(self.path)
         name, _, inside = self.path.removeprefix(PACKAGE).partition("/")

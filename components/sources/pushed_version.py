@@ -8,6 +8,8 @@ from pathlib import Path
 
 from components.dsl.artifact import list_files
 from components.files.paths import file_digest
+from components.objects.mirror import address_of
+from components.objects.versions import RemoteVersions
 
 ORIGIN_FILE = "origin.json"
 CARD_FILE = "README.md"
@@ -18,6 +20,12 @@ def list_versions(folder: Path) -> list[int]:
     if not folder.is_dir():
         return []
     return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal() and entry.is_dir())
+
+
+def version_exists(folder: Path) -> bool:
+    """Whether a version is there, on this machine or in object storage."""
+    address = address_of(folder.parent)
+    return folder.is_dir() if address is None else bool(RemoteVersions(address).marker(int(folder.name)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,10 +44,31 @@ class PushedVersion:
         place = Path(self.path)
         return f"{place.parent.name}/{place.name}"
 
+    def fetch(self) -> Path:
+        """Its folder, downloaded if it lies in object storage.
+
+        Raises:
+            InputError: it cannot be downloaded.
+        """
+        place = Path(self.path)
+        versions = self._versions()
+        if versions is not None:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            versions.download(int(place.name), place)
+        return place
+
+    def _versions(self) -> RemoteVersions | None:
+        """The versions in object storage that it is one of; None for a local one."""
+        address = address_of(Path(self.path).parent)
+        return None if address is None else RemoteVersions(address)
+
     def fingerprint(self) -> str:
         """The digest of its files but the card, which people may edit; it does not depend on where they are."""
+        versions = self._versions()
+        if versions is not None:
+            return _digest(versions.marker(int(Path(self.path).name)).get("files", {}))
         files = {name: file_digest(f"{self.path}/{name}") for name in list_files(Path(self.path)) if name != CARD_FILE}
-        return hashlib.sha256(json.dumps(files).encode()).hexdigest()
+        return _digest(files)
 
     def digests(self) -> dict[str, str]:
         """The version's name -> its fingerprint."""
@@ -61,11 +90,19 @@ class PreviousVersion:
     def look_up(self, inputs: Mapping[str, str | None]) -> PushedVersion | None:
         """The version, given the fingerprints of the step's inputs by their names."""
         edges = {fingerprint for name, fingerprint in inputs.items() if name.startswith("edges[")}
-        for number in reversed(list_versions(Path(self.folder))):
+        address = address_of(Path(self.folder))
+        versions = None if address is None else RemoteVersions(address)
+        numbers = list_versions(Path(self.folder)) if versions is None else versions.numbers()
+        for number in reversed(numbers):
             version = Path(self.folder, str(number))
-            if edge_of(version) not in edges:
+            edge = edge_of(version) if versions is None else versions.marker(number)["origin"].get("edge_model", "")
+            if edge not in edges:
                 return PushedVersion(str(version))
         return None
+
+
+def _digest(files: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(files).encode()).hexdigest()
 
 
 def edge_of(version: Path) -> str:

@@ -6,18 +6,63 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from components.dsl.errors import InputError
+from components.files.text_files import is_remote
+from components.objects.downloads import local_file, local_folder
+from components.objects.store import ObjectStore
+from pipeline.orchestrator import places
 from pipeline.orchestrator.store import Store
 
+# Texts, and addresses that are no paths.
+_NO_PATHS = ("texts", "text", "second", "set", "mlflow", "command")
+_ARTIFACT = "/artifacts/"
 
-def absolute_path(text: str) -> Path:
-    """A path as the user means it, whatever the working directory is later."""
+
+def absolute_path(text: str) -> Path | str:
+    """A path as the user means it, whatever the working directory is later; an address stays for `open_addresses`."""
+    if is_remote(text):
+        return text
     return Path(text).expanduser().absolute()
+
+
+def open_addresses(options: argparse.Namespace) -> None:
+    """Puts paths of this machine in the place of addresses, such as `s3://bucket/prefix`.
+
+    A root becomes the folder that mirrors it; a file or a folder that a command reads is downloaded into the cache.
+
+    Raises:
+        InputError: an address is none of object storage, cannot be used, or nothing is there.
+    """
+    for name, value in vars(options).items():
+        places = value if isinstance(value, list) else [value]
+        if name in _NO_PATHS or not any(isinstance(place, str) and is_remote(place) for place in places):
+            continue
+        opened = [open_address(place, is_root=name == "root") for place in places]
+        setattr(options, name, opened if isinstance(value, list) else opened[0])
+
+
+def open_address(place: Path | str, *, is_root: bool = False) -> Path:
+    """The path of this machine for a path or an address; raises as `open_addresses`."""
+    if isinstance(place, Path):
+        return place
+    if is_root:
+        from pipeline.remote.mirror import open_mirror
+
+        return open_mirror(place)
+    store, name = ObjectStore(place.rpartition("/")[0]), place.rstrip("/").rpartition("/")[2]
+    if store.state(name) is not None:
+        return local_file(place)
+    # An artifact has a folder for each run that made it.
+    runs = [run for run in ObjectStore(place, tries=1).children() if run.isdecimal()] if _ARTIFACT in place else []
+    return local_folder(f"{place}/{max(runs, key=int)}" if runs else place)
 
 
 def add_root(parser: argparse.ArgumentParser) -> None:
     """Adds `--root`."""
     parser.add_argument(
-        "--root", type=absolute_path, default="runs", help="the folder of runs and artifacts (default: %(default)s)"
+        "--root",
+        type=absolute_path,
+        default="runs",
+        help="the folder of runs and artifacts, or its address, as s3://BUCKET/PREFIX (default: %(default)s)",
     )
 
 
@@ -53,5 +98,5 @@ def open_store(root: Path) -> Iterator[Store]:
     """
     if not root.is_dir():
         raise InputError(f"--root must be a folder that exists, got {root}")
-    with contextlib.closing(Store(root, create=False)) as store:
+    with contextlib.closing(places.open_store(root, create=False)) as store:
         yield store

@@ -2,14 +2,18 @@
 
 import argparse
 import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from components.dsl.errors import InputError
+from components.objects.mirror import root_address
 from pipeline.commands.arguments import add_root, open_store
 from pipeline.commands.command import DONE, Command
 from pipeline.orchestrator.root import locked_root
-from pipeline.provenance.garbage import find_garbage, remove_garbage
+from pipeline.provenance.garbage import Garbage, find_garbage, remove_garbage
 from pipeline.views.provenance import show_garbage
 
 
@@ -30,11 +34,21 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         raise InputError(f"--keep must be at least 1, got {options.keep}")
     # Only a removal must wait for a run that goes on.
     with open_store(options.root) as store, contextlib.nullcontext() if options.dry_run else locked_root(options.root):
-        garbage = find_garbage(store, options.root, options.keep)
+        find, remove = _collector(options.root)
+        garbage = find(store, options.root, options.keep)
         if not options.dry_run:
-            remove_garbage(store, options.root, garbage)
+            remove(store, options.root, garbage)
     show_garbage(garbage, console, is_removed=not options.dry_run)
     return DONE
+
+
+def _collector(root: Path) -> tuple[Callable[[Any, Path, int], Garbage], Callable[[Any, Path, Garbage], None]]:
+    """The functions that find and remove the garbage of a root; those for object storage are imported for a mirror."""
+    if root_address(root) is None:
+        return find_garbage, remove_garbage
+    from pipeline.provenance.remote_garbage import find_remote_garbage, remove_remote_garbage
+
+    return find_remote_garbage, remove_remote_garbage
 
 
 GC = Command(

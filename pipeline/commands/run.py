@@ -7,6 +7,7 @@ from rich.console import Console
 from components.artifacts.evaluation import Blessing, Evaluation
 from components.artifacts.models import EdgeModel
 from components.artifacts.pushed import Pushed
+from components.objects.mirror import shown_place
 from components.scoring.blessing import NOT_COMPARED
 from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
 from pipeline.commands.command import DONE, FAILED, REFUSED, Command
@@ -82,12 +83,12 @@ def _run_and_show(
         return REFUSED if result.state == "refused" else FAILED
     if options.to is not None:
         for name, output in result.step(options.to).outputs.items():
-            write(console, f"{name}: {output.path}")
+            write(console, f"{name}: {shown_place(output.path)}")
     elif settings.examples is None:
-        write(console, f"pre-trained: {result.step('pretrain').outputs['model'].path}")
+        write(console, f"pre-trained: {shown_place(result.step('pretrain').outputs['model'].path)}")
     else:
         (pushed,) = result.artifacts(Pushed)
-        write(console, f"pushed: {pushed.location()}")
+        write(console, f"pushed: {shown_place(pushed.location())}")
     return DONE
 
 

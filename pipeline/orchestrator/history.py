@@ -30,6 +30,15 @@ class History:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
+    def pull(self, stored: StoredArtifact, at_most: float = float("inf")) -> bool:
+        """Makes sure that an artifact is on this machine, and returns whether it is; only those of mirrors may not be.
+
+        Args:
+            stored: the artifact; it has a path.
+            at_most: a larger one, in bytes, is not downloaded.
+        """
+        return True
+
     def find(self, key: str) -> dict[str, StoredArtifact] | None:
         """The outputs by name of the newest execution that ran with this key; None if there is none."""
         newest = self._connection.execute(

@@ -143,6 +143,13 @@ class Launcher:
         note = f"made before, but {', '.join(lost)} was changed or removed on disk" if lost else ""
         return StepPlan(node, inputs, {**node.values, **resolved}, ingredients, key, None if lost else hit, note)
 
+    def claim(self, plan: StepPlan) -> str | None:
+        """Claims a step that is about to be launched; returns why it has to wait, None if it is free.
+
+        The lock of the root keeps other runs away, so that it always is.
+        """
+        return None
+
     def reuse(self, plan: StepPlan) -> dict[str, StoredArtifact]:
         """Records a hit and returns its outputs."""
         assert plan.hit is not None
@@ -206,6 +213,9 @@ class Launcher:
         """A stored artifact as the artifact type of the node's output."""
         assert stored.path is not None
         return _output_type(node, name)(self._root / stored.path)
+
+    def fetch(self, artifact: Artifact) -> None:
+        """Makes sure that an artifact that this run made or reused is on this machine, as it always is."""
 
     def _is_intact(self, node: Node, name: str, stored: StoredArtifact) -> bool:
         return stored.path is not None and _holds(self.output(node, name, stored), stored)

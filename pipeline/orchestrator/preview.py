@@ -9,7 +9,8 @@ from components.dsl.component import Node
 from pipeline.orchestrator.changes import Change, find_changes
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline, sources_of
-from pipeline.orchestrator.launcher import Launcher, StepPlan, check_node
+from pipeline.orchestrator.launcher import StepPlan, check_node
+from pipeline.orchestrator.places import make_launcher, open_store
 from pipeline.orchestrator.records import StoredArtifact
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import check_root
@@ -54,8 +55,8 @@ def preview(
         return [Preview(node.name, "runs", "nothing ran in this root yet") for node in nodes]
     again, made = request.again(pipeline), dict[str, Mapping[str, StoredArtifact]]()
     previews = []
-    with contextlib.closing(Store(root, create=False)) as store:
-        launcher = Launcher(root, store, 0, first_party=first_party)
+    with contextlib.closing(open_store(root, create=False)) as store:
+        launcher = make_launcher(store, root, 0, first_party=first_party)
         for node in nodes:
             last = store.last_ran(node.component.name)
             expected = None if last is None else last.seconds

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from components.dsl.errors import InputError
+from components.objects.mirror import REMOTE_FILE
 from pipeline.orchestrator.store import DATABASE, Store
 
 STAGING = ".staging"
@@ -80,7 +81,7 @@ def check_root(path: Path) -> None:
         raise InputError(f"root must be a folder that can be written to, got {path}: it is a file")
     if not (path / DATABASE).is_file():
         for entry in sorted(path.iterdir()):
-            if entry.name != LOCK and not entry.name.startswith(DATABASE):
+            if entry.name not in (LOCK, REMOTE_FILE) and not entry.name.startswith(DATABASE):
                 rule = "must be a new or empty folder, or one of an earlier run"
                 raise InputError(f"root {rule}, got {path}: it holds {entry.name}")
 

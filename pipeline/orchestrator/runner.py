@@ -6,10 +6,11 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from components.dsl.artifact import Artifact
 from components.dsl.component import A, Handle
 from components.dsl.errors import InputError
 from pipeline.machine import Machine
@@ -17,8 +18,9 @@ from pipeline.orchestrator.disk import disk_full_as_input_error
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline, sources_of
-from pipeline.orchestrator.launcher import Launcher, check_node
+from pipeline.orchestrator.launcher import check_node
 from pipeline.orchestrator.observer import Observer
+from pipeline.orchestrator.places import make_launcher, open_store
 from pipeline.orchestrator.records import RunState
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import CODE, STAGING, Root, locked_root
@@ -43,12 +45,14 @@ class RunResult:
         root: absolute path of the root.
         state: `done`, or `refused` or `failed` if a step was; no step has run after it.
         steps: the results of the nodes, in the order of the pipeline.
+        fetch: makes sure that an artifact is on this machine; one of a root in object storage may not be.
     """
 
     run: int
     root: Path
     state: RunState
     steps: tuple[StepResult, ...]
+    fetch: Callable[[Artifact], None] = dataclasses.field(default=lambda artifact: None, repr=False, compare=False)
 
     @property
     def message(self) -> str:
@@ -63,11 +67,15 @@ class RunResult:
         """
         artifact = self.step(handle.node.name).outputs[handle.name]
         assert isinstance(artifact, handle.artifact)
+        self.fetch(artifact)
         return artifact
 
     def artifacts(self, kind: type[A]) -> list[A]:
         """All artifacts of a type that the run made or reused, in the order of the steps."""
-        return [artifact for step in self.steps for artifact in step.outputs.values() if isinstance(artifact, kind)]
+        outputs = [output for step in self.steps for output in step.outputs.values() if isinstance(output, kind)]
+        for artifact in outputs:
+            self.fetch(artifact)
+        return outputs
 
     def step(self, name: str) -> StepResult:
         """The result of a node.
@@ -134,14 +142,14 @@ def run_pipeline(
         save_cache(code)
         plan = {node.name: list(dict.fromkeys(handle.node.name for handle in sources_of(node))) for node in nodes}
         run = store.start_run(pipeline.name, settings, part_of, plan)
-        launcher = Launcher(place.path, store, run, preload=preload, first_party=first_party)
+        launcher = make_launcher(store, place.path, run, preload=preload, first_party=first_party)
         course = Scheduler(pipeline, request, checked, launcher, store, observer, machine=machine)
         with _recorded_end(store, run, observer, place):
             steps = course.run()
         state = _state_of(steps)
         is_partial = not is_whole or len(nodes) < len(pipeline.nodes)
         store.finish_run(run, "partial" if state == "done" and is_partial else state)
-    return RunResult(run, place.path, state, tuple(steps))
+    return RunResult(run, place.path, state, tuple(steps), launcher.fetch)
 
 
 def _state_of(steps: Sequence[StepResult]) -> RunState:
@@ -155,7 +163,7 @@ def _state_of(steps: Sequence[StepResult]) -> RunState:
 def _opened(place: Root) -> Iterator[Store]:
     """Opens the store of a root; if that fails, removes a root that was created for this run."""
     try:
-        store = Store(place.path)
+        store = open_store(place.path)
     except InputError:
         place.remove()
         raise

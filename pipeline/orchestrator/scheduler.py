@@ -21,6 +21,8 @@ from pipeline.orchestrator.store import Store
 
 # The pause before a step is retried; doubled with every retry.
 _FIRST_PAUSE_SECONDS = 2.0
+# The pause before a step that another machine is running is planned again.
+_CLAIM_PAUSE_SECONDS = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,6 +90,7 @@ class Scheduler:
         self._results: dict[str, StepResult] = {}
         self._tries: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
+        self._reasons: dict[str, str] = {}
         self._has_failed = False
         self._is_estimated = False
 
@@ -129,6 +132,10 @@ class Scheduler:
         if not self._machine.has_room(need, [running.need for running in self._running]):
             self._plans[node.name] = plan
             return
+        reason = self._launcher.claim(plan)
+        if reason is not None:
+            self._wait_for(node, reason)
+            return
         if not self._is_estimated:
             self._is_estimated = True
             self._observer.estimated(add_durations(self._last_durations()))
@@ -143,6 +150,14 @@ class Scheduler:
                 self._fail(node, start, error)
                 return
             self._running.append(_RunningStep(launched, need, start, context.pop_all()))
+
+    def _wait_for(self, node: Node, reason: str) -> None:
+        """Plans a step again a little later: then its result may be there."""
+        self._plans.pop(node.name, None)
+        self._not_before[node.name] = time.monotonic() + _CLAIM_PAUSE_SECONDS
+        if self._reasons.get(node.name) != reason:
+            self._reasons[node.name] = reason
+            self._observer.say(f"{node.name}: {reason}")
 
     def _last_durations(self) -> dict[str, float | None]:
         last = {node.name: self._store.last_ran(node.component.name) for node in self._waiting}

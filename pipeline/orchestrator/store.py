@@ -128,13 +128,16 @@ class Store(History):
         inputs: Mapping[str, StoredArtifact],
         outputs: Mapping[str, StoredArtifact],
         ingredients: Ingredients | None,
+        number: int | None = None,
+        ended: float | None = None,
     ) -> None:
+        """Inserts an execution; without `number`, SQLite numbers it."""
         *columns, cost = execution
         cursor = self._connection.execute(
             "INSERT INTO executions "
-            "(run, node, component, key, state, seconds, message, cpu_seconds, peak_bytes, ended) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*columns, *(cost or (None, None)), time.time()),
+            "(id, run, node, component, key, state, seconds, message, cpu_seconds, peak_bytes, ended) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (number, *columns, *(cost or (None, None)), time.time() if ended is None else ended),
         )
         if ingredients is not None:
             self._insert_ingredients(execution.key, ingredients)

@@ -60,7 +60,7 @@ def _scores(history: History, root: Path, run: int) -> dict[str, dict[str, float
     scores: dict[str, dict[str, float]] = {}
     for past in history.past_executions(run):
         for artifact in history.artifacts_of(past.id, "output").values():
-            if artifact.type == Evaluation.__name__ and artifact.path is not None:
+            if artifact.type == Evaluation.__name__ and artifact.path is not None and history.pull(artifact):
                 for name, model in Evaluation(root / artifact.path).read().models.items():
                     scores[name] = figures_of(model)
     return scores

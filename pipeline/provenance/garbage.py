@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from components.sources.pushed_version import version_exists
 from pipeline.orchestrator.history import History
 from pipeline.orchestrator.records import Run, StoredArtifact
 from pipeline.orchestrator.root import LOGS
@@ -32,17 +33,28 @@ class Garbage(NamedTuple):
         return sum(self.artifacts.values()) + sum(self.logs.values())
 
 
-def find_garbage(history: History, root: Path, keep: int) -> Garbage:
+class Spared(NamedTuple):
+    """Runs and artifacts that a removal spares, by number, besides those that it keeps anyway."""
+
+    runs: frozenset[int] = frozenset()
+    artifacts: frozenset[int] = frozenset()
+
+
+NOTHING = Spared()
+
+
+def find_garbage(history: History, root: Path, keep: int, spared: Spared = NOTHING) -> Garbage:
     """Finds artifacts and logs that neither the newest runs nor an existing pushed version need.
 
     Args:
         history: the history of the root.
         root: the root.
         keep: number of newest finished runs to keep of every pipeline, at least 1; all runs of a search count as one.
+        spared: what runs on other machines need.
     """
-    kept_runs = _kept_runs(history.runs(), keep)
+    kept_runs = _kept_runs(history.runs(), keep) | spared.runs
     stored = [published.artifact for published in history.artifacts()]
-    needed = _of_runs(history, kept_runs) | _of_versions(history, root, stored)
+    needed = _of_runs(history, kept_runs) | _of_versions(history, root, stored) | spared.artifacts
     unneeded = [str(artifact.path) for artifact in stored if artifact.id not in needed]
     artifacts = {path: _size(root / path) for path in unneeded}
     # The logs of the run that made a model contain the history of its training.
@@ -106,7 +118,7 @@ def _of_versions(history: History, root: Path, stored: list[StoredArtifact]) -> 
     """The artifacts behind pushed versions that still exist."""
     needed: set[int] = set()
     for artifact, folder, _ in pushed_folders(root, stored):
-        if folder.is_dir():
+        if version_exists(folder):
             lineage = lineage_of(history, artifact)
             needed.add(artifact.id)
             for step in lineage.steps.values():

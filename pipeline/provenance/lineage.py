@@ -97,6 +97,7 @@ def find_trained_model(history: History, root: Path, version: Path) -> Path | No
 
 def _find_artifact(history: History, root: Path, file: Path) -> StoredArtifact:
     stored = [published.artifact for published in history.artifacts()]
+    pull_pushed(history, stored)
     place = file.resolve()
     for artifact in stored:
         if place.is_relative_to((root / str(artifact.path)).resolve()):
@@ -113,6 +114,13 @@ def _find_artifact(history: History, root: Path, file: Path) -> StoredArtifact:
         if copied and copied <= digests:
             return artifact
     raise InputError(f"FILE must be made in the root {root}, got {file}: no pushed version or artifact there holds it")
+
+
+def pull_pushed(history: History, stored: list[StoredArtifact]) -> None:
+    """Makes sure that the artifacts of all pushes, which are small, are on this machine."""
+    for artifact in stored:
+        if artifact.type == Pushed.__name__:
+            history.pull(artifact)
 
 
 def pushed_folders(root: Path, stored: list[StoredArtifact]) -> Iterator[tuple[StoredArtifact, Path, set[str]]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from components.artifacts.pushed import Pushed
+from components.objects.mirror import shown_place
 from pipeline.report.record import RunRecord, RunStep, read_end
 from pipeline.report.scores import Scores
 from pipeline.report.trainings import TrainingCurves
@@ -71,7 +72,7 @@ def read_header(record: RunRecord, scores: Sequence[Scores], trainings: Sequence
     """Reads the header of a run."""
     run = record.run
     troubles = list(_troubles(record))
-    pushed = next((str(Pushed(folder).location()) for _, folder in record.outputs(Pushed.__name__)), "")
+    pushed = next((shown_place(Pushed(folder).location()) for _, folder in record.outputs(Pushed.__name__)), "")
     return PageHeader(
         pipeline=run.pipeline,
         run=run.id,

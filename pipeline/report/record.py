@@ -8,12 +8,15 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
+from pipeline.orchestrator.places import open_store
 from pipeline.orchestrator.records import Execution, Run, StoredArtifact
 from pipeline.orchestrator.root import LOGS
 from pipeline.orchestrator.store import Store
 
 # The lines at the end of a log that explain why a step failed.
 _LINES = 30
+# Larger artifacts of a root in object storage, such as corpora and models, are not downloaded for a page.
+_PULLED_BYTES = 1e7
 
 
 class RunStep(NamedTuple):
@@ -93,12 +96,16 @@ def read_record(root: Path, number: int | None = None) -> RunRecord:
     """
     if not root.is_dir():
         raise InputError(f"--root must be a folder that exists, got {root}")
-    with contextlib.closing(Store(root, create=False)) as store:
+    with contextlib.closing(open_store(root, create=False)) as store:
         runs = {run.id: run for run in store.runs()}
         if not runs:
             raise InputError(f"--root must be a folder that a run has written to, got {root}: it knows no run")
         chosen = max(runs) if number is None else store.run_of(number).id
         steps, plan = _read_steps(store, chosen), store.plan(chosen)
+        for step in steps:
+            for stored in step.outputs.values():
+                if stored.path is not None:
+                    store.pull(stored, _PULLED_BYTES)
         reached = {step.name for step in steps}
         missed = {name: sources for name, sources in plan.items() if name not in reached}
         return RunRecord(root.absolute(), runs[chosen], steps, missed)

@@ -9,6 +9,7 @@ from typing import Any
 from components.artifacts.measurements import FileFootprint
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle
+from components.objects.mirror import shown_place
 from components.training.on_rows import VALIDATIONS
 from components.training.progress import training_work
 from keras_bert.options.training import Training
@@ -247,7 +248,7 @@ class Search:
         self.content["refused"] = result.message
         self.content["test"] = result.artifact(push.evaluation).read().as_json()
         if result.state == "done":
-            self.content["pushed"] = str(result.artifact(push.pushed).location())
+            self.content["pushed"] = shown_place(result.artifact(push.pushed).location())
 
     def _record(self, name: str, footprint: Footprint, scores: Sequence[float], trained: float) -> None:
         mean = statistics.fmean(scores)

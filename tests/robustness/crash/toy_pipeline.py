@@ -1,4 +1,4 @@
-"""Runs a toy pipeline in a root: `python -m tests.robustness.crash.toy_pipeline ROOT`."""
+"""Runs a toy pipeline in a root: `python -m tests.robustness.crash.toy_pipeline ROOT [KEPT]`."""
 
 import sys
 import time
@@ -8,6 +8,7 @@ from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import workplace
+from pipeline.commands.arguments import absolute_path, open_address
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.runner import run_pipeline
 from tests.pipeline.orchestrator import toy
@@ -37,9 +38,9 @@ def _note(number: int) -> str:
     return f"step {number} is done\n"
 
 
-def build_pipeline(root: str | Path) -> Pipeline:
+def build_pipeline(root: str | Path, kept: str | Path | None = None) -> Pipeline:
     """Eight steps: chains, a list, a step with checkpoints, and a comparison with the kept version."""
-    folder = str(Path(root, "kept"))
+    folder = str(kept or Path(root, "kept"))
     texts = []
     for number, value in enumerate(("hello", "howdy")):
         node = toy.write(value=value)
@@ -56,7 +57,8 @@ def build_pipeline(root: str | Path) -> Pipeline:
 def main() -> int:
     """Exits as the command line does: 0 done, 1 failed, 2 bad input."""
     try:
-        result = run_pipeline(build_pipeline(sys.argv[1]), sys.argv[1], preload=PRELOAD)
+        root, kept = open_address(absolute_path(sys.argv[1]), is_root=True), next(iter(sys.argv[2:]), None)
+        result = run_pipeline(build_pipeline(root, kept), root, preload=PRELOAD)
     except InputError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2

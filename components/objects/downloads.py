@@ -1,0 +1,79 @@
+"""Downloads files and folders of object storage into the cache, each content once."""
+
+import hashlib
+import os
+import shutil
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from components.dsl.errors import InputError
+from components.objects.mirror import cache_folder
+from components.objects.store import ObjectState, ObjectStore
+
+_DOWNLOADS = "downloads"
+
+
+def local_file(address: str) -> Path:
+    """The copy of a file in the cache; it is downloaded unless the same content of this address is there.
+
+    Raises:
+        InputError: it does not exist or cannot be read.
+    """
+    folder, _, name = address.rpartition("/")
+    store = ObjectStore(folder)
+    state = store.state(name)
+    if state is None:
+        raise InputError(f"the file {address} must exist, found nothing there")
+    place = _place(address, {name: state}) / name
+    if not place.is_file():
+        _fill(place.parent, lambda staging: store.download(name, staging / name))
+    return place
+
+
+def local_folder(address: str, is_read: Callable[[str], bool] = lambda name: True) -> Path:
+    """The copy of a folder in the cache, as `local_file`.
+
+    Args:
+        address: of the folder.
+        is_read: relative name of a file -> whether to download it.
+
+    Raises:
+        InputError: nothing is there, or it cannot be read.
+    """
+    store = ObjectStore(address)
+    states = {name: state for name, state in store.find_all().items() if is_read(name)}
+    if not states:
+        raise InputError(f"{address} must be a folder that exists, found nothing there")
+    place = _place(address, states) / address.rstrip("/").rpartition("/")[2]
+
+    def download(staging: Path) -> None:
+        for name in states:
+            store.download(name, staging / place.name / name)
+
+    if not place.is_dir():
+        _fill(place.parent, download)
+    return place
+
+
+def _place(address: str, states: dict[str, ObjectState]) -> Path:
+    """The folder of this content of an address."""
+    content = repr((address, sorted(states.items())))
+    return cache_folder() / _DOWNLOADS / hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+def _fill(folder: Path, download: Callable[[Path], None]) -> None:
+    """Downloads into a folder beside its place and renames it, as several processes may do so at once."""
+    staging = folder.with_name(f".{folder.name}-{uuid.uuid4().hex}")
+    try:
+        staging.mkdir(parents=True)
+        download(staging)
+        try:
+            os.rename(staging, folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+    except FileNotFoundError as error:
+        raise InputError(f"{error}; it was removed while it was read: run again") from None
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)

@@ -1,0 +1,40 @@
+"""The local side of object storage: the cache folder, and the folders that mirror a root.
+
+A mirror is an ordinary root with a file `remote.json` that holds the address; a path in it stands for an object of the
+same relative name.
+"""
+
+import json
+import os
+from pathlib import Path
+
+REMOTE_FILE = "remote.json"
+CACHE_VARIABLE = "KERAS_BERT_EDGE_CACHE"
+
+
+def cache_folder() -> Path:
+    """The folder of mirrors and downloads: `$KERAS_BERT_EDGE_CACHE`, else `keras-bert-edge` in the user's cache."""
+    folder = os.environ.get(CACHE_VARIABLE)
+    if folder:
+        return Path(folder).expanduser().absolute()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser().absolute() / "keras-bert-edge"
+
+
+def root_address(root: Path) -> str | None:
+    """The address that a root mirrors; None for a root of this machine alone."""
+    file = root / REMOTE_FILE
+    return str(json.loads(file.read_text())["address"]) if file.is_file() else None
+
+
+def address_of(place: Path) -> str | None:
+    """The address of a path in a mirror; None for a path outside of mirrors."""
+    for root in (place, *place.parents):
+        address = root_address(root)
+        if address is not None:
+            return f"{address}/{place.relative_to(root).as_posix()}" if place != root else address
+    return None
+
+
+def shown_place(place: Path) -> str:
+    """A path for people: its address if it lies in a mirror."""
+    return address_of(place) or str(place)

@@ -1,0 +1,52 @@
+"""Opens the store of a root, and makes its launcher: of this machine alone, or of the mirror of a root elsewhere.
+
+The code for object storage is imported for a mirror only.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from components.objects.mirror import root_address
+from pipeline.orchestrator.executor import PRELOAD
+from pipeline.orchestrator.fingerprint import FIRST_PARTY
+from pipeline.orchestrator.launcher import Launcher
+from pipeline.orchestrator.store import Store
+
+
+def open_store(root: Path, *, create: bool = True) -> Store:
+    """The store of a root; that of a mirror is brought up to date with the log of its address.
+
+    Raises:
+        InputError: see `Store`; or the address cannot be read.
+    """
+    if root_address(root) is None:
+        return Store(root, create=create)
+    from pipeline.orchestrator.remote_store import RemoteStore
+
+    return RemoteStore(root, create=create)
+
+
+def make_launcher(
+    store: Store,
+    root: Path,
+    run: int,
+    *,
+    preload: Sequence[str] = PRELOAD,
+    first_party: Sequence[str] = FIRST_PARTY,
+) -> Launcher:
+    """The launcher of a run.
+
+    Args:
+        store: the result of `open_store`.
+        root: absolute path of the root.
+        run: number of the run; 0 for a preview, which launches nothing.
+        preload: see `Launcher`.
+        first_party: see `Launcher`.
+    """
+    if root_address(root) is None:
+        return Launcher(root, store, run, preload=preload, first_party=first_party)
+    from pipeline.orchestrator.remote_launcher import RemoteLauncher
+    from pipeline.orchestrator.remote_store import RemoteStore
+
+    assert isinstance(store, RemoteStore)
+    return RemoteLauncher(root, store, run, preload=preload, first_party=first_party)

@@ -1,0 +1,106 @@
+"""Runs the steps of a mirror: a lease for each step, and its inputs pulled when it starts."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from components.dsl.artifact import Artifact
+from components.dsl.component import Node
+from components.dsl.errors import InputError
+from pipeline.orchestrator.launcher import CheckedNode, LaunchedStep, Launcher, StepPlan
+from pipeline.orchestrator.observer import Watcher
+from pipeline.orchestrator.records import StoredArtifact
+from pipeline.orchestrator.remote_store import RemoteStore, place_of
+from pipeline.orchestrator.root import ARTIFACTS
+from pipeline.remote.artifacts import evict
+
+
+class RemoteLauncher(Launcher):
+    """Plans, launches and publishes the steps of a run in a mirror.
+
+    Args:
+        root: absolute path of the mirror.
+        store: the metadata of the mirror.
+        run: number of the run.
+        options: see `Launcher`.
+    """
+
+    def __init__(self, root: Path, store: RemoteStore, run: int, **options: Any) -> None:
+        super().__init__(root, store, run, **options)
+        self._remote = store
+        self._newest: dict[str, int] = {}
+        self._published: dict[Path, StoredArtifact] = {}
+        self._reading: dict[str, list[Path]] = {}
+
+    def plan(self, node: Node, checked: CheckedNode, made: Mapping[str, Mapping[str, StoredArtifact]]) -> StepPlan:
+        """Also reads the log, as another machine may have run the step meanwhile."""
+        self._remote.refresh()
+        plan = super().plan(node, checked, made)
+        self._newest[plan.key] = self._newest_output(plan.key)
+        return plan
+
+    def claim(self, plan: StepPlan) -> str | None:
+        """Takes the lease of a step."""
+        leases = self._remote.leases()
+        lease = leases.claim(plan.key, plan.node.name, [*map(place_of, plan.present_inputs().values())])
+        if lease is not None:
+            return f"run {lease.run} ({lease.owner.partition('/')[0]}) is running it; waiting for its result"
+        self._remote.refresh()
+        if self._newest_output(plan.key) != self._newest[plan.key]:
+            leases.release(plan.key)
+            return "another machine has just run it"
+        return None
+
+    @contextlib.contextmanager
+    def launch(self, plan: StepPlan, watcher: Watcher) -> Iterator[LaunchedStep]:
+        """Pulls the inputs first, and gives the lease back at the end.
+
+        Raises:
+            InputError: an input is missing or damaged at the address; the next run makes it again.
+            StepError: the disk is full.
+        """
+        inputs = [self._root / str(stored.path) for stored in plan.present_inputs().values()]
+        try:
+            self._reading[plan.key] = inputs
+            for stored in plan.present_inputs().values():
+                self._pull(stored)
+            with super().launch(plan, watcher) as launched:
+                yield launched
+        finally:
+            self._reading.pop(plan.key, None)
+            self._remote.leases().release(plan.key)
+            self._evict()
+
+    def fetch(self, artifact: Artifact) -> None:
+        """Downloads an artifact that this run made or reused, unless it is in the mirror."""
+        stored = self._published.get(artifact.path)
+        if stored is not None:
+            self._pull(stored)
+
+    def output(self, node: Node, name: str, stored: StoredArtifact) -> Artifact:
+        """A stored artifact; `fetch` downloads it."""
+        artifact = super().output(node, name, stored)
+        self._published[artifact.path] = stored
+        return artifact
+
+    def _is_intact(self, node: Node, name: str, stored: StoredArtifact) -> bool:
+        """Whether the address has an artifact; only one that checks more than its own files is downloaded for that."""
+        if stored.path is None or not self._remote.holds(stored):
+            return False
+        artifact = super().output(node, name, stored)
+        checks_more = type(artifact).is_intact is not Artifact.is_intact
+        return not checks_more or (self._remote.pull(stored) and super()._is_intact(node, name, stored))
+
+    def _pull(self, stored: StoredArtifact) -> None:
+        if not self._remote.pull(stored):
+            self._remote.forget([str(stored.path)])
+            place = f"{self._remote.objects.address}/{place_of(stored)}"
+            raise InputError(f"{place} must be intact, and is damaged or missing; run again: its step makes it again")
+
+    def _newest_output(self, key: str) -> int:
+        """The highest number of an output of a key; 0 if none is there."""
+        return max((stored.id for stored in (self._store.find(key) or {}).values()), default=0)
+
+    def _evict(self) -> None:
+        evict(self._root, self._root / ARTIFACTS, [folder for inputs in self._reading.values() for folder in inputs])

@@ -1,0 +1,1 @@
+"""A root in object storage: its log of runs, leases, artifacts, and the local mirror."""

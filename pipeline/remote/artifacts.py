@@ -1,0 +1,138 @@
+"""Artifacts of a remote root: uploaded and downloaded whole, and a cache of limited size."""
+
+import contextlib
+import json
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+
+from components.dsl.artifact import MANIFEST, Artifact, list_files
+from components.dsl.errors import InputError
+from components.objects.store import ObjectStore
+
+LIMIT_VARIABLE = "KERAS_BERT_EDGE_CACHE_GB"
+PULLS = ".pulls"
+# A download that was killed leaves a folder, which is removed after this time.
+_PULL_SECONDS = 24 * 3600
+
+
+def upload_artifact(store: ObjectStore, folder: Path, place: str) -> None:
+    """Uploads an artifact, its manifest last: a place without one holds no artifact.
+
+    Args:
+        store: the objects of the root.
+        folder: the sealed artifact.
+        place: its name in the root; no other upload ever writes there.
+    """
+    for name in list_files(folder):
+        if name != MANIFEST:
+            store.upload(folder / name, f"{place}/{name}")
+    store.upload(folder / MANIFEST, f"{place}/{MANIFEST}")
+
+
+def holds_artifact(store: ObjectStore, place: str) -> bool:
+    """Whether a place holds an artifact."""
+    return store.state(f"{place}/{MANIFEST}") is not None
+
+
+def pull_artifact(store: ObjectStore, place: str, root: Path, folder: Path, stored: tuple[str, str]) -> bool:
+    """Downloads an artifact into a mirror unless it is there; returns False if the remote one is damaged or missing.
+
+    Args:
+        store: the objects of the root.
+        place: its name in the root.
+        root: the mirror.
+        folder: its folder in the mirror, which is replaced if it holds other content.
+        stored: its type and its fingerprint; all bytes that are downloaded are checked.
+    """
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        artifact = _open(folder, stored[0])
+        if artifact.is_intact() and artifact.fingerprint() == stored[1]:
+            os.utime(folder)
+            return True
+    staging = root / PULLS / uuid.uuid4().hex
+    try:
+        names = list(store.below(place).find_all())
+        if MANIFEST not in names:
+            return False
+        # An artifact is taken for intact if no file is newer than its manifest.
+        for name in (*(name for name in names if name != MANIFEST), MANIFEST):
+            store.download(f"{place}/{name}", staging / name)
+        if not _holds(staging, *stored):
+            return False
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if folder.exists():
+            folder.rename(staging.with_name(f"{staging.name}-replaced"))
+        staging.rename(folder)
+    except FileNotFoundError:
+        return False
+    finally:
+        for rest in (staging, staging.with_name(f"{staging.name}-replaced")):
+            shutil.rmtree(rest, ignore_errors=True)
+    return True
+
+
+def _open(folder: Path, kind: str) -> Artifact:
+    version = json.loads((folder / MANIFEST).read_text())["format_version"]
+    return type(kind, (Artifact,), {"format_version": version})(folder)
+
+
+def _holds(folder: Path, kind: str, fingerprint: str) -> bool:
+    """Whether a folder holds an artifact of this type and digest; reads all of it."""
+    try:
+        artifact = _open(folder, kind)
+        return bool(artifact.read_fingerprint() == artifact.fingerprint() == fingerprint)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def cache_limit() -> float:
+    """The most bytes of artifacts in a mirror: `$KERAS_BERT_EDGE_CACHE_GB` times 10^9, else no limit.
+
+    Raises:
+        InputError: the variable is no number from 0 on.
+    """
+    text = os.environ.get(LIMIT_VARIABLE, "")
+    if not text:
+        return float("inf")
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = -1.0
+    if not limit >= 0:
+        raise InputError(f"{LIMIT_VARIABLE} must be a number of gigabytes from 0 on, got {text!r}")
+    return 1e9 * limit
+
+
+def evict(root: Path, artifacts: Path, kept: Iterable[Path]) -> list[Path]:
+    """Removes the artifacts of a mirror that were used least recently until the rest is within the limit.
+
+    Args:
+        root: the mirror.
+        artifacts: its folder of artifacts.
+        kept: folders of running steps, which stay whatever their size is.
+    """
+    for folder in (root / PULLS).glob("*"):
+        if time.time() - folder.stat().st_mtime > _PULL_SECONDS:
+            shutil.rmtree(folder, ignore_errors=True)
+    limit = cache_limit()
+    if limit == float("inf"):
+        return []
+    stays = {folder.absolute() for folder in kept}
+    sizes = {folder: _size(folder) for folder in artifacts.glob("*/*")}
+    total, evicted = sum(sizes.values()), []
+    for folder in sorted(sizes, key=lambda folder: folder.stat().st_mtime):
+        if total <= limit:
+            break
+        if folder.absolute() not in stays:
+            shutil.rmtree(folder, ignore_errors=True)
+            total -= sizes[folder]
+            evicted.append(folder)
+    return evicted
+
+
+def _size(folder: Path) -> int:
+    return sum(place.lstat().st_size for place in folder.rglob("*") if not place.is_dir())

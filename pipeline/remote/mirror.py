@@ -1,0 +1,72 @@
+"""Opens the mirror of a remote root: a local folder of its address, and the format of the remote side."""
+
+import hashlib
+import json
+import socket
+import uuid
+from pathlib import Path
+
+from components.dsl.errors import InputError
+from components.objects.mirror import REMOTE_FILE, cache_folder
+from components.objects.store import ObjectStore
+
+FORMAT_FILE = "format.json"
+FORMAT_VERSION = 1
+"""Changes with the layout of the objects; a root with another version is refused."""
+
+_ROOTS = "roots"
+
+
+def open_mirror(address: str) -> Path:
+    """The local folder of an address, which is made if necessary.
+
+    Raises:
+        InputError: the address cannot be used, see `ObjectStore`, or holds a root of another format.
+    """
+    store = ObjectStore(address, tries=2)
+    check_format(store)
+    root = cache_folder() / _ROOTS / hashlib.sha256(store.address.encode()).hexdigest()[:32]
+    root.mkdir(parents=True, exist_ok=True)
+    file = root / REMOTE_FILE
+    if not file.is_file():
+        staging = root / f".{REMOTE_FILE}-{uuid.uuid4().hex}"
+        # Two machines never share a name, even if one has a copy of the other's cache.
+        content = {"address": store.address, "mirror": uuid.uuid4().hex}
+        staging.write_text(json.dumps(content) + "\n")
+        staging.rename(file)
+    return root
+
+
+def owner_of(root: Path) -> str:
+    """The name of a mirror in leases and in the log: its machine and a random number."""
+    return f"{socket.gethostname()}/{json.loads((root / REMOTE_FILE).read_text())['mirror']}"
+
+
+def check_format(store: ObjectStore, *, create: bool = False) -> bool:
+    """Checks the format of a remote root; returns whether there is a root.
+
+    Args:
+        store: the objects of the root.
+        create: whether to make a root where nothing is.
+
+    Raises:
+        InputError: the root has another format, or the place holds something else.
+    """
+    content = store.read_json(FORMAT_FILE)
+    if content is None:
+        others = store.children()
+        if others:
+            rule = "must be a new or empty place, or one of an earlier run"
+            raise InputError(f"root {rule}, got {store.address}: it holds {others[0]}")
+        if not create:
+            return False
+        content = {"format": FORMAT_VERSION}
+        # Of two machines that make the root at once, the second checks the format of the first.
+        if not store.create_json(FORMAT_FILE, content):
+            content = store.read_json(FORMAT_FILE) or {}
+    version = content.get("format") if isinstance(content, dict) else content
+    if version != FORMAT_VERSION:
+        rule = f"must have format {FORMAT_VERSION}"
+        advice = "use another root, or the release that made it"
+        raise InputError(f"root {rule}, got format {version} in {store.address}; {advice}")
+    return True
