@@ -139,6 +139,9 @@ class RemoteStore(Store):
         ingredients: Ingredients | None = None,
     ) -> None:
         """Records an execution without new artifacts."""
+        # Those of a cached execution stand in the entry of the one that ran.
+        if execution.state == "cached":
+            ingredients = None
         self._record(execution, inputs, ingredients, reused=outputs or {})
 
     def forget(self, paths: Iterable[str]) -> None:

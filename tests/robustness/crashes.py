@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.robustness.crash.campaign import CrashCampaign, Results
@@ -54,14 +55,13 @@ def run_campaign(job: Job, root: Path, log: Path, *, kills: int, seed: int, mega
     return campaign
 
 
-def show_results(campaign: CrashCampaign) -> None:
-    """Prints the results of a campaign."""
-    results = campaign.results
+def show_results(results: Results, volatile: Sequence[str]) -> None:
+    """Prints the results of a campaign, and the files that it could not compare."""
     print(f"kills: {results.kills.total()}, in {_format_counts(results.kills)}")
     print(f"faults between starts: {_format_counts(results.faults) or 'none'}")
     print(f"runs done: {results.finished}")
     print(f"roots refused after their store's log was cut: {results.refused}")
-    print(f"not compared, as two undisturbed runs differ in them: {', '.join(campaign.volatile) or 'none'}")
+    print(f"not compared, as two undisturbed runs differ in them: {', '.join(volatile) or 'none'}")
     for name, items in (
         ("lost", results.lost),
         ("half-written", results.half_written),
@@ -101,7 +101,7 @@ def main() -> int:
         campaign = run_campaign(
             job, root, place / "log", kills=options.kills, seed=options.seed, megabytes=options.megabytes
         )
-        show_results(campaign)
+        show_results(campaign.results, campaign.volatile)
     return int(not campaign.results.is_clean)
 
 

@@ -29,11 +29,11 @@ class Job(NamedTuple):
     """A job of a crash test.
 
     Attributes:
-        command: root -> the command that runs the job in this root, and exits with 0 when it is done.
+        command: root, or its address -> the command that runs the job there, and exits with 0 when it is done.
         max_kills: kills of one root; then its run may end, as a step longer than the time between kills never would.
     """
 
-    command: Callable[[Path], list[str]]
+    command: Callable[[Path | str], list[str]]
     max_kills: int
 
 
