@@ -38,7 +38,7 @@ SHORT_TESTS := tests/test_imports.py tests/test_package.py \
 	$(addprefix tests/test_end_to_end.py::test_, every_step_runs_and_the_models_learn the_pushed_folder_is_complete \
 	predict_answers_from_the_pushed_file)
 
-.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean
+.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-s3 test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -71,7 +71,7 @@ run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to bl
 	$(BIN)/keras-bert-edge run
 
 test: $(READY) ## the test suite, but what is marked slow or long, or needs the runtimes of others
-	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not swift and not aarch64 and not mlflow and not transformers" --numprocesses $(WORKERS)
+	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not swift and not aarch64 and not mlflow and not transformers and not s3" --numprocesses $(WORKERS)
 
 test-short: ## a few tests on another version, in an environment of its own: PYTHON=python3.13
 	@$(MAKE) --no-print-directory run-short-tests VENV=build/python$(subst $() ,.,$(call VERSION_OF,$(PYTHON)))
@@ -89,10 +89,17 @@ FILES := 10000
 test-corruption: $(READY) ## corrupted files of every format, each read or refused in one line: FILES=300
 	$(BIN)/python -m tests.robustness.corrupted_files --files $(FILES)
 
+S3 := build/s3
 JOB := tiny
 KILLS := 100
-test-crashes: $(READY) ## runs that are killed at random moments, with faults between starts: JOB=toy KILLS=1000
+ifeq ($(ROOT),s3)
+test-crashes: JOB := toy
+test-crashes: $(READY) $(S3)/.ready
+	PYTHONPATH=$(CURDIR)/$(S3) $(BIN)/python -m tests.robustness.s3.crashes --job $(JOB) --kills $(KILLS)
+else
+test-crashes: $(READY) ## runs that are killed at random moments, with faults between starts: JOB=toy KILLS=1000, or ROOT=s3
 	$(BIN)/python -m tests.robustness.crashes --job $(JOB) --kills $(KILLS)
+endif
 
 test-clients: $(READY) $(CLIENTS_READY) ## the files in the runtimes of others, in an environment of their own
 	CLIENTS_PYTHON=$(CLIENTS_VENV)/bin/python $(BIN)/python -m pytest -m clients tests/clients
@@ -105,6 +112,14 @@ $(CLIENTS_READY): requirements-clients.lock
 test-transformers: $(READY) ## what is written for transformers, in an interpreter that has it and torch: TRANSFORMERS_PYTHON=...
 	@test -n "$$TRANSFORMERS_PYTHON" || { echo "make test-transformers needs TRANSFORMERS_PYTHON, an interpreter with torch and transformers" >&2; exit 1; }
 	$(BIN)/python -m pytest -m transformers tests/keras_bert/interop
+
+test-s3: $(READY) $(S3)/.ready ## roots and data in a server of S3 on loopback: MINIO=/usr/local/bin/minio instead of moto
+	PYTHONPATH=$(CURDIR)/$(S3) $(BIN)/python -m pytest -m s3 tests/robustness/s3
+
+$(S3)/.ready: requirements-s3.lock $(LIBRARIES)
+	rm -rf $(S3)
+	$(PIP) --require-hashes --target $(S3) -r $<
+	touch $@
 
 MLFLOW := build/mlflow
 test-mlflow: $(READY) $(MLFLOW)/.ready ## a run in MLflow, and the pushed model as a pyfunc

@@ -80,7 +80,7 @@ class ObjectStore:
             return {}
         paths = {self._path(name): name for name in names}
         contents = self._request(lambda files: files.cat(list(paths), on_error="raise")) or {}
-        return {paths[path]: bytes(content) for path, content in contents.items()}
+        return {paths[path.lstrip("/")]: bytes(content) for path, content in contents.items()}
 
     def write(self, name: str, content: bytes) -> None:
         """Writes an object, or replaces it."""
@@ -110,19 +110,19 @@ class ObjectStore:
     def find_all(self, folder: str = "") -> dict[str, ObjectState]:
         """All objects below a folder, to any depth, by name, sorted."""
         infos = self._request(lambda files: files.find(self._path(folder), detail=True)) or {}
-        states = {path[len(self._place) + 1 :]: _state(info) for path, info in infos.items()}
+        states = {self._name(path): _state(info) for path, info in infos.items()}
         return {name: states[name] for name in sorted(states) if name}
 
     def children(self, folder: str = "") -> list[str]:
         """The last parts of the names directly below a folder, objects and folders, sorted."""
         infos = self._request(lambda files: files.ls(self._path(folder), detail=True)) or []
-        names = {info["name"].rstrip("/").rpartition("/")[2] for info in infos if info["name"] != self._path(folder)}
-        return sorted(names)
+        paths = {info["name"].strip("/") for info in infos} - {self._path(folder)}
+        return sorted(path.rpartition("/")[2] for path in paths)
 
     def match(self, pattern: str) -> list[str]:
         """The names of objects that match a pattern of `glob`."""
         paths = self._request(lambda files: files.glob(self._path(pattern))) or []
-        return sorted(path[len(self._place) + 1 :] for path in paths)
+        return sorted(map(self._name, paths))
 
     def remove(self, names: Iterable[str]) -> None:
         """Removes objects; those that do not exist do not matter."""
@@ -146,6 +146,10 @@ class ObjectStore:
 
     def _path(self, name: str) -> str:
         return f"{self._place}/{name}" if name else self._place
+
+    def _name(self, path: str) -> str:
+        """The name of a path; some file systems begin paths with a slash."""
+        return path.lstrip("/")[len(self._place) + 1 :]
 
     def _request(self, action: Callable[[Any], T]) -> T | None:
         """Sends a request, again after errors of the connection; returns None for an object that does not exist."""

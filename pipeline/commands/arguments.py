@@ -14,6 +14,7 @@ from pipeline.orchestrator.store import Store
 
 # Texts, and addresses that are no paths.
 _NO_PATHS = ("texts", "text", "second", "set", "mlflow", "command")
+_OUTPUTS = ("out", "json")
 _ARTIFACT = "/artifacts/"
 
 
@@ -36,6 +37,8 @@ def open_addresses(options: argparse.Namespace) -> None:
         places = value if isinstance(value, list) else [value]
         if name in _NO_PATHS or not any(isinstance(place, str) and is_remote(place) for place in places):
             continue
+        if name in _OUTPUTS:
+            raise InputError(f"--{name} must be a file on this machine, got {value}")
         opened = [open_address(place, is_root=name == "root") for place in places]
         setattr(options, name, opened if isinstance(value, list) else opened[0])
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from components.objects.mirror import root_address
+from components.objects.store import ObjectStore
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.launcher import Launcher
-from pipeline.orchestrator.store import Store
+from pipeline.orchestrator.store import DATABASE, Store
 
 
 def open_store(root: Path, *, create: bool = True) -> Store:
@@ -24,6 +25,20 @@ def open_store(root: Path, *, create: bool = True) -> Store:
     from pipeline.orchestrator.remote_store import RemoteStore
 
     return RemoteStore(root, create=create)
+
+
+def has_store(root: Path) -> bool:
+    """Whether a run has written to a root.
+
+    Raises:
+        InputError: the address of a mirror cannot be read, or holds something else.
+    """
+    address = root_address(root)
+    if address is None:
+        return (root / DATABASE).is_file()
+    from pipeline.remote.mirror import check_format
+
+    return check_format(ObjectStore(address, tries=2))
 
 
 def make_launcher(

@@ -10,11 +10,11 @@ from pipeline.orchestrator.changes import Change, find_changes
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline, sources_of
 from pipeline.orchestrator.launcher import StepPlan, check_node
-from pipeline.orchestrator.places import make_launcher, open_store
+from pipeline.orchestrator.places import has_store, make_launcher, open_store
 from pipeline.orchestrator.records import StoredArtifact
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import check_root
-from pipeline.orchestrator.store import DATABASE, Store
+from pipeline.orchestrator.store import Store
 
 PreviewState = Literal["done", "runs", "follows"]
 
@@ -51,7 +51,7 @@ def preview(
     nodes = request.nodes(pipeline)
     checked = {node.name: check_node(node, first_party) for node in nodes}
     check_root(root)
-    if not (root / DATABASE).is_file():
+    if not has_store(root):
         return [Preview(node.name, "runs", "nothing ran in this root yet") for node in nodes]
     again, made = request.again(pipeline), dict[str, Mapping[str, StoredArtifact]]()
     previews = []

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from components.dsl.errors import InputError
 from components.objects.mirror import root_address
 from components.objects.store import ObjectStore
 from pipeline.orchestrator.records import Cost, Execution, Ingredients, NewArtifact, RunState, StoredArtifact
@@ -44,8 +45,9 @@ class RemoteStore(Store):
         address = root_address(root)
         assert address is not None
         self.objects = ObjectStore(address)
-        exists = check_format(ObjectStore(address, tries=2), create=create)
-        super().__init__(root, create=create or exists)
+        if not check_format(ObjectStore(address, tries=2), create=create):
+            raise InputError(f"root must be an address that a run has written to, got {address}: nothing is there")
+        super().__init__(root)
         self._root, self._log = root, RunLog(self.objects)
         self._leases: Leases | None = None
         self._places: dict[int, int] = {}

@@ -4,8 +4,8 @@
     MINIO=/usr/local/bin/minio python -m tests.robustness.s3.crashes --job tiny --kills 20
 
 As `python -m tests.robustness.crashes`, with a server of S3 on loopback and a proxy in front of it: a share of the
-connections is reset, answered with 503, slowed down, or cut in the middle of an upload. After each kill the root is read
-by a machine with an empty cache. The exit status is 1 unless nothing was lost, half-written or different.
+connections is reset, answered with 503, slowed down, or cut in the middle of an upload. After each kill the root is
+read by a machine with an empty cache. The exit status is 1 unless nothing was lost, half-written or different.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def main() -> int:
                 campaign.run(options.kills, report)
             except KeyboardInterrupt:
                 print("stopped early")
-            print(f"connections with a fault: {dict(+connections.faults)}")
+            print(f"connections with a fault: {dict(connections.faults)}")
     show_results(campaign.results, campaign.volatile)
     return int(not campaign.results.is_clean)
 

@@ -58,7 +58,8 @@ class Proxy:
                 threading.Thread(target=self._serve, args=(client, fault), daemon=True).start()
 
     def _serve(self, client: socket.socket, fault: str) -> None:
-        self.faults[fault] += bool(fault)
+        if fault:
+            self.faults[fault] += 1
         with contextlib.suppress(OSError), client:
             if fault == "reset":
                 _reset(client)

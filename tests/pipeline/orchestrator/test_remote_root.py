@@ -1,0 +1,189 @@
+"""Runs of a toy pipeline in a root in memory, seen from several machines, each with a mirror of its own."""
+
+import contextlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from components.dsl.errors import InputError
+from components.objects.store import ObjectStore
+from pipeline.orchestrator.graph import Pipeline
+from pipeline.orchestrator.observer import Observer
+from pipeline.orchestrator.places import open_store
+from pipeline.orchestrator.preview import preview
+from pipeline.orchestrator.remote_store import RemoteStore, place_of
+from pipeline.orchestrator.request import Request
+from pipeline.orchestrator.runner import RunResult, run_pipeline
+from pipeline.provenance.remote_garbage import find_remote_garbage, remove_remote_garbage
+from pipeline.remote.leases import SECONDS_VARIABLE, Leases
+from pipeline.remote.mirror import open_mirror
+from tests.pipeline.orchestrator import toy
+from tests.pipeline.remote.conftest import ADDRESS, machine, memory
+
+__all__ = ["machine", "memory"]
+
+PRELOAD = ("pipeline.orchestrator.executor", "tests.pipeline.orchestrator.toy")
+Machine = Callable[[str], Path]
+
+
+def run(root: Path, value: str = "hello", **options: object) -> RunResult:
+    written = toy.write(value=value)
+    loud = toy.shout(text=written.output(toy.Text))
+    pipeline = Pipeline("toy", [loud])
+    return run_pipeline(pipeline, root, preload=PRELOAD, **options)
+
+
+def states(result: RunResult) -> list[str]:
+    return [step.state for step in result.steps]
+
+
+def store_of(root: Path) -> contextlib.closing[RemoteStore]:
+    store = open_store(root)
+    assert isinstance(store, RemoteStore)
+    return contextlib.closing(store)
+
+
+def test_a_second_machine_finds_everything_done_without_downloads(machine: Machine) -> None:
+    first = run(machine("one"))
+    assert states(first) == ["ran", "ran"]
+    root = machine("other")
+    second = run(root)
+    assert states(second) == ["cached", "cached"]
+    assert (first.run, second.run) == (1, 2)
+    assert not (root / "artifacts").exists()
+    assert [text.read() for text in second.artifacts(toy.Text)] == ["hello", "HELLO!"], "reading downloads"
+
+
+def test_only_the_inputs_of_a_step_that_runs_are_downloaded(machine: Machine) -> None:
+    run(machine("one"))
+    root = machine("other")
+    assert states(run(root, request=Request(force=("shout",)))) == ["cached", "ran"]
+    assert sorted(path.parent.name for path in (root / "artifacts").glob("*/*")) == ["shout", "write"]
+    with store_of(machine("third")) as store:
+        assert [run.id for run in store.runs()] == [2, 1]
+        newest = store.artifacts()[0].artifact
+        assert place_of(newest).endswith("/2"), "the newest run has the path"
+
+
+def test_stores_are_equal_on_all_machines(machine: Machine) -> None:
+    roots = [machine("one"), machine("other"), machine("third")]
+    run(roots[0])
+    run(roots[1], "howdy")
+    run(roots[0], request=Request(force=("write",)))
+    tables = []
+    for root in roots:
+        with store_of(root) as store:
+            rows = [store._connection.execute(f"SELECT * FROM {name}").fetchall() for name in ("runs", "executions")]
+            tables.append([*rows, store.artifacts()])
+    assert tables[0] == tables[1] == tables[2]
+
+
+def test_a_preview_on_a_fresh_machine(machine: Machine) -> None:
+    run(machine("one"))
+    pipeline = Pipeline("toy", [toy.shout(text=toy.write(value="hello").output(toy.Text))])
+    assert [step.state for step in preview(pipeline, machine("other"), Request())] == ["done", "done"]
+
+
+def test_a_step_that_another_machine_runs_is_waited_for(
+    machine: Machine, memory: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SECONDS_VARIABLE, "2")
+    other = run(machine("one"), request=Request(to="write"))
+    with store_of(machine("one")) as store:
+        key = store.executions(other.run)[0].key
+        store.forget([str(published.artifact.path) for published in store.artifacts()])
+    killed = Leases(memory, 99, "elsewhere/1")
+    assert killed.claim(key, "write", []) is None
+    killed._has_ended.set()
+    lines: list[str] = []
+
+    class Lines(Observer):
+        def say(self, text: str) -> None:
+            lines.append(text)
+
+    assert states(run(machine("other"), observer=Lines())) == ["ran", "ran"]
+    assert "write: run 99 (elsewhere) is running it; waiting for its result" in lines
+
+
+def test_an_artifact_that_is_gone_is_made_again(machine: Machine, memory: ObjectStore) -> None:
+    run(machine("one"))
+    memory.remove(name for name in memory.find_all("artifacts/write") if name.endswith("manifest.json"))
+    assert states(run(machine("other"))) == ["ran", "cached"]
+
+
+def test_an_artifact_that_is_damaged_is_made_again_by_the_next_run(machine: Machine, memory: ObjectStore) -> None:
+    run(machine("one"))
+    (text,) = (name for name in memory.find_all("artifacts/write") if name.endswith("text.txt"))
+    memory.write(text, b"hellO")
+    root = machine("other")
+    with pytest.raises(InputError, match="must be intact, and is damaged or missing; run again"):
+        run(root, request=Request(force=("shout",)))
+    assert states(run(root)) == ["ran", "cached"]
+
+
+def test_a_killed_run_gets_its_end_from_the_next_one_of_its_mirror(machine: Machine) -> None:
+    root = machine("one")
+    with store_of(root) as store:
+        store.start_run("toy")
+        leases, store._leases = store.leases(), None  # killed: nothing is given back
+        leases._has_ended.set()
+    with store_of(machine("other")) as store:
+        assert [run.state for run in store.runs()] == ["running"]
+    run(root)
+    with store_of(machine("other")) as store:
+        assert [run.state for run in store.runs()] == ["done", "interrupted"]
+
+
+def test_garbage_is_removed_for_all_but_not_what_a_live_run_needs(machine: Machine, memory: ObjectStore) -> None:
+    one, other = machine("one"), machine("other")
+    run(one, "old")
+    run(one, "new")
+    with store_of(other) as store:
+        (place,) = (place_of(row.artifact) for row in store.artifacts() if row.run == 1 and row.node == "write")
+        leases = Leases(memory, 7, "elsewhere/1")
+        leases.claim("key", "shout", [place])
+        garbage = find_remote_garbage(store, other, keep=1)
+        assert [path.split("/")[1] for path in garbage.artifacts] == ["shout"]
+        leases.end()
+        memory.write("artifacts/train/model-0/1/half.bin", b"killed in the middle of an upload")
+        garbage = find_remote_garbage(store, other, keep=1)
+        assert garbage.size > 0
+        remove_remote_garbage(store, other, garbage)
+    left = {name.split("/")[3] for name in memory.find_all("artifacts")}
+    assert left == {"2"}
+    assert states(run(machine("third"), "new")) == ["cached", "cached"]
+    assert states(run(machine("third"), "old")) == ["ran", "ran"]
+
+
+def test_a_root_of_another_format_is_refused(memory: ObjectStore, machine: Machine) -> None:
+    memory.write("format.json", b'{"format": 2}')
+    with pytest.raises(InputError, match="root must have format 1, got format 2 in memory://bucket/root"):
+        open_mirror(ADDRESS)
+
+
+def test_a_place_with_other_objects_is_refused(memory: ObjectStore, machine: Machine) -> None:
+    memory.write("holiday.jpg", b"")
+    with pytest.raises(InputError, match=r"root must be a new or empty place.*it holds holiday.jpg"):
+        open_mirror(ADDRESS)
+
+
+def test_a_mirror_that_was_deleted_is_made_anew(machine: Machine) -> None:
+    root = machine("one")
+    run(root)
+    shutil.rmtree(root)
+    assert states(run(machine("one"))) == ["cached", "cached"]
+
+
+def test_a_local_run_imports_no_file_system(tmp_path: Path) -> None:
+    code = (
+        "import sys; from tests.robustness.crash.toy_pipeline import build_pipeline, PRELOAD;"
+        "from pipeline.orchestrator.runner import run_pipeline; import pipeline.cli;"
+        f"run_pipeline(build_pipeline({str(tmp_path / 'root')!r}), {str(tmp_path / 'root')!r}, preload=PRELOAD);"
+        "print([name for name in sys.modules if name.split('.')[0] in ('fsspec', 's3fs') or 'pipeline.remote' in name])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"

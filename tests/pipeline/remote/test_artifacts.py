@@ -1,0 +1,69 @@
+"""Artifacts move whole, are checked, and are evicted by age."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from components.dsl.artifact import MANIFEST
+from components.dsl.errors import InputError
+from components.objects.store import ObjectStore
+from pipeline.remote.artifacts import LIMIT_VARIABLE, cache_limit, evict, holds_artifact, pull_artifact, upload_artifact
+from tests.pipeline.orchestrator.toy import Text
+
+PLACE = "artifacts/write/text-0/1"
+
+
+def make(folder: Path, content: str = "hello") -> Text:
+    (folder / "inner").mkdir(parents=True)
+    text = Text(folder)
+    text.write(content)
+    (folder / "inner" / "more.txt").write_text("more")
+    text.seal({})
+    return text
+
+
+def pull(memory: ObjectStore, tmp_path: Path, fingerprint: str) -> bool:
+    return pull_artifact(memory, PLACE, tmp_path, tmp_path / "artifacts" / "text", ("Text", fingerprint))
+
+
+def test_an_artifact_moves_whole(memory: ObjectStore, tmp_path: Path) -> None:
+    text = make(tmp_path / "made")
+    upload_artifact(memory, text.path, PLACE)
+    assert pull(memory, tmp_path, text.fingerprint())
+    copy = Text(tmp_path / "artifacts" / "text")
+    assert copy.is_intact()
+    assert copy.read_fingerprint() == text.fingerprint()
+    (copy.path / "text.txt").write_text("other")
+    assert pull(memory, tmp_path, text.fingerprint()), "a damaged copy is replaced"
+    assert copy.read() == "hello"
+    assert list((tmp_path / ".pulls").iterdir()) == []
+
+
+def test_an_upload_that_was_killed_is_no_artifact(memory: ObjectStore, tmp_path: Path) -> None:
+    text = make(tmp_path / "made")
+    upload_artifact(memory, text.path, PLACE)
+    memory.remove([f"{PLACE}/{MANIFEST}"])
+    assert not holds_artifact(memory, PLACE)
+    assert not pull(memory, tmp_path, text.fingerprint())
+
+
+def test_damage_at_the_address_is_noticed(memory: ObjectStore, tmp_path: Path) -> None:
+    text = make(tmp_path / "made")
+    upload_artifact(memory, text.path, PLACE)
+    memory.write(f"{PLACE}/text.txt", b"hellO")
+    assert not pull(memory, tmp_path, text.fingerprint())
+    assert not (tmp_path / "artifacts" / "text").exists()
+
+
+def test_the_least_recently_used_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = [make(tmp_path / "artifacts" / "write" / str(number), "x" * 1000).path for number in range(4)]
+    for age, folder in enumerate(folders):
+        os.utime(folder, (age, age))
+    monkeypatch.setenv(LIMIT_VARIABLE, "3e-6")
+    assert evict(tmp_path, tmp_path / "artifacts", [folders[0]]) == [folders[1], folders[2]]
+    assert folders[0].is_dir()
+    assert folders[3].is_dir()
+    monkeypatch.setenv(LIMIT_VARIABLE, "much")
+    with pytest.raises(InputError, match="must be a number of gigabytes from 0 on, got 'much'"):
+        cache_limit()

@@ -1,0 +1,188 @@
+"""A root, data and pushed versions in a real server of S3; needs the packages of requirements-s3.lock."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from components.objects.store import ObjectStore
+from components.objects.versions import RemoteVersions
+from components.sources.table import TableSource
+from components.sources.text import TextSource
+from tests.robustness.s3.campaign import RemoteCampaign
+from tests.robustness.s3.crashes import remote_toy_job
+from tests.robustness.s3.proxy import proxy
+from tests.robustness.s3.server import BUCKET, client, environment, s3_server
+from tests.tiny_job import write_job
+
+pytestmark = pytest.mark.s3
+
+TOY = "tests.robustness.crash.toy_pipeline"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with s3_server(tmp_path_factory.mktemp("server")) as url:
+        yield url
+
+
+@pytest.fixture
+def here(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """This process uses the server; returns an address that no other test uses."""
+    for name, value in environment(server, tmp_path / "cache").items():
+        monkeypatch.setenv(name, value)
+    return f"s3://{BUCKET}/{tmp_path.name}"
+
+
+def start(url: str, cache: Path, *arguments: str, module: str = "pipeline", **more: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        env={**os.environ, **environment(url, cache), **more},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def run(url: str, cache: Path, *arguments: str, status: int = 0, module: str = "pipeline", **more: str) -> str:
+    process = start(url, cache, *arguments, module=module, **more)
+    output = process.communicate(timeout=400)[0]
+    assert process.returncode == status, output
+    return output
+
+
+def test_conditional_creation_has_one_winner(here: str) -> None:
+    wins: list[tuple[int, int]] = []
+
+    def create(name: int, number: int) -> None:
+        if ObjectStore(here).create(str(name), str(number).encode()):
+            wins.append((name, number))
+
+    for name in range(10):
+        threads = [threading.Thread(target=create, args=(name, number)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(name for name, _ in wins) == list(range(10))
+    assert all(ObjectStore(here).read(str(name)) == str(number).encode() for name, number in wins)
+
+
+def test_two_machines_that_push_at_once_get_two_numbers(here: str, tmp_path: Path) -> None:
+    numbers: list[int] = []
+
+    def push(name: str) -> None:
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "model.bin").write_text(name)
+        versions, digests = RemoteVersions(here), {"model.bin": name}
+        numbers.append(versions.claim(digests))
+        versions.upload(folder, numbers[-1], digests, {"edge_model": name})
+
+    threads = [threading.Thread(target=push, args=(name,)) for name in ("a", "b", "c")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    versions = RemoteVersions(here)
+    assert sorted(numbers) == versions.numbers() == [1, 2, 3]
+    assert versions.claim({"model.bin": "d"}) == 4
+    assert versions.claim({"model.bin": "d"}) == 4, "a push that was killed goes on with its number"
+    assert versions.numbers() == [1, 2, 3], "without a marker a version does not count"
+
+
+def test_data_in_object_storage_has_the_keys_of_local_data(here: str, server: str, tmp_path: Path) -> None:
+    job = write_job(tmp_path / "job").parent
+    for file in job.rglob("*"):
+        if file.is_file():
+            ObjectStore(here).upload(file, file.relative_to(job).as_posix())
+    texts, rows = TextSource(f"{here}/texts"), TableSource(train=f"{here}/rows.tsv")
+    assert texts.fingerprint() == TextSource(str(job / "texts")).fingerprint()
+    assert rows.fingerprint() == TableSource(train=str(job / "rows.tsv")).fingerprint()
+    assert TextSource(f"{here}/texts/*.txt").files() == texts.files()
+    assert [doc.text for file in texts.files() for doc in texts.documents(file)]
+    copies = {file: file.stat().st_mtime_ns for file in (tmp_path / "cache").rglob("*.t*")}
+    assert texts.digests()
+    assert {file: file.stat().st_mtime_ns for file in (tmp_path / "cache").rglob("*.t*")} == copies, "once"
+    client(server).put_object(Bucket=BUCKET, Key=f"{tmp_path.name}/rows.tsv", Body=b"text\tlabel\na\tb\nc\td\n")
+    assert rows.fingerprint() != TableSource(train=str(job / "rows.tsv")).fingerprint()
+
+
+def test_two_machines_start_the_same_job_at_once(server: str, tmp_path: Path) -> None:
+    address = f"s3://{BUCKET}/{tmp_path.name}"
+    processes = [start(server, tmp_path / name, address, str(tmp_path / "kept"), module=TOY) for name in ("a", "b")]
+    outputs = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    places = [item["Key"] for item in client(server).list_objects_v2(Bucket=BUCKET, Prefix=tmp_path.name)["Contents"]]
+    made = [place for place in places if "/artifacts/" in place and place.endswith("manifest.json")]
+    assert len(made) == len({place.rpartition("/")[0].rpartition("/")[0] for place in made}) == 8, "each step ran once"
+    assert not [place for place in places if "/leases/" in place or "/heartbeats/" in place]
+
+
+def test_a_machine_that_was_killed_is_replaced_after_its_lease(server: str, tmp_path: Path) -> None:
+    address, kept, lease = f"s3://{BUCKET}/{tmp_path.name}", str(tmp_path / "kept"), "KERAS_BERT_EDGE_LEASE_SECONDS"
+    first = start(server, tmp_path / "a", address, kept, module=TOY, **{lease: "3"})
+    s3 = client(server)
+    while not s3.list_objects_v2(Bucket=BUCKET, Prefix=f"{tmp_path.name}/leases/").get("Contents"):
+        assert first.poll() is None
+    first.kill()
+    first.wait()
+    run(server, tmp_path / "b", address, kept, module=TOY, **{lease: "3"})
+    assert "interrupted" not in run(server, tmp_path / "c", "status", "--root", address).partition("running")[0]
+
+
+def test_a_finished_job_is_done_on_a_second_machine_without_its_models(server: str, tmp_path: Path) -> None:
+    job = write_job(tmp_path / "job")
+    root = ("--root", f"s3://{BUCKET}/{tmp_path.name}")
+    with proxy(server) as counter:
+        first = run(counter.url, tmp_path / "one", "run", str(job), *root)
+        counter.received = 0
+        second = run(counter.url, tmp_path / "other", "run", str(job), *root)
+        received = counter.received
+    pushed = f"{root[1]}/pushed/tiny/1"
+    assert f"pushed: {pushed}" in first
+    assert f"pushed: {pushed}" in second
+    models = sum(file.stat().st_size for file in (tmp_path / "one").rglob("model*"))
+    assert received < models / 2, (received, models)
+    names = {file.name for file in (tmp_path / "other").rglob("*")}
+    assert not names & {"model.keras", "model.tflite", "model.onnx"}
+    answer = run(server, tmp_path / "third", "predict", pushed, "the ship and the harbour")
+    assert answer.strip().endswith("the ship and the harbour")
+
+
+@pytest.mark.parametrize(
+    ("address", "more", "message"),
+    [
+        (f"s3://{BUCKET}/x", {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "must be reachable"),
+        ("s3://no-such-bucket/x", {}, "must lie in a bucket that exists"),
+        ("ftp://bucket/x", {}, "must begin with s3:// or gs://"),
+        (f"s3://{BUCKET}/never", {}, "nothing is there"),
+    ],
+)
+def test_bad_roots_are_refused_in_one_line(
+    server: str, tmp_path: Path, address: str, more: dict[str, str], message: str
+) -> None:
+    output = run(server, tmp_path, "status", "--root", address, status=2, **more)
+    assert message in output
+    assert output.count("\n") <= 3, output
+
+
+def test_wrong_credentials_are_refused(server: str, tmp_path: Path) -> None:
+    if not os.environ.get("MINIO"):
+        pytest.skip("moto accepts all credentials; MINIO names a server that does not")
+    output = run(server, tmp_path, "status", "--root", f"s3://{BUCKET}/x", status=2, AWS_SECRET_ACCESS_KEY="wrong")
+    assert "must be open to these credentials" in output
+
+
+def test_a_few_kills_with_broken_connections(server: str, tmp_path: Path) -> None:
+    with proxy(server, share=0.4, seed=3) as connections:
+        results = RemoteCampaign(remote_toy_job(), connections, server, tmp_path / "roots", seed=3).run(
+            4, lambda results: None
+        )
+    assert results.is_clean, vars(results)
+    assert results.kills.total() == 4
+    assert connections.faults.total() > 0
