@@ -4,6 +4,7 @@ A file system of fsspec holds a thread and connections, which do not survive a f
 first request of a process, and fsspec keeps one a process.
 """
 
+import errno
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,12 +17,15 @@ T = TypeVar("T")
 
 # Scheme -> the extra of this project that installs its file system.
 EXTRAS = {"s3": "s3", "gs": "gcs"}
+# Scheme -> variables that hold credentials.
+_CREDENTIALS = {"s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "gs": "GOOGLE_APPLICATION_CREDENTIALS"}
 # Scheme -> the options of its file system. Lists are never cached, as other machines write.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "s3": {"use_listings_cache": False, "config_kwargs": {"connect_timeout": 10, "read_timeout": 30}},
     "gs": {"use_listings_cache": False},
 }
 # Pauses between tries of a request; s3fs and gcsfs retry some errors themselves, within seconds.
+_PRECONDITION_FAILED = 412
 _PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 # Libraries below the file systems whose errors are not of Python's own types.
 _CLIENTS = ("botocore", "aiobotocore", "aiohttp", "gcsfs", "google", "requests")
@@ -163,16 +167,17 @@ class ObjectStore:
                     raise InputError(f"{self.address} must lie in a bucket that exists, got {_line(error)}") from None
                 return None
             except Exception as error:
+                if _status(error) == _PRECONDITION_FAILED:
+                    raise FileExistsError(_line(error)) from error
                 if _is_refused(error):
-                    advice = "set the credentials, as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-                    if self._scheme == "gs":
-                        advice = "set the credentials, as GOOGLE_APPLICATION_CREDENTIALS"
-                    rule = "must be open to these credentials"
+                    rule, advice = "must be open to these credentials", f"set them, as {_CREDENTIALS[self._scheme]}"
                     raise InputError(f"{self.address} {rule}, got {_line(error)}; {advice}") from None
                 if not _is_of_connection(error):
                     raise
                 if pause is None:
-                    rule = "must be reachable"
+                    # Also of a body that was cut, so that it is tried again.
+                    is_invalid = isinstance(error, OSError) and error.errno == errno.EINVAL
+                    rule = "must be an address that the server accepts" if is_invalid else "must be reachable"
                     raise InputError(f"{self.address} {rule}, got {_line(error)}; nothing is lost: run again") from None
                 time.sleep(pause)
         raise AssertionError("the last try returns or raises")
@@ -197,6 +202,12 @@ def _state(info: Mapping[str, Any]) -> ObjectState:
 def _is_refused(error: Exception) -> bool:
     name = type(error).__name__
     return isinstance(error, PermissionError) or "Credentials" in name or "Token" in name
+
+
+def _status(error: Exception) -> int | None:
+    """The status of the answer behind an error, as s3fs makes of one answer different errors for different servers."""
+    response = getattr(error.__cause__ or error, "response", None)
+    return response.get("ResponseMetadata", {}).get("HTTPStatusCode") if isinstance(response, dict) else None
 
 
 def _is_of_connection(error: Exception) -> bool:
