@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ def start(url: str, cache: Path, *arguments: str, module: str = "pipeline", **mo
     )
 
 
-def run(url: str, cache: Path, *arguments: str, status: int = 0, module: str = "pipeline", **more: str) -> str:
+def run(url: str, cache: Path, *arguments: str, status: int = 0, module: str = "pipeline", **more: Any) -> str:
     process = start(url, cache, *arguments, module=module, **more)
     output = process.communicate(timeout=400)[0]
     assert process.returncode == status, output
@@ -164,7 +165,7 @@ def test_a_finished_job_is_done_on_a_second_machine_without_its_models(server: s
     ],
 )
 def test_bad_roots_are_refused_in_one_line(
-    server: str, tmp_path: Path, address: str, more: dict[str, str], message: str
+    server: str, tmp_path: Path, address: str, more: dict[str, Any], message: str
 ) -> None:
     output = run(server, tmp_path, "status", "--root", address, status=2, **more)
     assert message in output

@@ -1,0 +1,52 @@
+"""Files and folders come into the cache once, and again when their content has changed."""
+
+from pathlib import Path
+
+import pytest
+
+from components.dsl.errors import InputError
+from components.objects.downloads import local_file, local_folder
+from components.objects.mirror import CACHE_VARIABLE, REMOTE_FILE, address_of, cache_folder, shown_place
+from components.objects.store import ObjectStore
+from tests.pipeline.remote.conftest import ADDRESS, memory
+
+__all__ = ["memory"]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+
+
+def test_a_file_is_downloaded_once_and_again_after_a_change(memory: ObjectStore) -> None:
+    memory.write("rows.tsv", b"one")
+    first = local_file(f"{ADDRESS}/rows.tsv")
+    stamp = first.stat().st_ino
+    assert (first.name, first.read_bytes()) == ("rows.tsv", b"one")
+    assert local_file(f"{ADDRESS}/rows.tsv").stat().st_ino == stamp
+    memory.write("rows.tsv", b"other")
+    assert local_file(f"{ADDRESS}/rows.tsv").read_bytes() == b"other"
+    assert not list(cache_folder().rglob(".*"))
+
+
+def test_a_folder_keeps_its_name_and_the_files_that_are_read(memory: ObjectStore) -> None:
+    for name in ("model/config.json", "model/inner/vocab.txt", "model/large.bin"):
+        memory.write(name, name.encode())
+    folder = local_folder(f"{ADDRESS}/model", lambda name: not name.endswith(".bin"))
+    files = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+    assert (folder.name, files) == ("model", ["config.json", "inner/vocab.txt"])
+
+
+def test_what_is_missing_is_said_in_one_line(memory: ObjectStore) -> None:
+    with pytest.raises(InputError, match="the file memory://bucket/root/none must exist, found nothing there"):
+        local_file(f"{ADDRESS}/none")
+    with pytest.raises(InputError, match="none must be a folder that exists, found nothing there"):
+        local_folder(f"{ADDRESS}/none")
+    with pytest.raises(InputError, match="must name a bucket"):
+        ObjectStore("s3://")
+
+
+def test_paths_in_a_mirror_stand_for_addresses(tmp_path: Path) -> None:
+    (tmp_path / REMOTE_FILE).write_text('{"address": "s3://bucket/team"}')
+    assert address_of(tmp_path / "pushed" / "a" / "1") == "s3://bucket/team/pushed/a/1"
+    assert shown_place(tmp_path.parent) == str(tmp_path.parent)
