@@ -125,15 +125,16 @@ def test_two_machines_start_the_same_job_at_once(server: str, tmp_path: Path) ->
 
 
 def test_a_machine_that_was_killed_is_replaced_after_its_lease(server: str, tmp_path: Path) -> None:
-    address, kept, lease = f"s3://{BUCKET}/{tmp_path.name}", str(tmp_path / "kept"), "KERAS_BERT_EDGE_LEASE_SECONDS"
-    first = start(server, tmp_path / "a", address, kept, module=TOY, **{lease: "3"})
+    address, kept = f"s3://{BUCKET}/{tmp_path.name}", str(tmp_path / "kept")
+    first = start(server, tmp_path / "a", address, kept, module=TOY, KERAS_BERT_EDGE_LEASE_SECONDS="3")
     s3 = client(server)
     while not s3.list_objects_v2(Bucket=BUCKET, Prefix=f"{tmp_path.name}/leases/").get("Contents"):
         assert first.poll() is None
     first.kill()
     first.wait()
-    run(server, tmp_path / "b", address, kept, module=TOY, **{lease: "3"})
-    assert "interrupted" not in run(server, tmp_path / "c", "status", "--root", address).partition("running")[0]
+    run(server, tmp_path / "b", address, kept, module=TOY, KERAS_BERT_EDGE_LEASE_SECONDS="3")
+    status = run(server, tmp_path / "c", "status", "--root", address)
+    assert [line.split("│")[3].strip() for line in status.splitlines() if "│ toy" in line] == ["done", "running"]
 
 
 def test_a_finished_job_is_done_on_a_second_machine_without_its_models(server: str, tmp_path: Path) -> None:
