@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from components.dsl.artifact import Artifact
+from pipeline.commands.arguments import absolute_path, open_address
 from pipeline.orchestrator.preview import Preview, preview
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.runner import RunFailedError, run_pipeline
@@ -21,7 +22,7 @@ class Job:
 
     Args:
         settings: a TOML file; None for the default job.
-        root: the folder of artifacts, metadata and logs.
+        root: the folder of artifacts, metadata and logs, or its address.
         overrides: `key=value` pairs as after `--set`.
 
     Raises:
@@ -32,7 +33,7 @@ class Job:
         self, settings: str | Path | None = None, root: str | Path = "runs", overrides: Iterable[str] = ()
     ) -> None:
         self._settings = load_settings(None if settings is None else Path(settings).absolute(), overrides)
-        self._root = Path(root).absolute()
+        self._root = open_address(absolute_path(str(root)), is_root=True)
         write_warnings(open_console(), check_data(self._settings))
         self._pipeline = build_pipeline(self._settings, self._root)
 
@@ -63,4 +64,7 @@ class Job:
         result = run_pipeline(self._pipeline, self._root, request=request, observer=observer, **options)
         if result.state != "done":
             raise RunFailedError(result.message)
-        return result.step(name).outputs
+        outputs = result.step(name).outputs
+        for artifact in outputs.values():
+            result.fetch(artifact)
+        return outputs

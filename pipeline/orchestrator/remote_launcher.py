@@ -73,10 +73,14 @@ class RemoteLauncher(Launcher):
             self._evict()
 
     def fetch(self, artifact: Artifact) -> None:
-        """Downloads an artifact that this run made or reused, unless it is in the mirror."""
+        """Downloads an artifact that this run made or reused, unless it is in the mirror; also after the run's end.
+
+        Raises:
+            InputError: it is missing or damaged at the address.
+        """
         stored = self._published.get(artifact.path)
-        if stored is not None:
-            self._pull(stored)
+        if stored is not None and not self._remote.pull(stored):
+            raise self._damaged(stored)
 
     def output(self, node: Node, name: str, stored: StoredArtifact) -> Artifact:
         """A stored artifact; `fetch` downloads it."""
@@ -95,8 +99,11 @@ class RemoteLauncher(Launcher):
     def _pull(self, stored: StoredArtifact) -> None:
         if not self._remote.pull(stored):
             self._remote.forget([str(stored.path)])
-            place = f"{self._remote.objects.address}/{place_of(stored)}"
-            raise InputError(f"{place} must be intact, and is damaged or missing; run again: its step makes it again")
+            raise self._damaged(stored)
+
+    def _damaged(self, stored: StoredArtifact) -> InputError:
+        place = f"{self._remote.objects.address}/{place_of(stored)}"
+        return InputError(f"{place} must be intact, and is damaged or missing; run again: its step makes it again")
 
     def _newest_output(self, key: str) -> int:
         """The highest number of an output of a key; 0 if none is there."""
