@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from components.artifacts.models import EdgeModel, Model
 from components.dsl.errors import InputError
 from pipeline.orchestrator.places import open_store
 from pipeline.orchestrator.records import Execution, Run, StoredArtifact
@@ -15,7 +16,8 @@ from pipeline.orchestrator.store import Store
 
 # The lines at the end of a log that explain why a step failed.
 _LINES = 30
-# Larger artifacts of a root in object storage, such as corpora and models, are not downloaded for a page.
+# For a page of a root in object storage, models and larger artifacts are not downloaded.
+_NOT_PULLED = (Model.__name__, EdgeModel.__name__)
 _PULLED_BYTES = 1e7
 
 
@@ -104,7 +106,7 @@ def read_record(root: Path, number: int | None = None) -> RunRecord:
         steps, plan = _read_steps(store, chosen), store.plan(chosen)
         for step in steps:
             for stored in step.outputs.values():
-                if stored.path is not None:
+                if stored.path is not None and stored.type not in _NOT_PULLED:
                     store.pull(stored, _PULLED_BYTES)
         reached = {step.name for step in steps}
         missed = {name: sources for name, sources in plan.items() if name not in reached}
