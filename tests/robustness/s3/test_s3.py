@@ -149,7 +149,8 @@ def test_a_finished_job_is_done_on_a_second_machine_without_its_models(server: s
     assert f"pushed: {pushed}" in first
     assert f"pushed: {pushed}" in second
     models = sum(file.stat().st_size for file in (tmp_path / "one").rglob("model*"))
-    assert received < models / 2, (received, models)
+    # Mostly the log and figures for the page, whose size does not grow with the models.
+    assert received < models, (received, models)
     names = {file.name for file in (tmp_path / "other").rglob("*")}
     assert not names & {"model.keras", "model.tflite", "model.onnx"}
     answer = run(server, tmp_path / "third", "predict", pushed, "the ship and the harbour")
