@@ -12,16 +12,20 @@ from components.objects.store import ObjectStore
 from pipeline.orchestrator import places
 from pipeline.orchestrator.store import Store
 
-# Texts, and addresses that are no paths.
-_NO_PATHS = ("texts", "text", "second", "set", "mlflow", "command")
 _OUTPUTS = ("out", "json")
 _ARTIFACT = "/artifacts/"
 
 
-def absolute_path(text: str) -> Path | str:
+class Address(str):
+    """The address of a root, a file or a folder in the place of a path, such as `s3://bucket/prefix`."""
+
+    __slots__ = ()
+
+
+def absolute_path(text: str) -> Path | Address:
     """A path as the user means it, whatever the working directory is later; an address stays for `open_addresses`."""
     if is_remote(text):
-        return text
+        return Address(text)
     return Path(text).expanduser().absolute()
 
 
@@ -35,7 +39,7 @@ def open_addresses(options: argparse.Namespace) -> None:
     """
     for name, value in vars(options).items():
         places = value if isinstance(value, list) else [value]
-        if name in _NO_PATHS or not any(isinstance(place, str) and is_remote(place) for place in places):
+        if not any(isinstance(place, Address) for place in places):
             continue
         if name in _OUTPUTS:
             raise InputError(f"--{name} must be a file on this machine, got {value}")
@@ -43,7 +47,7 @@ def open_addresses(options: argparse.Namespace) -> None:
         setattr(options, name, opened if isinstance(value, list) else opened[0])
 
 
-def open_address(place: Path | str, *, is_root: bool = False) -> Path:
+def open_address(place: Path | Address, *, is_root: bool = False) -> Path:
     """The path of this machine for a path or an address; raises as `open_addresses`."""
     if isinstance(place, Path):
         return place
