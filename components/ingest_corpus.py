@@ -46,6 +46,7 @@ def ingest_corpus(
     Raises:
         InputError: the source is missing or cannot be read, two documents have the same id, or no document is left.
     """
+    from components.corpus.partitions import count_partitions
     from components.corpus.transforms import PLAN, CorpusJob, build, find_units
 
     report_progress(0, 1, "reading")
@@ -53,7 +54,7 @@ def ingest_corpus(
     size = sum(source.size(unit.file) for unit in units)
     with tempfile.TemporaryDirectory(dir=corpus.path) as scratch:
         scale = choose_scale(beam, size, threaded=True)
-        job = CorpusJob(source, cleaning, str(corpus.path), scratch, SHARD_BYTES, scale)
+        job = CorpusJob(source, cleaning, str(corpus.path), scratch, SHARD_BYTES, scale, count_partitions(size))
         counters = run_over(units, lambda work: build(work, job), beam, scale=scale)
         plan = json.loads((Path(scratch) / PLAN).read_text())
     if "problem" in plan:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from components.corpus.cleaning import REASONS, UNDECODABLE, Cleaning, judge, remove_controls
-from components.corpus.index import MOST_ROWS, IndexedTexts, TextsWriter, as_place, hash_text
+from components.corpus.index import MOST_ROWS, IndexedTexts, Ints, TextsWriter, as_place, hash_text
 from components.sources.text import Document
 from components.text.near_duplicates import Hashes, Signer
 from components.text.sentences import measure_sentences
@@ -48,8 +48,8 @@ def gather(documents: Iterable[Document], most: int) -> Iterator[list[Document]]
 
 def clean_chunk(
     chunk: Chunk, documents: list[Document], cleaning: Cleaning, signer: Signer | None, scratch: str
-) -> tuple[IndexedTexts, Hashes, Hashes]:
-    """Cleans a chunk; returns its texts, their band hashes (bands,) and the place of the document of every hash."""
+) -> tuple[IndexedTexts, Hashes, Ints]:
+    """Cleans a chunk; returns its texts, their band hashes (bands,) and the row of the document of every hash."""
     writer = TextsWriter(scratch)
     bands: list[Hashes] = []
     signed: list[int] = []
@@ -67,12 +67,12 @@ def clean_chunk(
             fields = {"place": place, "reason": REASONS.index(reason), "first": number == 0}
             digest = whole if part is text else hash_text(part)
             writer.add(id_, part, (digest, whole), note, sentences, **fields)
-            count += 1
             if signer and not dropped:
                 bands.append(signer.sign(part))
-                signed.append(place)
-    places = np.repeat(np.array(signed, np.uint64), signer.bands if signer else 0)
-    return writer.close(), np.concatenate(bands) if bands else np.empty(0, np.uint64), places
+                signed.append(count)
+            count += 1
+    signed_rows = np.repeat(np.array(signed, np.int64), signer.bands if signer else 0)
+    return writer.close(), np.concatenate(bands) if bands else np.empty(0, np.uint64), signed_rows
 
 
 def cut(id_: str | None, text: str, most: int = DOCUMENT_BYTES) -> Iterator[tuple[str | None, str]]:

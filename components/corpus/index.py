@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ ROW = np.dtype(
     ]
 )
 IndexRows = NDArray[Any]
+Ints = NDArray[np.int64]
 
 # A place has 64 bits: 24 for 16 million files, 20 for a million chunks a file (terabytes), 20 for the rows of a chunk.
 _FILE_BITS, _CHUNK_BITS, _ROW_BITS = 24, 20, 20
@@ -126,7 +127,7 @@ class TextsReader:
         files: the files of texts.
     """
 
-    def __init__(self, files: list[str]) -> None:
+    def __init__(self, files: Sequence[str | bytes]) -> None:
         self._files = files
 
     def read(self, numbers: NDArray[np.int64], rows: IndexRows) -> Iterator[tuple[bytes, bytes]]:

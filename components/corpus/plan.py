@@ -1,113 +1,150 @@
-"""Decides which documents stay in a corpus and which shard holds them; one process plans on 67 bytes a document."""
+"""Decides which documents stay in a corpus and which shard holds them; one process plans, a partition at a time."""
 
-import dataclasses
-from collections.abc import Iterator, Sequence
-from typing import Any
+import itertools
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from components.corpus.cleaning import EXACT_DUPLICATE, NEAR_DUPLICATE, REASONS
-from components.corpus.index import IndexedTexts, IndexRows
-from components.text.near_duplicates import find_clusters
+from components.corpus.clusters import link_to_first
+from components.corpus.index import IndexRows, Ints
+from components.corpus.links import Links, resolve_links
+from components.corpus.partitions import Partition, PartitionTables, split_number
 
 # A shard is the unit of work of later steps, which read it whole. There are enough shards for many cores, but no more
 # files than that, as long as a shard stays small in memory.
 _MANY_SHARDS = 64
 _GROWTH = 4
-NOBODY = -1
+NEAR, EXACT = "near", "exact"
 
 
-@dataclasses.dataclass(frozen=True)
+class Span(NamedTuple):
+    """Rows from `start` up to `stop` of a partition."""
+
+    partition: int
+    start: int
+    stop: int
+
+
 class CorpusPlan:
-    """All documents in the order of the corpus.
+    """All documents in the order of the corpus, with the final reasons, by partition.
 
     Attributes:
-        files: the files of texts.
-        numbers: (documents,) the position of the document's file in `files`.
-        rows: (documents,) index rows of type `ROW`, with the final reasons.
-        kept: (documents,) the position of the document that a duplicate repeats, or NOBODY.
+        partitions: the partitions by number; those without documents are missing.
+        tally: the counts of all documents.
+        file: a file that `load_plan` reads.
     """
 
-    files: list[str]
-    numbers: NDArray[np.int64]
-    rows: IndexRows
-    kept: NDArray[np.int64]
+    def __init__(self, partitions: Sequence[Partition], tally: "CorpusTally", scratch: str) -> None:
+        self.partitions, self.tally = partitions, tally
+        self.file = str(Path(scratch) / f"{uuid.uuid4().hex}.plan")
+        self._positions = lru_cache(maxsize=1)(self._find_positions)
+        Path(self.file).write_text(json.dumps([partition[:3] for partition in partitions]))
 
-    def clashes(self) -> NDArray[np.int64]:
-        """Positions (clashes, 2) of documents with the same id in the source and different texts."""
-        same = (self.rows["key"][1:] == self.rows["key"][:-1]) & self.rows["named"][1:] & self.rows["named"][:-1]
-        differ = same & (self.rows["whole"][1:] != self.rows["whole"][:-1])
-        later = np.flatnonzero(differ) + 1
-        return np.stack([later - 1, later], axis=1)
+    def pack(self, most: int, *, kept: bool) -> Iterator[list[Span]]:
+        """Splits consecutive documents into shards, see `pack`; yields the spans of each.
+
+        Args:
+            most: target size of a shard in bytes.
+            kept: whether the documents are those that stay, else those that were dropped.
+        """
+        counts = self.tally.kept_by_partition if kept else self.tally.dropped_by_partition
+        total = self.tally.kept_bytes if kept else self.tally.bytes - self.tally.kept_bytes
+        sizes = (size for number in range(len(counts)) for size in self._sizes(number, kept))
+        ends = list(pack(sizes, sum(counts), total, most))
+        bounds = np.cumsum([0, *counts])
+        for start, end in itertools.pairwise([0, *ends]):
+            spans = []
+            for number in range(np.searchsorted(bounds, start, "right") - 1, np.searchsorted(bounds, end, "left")):
+                positions = self._positions(number, kept)
+                local = positions[max(0, start - bounds[number]) : end - bounds[number]]
+                if len(local):
+                    spans.append(Span(self.partitions[number].number, int(local[0]), int(local[-1]) + 1))
+            yield spans
+
+    def _sizes(self, number: int, kept: bool) -> list[int]:
+        sizes: list[int] = self.partitions[number].load()["bytes"][self._find_positions(number, kept)].tolist()
+        return sizes
+
+    def _find_positions(self, number: int, kept: bool) -> Ints:
+        return np.flatnonzero((self.partitions[number].load()["reason"] == 0) == kept)
 
 
-def make_plan(texts: Sequence[IndexedTexts], pairs: Sequence[NDArray[np.uint64]], *, exact: bool) -> CorpusPlan:
-    """Sorts documents into the order of the corpus and marks duplicates; the order of the arguments does not matter.
+@lru_cache(maxsize=1)
+def load_plan(file: str) -> dict[int, Partition]:
+    """The partitions of a plan by number."""
+    partitions = [Partition(*fields) for fields in json.loads(Path(file).read_text())]
+    return {partition.number: partition for partition in partitions}
 
-    The first of several equal texts stays, and the first of several near duplicates that pairs connect. Documents are
-    ordered by the hash of the id, then by the place in the source.
+
+def make_plan(partitions: Sequence[Partition], links: Sequence[Links], scratch: str) -> CorpusPlan:
+    """Marks duplicates; the order of the arguments does not matter.
+
+    The first of several equal texts stays, and the first of several near duplicates that links connect. Documents are
+    ordered by the hash of the id, then by the place in the source. The stronger reason wins: a document may be both an
+    exact and a near duplicate.
 
     Args:
-        texts: the texts of all chunks.
-        pairs: (pairs, 2) places of documents that are near duplicates.
-        exact: whether exact duplicates are dropped.
+        partitions: all documents.
+        links: pairs of near duplicates (`NEAR`) and of documents with the same text (`EXACT`).
+        scratch: a folder for the marked partitions.
     """
-    texts = sorted((part for part in texts if len(part.rows)), key=lambda part: int(part.rows["place"][0]))
-    rows = np.concatenate([part.rows for part in texts])
-    numbers = np.repeat(np.arange(len(texts)), [len(part.rows) for part in texts])
-    order = np.lexsort((rows["place"], rows["key"]))
-    rows, numbers = rows[order], numbers[order]
-    kept = np.full(len(rows), NOBODY)
-    if pairs:
-        _drop(rows, kept, _near_duplicates(rows, np.concatenate(pairs)), NEAR_DUPLICATE)
-    if exact:
-        _drop(rows, kept, _exact_duplicates(rows), EXACT_DUPLICATE)
-    return CorpusPlan([part.file for part in texts], numbers, rows, kept)
+    partitions = sorted(partitions)
+    folder = Path(scratch)
+    by_kind = {kind: [part for part in links if part.kind == kind] for kind in (NEAR, EXACT)}
+    near, exact = (resolve_links(parts, partitions, folder) for parts in by_kind.values())
+    near = link_to_first(near, [partition.number for partition in partitions], folder)
+    tally, marked = CorpusTally(), []
+    for partition in partitions:
+        rows = np.load(partition.rows)
+        for reason, table in ((NEAR_DUPLICATE, near), (EXACT_DUPLICATE, exact)):
+            _mark(rows, table, partition.number, reason)
+        tally.add(rows)
+        # A file of its own: the same plan may be made twice at once.
+        marked.append(partition._replace(rows=str(folder / f"{uuid.uuid4().hex}.rows.npy")))
+        np.save(marked[-1].rows, rows)
+    return CorpusPlan(marked, tally, scratch)
 
 
-def _drop(rows: IndexRows, kept: NDArray[np.int64], first: NDArray[np.int64], reason: str) -> None:
-    """Marks all duplicates; the last call wins, so that the stronger reason comes last."""
-    duplicate = first != np.arange(len(rows))
-    rows["reason"][duplicate] = REASONS.index(reason)
-    kept[duplicate] = first[duplicate]
+def _mark(rows: IndexRows, links: PartitionTables, number: int, reason: str) -> None:
+    table = links.read(number)
+    _, repeats = split_number(table[:, 0])
+    rows["reason"][repeats] = REASONS.index(reason)
+    rows["kept"][repeats] = table[:, 1]
+    links.drop(number)
 
 
-def _exact_duplicates(rows: IndexRows) -> NDArray[np.int64]:
-    """For every document the position of the first one with the same text, among those that no rule dropped."""
-    first = np.arange(len(rows))
-    candidates = np.flatnonzero((rows["reason"] == 0) | (rows["reason"] == REASONS.index(NEAR_DUPLICATE)))
-    texts = np.stack([rows["high"][candidates], rows["low"][candidates]], axis=1)
-    _, earliest, which = np.unique(texts, axis=0, return_index=True, return_inverse=True)
-    first[candidates] = candidates[earliest[which.reshape(-1)]]
-    return first
-
-
-def _near_duplicates(rows: IndexRows, pairs: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """For every document the position of the first one that pairs connect it with."""
-    by_place = np.argsort(rows["place"])
-    return find_clusters(len(rows), by_place[np.searchsorted(rows["place"][by_place], pairs)])
-
-
-def pack(sizes: Sequence[int], most: int) -> Iterator[range]:
+def pack(sizes: Iterable[int], count: int, total: int, most: int) -> Iterator[int]:
     """Splits consecutive documents into shards of about equal size, at most about `most` bytes.
 
     A shard holds at least two documents, because a random next sentence comes from another document.
 
     Args:
         sizes: sizes of the documents in bytes.
+        count: number of documents.
+        total: size of all of them in bytes.
         most: target size of a shard in bytes.
+
+    Returns:
+        Where each shard ends.
     """
-    total = sum(sizes)
-    count = min(max(1, round(total / most)), max(1, len(sizes) // 2))
+    if not count:
+        return
+    shards = min(max(1, round(total / most)), max(1, count // 2))
     start = done = made = 0
     for position, size in enumerate(sizes):
         done += size
-        enough = done * count >= total * (made + 1)
-        if position - start >= 1 and enough and made + 1 < count and len(sizes) - position > 2:
-            yield range(start, position + 1)
+        enough = done * shards >= total * (made + 1)
+        if position - start >= 1 and enough and made + 1 < shards and count - position > 2:
+            yield position + 1
             start, made = position + 1, made + 1
-    yield range(start, len(sizes))
+    yield count
 
 
 def shard_size(total: int, least: int) -> int:
@@ -120,34 +157,77 @@ def shard_size(total: int, least: int) -> int:
     return min(max(least, total // _MANY_SHARDS), _GROWTH * least)
 
 
-def count_parts(plan: CorpusPlan) -> dict[str, int]:
-    """Number of parts that stay in the corpus, by the hexadecimal hash of the text of the cut document."""
-    kept = plan.rows[plan.rows["reason"] == 0]
-    wholes, counts = np.unique(kept["whole"][kept["whole"] != kept["high"]], return_counts=True)
-    return {f"{whole:016x}": count for whole, count in zip(wholes.tolist(), counts.tolist(), strict=True)}
+class CorpusTally:
+    """Counts documents, a partition at a time.
 
+    It grows with the number of different sizes, at most some 65,000 but for longer lines, and of documents that were
+    cut.
 
-def describe(plan: CorpusPlan, shards: int) -> dict[str, dict[str, Any]]:
-    """The statistics of a corpus, {title: {label: value}}; they depend on the data alone."""
-    kept = plan.rows[plan.rows["reason"] == 0]
-    counts = np.bincount(plan.rows["reason"], minlength=len(REASONS)).tolist()
-    sizes = kept["bytes"]
-    return {
-        "documents": {
-            "in the source": int(plan.rows["first"].sum()),
-            "after long ones were cut": len(plan.rows),
-            "dropped": len(plan.rows) - len(kept),
-            "kept": len(kept),
-        },
-        "dropped": {reason: count for reason, count in zip(REASONS, counts, strict=True) if reason},
-        "text": {
-            "bytes": int(sizes.sum()),
-            "bytes dropped": int(plan.rows["bytes"].sum()) - int(sizes.sum()),
-            "sentences": int(kept["sentences"].sum()),
-            "shards": shards,
-        },
-        "bytes a document": {
-            label: int(np.quantile(sizes, share)) if len(sizes) else 0
-            for label, share in (("smallest", 0), ("10 %", 0.1), ("median", 0.5), ("90 %", 0.9), ("largest", 1))
-        },
-    }
+    Attributes:
+        bytes: size of all documents.
+        kept_bytes: size of the documents that stay.
+        kept_by_partition: number of the documents that stay, by partition.
+        dropped_by_partition: number of the others.
+    """
+
+    def __init__(self) -> None:
+        self.bytes = self.kept_bytes = self._first = self._sentences = 0
+        self.kept_by_partition: list[int] = []
+        self.dropped_by_partition: list[int] = []
+        self._reasons = np.zeros(len(REASONS), np.int64)
+        self._sizes: Counter[int] = Counter()
+        self._parts: Counter[int] = Counter()
+
+    def add(self, rows: IndexRows) -> None:
+        """Counts a partition with its final reasons."""
+        kept = rows[rows["reason"] == 0]
+        self.kept_by_partition.append(len(kept))
+        self.dropped_by_partition.append(len(rows) - len(kept))
+        self.bytes += int(rows["bytes"].sum())
+        self.kept_bytes += int(kept["bytes"].sum())
+        self._first += int(rows["first"].sum())
+        self._sentences += int(kept["sentences"].sum())
+        self._reasons += np.bincount(rows["reason"], minlength=len(REASONS))
+        for counter, values in (
+            (self._sizes, kept["bytes"]),
+            (self._parts, kept["whole"][kept["whole"] != kept["high"]]),
+        ):
+            different, counts = np.unique(values, return_counts=True)
+            counter.update(dict(zip(different.tolist(), counts.tolist(), strict=True)))
+
+    def count_parts(self) -> dict[str, int]:
+        """Number of parts that stay in the corpus, by the hexadecimal hash of the text of the cut document."""
+        return {f"{whole:016x}": count for whole, count in sorted(self._parts.items())}
+
+    def describe(self, shards: int) -> dict[str, dict[str, Any]]:
+        """The statistics of a corpus, {title: {label: value}}; they depend on the data alone."""
+        kept, total = sum(self.kept_by_partition), int(self._reasons.sum())
+        return {
+            "documents": {
+                "in the source": self._first,
+                "after long ones were cut": total,
+                "dropped": total - kept,
+                "kept": kept,
+            },
+            "dropped": {reason: count for reason, count in zip(REASONS, self._reasons.tolist(), strict=True) if reason},
+            "text": {
+                "bytes": self.kept_bytes,
+                "bytes dropped": self.bytes - self.kept_bytes,
+                "sentences": self._sentences,
+                "shards": shards,
+            },
+            "bytes a document": {
+                label: self._size_quantile(share)
+                for label, share in (("smallest", 0), ("10 %", 0.1), ("median", 0.5), ("90 %", 0.9), ("largest", 1))
+            },
+        }
+
+    def _size_quantile(self, share: float) -> int:
+        """The quantile of the sizes as `numpy.quantile` gives it, from the number of documents of each size."""
+        if not self._sizes:
+            return 0
+        sizes, counts = (np.array(column) for column in zip(*sorted(self._sizes.items()), strict=True))
+        ends = np.cumsum(counts)
+        place = share * (ends[-1] - 1)
+        neighbours = sizes[np.searchsorted(ends, [int(place), min(int(place) + 1, ends[-1] - 1)], "right")]
+        return int(np.quantile(neighbours, place - int(place)))

@@ -17,22 +17,23 @@ import numpy as np
 from apache_beam.metrics import Metrics
 from numpy.typing import NDArray
 
-from components.beam.engine import Scale, report_unit, spread
+from components.beam.engine import Scale, begin, report_unit, spread
 from components.beam.threaded_fn import ThreadedFn
 from components.corpus.chunks import CHUNK_CHARACTERS, Chunk, clean_chunk, gather
 from components.corpus.cleaning import REASONS, Cleaning
-from components.corpus.index import MOST_CHUNKS, MOST_FILES, IndexedTexts, IndexRows, TextsReader, make_line, write_gzip
-from components.corpus.plan import NOBODY, CorpusPlan, count_parts, describe, make_plan, pack, shard_size
+from components.corpus.index import MOST_CHUNKS, MOST_FILES, IndexedTexts, Ints, TextsReader, make_line, write_gzip
+from components.corpus.links import HashedDocuments, Links, as_documents, write_links
+from components.corpus.partitions import NOBODY, Partition, split_by_partition, split_number, write_partition
+from components.corpus.plan import EXACT, NEAR, Span, load_plan, make_plan, shard_size
 from components.dsl.errors import InputError
 from components.sources.docstrings import DocstringCorpus
 from components.sources.text import Document, TextSource
-from components.text.near_duplicates import Hashes, Signer, find_pairs
+from components.text.near_duplicates import Hashes, Signer
 
 STEP = "ingest_corpus"
 PLAN = "plan.json"
-# The kinds of results of `CleanFn`: input of the plan, and bands to be grouped before.
-REPORT, BAND = "report", "band"
-_BUCKETS = 64
+# The kinds of results of `CleanFn`, besides the hashes of near and exact duplicates.
+ROWS, PROBLEM = "rows", "problem"
 _EMPTY = "the corpus must hold at least one document, got"
 
 
@@ -47,6 +48,7 @@ class CorpusJob:
         scratch: the folder of all intermediate files; on the same file system.
         shard_bytes: size of a shard of a small corpus in bytes.
         scale: number of processes and threads.
+        partitions: number of ranges of keys and of hashes that are worked on one by one; it never changes a result.
     """
 
     source: TextSource | DocstringCorpus
@@ -55,6 +57,7 @@ class CorpusJob:
     scratch: str
     shard_bytes: int
     scale: Scale
+    partitions: int = 1
 
 
 class Unit(NamedTuple):
@@ -65,31 +68,22 @@ class Unit(NamedTuple):
 
 
 class ShardPlan(NamedTuple):
-    """One of `total` files to write: the index rows of its documents, and of the documents that they duplicate."""
+    """One of `total` files to write: the rows of its documents in the partitions of a plan, see `load_plan`."""
 
     name: str
     total: int
-    files: list[str]
-    numbers: NDArray[np.int64]
-    rows: IndexRows
-    kept: NDArray[np.int64]
-    kept_numbers: NDArray[np.int64]
-    kept_rows: IndexRows
+    plan: str
+    spans: list[Span]
 
 
 def build(units: Any, job: CorpusJob) -> None:
     """Applies all transforms to the units of work."""
     read = spread(units | "Read" >> beam.ParDo(ReadFn(job)), "Spread chunks", job.scale)
-    cleaned = read | "Clean" >> beam.ParDo(CleanFn(job))
-    pairs = _take(cleaned, BAND) | "Same band" >> beam.GroupByKey() | "Pair" >> beam.FlatMap(_pair_bucket)
-    side_inputs = [beam.pvalue.AsList(collection) for collection in (_take(cleaned, REPORT), pairs)]
-    shards = units.pipeline | "Once" >> beam.Impulse() | "CorpusPlan" >> beam.FlatMap(_plan, *side_inputs, job)
+    groups = read | "Clean" >> beam.ParDo(CleanFn(job)) | "Same partition" >> beam.GroupByKey()
+    parts = beam.pvalue.AsList(groups | "Join" >> beam.FlatMap(_join, job))
+    once = begin(units.pipeline, "Once", [None], job.scale)
+    shards = once | "CorpusPlan" >> beam.FlatMap(_plan, parts, job)
     _ = spread(shards, "Spread shards", job.scale) | "Write" >> beam.ParDo(WriteFn(job))
-
-
-def _take(results: Any, kind: str) -> Any:
-    """The results of a kind; no tagged outputs, because Beam 2.77's DaskRunner gives all of them to every consumer."""
-    return results | f"Take {kind}" >> beam.FlatMap(lambda item: [item[1]] if item[0] == kind else [])
 
 
 def find_units(source: TextSource | DocstringCorpus) -> list[Unit]:
@@ -147,7 +141,7 @@ def _fetch(file: str) -> list[Document]:
 
 
 class CleanFn(ThreadedFn):
-    """Cleans a chunk into `IndexedTexts` and band hashes by bucket; passes problems on."""
+    """Cleans a chunk into index rows and hashes by partition; passes problems on."""
 
     def __init__(self, job: CorpusJob) -> None:
         super().__init__(STEP, job.scale.threads)
@@ -165,56 +159,64 @@ class CleanFn(ThreadedFn):
     def work(self, chunk: Chunk | Problem) -> Iterator[Any]:
         """Cleans a chunk."""
         if isinstance(chunk, Problem):
-            yield REPORT, chunk
+            yield (PROBLEM, 0), chunk
             return
         content = chunk.content
         documents = _fetch(content) if isinstance(content, str) else content
-        texts, bands, places = clean_chunk(chunk, documents, self.job.cleaning, self._signer, self.job.scratch)
-        yield REPORT, texts
-        for bucket in range(_BUCKETS if len(bands) else 0):
-            in_bucket = bands % np.uint64(_BUCKETS) == bucket
-            yield BAND, (bucket, (bands[in_bucket], places[in_bucket]))
+        texts, bands, signed = clean_chunk(chunk, documents, self.job.cleaning, self._signer, self.job.scratch)
+        rows = texts.rows
+        for number, positions in split_by_partition(rows["key"], self.job.partitions):
+            yield (ROWS, number), IndexedTexts(texts.file, rows[positions])
+        yield from self._split(NEAR, bands[:, None], as_documents(rows[signed]))
+        if self.job.cleaning.exact_duplicates:
+            candidates = rows[rows["reason"] == 0]
+            hashes = np.stack([candidates["high"], candidates["low"]], axis=1)
+            yield from self._split(EXACT, hashes, as_documents(candidates))
 
-    def note(self, result: tuple[str, Any]) -> None:
+    def _split(self, kind: str, hashes: Hashes, documents: NDArray[np.void]) -> Iterator[Any]:
+        for number, positions in split_by_partition(hashes[:, 0], self.job.partitions):
+            yield (kind, number), HashedDocuments(hashes[positions], documents[positions])
+
+    def note(self, result: tuple[tuple[str, int], Any]) -> None:
         """Counts the documents by the reason for which they were dropped."""
         if isinstance(result[1], IndexedTexts):
             for reason, count in enumerate(np.bincount(result[1].rows["reason"], minlength=len(REASONS)).tolist()):
                 self._counters[REASONS[reason]].inc(count)
 
 
-def _pair_bucket(item: tuple[int, Iterable[tuple[Hashes, Hashes]]]) -> Iterator[Hashes]:
-    parts = list(item[1])
-    pairs = find_pairs(np.concatenate([bands for bands, _ in parts]), np.concatenate([places for _, places in parts]))
-    if len(pairs):
-        yield pairs
+def _join(item: tuple[tuple[str, int], Iterable[Any]], job: CorpusJob) -> Iterator[Partition | Links | Problem]:
+    """Sorts the rows of a partition, or links the documents with equal hashes."""
+    (kind, number), parts = item
+    if kind == PROBLEM:
+        yield from parts
+    elif kind == ROWS:
+        yield write_partition(number, parts, job.scratch)
+    else:
+        links = write_links(kind, parts, job.partitions, job.scratch)
+        yield from [links] if links else []
 
 
-def _plan(
-    _: bytes, reports: Sequence[IndexedTexts | Problem], pairs: Sequence[Hashes], job: CorpusJob
-) -> Iterator[ShardPlan]:
+def _plan(_: None, parts: Sequence[Partition | Links | Problem], job: CorpusJob) -> Iterator[ShardPlan]:
     """Plans all shards; the driver reads statistics and problems from a file."""
-    problems = [report for report in reports if isinstance(report, Problem)]
-    texts = [report for report in reports if isinstance(report, IndexedTexts)]
-    if problems or not texts:
-        _write_result(job, {"problem": min(problems).text if problems else f"{_EMPTY} only blank text"})
+    problems = [part for part in parts if isinstance(part, Problem)]
+    partitions = sorted(part for part in parts if isinstance(part, Partition))
+    clashes = [partition for partition in partitions if partition.clash]
+    if problems or not partitions or clashes:
+        problem = min(problems).text if problems else f"{_EMPTY} only blank text"
+        _write_result(job, {"problem": _describe_clash(clashes[0]) if clashes and not problems else problem})
         return
-    plan = make_plan(texts, pairs, exact=job.cleaning.exact_duplicates)
-    clashes = plan.clashes()
-    if len(clashes):
-        _write_result(job, {"problem": _describe_clash(plan, clashes[0])})
-        return
-    kept = np.flatnonzero(plan.rows["reason"] == 0)
-    dropped = np.flatnonzero(plan.rows["reason"])
-    total = int(plan.rows["bytes"][kept].sum())
-    shards = list(_plan_shards("corpus", plan, kept, shard_size(total, job.shard_bytes)))
-    statistics = describe(plan, len(shards))
-    if not len(kept):
+    plan = make_plan(partitions, [part for part in parts if isinstance(part, Links)], job.scratch)
+    shards = list(plan.pack(shard_size(plan.tally.kept_bytes, job.shard_bytes), kept=True))
+    statistics = plan.tally.describe(len(shards))
+    if not shards:
         reasons = ", ".join(f"{count} {reason}" for reason, count in statistics["dropped"].items() if count)
         _write_result(job, {"problem": f"{_EMPTY} none after cleaning: {reasons}"})
         return
-    _write_result(job, {"statistics": statistics, "cut_documents": count_parts(plan)})
-    yield from shards
-    yield from _plan_shards("dropped", plan, dropped, 4 * job.shard_bytes)
+    _write_result(job, {"statistics": statistics, "cut_documents": plan.tally.count_parts()})
+    for name, files in (("corpus", shards), ("dropped", list(plan.pack(4 * job.shard_bytes, kept=False)))):
+        for number, spans in enumerate(files):
+            file = f"{name}-{number:05d}-of-{len(files):05d}.jsonl.gz"
+            yield ShardPlan(file, len(files), plan.file, spans)
 
 
 def _write_result(job: CorpusJob, content: dict[str, Any]) -> None:
@@ -223,35 +225,12 @@ def _write_result(job: CorpusJob, content: dict[str, Any]) -> None:
     temporary.rename(Path(job.scratch) / PLAN)
 
 
-def _describe_clash(plan: CorpusPlan, positions: NDArray[np.int64]) -> str:
-    records = list(TextsReader(plan.files).read(plan.numbers[positions], plan.rows[positions]))
+def _describe_clash(partition: Partition) -> str:
+    rows = partition.load()[list(partition.clash)]
+    records = list(TextsReader(partition.text_files()).read(rows["file"], rows))
     first, second = (json.loads(note)["source"] for _, note in records)
     id_ = json.loads(records[0][0])["id"]
     return f"the id of a document must be unique, got {id_!r} with different texts in {first} and {second}"
-
-
-def _plan_shards(name: str, plan: CorpusPlan, positions: NDArray[np.int64], most: int) -> Iterator[ShardPlan]:
-    """Plans the files of the documents at `positions`."""
-    if not len(positions):
-        return
-    shards = list(pack(plan.rows["bytes"][positions].tolist(), most))
-    for number, shard in enumerate(shards):
-        members = positions[shard.start : shard.stop]
-        kept = plan.kept[members]
-        originals = kept[kept != NOBODY]
-        numbers = plan.numbers[members], plan.numbers[originals]
-        # Only the files that this shard needs, because their names travel with it.
-        used, places = np.unique(np.concatenate(numbers), return_inverse=True)
-        yield ShardPlan(
-            f"{name}-{number:05d}-of-{len(shards):05d}.jsonl.gz",
-            len(shards),
-            [plan.files[file] for file in used],
-            places[: len(members)],
-            plan.rows[members],
-            kept,
-            places[len(members) :],
-            plan.rows[originals],
-        )
 
 
 class WriteFn(ThreadedFn):
@@ -263,21 +242,48 @@ class WriteFn(ThreadedFn):
 
     def work(self, shard: ShardPlan) -> Iterable[Any]:
         """Writes one file."""
-        records = TextsReader(shard.files).read(shard.numbers, shard.rows)
-        lines = (line for line, _ in records) if shard.name.startswith("corpus") else _dropped_lines(shard, records)
+        is_corpus = shard.name.startswith("corpus")
+        lines = _corpus_lines(shard) if is_corpus else _dropped_lines(shard)
         write_gzip(lines, Path(self.job.output) / shard.name, self.job.scratch)
-        if shard.name.startswith("corpus"):
+        if is_corpus:
             report_unit(self.job.scratch, shard.name, shard.total, "writing shards")
         return ()
 
 
-def _dropped_lines(shard: ShardPlan, records: Iterator[tuple[bytes, bytes]]) -> Iterator[bytes]:
+def _corpus_lines(shard: ShardPlan) -> Iterator[bytes]:
+    partitions = load_plan(shard.plan)
+    for span in shard.spans:
+        rows = partitions[span.partition].load()[span.start : span.stop]
+        kept = rows[rows["reason"] == 0]
+        for line, _ in TextsReader(partitions[span.partition].text_files()).read(kept["file"], kept):
+            yield line
+
+
+def _dropped_lines(shard: ShardPlan) -> Iterator[bytes]:
     """The dropped documents: id, source, reason, detail and text."""
-    originals = TextsReader(shard.files).read(shard.kept_numbers, shard.kept_rows)
-    for (line, note), row, kept in zip(records, shard.rows, shard.kept, strict=True):
-        record, fields = json.loads(line), json.loads(note)
-        if kept != NOBODY:
-            original, original_note = next(originals)
-            fields["detail"] = f"of {json.loads(original)['id']} in {json.loads(original_note)['source']}"
-        reason = {"reason": REASONS[row["reason"]], "detail": fields["detail"]}
-        yield make_line({"id": record["id"], "source": fields["source"], **reason, "text": record["text"]})
+    partitions = load_plan(shard.plan)
+    for span in shard.spans:
+        rows = partitions[span.partition].load()[span.start : span.stop]
+        dropped = rows[rows["reason"] != 0]
+        originals = iter(_read_originals(partitions, dropped["kept"][dropped["kept"] != NOBODY]))
+        records = TextsReader(partitions[span.partition].text_files()).read(dropped["file"], dropped)
+        for (line, note), row in zip(records, dropped, strict=True):
+            record, fields = json.loads(line), json.loads(note)
+            if row["kept"] != NOBODY:
+                original, original_note = next(originals)
+                fields["detail"] = f"of {json.loads(original)['id']} in {json.loads(original_note)['source']}"
+            reason = {"reason": REASONS[row["reason"]], "detail": fields["detail"]}
+            yield make_line({"id": record["id"], "source": fields["source"], **reason, "text": record["text"]})
+
+
+def _read_originals(partitions: dict[int, Partition], numbers: Ints) -> list[tuple[bytes, bytes]]:
+    """(line, note) of every document, by its number."""
+    records: list[tuple[bytes, bytes]] = [(b"", b"")] * len(numbers)
+    owners, positions = split_number(numbers)
+    for owner in np.unique(owners).tolist():
+        members = np.flatnonzero(owners == owner)
+        rows = partitions[owner].load()[positions[members]]
+        texts = TextsReader(partitions[owner].text_files()).read(rows["file"], rows)
+        for member, text in zip(members.tolist(), texts, strict=True):
+            records[member] = text
+    return records

@@ -137,12 +137,13 @@ def first_of_each(sentences: list[str]) -> list[int]:
     """The numbers of the sentences that are not nearly the same as one before them."""
     import numpy as np
 
-    from components.text.near_duplicates import Signer, find_clusters, find_pairs
+    from components.text.near_duplicates import Signer, find_clusters, find_repeats
 
     signer = Signer(_THRESHOLD, _PERMUTATIONS, _SHINGLE)
     bands = np.concatenate([signer.sign(sentence) for sentence in sentences])
     places = np.repeat(np.arange(len(sentences), dtype=np.uint64), signer.bands)
-    clusters = find_clusters(len(sentences), find_pairs(bands, places).astype(np.int64))
+    repeats, firsts = find_repeats(bands[:, None], places, np.zeros_like(places))
+    clusters = find_clusters(len(sentences), np.stack([places[repeats], places[firsts]], axis=1).astype(np.int64))
     return [int(number) for number in np.flatnonzero(clusters == np.arange(len(sentences)))]
 
 

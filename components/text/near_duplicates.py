@@ -118,17 +118,21 @@ def _powers(count: int) -> tuple[Hashes, Hashes]:
     return powers, inverses
 
 
-def find_pairs(hashes: Hashes, places: Hashes) -> Hashes:
-    """Pairs (pairs, 2) of neighbouring places with equal hashes: enough to connect all places that share a hash.
+def find_repeats(hashes: Hashes, keys: Hashes, places: Hashes) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Documents whose hash another document has: positions (repeats,), and for each the first document with that hash.
 
     Args:
-        hashes: band hashes (bands,).
-        places: the document that each hash belongs to (bands,).
+        hashes: (documents, numbers of a hash).
+        keys: (documents,) the order of the documents, ...
+        places: (documents,) ... and of those with the same key.
     """
-    order = np.lexsort((places, hashes))
-    hashes, places = hashes[order], places[order]
-    same = hashes[1:] == hashes[:-1]
-    return np.stack([places[:-1][same], places[1:][same]], axis=1)
+    order = np.lexsort((places, keys, *hashes.T))
+    ordered = hashes[order]
+    is_first = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
+    firsts = order[np.flatnonzero(is_first)[np.cumsum(is_first) - 1]]
+    # Two bands of a document may have the same hash.
+    repeats = (keys[order] != keys[firsts]) | (places[order] != places[firsts])
+    return order[repeats], firsts[repeats]
 
 
 def find_clusters(count: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
