@@ -38,7 +38,7 @@ SHORT_TESTS := tests/test_imports.py tests/test_package.py \
 	$(addprefix tests/test_end_to_end.py::test_, every_step_runs_and_the_models_learn the_pushed_folder_is_complete \
 	predict_answers_from_the_pushed_file)
 
-.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-s3 test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean
+.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-s3 test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -71,7 +71,7 @@ run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to bl
 	$(BIN)/keras-bert-edge run
 
 test: $(READY) ## the test suite, but what is marked slow or long, or needs the runtimes of others
-	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not swift and not aarch64 and not mlflow and not transformers and not s3" --numprocesses $(WORKERS)
+	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not swift and not aarch64 and not mlflow and not transformers and not s3 and not prism and not dask" --numprocesses $(WORKERS)
 
 test-short: ## a few tests on another version, in an environment of its own: PYTHON=python3.13
 	@$(MAKE) --no-print-directory run-short-tests VENV=build/python$(subst $() ,.,$(call VERSION_OF,$(PYTHON)))
@@ -129,6 +129,24 @@ test-mlflow: $(READY) $(MLFLOW)/.ready ## a run in MLflow, and the pushed model 
 $(MLFLOW)/.ready: requirements-mlflow.lock $(LIBRARIES)
 	rm -rf $(MLFLOW)
 	$(PIP) --require-hashes --target $(MLFLOW) -r $<
+	touch $@
+
+BEAM = $(shell sed -n 's/^apache-beam==\([0-9.]*\).*/\1/p' requirements.lock)
+test-prism: $(READY) build/prism/prism ## the data part of a job on Beam's Prism (needs go)
+	PRISM=$(CURDIR)/build/prism/prism $(BIN)/python -m pytest -m prism tests/components/beam
+
+build/prism/prism: requirements.lock
+	@command -v go >/dev/null || { echo "make test-prism needs go" >&2; exit 1; }
+	GOBIN=$(CURDIR)/build/prism go install github.com/apache/beam/sdks/v2/go/cmd/prism@v$(BEAM)
+
+DASK := build/dask
+test-dask: $(READY) $(DASK)/.ready ## the data part of a job on Dask, with a worker that is killed
+	DASK_PATH=$(CURDIR)/$(DASK) PYTHONPATH=$(CURDIR)/$(DASK) $(BIN)/python -m pytest -m dask tests/components/beam
+
+# Beside the environment, which stays as it is locked.
+$(DASK)/.ready: requirements-dask.lock $(LIBRARIES)
+	rm -rf $(DASK)
+	$(PIP) --require-hashes --target $(DASK) -r $<
 	touch $@
 
 test-kotlin: $(READY) ## the tokenizer in Kotlin, against the library's

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 import psutil
 import pydantic
 
+from components.beam.remote import check_servers, make_project_check, translate_error
 from components.dsl.errors import nearest
 from components.dsl.workplace import report_progress
 from keras_bert.checks import FieldError
@@ -129,7 +130,9 @@ def begin(pipeline: Any, label: str, elements: list[Any], scale: Scale) -> Any:
     import apache_beam as beam_sdk
 
     if scale.processes == 0:
-        return pipeline | label >> beam_sdk.Create(elements)
+        # `spread` follows, which parts the check from the work: workers load no other code before it.
+        created = pipeline | f"{label} starts" >> beam_sdk.Create(elements)
+        return created | label >> beam_sdk.Map(make_project_check())
     return pipeline | f"{label} starts" >> beam_sdk.Impulse() | label >> beam_sdk.FlatMap(lambda _: elements)
 
 
@@ -170,6 +173,8 @@ def run_over(
         The transforms' counters by name; empty if the runner has none. A bundle that ran twice may count twice.
 
     Raises:
+        InputError: a server that the options name does not answer, or a worker has another version of this project.
+        ConnectionError: a remote runner lost a worker and did not recover.
         RuntimeError: the pipeline failed.
     """
     import apache_beam as beam_sdk
@@ -181,9 +186,17 @@ def run_over(
     pipeline = beam_sdk.Pipeline(runner=beam.runner, options=options)
     units = list(work)
     steps(spread(begin(pipeline, "Work", units, scale), "Spread", scale))
+    is_remote = scale.processes == 0
+    if is_remote:
+        check_servers(dict(beam.options))
     with _importable_by_workers():
-        result = _run_watched(pipeline) if scale.processes > 1 else pipeline.run()
-        state = result.wait_until_finish()
+        try:
+            result = _run_watched(pipeline) if scale.processes > 1 else pipeline.run()
+            state = result.wait_until_finish()
+        except Exception as error:
+            if is_remote:
+                raise translate_error(error, beam.runner) from error
+            raise
     if state not in (None, "DONE"):
         raise RuntimeError(f"the Beam pipeline on {beam.runner} ended in the state {state}; the runner's log says why")
     return _read_counters(result)

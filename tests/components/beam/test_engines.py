@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from components.artifacts.data import Corpus
 from components.beam.engine import BeamOptions, run_over
 from components.ingest_corpus import ingest_corpus
 from components.sources.text import TextSource
+from tests.processes import can_connect, free_port, running, wait_for
 from tests.wheel import build_wheel, make_environment, site_packages
 
 REPOSITORY = Path(__file__).parents[3]
@@ -103,35 +103,6 @@ def find_worker(process):
     return next((worker for shell in process.children() for worker in shell.children() if is_worker(worker)), None)
 
 
-def wait_for(look, process=None, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while not (result := look()):
-        assert time.monotonic() < deadline
-        assert process is None or process.poll() is None
-        time.sleep(0.01)
-    return result
-
-
-@contextlib.contextmanager
-def running(command, **options):
-    """A process in a group of its own, ended with all that it started."""
-    with subprocess.Popen(command, start_new_session=True, **options) as process:
-        try:
-            yield process
-        finally:
-            for number in (signal.SIGTERM, signal.SIGKILL):
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, number)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(10)
-
-
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
-
-
 @pytest.mark.slow
 def test_same_bytes_from_a_job_service_and_workers_that_have_only_the_wheel(tmp_path):
     source = write_texts(tmp_path / "texts")
@@ -165,16 +136,3 @@ def test_same_bytes_from_a_job_service_and_workers_that_have_only_the_wheel(tmp_
         remote = ingest(tmp_path / "remote", source, runner="PortableRunner", options=options)
     assert "Starting worker with command" in (tmp_path / "log").read_text()
     assert remote == ingest(tmp_path / "local", source)
-
-
-def can_connect(port):
-    with socket.socket() as connection:
-        return connection.connect_ex(("127.0.0.1", port)) == 0
-
-
-@pytest.mark.slow
-def test_same_bytes_from_dask(tmp_path):
-    pytest.importorskip("distributed", reason="dask and distributed are no dependencies of this project")
-    source = write_texts(tmp_path / "texts")
-    runner = "apache_beam.runners.dask.dask_runner.DaskRunner"
-    assert ingest(tmp_path / "dask", source, runner=runner) == ingest(tmp_path / "local", source)

@@ -45,7 +45,7 @@ def test_what_a_chunk_says_of_its_documents(tmp_path):
     documents = [Document(f"a#{n}", None, text) for n, text in enumerate(texts)]
     documents.append(Document("a#3", "broken", "\ufffdx", "a bad byte"))
     signer = Signer(0.8, 16, 5)
-    texts, bands, places = clean_chunk(Chunk(7, 2, ""), documents, Cleaning(), signer, str(tmp_path))
+    texts, bands, signed = clean_chunk(Chunk(7, 2, ""), documents, Cleaning(), signer, str(tmp_path))
     rows = texts.rows
     assert [REASONS[reason] for reason in rows["reason"]] == ["", TOO_SHORT, "", UNDECODABLE]
     assert rows["place"].tolist() == [as_place(7, 2, number) for number in range(4)]
@@ -53,7 +53,7 @@ def test_what_a_chunk_says_of_its_documents(tmp_path):
     assert rows["named"].tolist() == [False, False, False, True]
     assert rows["first"].all()
     assert bands.tolist() == [*signer.sign("One. Two."), *signer.sign("Three.")]
-    assert places.tolist() == [as_place(7, 2, 0)] * signer.bands + [as_place(7, 2, 2)] * signer.bands
+    assert signed.tolist() == [0] * signer.bands + [2] * signer.bands
     texts_read = list(TextsReader([texts.file]).read(np.zeros(4, np.int64), rows))
     records = [json.loads(line) for line, _ in texts_read]
     # What is dropped stays as it was.
@@ -65,5 +65,5 @@ def test_what_a_chunk_says_of_its_documents(tmp_path):
 
 def test_without_signatures(tmp_path):
     documents = [Document("a", None, "Some text.")]
-    _, bands, places = clean_chunk(Chunk(0, 0, ""), documents, Cleaning(), None, str(tmp_path))
-    assert (len(bands), len(places)) == (0, 0)
+    _, bands, rows = clean_chunk(Chunk(0, 0, ""), documents, Cleaning(), None, str(tmp_path))
+    assert (len(bands), len(rows)) == (0, 0)

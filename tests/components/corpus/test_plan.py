@@ -1,22 +1,39 @@
 import itertools
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from components.corpus import clusters
 from components.corpus.chunks import Chunk, clean_chunk, cut
 from components.corpus.cleaning import REASONS, Cleaning
+from components.corpus.clusters import link_to_first
 from components.corpus.index import ROW, IndexedTexts, TextsReader, TextsWriter, as_place, hash_text
-from components.corpus.plan import make_plan, pack, shard_size
+from components.corpus.links import DOCUMENT, HashedDocuments, write_links
+from components.corpus.partitions import (
+    NOBODY,
+    PARTITION_ROW,
+    PartitionTables,
+    as_number,
+    split_by_partition,
+    split_number,
+    write_partition,
+)
+from components.corpus.plan import EXACT, NEAR, CorpusTally, make_plan, pack, shard_size
 from components.sources.text import Document
-from components.text.near_duplicates import Signer
+from components.text.near_duplicates import Signer, find_clusters
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 40])
 @pytest.mark.parametrize("most", [1, 25, 100, 10_000])
 def test_shards_hold_everything_and_at_least_two_documents(count, most):
-    shards = list(pack([1 + number * 7 % 19 for number in range(count)], most))
-    assert list(itertools.chain.from_iterable(shards)) == list(range(count))
-    assert all(len(shard) >= 2 for shard in shards) or count == 1
+    sizes = [1 + number * 7 % 19 for number in range(count)]
+    ends = list(pack(iter(sizes), count, sum(sizes), most))
+    assert ends[-1] == count
+    assert all(end - start >= 2 for start, end in itertools.pairwise([0, *ends])) or count == 1
 
 
 def test_shards_grow_with_the_corpus():
@@ -40,31 +57,105 @@ def test_cuts_long_documents_at_the_ends_of_lines():
     assert list(cut("a", "short")) == [("a", "short")]
 
 
-def texts_of(rows):
-    """Rows of (key, text, place), as a chunk has them."""
+def partitions_of(rows, count, folder):
+    """Partitions of rows of (key, text, place), as the chunks of a source give them."""
     table = np.zeros(len(rows), ROW)
     for row, (key, text, place) in zip(table, rows, strict=True):
         row["key"], row["low"], row["place"] = key, text, place
-    return IndexedTexts("", table)
+    return [
+        write_partition(number, [IndexedTexts(f"{row}.texts", table[row : row + 1]) for row in positions], str(folder))
+        for number, positions in split_by_partition(table["key"], count)
+    ]
 
 
-def reasons_of(plan):
-    return {int(row["place"]): REASONS[row["reason"]] for row in plan.rows}
+def links_of(kind, groups, rows, count, folder):
+    """Links between documents, by groups of places that share a hash."""
+    key_of = {place: key for key, _, place in rows}
+    parts = [
+        HashedDocuments(
+            np.full((len(group), 1), number, np.uint64),
+            np.array([(key_of[place], place) for place in group], DOCUMENT),
+        )
+        for number, group in enumerate(groups)
+    ]
+    return write_links(kind, parts, count, str(folder))
 
 
-def test_the_smallest_id_of_a_cluster_stays_in_whatever_order_it_comes():
+def rows_of(plan):
+    return np.concatenate([np.load(partition.rows) for partition in plan.partitions])
+
+
+@pytest.mark.parametrize("count", [1, 3, 1024])
+def test_the_smallest_id_of_a_cluster_stays_in_whatever_order_it_comes(count, tmp_path):
     # a - b - c are a chain; d is the same text as b.
-    rows = [(30, 1, 0), (10, 2, 1), (20, 3, 2), (40, 2, 3)]
-    pairs = [(0, 1), (2, 1), (3, 1)]
+    keys = [number << 61 for number in (3, 1, 2, 4)]
+    rows = list(zip(keys, (1, 2, 3, 2), range(4), strict=True))
     seen = set()
     for order in itertools.permutations(range(4)):
-        texts = [texts_of([rows[place]]) for place in order]
-        links = [np.array([pair if order[0] % 2 else pair[::-1]], np.uint64) for pair in pairs]
-        plan = make_plan(texts, links, exact=True)
-        seen.add(tuple(sorted(reasons_of(plan).items())))
-        assert plan.rows["key"].tolist() == [10, 20, 30, 40]
-        assert plan.kept.tolist() == [-1, 0, 0, 0]
-    assert seen == {((0, "near duplicate"), (1, ""), (2, "near duplicate"), (3, "exact duplicate"))}
+        ordered = [rows[place] for place in order]
+        near = links_of(NEAR, [(0, 1), (2, 1), (3, 1)], ordered, count, tmp_path)
+        exact = links_of(EXACT, [(1, 3)], ordered, count, tmp_path)
+        partitions = partitions_of(ordered, count, tmp_path)
+        plan = make_plan(partitions[:: 1 if order[0] else -1], [exact, near], str(tmp_path))
+        planned = rows_of(plan)
+        first = as_number(plan.partitions[0].number, 0)
+        assert planned["key"].tolist() == sorted(keys)
+        assert planned["kept"].tolist() == [NOBODY, first, first, first]
+        seen.add(tuple((int(row["place"]), REASONS[row["reason"]]) for row in planned))
+    assert seen == {((1, ""), (2, "near duplicate"), (0, "near duplicate"), (3, "exact duplicate"))}
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_documents_with_one_key_are_told_apart_by_their_places(count, tmp_path):
+    rows = [(5, 0, place) for place in range(9)] + [(1 << 63, 0, 9)]
+    near = links_of(NEAR, [(9, 4), (7, 4)], rows, count, tmp_path)
+    planned = rows_of(make_plan(partitions_of(rows, count, tmp_path), [near], str(tmp_path)))
+    assert planned["place"][planned["kept"] != NOBODY].tolist() == [7, 9]
+    assert planned["kept"][planned["kept"] != NOBODY].tolist() == [4, 4]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29)), max_size=60), st.integers(1, 9))
+def test_components_are_those_of_scipy(pairs, count):
+    pairs = [(max(pair), min(pair)) for pair in pairs if pair[0] != pair[1]]
+    expected = find_clusters(30, np.array(pairs, int).reshape(-1, 2))
+    numbers = np.array([as_number(item * count // 30, item) for item in range(30)])
+    with tempfile.TemporaryDirectory() as folder:
+        links = PartitionTables(Path(folder), 2)
+        table = numbers[np.array(pairs, int).reshape(-1, 2)]
+        links.append(split_number(table[:, 0])[0], table)
+        stars = link_to_first(links, range(count), Path(folder))
+        first = numbers.copy()
+        for number in range(count):
+            for item, root in stars.read(number):
+                first[split_number(item)[1]] = root
+    assert first.tolist() == numbers[expected].tolist()
+
+
+def test_a_chain_of_a_thousand_documents_needs_few_rounds(tmp_path, monkeypatch):
+    links = PartitionTables(tmp_path, 2)
+    numbers = np.array([as_number(item * 8 // 1000, item) for item in range(1000)])
+    table = np.stack([numbers[1:], numbers[:-1]], axis=1)
+    links.append(split_number(table[:, 0])[0], table)
+    rounds, large_star = [], clusters._large_star
+    monkeypatch.setattr(clusters, "_large_star", lambda part: rounds.append(len(part)) or large_star(part))
+    stars = link_to_first(links, range(8), tmp_path)
+    assert all((stars.read(number)[:, 1] == numbers[0]).all() for number in range(8))
+    assert sum(len(stars.read(number)) for number in range(8)) == 999
+    assert len(rounds) <= 8 * 12
+    assert len(list(tmp_path.iterdir())) == 8, "tables of earlier rounds are deleted"
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(1, 2000), min_size=1, max_size=40))
+def test_quantiles_are_those_of_numpy(sizes):
+    rows = np.zeros(len(sizes), PARTITION_ROW)
+    rows["bytes"] = sizes
+    tally = CorpusTally()
+    for part in np.array_split(rows, 3):
+        tally.add(part)
+    expected = [int(np.quantile(rows["bytes"], share)) for share in (0, 0.1, 0.5, 0.9, 1)]
+    assert list(tally.describe(1)["bytes a document"].values()) == expected
 
 
 def test_texts_come_back_in_any_order(tmp_path):

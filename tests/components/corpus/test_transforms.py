@@ -1,5 +1,6 @@
 """The steps one by one: what each takes, gives and leaves in its folders."""
 
+import dataclasses
 import gzip
 import json
 from pathlib import Path
@@ -12,11 +13,12 @@ from components.beam.engine import BeamOptions, Scale, run_over
 from components.corpus.chunks import Chunk
 from components.corpus.cleaning import REASONS, Cleaning
 from components.corpus.index import TextsWriter, as_place, hash_text
-from components.corpus.plan import NOBODY
+from components.corpus.partitions import as_number, partition_of, write_partition
+from components.corpus.plan import EXACT, NEAR, CorpusPlan, CorpusTally, Span
 from components.corpus.transforms import (
-    BAND,
     PLAN,
-    REPORT,
+    PROBLEM,
+    ROWS,
     CleanFn,
     CorpusJob,
     Problem,
@@ -115,32 +117,40 @@ def test_more_files_or_chunks_than_a_place_can_number(folder: Path, monkeypatch:
 
 def test_a_problem_passes_the_cleaning(folder: Path) -> None:
     problem = Problem(3, "a.txt must be UTF-8")
-    assert do(CleanFn(job_of(folder)), problem) == [(REPORT, problem)]
+    assert do(CleanFn(job_of(folder)), problem) == [((PROBLEM, 0), problem)]
 
 
-def test_bands_go_to_the_bucket_of_their_hash(folder: Path) -> None:
-    job = job_of(folder, permutations=64)
+@pytest.mark.parametrize("partitions", [1, 5])
+def test_rows_and_hashes_go_to_the_partition_of_their_key_or_hash(folder: Path, partitions: int) -> None:
+    job = dataclasses.replace(job_of(folder, permutations=64), partitions=partitions)
     texts = ["One text of some words.", " ", "And another text, which is not like it."]
-    first, *rest = do(CleanFn(job), Chunk(2, 1, as_documents(*texts)))
-    assert first[0] == REPORT
-    assert [REASONS[reason] for reason in first[1].rows["reason"]] == ["", "too short", ""]
-    assert {kind for kind, _ in rest} == {BAND}
-    assert [bucket for _, (bucket, _) in rest] == sorted({bucket for _, (bucket, _) in rest})
-    keys = []
-    for _, (bucket, (bands, places)) in rest:
-        assert (bands % 64 == bucket).all()
-        keys += zip(bands.tolist(), places.tolist(), strict=True)
+    results = do(CleanFn(job), Chunk(2, 1, as_documents(*texts)))
+    rows = np.concatenate([part.rows for (kind, _), part in results if kind == ROWS])
+    assert {REASONS[row["reason"]] for row in rows} == {"", "too short"}
     signer = Signer(0.8, 64, 5)
-    expected = [(band, as_place(2, 1, row)) for row in (0, 2) for band in signer.sign(texts[row]).tolist()]
-    assert sorted(keys) == sorted(expected)
+    hashes = {
+        NEAR: [(row, [band]) for row in (0, 2) for band in signer.sign(texts[row]).tolist()],
+        EXACT: [(row["place"] - as_place(2, 1, 0), [row["high"], row["low"]]) for row in rows if not row["reason"]],
+    }
+    for (kind, number), part in results:
+        column = part.rows["key"] if kind == ROWS else part.hashes[:, 0]
+        assert (partition_of(column, partitions) == number).all()
+    for kind, expected in hashes.items():
+        parts = [part for (result, _), part in results if result == kind]
+        items = [
+            (int(document["place"]) - as_place(2, 1, 0), hashes.tolist())
+            for part in parts
+            for hashes, document in zip(*part, strict=True)
+        ]
+        assert sorted(items) == sorted(expected)
 
 
 def test_a_chunk_in_a_file_is_cleaned_as_one_at_hand(folder: Path) -> None:
     documents = as_documents("Größe.\x00 Two.", "x")
     (folder / "scratch" / "a.chunk").write_text(json.dumps(documents, ensure_ascii=False), encoding="utf-8")
-    job = job_of(folder, near_duplicates=False)
+    job = job_of(folder, near_duplicates=False, exact_duplicates=False)
     chunks = do(CleanFn(job), Chunk(0, 0, documents), Chunk(0, 0, str(folder / "scratch" / "a.chunk")))
-    assert [kind for kind, _ in chunks] == [REPORT, REPORT], "and without near duplicates there are no bands"
+    assert [kind for (kind, _), _ in chunks] == [ROWS, ROWS], "and without near duplicates there are no bands"
     (_, first), (_, second) = chunks
     assert (first.rows == second.rows).all()
     assert Path(first.file).read_bytes() == Path(second.file).read_bytes()
@@ -148,31 +158,33 @@ def test_a_chunk_in_a_file_is_cleaned_as_one_at_hand(folder: Path) -> None:
 
 
 def test_nothing_but_what_is_dropped_has_no_bands(folder: Path) -> None:
-    assert [kind for kind, _ in do(CleanFn(job_of(folder)), Chunk(0, 0, as_documents(" ", "\n")))] == [REPORT]
+    assert [key for key, _ in do(CleanFn(job_of(folder)), Chunk(0, 0, as_documents(" ", "\n")))] == [(ROWS, 0)]
 
 
 def make_order(folder: Path, name: str) -> ShardPlan:
-    """Two documents, the first of which is a duplicate of a third one in another file."""
-    texts = []
-    for part in (["twin", "short"], ["kept"]):
-        writer = TextsWriter(str(folder / "scratch"))
-        for text in part:
-            reason = REASONS.index({"twin": "near duplicate", "short": "too short", "kept": ""}[text])
+    """A dropped and a kept document, and one that is a duplicate of a document in another partition and file."""
+    scratch = str(folder / "scratch")
+    partitions = []
+    for number, texts in enumerate((["twin", "short", "stays"], ["kept"])):
+        writer = TextsWriter(scratch)
+        for text in texts:
+            reason = REASONS.index({"twin": "near duplicate", "short": "too short"}.get(text, ""))
             note = {"source": f"{text}.txt#0", "detail": "5 words" if text == "short" else ""}
             digest = hash_text(text)
             writer.add(f"ä/{text}", text, (digest, digest), note, [], place=0, reason=reason, first=True)
-        texts.append(writer.close())
-    zeros = np.zeros(2, np.int64)
-    kept = np.array([17, NOBODY])
-    files = [part.file for part in texts]
-    return ShardPlan(name, 3, files, zeros, texts[0].rows, kept, np.array([1]), texts[1].rows)
+        partitions.append(write_partition(number, [writer.close()], scratch))
+    rows = np.load(partitions[0].rows)
+    rows["kept"][rows["reason"] == REASONS.index("near duplicate")] = as_number(1, 0)
+    np.save(partitions[0].rows, rows)
+    plan = CorpusPlan(partitions, CorpusTally(), scratch)
+    return ShardPlan(name, 3, plan.file, [Span(0, 0, 3)])
 
 
 def test_a_shard_holds_the_lines_of_the_corpus_and_leaves_a_mark(folder: Path) -> None:
     name = "corpus-00000-of-00003.jsonl.gz"
     assert do(WriteFn(job_of(folder)), make_order(folder, name)) == []
     lines = gzip.decompress((folder / "output" / name).read_bytes()).decode()
-    assert lines == '{"id":"ä/twin","text":"twin","sentences":[]}\n{"id":"ä/short","text":"short","sentences":[]}\n'
+    assert lines == '{"id":"ä/stays","text":"stays","sentences":[]}\n'
     assert (folder / "scratch" / f"{name}.done").exists()
 
 
@@ -180,7 +192,7 @@ def test_what_was_dropped_is_written_with_the_reason_and_the_twin_that_stayed(fo
     name = "dropped-00000-of-00003.jsonl.gz"
     do(WriteFn(job_of(folder)), make_order(folder, name))
     records = gzip.decompress((folder / "output" / name).read_bytes()).decode().splitlines()
-    assert [json.loads(record) for record in records] == [
+    assert sorted(map(json.loads, records), key=lambda record: record["id"], reverse=True) == [
         {
             "id": "ä/twin",
             "source": "twin.txt#0",
@@ -209,3 +221,20 @@ def test_of_several_problems_the_first_file_is_told_and_nothing_is_written(folde
 def test_nothing_but_blanks_is_a_problem(folder: Path) -> None:
     write(folder, "a.txt", " \n\n")
     assert run_all(folder, ALONE) == {"problem": "the corpus must hold at least one document, got only blank text"}
+
+
+def test_the_number_of_partitions_changes_no_byte(folder: Path) -> None:
+    texts = [f"Document {number % 60} says {'again ' * (number % 7)}and ends." for number in range(200)]
+    for file in range(3):
+        write(folder, f"{file}.txt", "\n\n".join(texts[file * 50 : file * 50 + 100]))
+    outcomes = []
+    for partitions in (1, 2, 16, 1024):
+        job = dataclasses.replace(job_of(folder), partitions=partitions, output=str(folder / str(partitions)))
+        Path(job.output).mkdir()
+        run_over(find_units(job.source), lambda work, job=job: build(work, job), BeamOptions(workers=1))
+        result = (folder / "scratch" / PLAN).read_text()
+        outcomes.append((result, {file.name: file.read_bytes() for file in Path(job.output).iterdir()}))
+        for file in (folder / "scratch").iterdir():
+            file.unlink()
+    assert len(outcomes[0][1]) > 3
+    assert all(outcome == outcomes[0] for outcome in outcomes)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from components.text.near_duplicates import Signer, choose_bands, find_clusters, find_pairs, make_shingles
+from components.text.near_duplicates import Signer, choose_bands, find_clusters, find_repeats, make_shingles
 
 
 def words(rng, count):
@@ -56,10 +56,16 @@ def test_short_texts_have_bands(text):
     assert signer.sign(text).shape == (signer.bands,)
 
 
-def test_pairs_connect_all_places_of_a_hash():
-    hashes = np.array([7, 5, 7, 9, 7, 5], np.uint64)
-    places = np.array([3, 1, 2, 4, 1, 6], np.uint64)
-    assert sorted(find_pairs(hashes, places).tolist()) == [[1, 2], [1, 6], [2, 3]]
+def test_repeats_point_at_the_first_document_with_their_hash():
+    hashes = np.array([[7, 0], [5, 0], [7, 0], [9, 0], [7, 0], [5, 0], [7, 1]], np.uint64)
+    keys, places = (np.array(numbers, np.uint64) for numbers in ([3, 1, 1, 4, 1, 6, 0], [0, 0, 2, 0, 1, 0, 0]))
+    repeats, firsts = find_repeats(hashes, keys, places)
+    assert sorted(zip(repeats.tolist(), firsts.tolist(), strict=True)) == [(0, 4), (2, 4), (5, 1)]
+
+
+def test_two_equal_bands_of_one_document_are_no_repeat():
+    same = np.array([4, 4], np.uint64)
+    assert [len(positions) for positions in find_repeats(same[:, None], same, same)] == [0, 0]
 
 
 def test_clusters():
