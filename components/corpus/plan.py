@@ -24,7 +24,7 @@ _GROWTH = 4
 NEAR, EXACT = "near", "exact"
 
 
-class Span(NamedTuple):
+class RowRange(NamedTuple):
     """Rows from `start` up to `stop` of a partition."""
 
     partition: int
@@ -47,7 +47,7 @@ class CorpusPlan:
         self._positions = lru_cache(maxsize=1)(self._find_positions)
         Path(self.file).write_text(json.dumps([partition[:3] for partition in partitions]))
 
-    def pack(self, most: int, *, kept: bool) -> Iterator[list[Span]]:
+    def pack(self, most: int, *, kept: bool) -> Iterator[list[RowRange]]:
         """Splits consecutive documents into shards, see `pack`; yields the spans of each.
 
         Args:
@@ -65,7 +65,7 @@ class CorpusPlan:
                 positions = self._positions(number, kept)
                 local = positions[max(0, start - bounds[number]) : end - bounds[number]]
                 if len(local):
-                    spans.append(Span(self.partitions[number].number, int(local[0]), int(local[-1]) + 1))
+                    spans.append(RowRange(self.partitions[number].number, int(local[0]), int(local[-1]) + 1))
             yield spans
 
     def _sizes(self, number: int, kept: bool) -> list[int]:

@@ -24,7 +24,7 @@ from components.corpus.cleaning import REASONS, Cleaning
 from components.corpus.index import MOST_CHUNKS, MOST_FILES, IndexedTexts, Ints, TextsReader, make_line, write_gzip
 from components.corpus.links import HashedDocuments, Links, as_documents, write_links
 from components.corpus.partitions import NOBODY, Partition, split_by_partition, split_number, write_partition
-from components.corpus.plan import EXACT, NEAR, Span, load_plan, make_plan, shard_size
+from components.corpus.plan import EXACT, NEAR, RowRange, load_plan, make_plan, shard_size
 from components.dsl.errors import InputError
 from components.sources.docstrings import DocstringCorpus
 from components.sources.text import Document, TextSource
@@ -73,7 +73,7 @@ class ShardPlan(NamedTuple):
     name: str
     total: int
     plan: str
-    spans: list[Span]
+    spans: list[RowRange]
 
 
 def build(units: Any, job: CorpusJob) -> None:
