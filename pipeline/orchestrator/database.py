@@ -13,31 +13,27 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _WAIT_SECONDS = 10
-# Free space that SQLite needs for its log and shared memory.
+# Free space that SQLite needs for its journal.
 _LEAST_BYTES = 1 << 16
 _ADVICE = "; use another root, or remove this one"
 
 
 def can_write(path: Path) -> bool:
-    """Whether a database and the log beside it are writable."""
+    """Whether a database and the journal beside it are writable."""
     return all(os.access(place, os.W_OK) for place in (path, path.parent) if place.exists())
 
 
 def connect(path: Path) -> sqlite3.Connection:
     """Opens a database, or creates it; the caller manages transactions.
 
-    A database that is not writable is opened read-only, with the log of a run in progress if there is one.
+    A database that is not writable is opened read-only.
 
     Raises:
         InputError: the file is no database, is corrupted, is locked for too long or cannot be opened. Later calls on
             the connection raise it, too.
         sqlite3.OperationalError: the disk is full. Later calls raise it, too.
     """
-    mode = "rwc"
-    if not can_write(path):
-        # SQLite creates a log even to read, unless the file is declared immutable.
-        mode = "ro" if path.with_name(f"{path.name}-wal").exists() else "ro&immutable=1"
-    address = f"{path.absolute().as_uri()}?mode={mode}"
+    address = f"{path.absolute().as_uri()}?mode={'rwc' if can_write(path) else 'ro'}"
     connection = _with_path_in_errors(path, _Connection)(address, timeout=_WAIT_SECONDS, isolation_level=None, uri=True)
     connection.path = path
     try:
@@ -106,7 +102,7 @@ def _with_path_in_errors(path: Path, call: Callable[P, T]) -> Callable[P, T]:
 
 
 def _is_full(error: sqlite3.DatabaseError, path: Path) -> bool:
-    """Whether the disk is full; for its shared memory SQLite reports that as a general I/O error."""
+    """Whether the disk is full; for some of its files SQLite reports that as a general I/O error."""
     code = getattr(error, "sqlite_errorcode", 0)
     is_io_error = code & 0xFF == sqlite3.SQLITE_IOERR
     return code == sqlite3.SQLITE_FULL or (is_io_error and shutil.disk_usage(path.parent).free < _LEAST_BYTES)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from components.dsl.errors import InputError
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Changes with the tables; a root with another version is refused."""
 
 TABLES = """
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY, pipeline TEXT NOT NULL, state TEXT NOT NULL, started REAL NOT NULL, ended REAL,
-    settings TEXT, part_of INTEGER REFERENCES runs, plan TEXT);
+    settings TEXT, part_of INTEGER REFERENCES runs, plan TEXT, invocation TEXT UNIQUE);
 CREATE TABLE executions (
     id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs, node TEXT NOT NULL, component TEXT NOT NULL,
     key TEXT NOT NULL, state TEXT NOT NULL, ended REAL NOT NULL, seconds REAL NOT NULL, message TEXT NOT NULL,
@@ -46,8 +46,9 @@ def prepare(connection: sqlite3.Connection, root: Path, *, can_write: bool = Tru
         if _is_empty(connection, root):
             raise _wrong_version(0, root)
         return
-    # WAL with full synchronization: `status` can read during a run, and published artifacts survive a power failure.
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+    # A rollback journal and file locks work for processes on several machines; a write-ahead log needs shared memory.
+    # With full synchronization, published artifacts survive a power failure.
+    for pragma in ("journal_mode = DELETE", "synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}")
     if not _is_empty(connection, root):
         return
@@ -59,7 +60,8 @@ def prepare(connection: sqlite3.Connection, root: Path, *, can_write: bool = Tru
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
 

@@ -60,7 +60,7 @@ def show_results(results: Results, volatile: Sequence[str]) -> None:
     print(f"kills: {results.kills.total()}, in {_format_counts(results.kills)}")
     print(f"faults between starts: {_format_counts(results.faults) or 'none'}")
     print(f"runs done: {results.finished}")
-    print(f"roots refused after their store's log was cut: {results.refused}")
+    print(f"roots refused after their store's journal was cut: {results.refused}")
     print(f"not compared, as two undisturbed runs differ in them: {', '.join(volatile) or 'none'}")
     for name, items in (
         ("lost", results.lost),

@@ -153,20 +153,17 @@ def _query(store: Store) -> None:
     store.finish_run(run_id, "done")
 
 
-def _write_wal(folder: Path) -> None:
-    """A store whose last run is only in the write-ahead log, as after a kill."""
+def _write_journal(folder: Path) -> None:
+    """A store in the middle of a transaction, as after a kill: old pages are only in the rollback journal."""
     _write_store(folder)
-    reader = sqlite3.connect(folder / DATABASE)
-    reader.execute("PRAGMA journal_mode = WAL")
-    reader.execute("BEGIN")
-    reader.execute("SELECT count(*) FROM runs").fetchone()
-    store = Store(folder)
-    store.finish_run(store.start_run("tiny"), "done")
-    log = folder / f"{DATABASE}-wal"
-    content = log.read_bytes()
-    store.close()
-    reader.close()
-    log.write_bytes(content)
+    connection = sqlite3.connect(folder / DATABASE)
+    # A cache of one page: changed pages go to the file before the transaction ends.
+    connection.execute("PRAGMA cache_size = 1")
+    connection.execute("UPDATE executions SET message = hex(zeroblob(4096))")
+    files = {name: (folder / name).read_bytes() for name in (DATABASE, f"{DATABASE}-journal")}
+    connection.close()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
 
 
 def _write_code_cache(folder: Path) -> None:
@@ -194,6 +191,6 @@ FORMATS: dict[str, Format] = {
     "statistics.json": Format("statistics.json", _write_artifact, _read_statistics, (InputError,)),
     "pushed.json": Format("artifact/pushed.json", _write_pushed, _read_pushed, (NotIntactError,)),
     "store": Format(DATABASE, _write_store, _read_store, (InputError,)),
-    "store's log": Format(f"{DATABASE}-wal", _write_wal, _read_store, (InputError,)),
+    "store's journal": Format(f"{DATABASE}-journal", _write_journal, _read_store, (InputError,)),
     ".code.json": Format(".code.json", _write_code_cache, _read_code_cache, ()),
 }

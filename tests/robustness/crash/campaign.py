@@ -17,9 +17,9 @@ from tests.robustness.crash.root_state import RootState, read_root_state
 
 FULL_DISK = "disk full"
 # Faults after which a start may fail, and a word of its error. A full disk has room again after that start, and a
-# training whose only checkpoint is damaged starts anew at the next; a store that lost its log cannot be used any more.
+# training whose only checkpoint is damaged starts anew at the next; a store whose journal was cut may be corrupted.
 _EXPECTED_ERRORS = {FULL_DISK: "space", "checkpoint cut": "damaged"}
-_CUT_LOG, _LOST_STORE = "log cut", "root must hold a database that can be used"
+_CUT_JOURNAL, _LOST_STORE = "journal cut", "root must hold a database that can be used"
 # The share of starts with a fault; the shares of kills soon after the start, and while a step is published.
 _FAULT_SHARE, _EARLY_SHARE, _PUBLISHING_SHARE = 0.25, 0.1, 0.25
 _EARLY_SECONDS = 1.0
@@ -35,7 +35,7 @@ class Results:
         kills: step that was running -> kills.
         faults: injected fault -> times.
         finished: runs that ended.
-        refused: roots that no run accepts any more, as their store lost its log.
+        refused: roots that no run accepts any more, as the journal of their store was cut.
         lost: published artifacts that are missing, though no fault touched them.
         half_written: artifacts that are not intact, though no fault touched them.
         different: files that differ from those of the undisturbed run.
@@ -120,7 +120,7 @@ class CrashCampaign:
             if end.status is None:
                 root_kills += 1
                 results.kills[state.step] += 1
-            elif _CUT_LOG in active_faults and _LOST_STORE in end.output:
+            elif _CUT_JOURNAL in active_faults and _LOST_STORE in end.output:
                 results.refused += 1
                 return
             elif not any(_EXPECTED_ERRORS[name] in end.output for name in active_faults & _EXPECTED_ERRORS.keys()):
@@ -169,8 +169,8 @@ class CrashCampaign:
                 return "", state
             damaged |= artifacts
         self.results.faults[name] += 1
-        # Without its log the store has forgotten artifacts, whose folders the next run removes.
-        return name, state._replace(intact={}) if name == _CUT_LOG else state
+        # What a cut journal no longer restores may be artifacts, whose folders the next run removes.
+        return name, state._replace(intact={}) if name == _CUT_JOURNAL else state
 
 
 def compare_states(results: Results, before: RootState, after: RootState, damaged: set[str]) -> None:

@@ -38,9 +38,9 @@ def truncate_checkpoint(root: Path, generator: random.Random) -> set[str] | None
     return _truncate_any(root, f"{UNFINISHED}/**/*", generator)
 
 
-def truncate_log(root: Path, generator: random.Random) -> set[str] | None:
-    """Truncates the store's write-ahead log."""
-    return _truncate_any(root, f"{DATABASE}-wal", generator)
+def truncate_journal(root: Path, generator: random.Random) -> set[str] | None:
+    """Truncates the store's rollback journal, which a kill in the middle of a transaction leaves."""
+    return _truncate_any(root, f"{DATABASE}-journal", generator)
 
 
 def set_clock_back(root: Path, generator: random.Random) -> set[str] | None:
@@ -55,7 +55,7 @@ FAULTS: dict[str, Callable[[Path, random.Random], set[str] | None]] = {
     "artifact cut": truncate_artifact,
     "artifact flipped": flip_artifact,
     "checkpoint cut": truncate_checkpoint,
-    "log cut": truncate_log,
+    "journal cut": truncate_journal,
     "clock set back": set_clock_back,
 }
 
