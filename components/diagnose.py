@@ -31,7 +31,7 @@ _TIMED_LENGTH = 128
 
 @component(
     libraries=("ai-edge-litert", "ai-edge-quantizer", "keras", "tensorflow", "tensorflow-model-optimization"),
-    alone=True,
+    kind="measurement",
 )
 def diagnose(
     model: Input[Model],

@@ -25,7 +25,7 @@ from keras_bert.checks import check
         *("ai-edge-litert", "keras", "onnxruntime", "scikit-learn"),
         *("scipy", "tensorflow", "tensorflow-text", "tokenizers"),
     ),
-    alone=True,
+    kind="measurement",
 )
 def evaluate(
     examples: Input[TaskExamples],

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @component(
     libraries=("ai-edge-litert", "keras", "onnxruntime", "scikit-learn", "scipy", "tensorflow", "tensorflow-text"),
-    alone=True,
+    kind="measurement",
 )
 def explain_models(
     teacher: Input[Model],

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _ROWS, _BATCHES = 64, 64
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"))
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training")
 def label_with_teacher(
     teacher: Input[Model],
     pretrained: Input[Model],

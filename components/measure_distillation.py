@@ -28,7 +28,7 @@ _STEPS, _SECONDS = 40, 60.0
 _COMPILES = 3.0
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), alone=True)
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="measurement")
 def measure_distillation(
     teacher: Input[Model],
     examples: Input[TaskExamples],

@@ -29,7 +29,7 @@ _NOISE = 0.02
 
 @component(
     libraries=("ai-edge-litert", "ai-edge-quantizer", "keras", "tensorflow", "tensorflow-model-optimization"),
-    alone=True,
+    kind="measurement",
 )
 def measure_footprint(
     teacher: Input[Model],

@@ -9,7 +9,7 @@ from keras_bert.checks import check
 from keras_bert.folders import ANSWERING_FILES, TASK_FILE, TOKENIZER_FILES
 
 
-@component(libraries=("ai-edge-litert", "numpy", "onnxruntime"), alone=True)
+@component(libraries=("ai-edge-litert", "numpy", "onnxruntime"), kind="measurement")
 def measure_latency(edge: Input[EdgeModel], latency: Output[Latency], lengths: tuple[int, ...] = (32, 128)) -> None:
     """Times each file on one thread with full rows of some lengths: the median of a hundred answers.
 

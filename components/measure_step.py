@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _WARM, _TIMED = 5, 15
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), alone=True)
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="measurement")
 def measure_step(
     examples: Input[PretrainingExamples],
     vocabulary: Input[Vocabulary],

@@ -14,7 +14,9 @@ from keras_bert.options.pruning import Pruning
 from keras_bert.options.training import Training
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-model-optimization", "tensorflow-text"))
+@component(
+    libraries=("keras", "numpy", "tensorflow", "tensorflow-model-optimization", "tensorflow-text"), kind="training"
+)
 def prune(
     student: Input[Model],
     examples: Input[TaskExamples],

@@ -14,7 +14,9 @@ from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-model-optimization", "tensorflow-text"))
+@component(
+    libraries=("keras", "numpy", "tensorflow", "tensorflow-model-optimization", "tensorflow-text"), kind="training"
+)
 def quantize(
     student: Input[Model],
     examples: Input[TaskExamples],

@@ -153,7 +153,7 @@ def field_place(problem: Mapping[str, Any], content: Any) -> list[str]:
     """
     place = []
     for part in problem["loc"]:
-        if isinstance(content, list) or (isinstance(content, Mapping) and part in content):
+        if isinstance(part, int) if isinstance(content, list) else isinstance(content, Mapping) and part in content:
             place.append(str(part))
             content = content[part]
     return [*place, str(problem["loc"][-1])] if problem["type"] == "missing" else place

@@ -10,7 +10,7 @@ import dataclasses
 import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from components.dsl.artifact import Artifact
 from components.dsl.canonical import canonical
@@ -20,6 +20,9 @@ from components.dsl.signature import Parameter, Role, read_signature
 T = TypeVar("T")
 A = TypeVar("A", bound=Artifact)
 A_co = TypeVar("A_co", bound=Artifact, covariant=True)
+
+StepKind = Literal["data", "training", "measurement"]
+"""The needs of a step: cores and memory; an accelerator for its models; or a quiet machine, as it measures time."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -99,16 +102,16 @@ class Component:
     Attributes:
         function: the function itself.
         libraries: distributions whose versions go into the cache key.
-        alone: whether the step must not run beside other steps, as it measures time.
+        kind: the needs of the step; a measurement runs beside no other step.
         name: the function's name.
         module: the module that holds the component.
         parameters: the parameters of the signature, by name.
     """
 
-    def __init__(self, function: Callable[..., None], libraries: tuple[str, ...], alone: bool) -> None:
+    def __init__(self, function: Callable[..., None], libraries: tuple[str, ...], kind: StepKind) -> None:
         self.function = function
         self.libraries = libraries
-        self.alone = alone
+        self.kind = kind
         self.name = function.__name__
         self.module = function.__module__
         self.parameters = read_signature(function)
@@ -196,14 +199,19 @@ def _is_handle_of(value: Any, artifact: type[Artifact]) -> bool:
     return isinstance(value, Handle) and issubclass(value.artifact, artifact)
 
 
-def component(*, libraries: tuple[str, ...] = (), alone: bool = False) -> Callable[[Callable[..., None]], Component]:
+def component(
+    *, libraries: tuple[str, ...] = (), kind: StepKind = "data"
+) -> Callable[[Callable[..., None]], Component]:
     """A decorator that makes a component of a typed function.
+
+    Its arguments are no part of the code in the cache key: versions of libraries are a part of their own, and the kind
+    says where to run.
 
     Args:
         libraries: distributions whose versions may change the result; they go into the cache key.
-        alone: whether the step measures time, and so must not run beside other steps.
+        kind: the needs of the step, which decide where it runs.
     """
-    return lambda function: Component(function, libraries, alone)
+    return lambda function: Component(function, libraries, kind)
 
 
 def find_component(module: str, name: str) -> Component:

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from components.dsl.artifact import Artifact
@@ -66,6 +67,7 @@ class Scheduler:
         store: holds the costs of earlier executions.
         observer: receives the progress.
         machine: the resources that the run may use.
+        made: the outputs of steps outside of the request that its steps read.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Scheduler:
         observer: Observer,
         *,
         machine: Machine,
+        made: Mapping[str, dict[str, StoredArtifact]] = MappingProxyType({}),
     ) -> None:
         self._pipeline, self._request, self._checked = pipeline, request, checked
         self._launcher, self._store, self._observer, self._machine = launcher, store, observer, machine
@@ -86,7 +89,7 @@ class Scheduler:
         self._waiting = [*self._nodes]
         self._running: list[_RunningStep] = []
         self._plans: dict[str, StepPlan] = {}
-        self._made: dict[str, dict[str, StoredArtifact]] = {}
+        self._made = dict(made)
         self._results: dict[str, StepResult] = {}
         self._tries: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
@@ -176,7 +179,7 @@ class Scheduler:
     def _need(self, node: Node) -> Need | None:
         """The resources that the component used last time; None if unknown, or if it must run alone to measure time."""
         last = self._store.last_ran(node.component.name)
-        if node.component.alone or last is None or last.cost is None:
+        if node.component.kind == "measurement" or last is None or last.cost is None:
             return None
         return Need(last.cost.cpu_seconds / max(last.seconds, 1e-3), last.cost.peak_bytes)
 

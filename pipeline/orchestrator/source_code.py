@@ -145,6 +145,7 @@ def _parse(path: Path, module: str) -> ModuleSource:
             imports.extend(_imports(part, package))
             names.update(_bound_names(part))
             _strip_docstrings(part)
+            _strip_declarations(part)
         fields = _FIELDS.get(kind)
         serialized.append(repr(part) if fields is None else kind.__name__)
         for field in fields or ():
@@ -173,6 +174,13 @@ def _strip_docstrings(node: ast.AST) -> None:
     """Removes the statements that are strings: docstrings, and those of attributes."""
     if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         node.body = [statement for statement in node.body if not _is_string(statement)]
+
+
+def _strip_declarations(node: ast.AST) -> None:
+    """Removes the arguments of `@component`: its libraries' versions are in the key, its kind changes no result."""
+    for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+        if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", None) == "component":
+            decorator.keywords = []
 
 
 def _is_string(statement: ast.stmt) -> bool:

@@ -52,6 +52,16 @@ def test_a_condition_that_only_mentions_type_checking_counts(module: Path) -> No
     assert read(module, "shop.prices").source.imports == (Import("shop.tax", "rate", 2),)
 
 
+def test_the_declaration_of_a_component_does_not_count(module: Path) -> None:
+    def digest(decorator: str) -> str:
+        module.write_text(f"@{decorator}\ndef of(n):\n    return n\n")
+        return read(module, "shop.prices").source.digest
+
+    declared = digest("component(libraries=('keras',), kind='training')")
+    assert declared == digest("component(kind='data')") == digest("component()")
+    assert declared != digest("cached(kind='data')") != digest("cached(kind='training')")
+
+
 def test_folders_and_missing_files_say_nothing(tmp_path: Path) -> None:
     assert read(tmp_path, "shop").source == read(tmp_path / "none.py", "shop.none").source
     assert read(tmp_path, "shop").stamp is not None

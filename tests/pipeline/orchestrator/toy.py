@@ -174,7 +174,7 @@ def meet(
     Path(folder, me).unlink()
 
 
-@component(alone=True)
+@component(kind="measurement")
 def meet_alone(
     text: Input[Text], result: Output[Text], me: str, other: str, folder: Local[str], seconds: Local[float]
 ) -> None:
