@@ -101,7 +101,7 @@ class History:
     def runs(self) -> list[Run]:
         """All runs, newest first."""
         rows = self._connection.execute(
-            "SELECT id, pipeline, state, started, ended, part_of FROM runs ORDER BY id DESC"
+            "SELECT id, pipeline, state, started, ended, part_of, invocation FROM runs ORDER BY id DESC"
         )
         return [Run(*row) for row in rows]
 

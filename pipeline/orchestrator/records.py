@@ -32,6 +32,7 @@ class Run(NamedTuple):
         state: `partial` is a run without an error that left out steps, or that further runs of a search complete.
         ended: the end; None while it is running.
         part_of: the first run of the search that it belongs to; None for other runs and for that first run.
+        invocation: the identifier of an orchestrator's run, whose steps are commands of their own; else None.
     """
 
     id: int
@@ -40,6 +41,7 @@ class Run(NamedTuple):
     started: float
     ended: float | None
     part_of: int | None = None
+    invocation: str | None = None
 
 
 class Cost(NamedTuple):

@@ -2,21 +2,21 @@
 
 import contextlib
 import fcntl
-import os
 import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from components.dsl.errors import InputError
 from components.objects.mirror import REMOTE_FILE
-from pipeline.orchestrator.store import DATABASE, Store
+from pipeline.orchestrator.locks import find_holders, read_holder, remove_free_locks, try_lock, write_holder
+from pipeline.orchestrator.store import ABANDONED_SECONDS, DATABASE, Store
 
 STAGING = ".staging"
 ARTIFACTS = "artifacts"
 LOGS = "logs"
 UNFINISHED = ".unfinished"
-UNFINISHED_SECONDS = 14 * 24 * 3600
 LOCK = ".lock"
 CODE = ".code.json"
 
@@ -32,34 +32,56 @@ class Root:
     def __init__(self, path: Path, made: list[Path]) -> None:
         self.path = path
         self.made = made
+        self.lock: IO[str] | None = None
 
     def sweep(self, store: Store) -> None:
-        """Deletes the remains of killed runs: staging folders, unrecorded artifacts, old checkpoints of steps."""
-        shutil.rmtree(self.path / STAGING, ignore_errors=True)
+        """Deletes the remains of killed runs: staging folders, unrecorded artifacts, old checkpoints of steps.
+
+        The root must be locked for this process alone.
+        """
+        self.sweep_staging()
+        remove_free_locks(self.path)
         for folder in (self.path / UNFINISHED).glob("*"):
             # Checkpoints of a step that was interrupted and later ran with other settings are never used again.
-            if time.time() - _last_written(folder) > UNFINISHED_SECONDS:
+            if time.time() - _last_written(folder) > ABANDONED_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
         recorded = store.paths()
         for folder in (self.path / ARTIFACTS).glob("*/*"):
             if folder.relative_to(self.path).as_posix() not in recorded:
                 shutil.rmtree(folder, ignore_errors=True)
 
+    def sweep_staging(self, key: str = "") -> None:
+        """Deletes the staging folders of a step, whose lock this process holds; without a key, those of all steps."""
+        for folder in (self.path / STAGING).glob(f"{staging_prefix(key)}*" if key else "*"):
+            shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            (self.path / STAGING).rmdir()
+
     def remove(self) -> None:
         """Removes a root that this process created, with its parent folders that were created for it.
 
-        A root that existed before stays, and so does one in which a step has finished or saved a checkpoint.
+        A root that existed before stays, and so does one that another process uses, or in which a step has finished or
+        saved a checkpoint.
         """
-        if self.path not in self.made or self._holds_work():
+        if self.path not in self.made or self._holds_work() or not self._is_alone():
             return
         shutil.rmtree(self.path, ignore_errors=True)
         for folder in reversed(self.made):
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
+    def _is_alone(self) -> bool:
+        """Whether no other process has locked the root, which then is locked for this one alone."""
+        return self.lock is None or try_lock(self.lock, fcntl.LOCK_EX)
+
     def _holds_work(self) -> bool:
         places = (self.path / ARTIFACTS, self.path / UNFINISHED)
         return any(entry.is_file() for place in places for entry in place.rglob("*"))
+
+
+def staging_prefix(key: str) -> str:
+    """The start of the names of a step's staging folders."""
+    return f"{key[:12]}-"
 
 
 def _last_written(folder: Path) -> float:
@@ -87,11 +109,16 @@ def check_root(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def locked_root(path: Path) -> Iterator[Root]:
+def locked_root(path: Path, *, is_shared: bool = False) -> Iterator[Root]:
     """The root at `path`, created if necessary, and locked by this process inside of the block.
 
+    Args:
+        path: the folder.
+        is_shared: whether other processes may share the root at the same time, as single steps do; what sweeps the root
+            must have it alone.
+
     Raises:
-        InputError: the root cannot be created or written to, holds something else, or is locked by another run.
+        InputError: the root cannot be created or written to, holds something else, or is in use by another run or step.
     """
     path = path.expanduser().absolute()
     root = Root(path, [])
@@ -100,17 +127,20 @@ def locked_root(path: Path) -> Iterator[Root]:
             check_root(path)
             root.made = [folder for folder in (*reversed(path.parents), path) if not folder.exists()]
             path.mkdir(parents=True, exist_ok=True)
-            lock = stack.enter_context((path / LOCK).open("a+"))
+            lock = root.lock = stack.enter_context((path / LOCK).open("a+"))
         except OSError as error:
             root.remove()
             raise InputError(f"root must be a folder that can be written to, got {path}: {error.strerror}") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.seek(0)
-            holder = lock.read().strip() or "unknown"
-            raise InputError(f"root must be free, got {path}: another run holds it (process {holder})") from None
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
+        if not try_lock(lock, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX):
+            raise InputError(f"root must be free, got {path}: {_describe_holder(path, lock)}")
+        if not is_shared:
+            write_holder(lock, "run")
         yield root
+
+
+def _describe_holder(path: Path, lock: IO[str]) -> str:
+    """The run that holds a lock, or the steps that share it."""
+    steps = find_holders(path)
+    if steps:
+        return f"steps run in it ({'; '.join(steps)})"
+    return f"another run holds it ({read_holder(lock)})"

@@ -18,6 +18,8 @@ from pipeline.orchestrator.records import Execution, Ingredients, NewArtifact, R
 from pipeline.orchestrator.schema import prepare
 
 DATABASE = "metadata.sqlite"
+# A run of single steps of which none has run for so long, and checkpoints of a step so old, are given up.
+ABANDONED_SECONDS = 14 * 24 * 3600
 
 
 class Store(History):
@@ -56,7 +58,8 @@ class Store(History):
     ) -> int:
         """Starts a run and returns its number; killed runs, which never ended, become `interrupted`.
 
-        The caller must hold the root's lock; otherwise a run without an end may be alive.
+        The caller must hold the root's lock; otherwise a run without an end may be alive. A run whose steps are
+        commands of their own is alive between two of them; without a step for two weeks it becomes `interrupted`.
 
         Args:
             pipeline: name of the pipeline.
@@ -65,7 +68,11 @@ class Store(History):
             plan: the steps of the run, each with the steps whose outputs it reads.
         """
         with self._transaction():
-            self._connection.execute("UPDATE runs SET state = 'interrupted' WHERE state = 'running'")
+            self._connection.execute(
+                "UPDATE runs SET state = 'interrupted' WHERE state = 'running' AND (invocation IS NULL OR "
+                "max(started, (SELECT coalesce(max(ended), 0) FROM executions WHERE run = runs.id)) < ?)",
+                (time.time() - ABANDONED_SECONDS,),
+            )
             cursor = self._connection.execute(
                 "INSERT INTO runs (pipeline, state, started, settings, part_of, plan) "
                 "VALUES (?, 'running', ?, ?, ?, ?)",
@@ -77,6 +84,57 @@ class Store(History):
             )
         assert cursor.lastrowid is not None
         return cursor.lastrowid
+
+    def join_run(
+        self,
+        pipeline: str,
+        settings: Mapping[str, Any] | None,
+        plan: Mapping[str, Sequence[str]],
+        invocation: str | None,
+    ) -> int:
+        """Starts a run of which single steps run as commands of their own, or joins it; returns its number.
+
+        Other runs stay as they are, as other steps may be running.
+
+        Args:
+            pipeline: name of the pipeline.
+            settings: JSON values to record with the run.
+            plan: see `start_run`.
+            invocation: the identifier that all steps of the run share; None for a run of one step.
+
+        Raises:
+            InputError: the run with this identifier is of another pipeline.
+        """
+        values = [None if value is None else json.dumps(value) for value in (settings, plan)]
+        with self._transaction():
+            row = self._connection.execute(
+                "SELECT id, pipeline FROM runs WHERE invocation = ?", (invocation,)
+            ).fetchone()
+            if row is None:
+                cursor = self._connection.execute(
+                    "INSERT INTO runs (pipeline, state, started, settings, plan, invocation) "
+                    "VALUES (?, 'running', ?, ?, ?, ?)",
+                    (pipeline, time.time(), *values, invocation),
+                )
+                assert cursor.lastrowid is not None
+                return cursor.lastrowid
+            run, name = row
+            if name != pipeline:
+                raise InputError(f"--run must identify a run of the job {pipeline!r}, got {invocation!r} of {name!r}")
+            # The job may have changed since the first step; then the newest plan says which steps are left.
+            self._connection.execute(
+                "UPDATE runs SET state = 'running', ended = NULL, settings = ?, plan = ? WHERE id = ?", (*values, run)
+            )
+        return int(run)
+
+    def settle_run(self, run: int) -> None:
+        """Ends a run of single steps, unless some of its plan have yet to run; each step's last execution counts."""
+        with self._transaction():
+            states = {execution.node: execution.state for execution in self.executions(run)}
+            left = self.plan(run).keys() - {node for node, state in states.items() if state in ("ran", "cached")}
+            state = "failed" if "failed" in states.values() else "refused" if "refused" in states.values() else "done"
+            if state != "done" or not left:
+                self._connection.execute("UPDATE runs SET state = ?, ended = ? WHERE id = ?", (state, time.time(), run))
 
     def finish_run(self, run: int, state: RunState) -> None:
         """Ends a run."""
@@ -113,14 +171,27 @@ class Store(History):
         outputs: Mapping[str, StoredArtifact] | None = None,
         ingredients: Ingredients | None = None,
     ) -> None:
-        """Records an execution without new artifacts: cached (with the reused outputs), refused or failed."""
+        """Records an execution without new artifacts: cached (with the reused outputs), refused or failed.
+
+        A step that an orchestrator starts again in a run that has its result is recorded once.
+        """
         with self._transaction():
-            self._insert(execution, inputs, outputs or {}, ingredients)
+            if execution.state != "cached" or not self._is_repeated(execution):
+                self._insert(execution, inputs, outputs or {}, ingredients)
 
     def forget(self, paths: Iterable[str]) -> None:
         """Records that artifacts were removed; their rows stay for the lineage, without a path."""
         with self._transaction():
             self._connection.executemany("UPDATE artifacts SET path = NULL WHERE path = ?", [(path,) for path in paths])
+
+    def _is_repeated(self, execution: Execution) -> bool:
+        """Whether the run is one of single steps in which the node's last execution made or reused the same outputs."""
+        last = self._connection.execute(
+            "SELECT x.key, x.state FROM executions x JOIN runs r ON r.id = x.run "
+            "WHERE x.run = ? AND x.node = ? AND r.invocation IS NOT NULL ORDER BY x.id DESC LIMIT 1",
+            (execution.run, execution.node),
+        ).fetchone()
+        return last is not None and last[0] == execution.key and last[1] in ("ran", "cached")
 
     def _insert(
         self,
@@ -162,6 +233,8 @@ class Store(History):
         try:
             yield
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            # On a full disk SQLite has rolled back by itself.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")

@@ -80,6 +80,8 @@ def remove_garbage(store: Store, root: Path, garbage: Garbage) -> None:
 def _kept_runs(runs: Sequence[Run], keep: int) -> set[int]:
     """The newest finished runs of every pipeline, and all runs after them, because unfinished runs can be resumed.
 
+    An orchestrator's run is kept while steps of it have yet to run, as it is alive between two of them.
+
     Args:
         runs: all runs, newest first.
         keep: number of finished runs to keep.
@@ -90,6 +92,9 @@ def _kept_runs(runs: Sequence[Run], keep: int) -> set[int]:
     pipelines = {run.id: run.pipeline for run in runs}
     counted: dict[str, set[int]] = {}
     for run in runs:
+        if run.invocation is not None and run.state == "running":
+            kept.add(run.id)
+            continue
         search = _search_of(run)
         newest = counted.setdefault(pipelines[search], set())
         if search in finished and (search in newest or len(newest) < keep):

@@ -1,0 +1,120 @@
+"""Locks of steps, by files in the root: the same step runs once at a time, and a measurement alone on its machine.
+
+The system releases them at the end of the process, however it ends; on a shared file system they hold across machines.
+"""
+
+import contextlib
+import fcntl
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+LOCKS = ".locks"
+
+
+@contextlib.contextmanager
+def step_locked(root: Path, name: str, key: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Holds the lock of a step inside of the block; waits for another process that runs the same step.
+
+    Args:
+        root: absolute path of the root.
+        name: name of the step, for others that wait.
+        key: the cache key of the step.
+        say: receives a message if there is a wait.
+    """
+    with _open(root, f"{key}.lock") as lock:
+        _acquire(lock, fcntl.LOCK_EX, lambda holder: say(f"{name}: waits for the same step ({holder})"))
+        write_holder(lock, name)
+        yield
+
+
+@contextlib.contextmanager
+def machine_locked(root: Path, name: str, say: Callable[[str], None], *, is_alone: bool) -> Iterator[None]:
+    """Shares this machine with other steps of the root inside of the block, or has it alone, to measure time.
+
+    Args:
+        root: absolute path of the root.
+        name: name of the step.
+        say: receives a message if there is a wait.
+        is_alone: whether the step must run beside no other step.
+    """
+    with _open(root, f"{socket.gethostname()}.machine") as lock:
+        mode = fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH
+        _acquire(lock, mode, lambda _: say(f"{name}: waits for other steps on this machine, to measure time alone"))
+        yield
+
+
+@contextlib.contextmanager
+def process_locked(file: Path, wait: Callable[[], None]) -> Iterator[None]:
+    """Holds the lock of a step's process inside of the block, in that process itself.
+
+    A step that was started by a program may outlive its launcher for a while; the next process of the same step must
+    not write checkpoints beside it.
+
+    Args:
+        file: the file of the lock; its folder exists.
+        wait: called again and again while another process holds the lock; ends the wait by an exception.
+    """
+    with file.open("a+") as lock:
+        while not try_lock(lock, fcntl.LOCK_EX):
+            wait()
+        yield
+
+
+def find_holders(root: Path) -> list[str]:
+    """The steps that hold their locks, in words, as `write_holder` writes them."""
+    holders = []
+    for file in sorted((root / LOCKS).glob("*.lock")):
+        with file.open("a+") as lock:
+            if not try_lock(lock, fcntl.LOCK_SH):
+                holders.append(read_holder(lock))
+    return holders
+
+
+def remove_free_locks(root: Path) -> None:
+    """Removes the files of locks that nobody holds; the caller holds the root alone, so that no step begins."""
+    for file in (root / LOCKS).glob("*"):
+        with file.open("a+") as lock:
+            if try_lock(lock, fcntl.LOCK_EX):
+                file.unlink()
+
+
+def process_lock_file(root: Path, key: str) -> Path:
+    """The file for `process_locked`, in a folder that is created."""
+    (root / LOCKS).mkdir(exist_ok=True)
+    return root / LOCKS / f"{key}.process"
+
+
+def _open(root: Path, name: str) -> IO[str]:
+    (root / LOCKS).mkdir(exist_ok=True)
+    return (root / LOCKS / name).open("a+")
+
+
+def _acquire(lock: IO[str], mode: int, announce: Callable[[str], None]) -> None:
+    if not try_lock(lock, mode):
+        announce(read_holder(lock))
+        fcntl.flock(lock, mode)
+
+
+def try_lock(lock: IO[str], mode: int) -> bool:
+    """Takes a lock, `LOCK_EX` or `LOCK_SH`, if that needs no wait; returns whether it did."""
+    try:
+        fcntl.flock(lock, mode | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def write_holder(lock: IO[str], name: str) -> None:
+    """Writes into the file of a lock who holds it."""
+    lock.truncate(0)
+    lock.write(f"{name}, process {os.getpid()} on {socket.gethostname()}")
+    lock.flush()
+
+
+def read_holder(lock: IO[str]) -> str:
+    """The last process that held a lock alone, in words."""
+    lock.seek(0)
+    return lock.read().strip() or "unknown"
