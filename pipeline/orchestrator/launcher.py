@@ -16,12 +16,13 @@ from components.dsl.component import Node
 from components.dsl.errors import InputError, Refusal
 from components.dsl.signature import Role
 from components.dsl.workplace import Workplace
+from pipeline.machine import ONE_BY_ONE, Machine
 from pipeline.orchestrator.disk import is_disk_full
 from pipeline.orchestrator.executor import PRELOAD, Child, Outcome
 from pipeline.orchestrator.fingerprint import FIRST_PARTY, execution_key, find_code, find_ingredients
 from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.records import Cost, Execution, ExecutionState, Ingredients, NewArtifact, StoredArtifact
-from pipeline.orchestrator.root import ARTIFACTS, LOGS, STAGING, UNFINISHED
+from pipeline.orchestrator.root import ARTIFACTS, LOGS, STAGING, UNFINISHED, staging_prefix
 from pipeline.orchestrator.store import Store
 
 
@@ -105,6 +106,7 @@ class Launcher:
         root: absolute path of the root.
         store: the metadata of the root.
         run: number of the run.
+        machine: the programs that start steps.
         preload: modules that the fork server imports once.
         first_party: top-level packages whose code is part of the cache keys.
     """
@@ -115,12 +117,14 @@ class Launcher:
         store: Store,
         run: int,
         *,
+        machine: Machine = ONE_BY_ONE,
         preload: Sequence[str] = PRELOAD,
         first_party: Sequence[str] = FIRST_PARTY,
     ) -> None:
         self._root = root
         self._store = store
         self._run = run
+        self._machine = machine
         self._preload = preload
         self._first_party = first_party
 
@@ -166,7 +170,8 @@ class Launcher:
         """
         start = time.monotonic()
         # Outputs are as deep below the root as their final place, so that relative paths in them stay valid.
-        staging = self._root / STAGING / uuid.uuid4().hex
+        # Short names, as scratch folders hold sockets, whose paths are limited to some 100 characters.
+        staging = self._root / STAGING / f"{staging_prefix(plan.key)}{uuid.uuid4().hex[:19]}"
         log = self._log(plan.node)
         with contextlib.ExitStack() as stack:
             stack.callback(shutil.rmtree, staging, ignore_errors=True)
