@@ -33,11 +33,13 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     if options.keep < 1:
         raise InputError(f"--keep must be at least 1, got {options.keep}")
     # Only a removal must wait for a run that goes on.
-    with open_store(options.root) as store, contextlib.nullcontext() if options.dry_run else locked_root(options.root):
+    with open_store(options.root) as store, contextlib.ExitStack() as stack:
+        place = None if options.dry_run else stack.enter_context(locked_root(options.root))
         find, remove = _collector(options.root)
         garbage = find(store, options.root, options.keep)
-        if not options.dry_run:
+        if place is not None:
             remove(store, options.root, garbage)
+            place.sweep(store)
     show_garbage(garbage, console, is_removed=not options.dry_run)
     return DONE
 

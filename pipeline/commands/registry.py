@@ -16,6 +16,7 @@ from pipeline.commands.run import RUN
 from pipeline.commands.schema import SCHEMA
 from pipeline.commands.shrink import SHRINK
 from pipeline.commands.status import STATUS
+from pipeline.commands.step import STEP
 from pipeline.commands.why import WHY
 
 GROUPS = {
@@ -23,5 +24,6 @@ GROUPS = {
     "use a model": (PREDICT, EXPLAIN, BENCH, DESCRIBE),
     "choose settings": (COMPARE, LADDER, DOCTOR),
     "understand a run": (STATUS, REPORT, INSPECT, WHY, DIFF, LINEAGE),
+    "run a job elsewhere": (STEP,),
     "clean up": (GC,),
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from components.objects.mirror import root_address
 from components.objects.store import ObjectStore
+from pipeline.machine import ONE_BY_ONE, Machine
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.launcher import Launcher
@@ -46,6 +47,7 @@ def make_launcher(
     root: Path,
     run: int,
     *,
+    machine: Machine = ONE_BY_ONE,
     preload: Sequence[str] = PRELOAD,
     first_party: Sequence[str] = FIRST_PARTY,
 ) -> Launcher:
@@ -55,13 +57,14 @@ def make_launcher(
         store: the result of `open_store`.
         root: absolute path of the root.
         run: number of the run; 0 for a preview, which launches nothing.
+        machine: see `Launcher`.
         preload: see `Launcher`.
         first_party: see `Launcher`.
     """
     if root_address(root) is None:
-        return Launcher(root, store, run, preload=preload, first_party=first_party)
+        return Launcher(root, store, run, machine=machine, preload=preload, first_party=first_party)
     from pipeline.orchestrator.remote_launcher import RemoteLauncher
     from pipeline.orchestrator.remote_store import RemoteStore
 
     assert isinstance(store, RemoteStore)
-    return RemoteLauncher(root, store, run, preload=preload, first_party=first_party)
+    return RemoteLauncher(root, store, run, machine=machine, preload=preload, first_party=first_party)

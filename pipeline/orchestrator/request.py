@@ -15,20 +15,25 @@ class Request:
         to: run this step and the steps that it depends on only.
         since: run this step and all following steps again; the steps before it must be cached.
         force: run these steps again; following steps run again if the outputs differ.
+        only: run this step and no other; the steps that it depends on must be cached.
     """
 
     to: str | None = None
     since: str | None = None
     force: tuple[str, ...] = ()
+    only: str | None = None
 
     def check(self, pipeline: Pipeline) -> None:
         """Raises InputError for a name that is not a step of the request."""
-        self._check_names("--to", [self.to] if self.to else [], pipeline.nodes)
+        for flag, name in (("--to", self.to), ("STEP", self.only)):
+            self._check_names(flag, [name] if name else [], pipeline.nodes)
         for flag, names in (("--from", [self.since] if self.since else []), ("--force", [*self.force])):
             self._check_names(flag, names, self.nodes(pipeline))
 
     def nodes(self, pipeline: Pipeline) -> tuple[Node, ...]:
         """The nodes that may run, in the order of the pipeline."""
+        if self.only is not None:
+            return tuple(node for node in pipeline.nodes if node.name == self.only)
         if self.to is None:
             return pipeline.nodes
         (last,) = (node for node in pipeline.nodes if node.name == self.to)

@@ -1,35 +1,29 @@
 """Runs a pipeline: steps run after their inputs exist, unchanged steps are cached, and interrupted runs resume."""
 
-import contextlib
 import dataclasses
 import os
-import shutil
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from components.dsl.artifact import Artifact
-from components.dsl.component import A, Handle
-from components.dsl.errors import InputError
-from pipeline.machine import Machine
+from components.dsl.component import A, Handle, Node
+from pipeline.machine import ONE_BY_ONE, Machine
 from pipeline.orchestrator.disk import disk_full_as_input_error
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline, sources_of
 from pipeline.orchestrator.launcher import check_node
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.places import make_launcher, open_store
+from pipeline.orchestrator.places import make_launcher
 from pipeline.orchestrator.records import RunState
 from pipeline.orchestrator.request import Request
-from pipeline.orchestrator.root import CODE, STAGING, Root, locked_root
+from pipeline.orchestrator.root import CODE, locked_root
+from pipeline.orchestrator.run_scope import end_recorded, open_root_store, termination_interrupts
 from pipeline.orchestrator.scheduler import Scheduler, StepResult
 from pipeline.orchestrator.source_code import load_cache, save_cache
-from pipeline.orchestrator.store import Store
 
 ALL = Request()
-ONE_BY_ONE = Machine()
 
 
 class RunFailedError(Exception):
@@ -128,81 +122,41 @@ def run_pipeline(
     code = Path(root).expanduser() / CODE
     load_cache(code)
     request.check(pipeline)
+    machine.check_programs()
     nodes = request.nodes(pipeline)
     checked = {node.name: check_node(node, first_party) for node in nodes}
     observer = observer or Observer()
     observer.begin([node.name for node in nodes])
     with (
         disk_full_as_input_error(root),
-        _termination_interrupts(),
+        termination_interrupts(),
         locked_root(Path(root)) as place,
-        _opened(place) as store,
+        open_root_store(place) as store,
     ):
         place.sweep(store)
         save_cache(code)
-        plan = {node.name: list(dict.fromkeys(handle.node.name for handle in sources_of(node))) for node in nodes}
-        run = store.start_run(pipeline.name, settings, part_of, plan)
-        launcher = make_launcher(store, place.path, run, preload=preload, first_party=first_party)
+        run = store.start_run(pipeline.name, settings, part_of, plan_of(nodes))
+        launcher = make_launcher(store, place.path, run, machine=machine, preload=preload, first_party=first_party)
         course = Scheduler(pipeline, request, checked, launcher, store, observer, machine=machine)
-        with _recorded_end(store, run, observer, place):
-            steps = course.run()
-        state = _state_of(steps)
+        try:
+            with end_recorded(store, run, observer, place):
+                steps = course.run()
+        finally:
+            place.sweep_staging()
+        state = state_of(steps)
         is_partial = not is_whole or len(nodes) < len(pipeline.nodes)
         store.finish_run(run, "partial" if state == "done" and is_partial else state)
     return RunResult(run, place.path, state, tuple(steps), launcher.fetch)
 
 
-def _state_of(steps: Sequence[StepResult]) -> RunState:
+def plan_of(nodes: Sequence[Node]) -> dict[str, list[str]]:
+    """The names of nodes, each with the names of the nodes whose outputs it reads."""
+    return {node.name: list(dict.fromkeys(handle.node.name for handle in sources_of(node))) for node in nodes}
+
+
+def state_of(steps: Sequence[StepResult]) -> RunState:
+    """The state of a run whose steps have these results."""
     states = {step.state for step in steps}
     if "failed" in states:
         return "failed"
     return "refused" if "refused" in states else "done"
-
-
-@contextlib.contextmanager
-def _opened(place: Root) -> Iterator[Store]:
-    """Opens the store of a root; if that fails, removes a root that was created for this run."""
-    try:
-        store = open_store(place.path)
-    except InputError:
-        place.remove()
-        raise
-    with contextlib.closing(store):
-        yield store
-
-
-@contextlib.contextmanager
-def _recorded_end(store: Store, run: int, observer: Observer, place: Root) -> Iterator[None]:
-    """Records the state of a run that ends with an exception."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        store.finish_run(run, "interrupted")
-        observer.say("Interrupted. The same command goes on: finished steps are kept, trainings have checkpoints.")
-        raise
-    except InputError:
-        store.finish_run(run, "failed")
-        place.remove()
-        raise
-    except Exception:
-        store.finish_run(run, "failed")
-        raise
-    finally:
-        shutil.rmtree(place.path / STAGING, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _termination_interrupts() -> Iterator[None]:
-    """Handles SIGTERM like Ctrl-C, in the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    previous_handler = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous_handler)

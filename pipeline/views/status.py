@@ -12,7 +12,7 @@ def show_status(store: Store, console: Console) -> None:
     runs = [
         [
             str(run.id),
-            run.pipeline,
+            run.pipeline if run.invocation is None else f"{run.pipeline} ({run.invocation})",
             run.state,
             format_time(run.started),
             "" if run.ended is None else format_seconds(run.ended - run.started),

@@ -243,7 +243,7 @@ def test_a_root_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_two_runs_at_once(tmp_path: Path) -> None:
-    message = f"root must be free, got {tmp_path}: another run holds it \\(process {os.getpid()}\\)"
+    message = f"root must be free, got {tmp_path}: another run holds it \\(run, process {os.getpid()} on "
     with locked_root(tmp_path), pytest.raises(InputError, match=message):
         run(tmp_path, chain("hello"))
     assert run(tmp_path, chain("hello")).state == "done"
@@ -271,8 +271,7 @@ def test_a_full_disk_stops_a_run_in_one_line_and_the_next_goes_on(tmp_path: Path
                 pass
         with pytest.raises(InputError, match=r"root must lie on a disk with space left, got .*; make room, then run"):
             run(disk / "root", chain("hello"))
-        with pytest.raises(InputError, match="root must lie on a disk with space left"):
-            Store(disk / "root", create=False)
+        assert Store(disk / "root", create=False).runs()[-1].state == "done", "reading needs no space"
         ballast.unlink()
         assert states(run(disk / "root", chain("hello"))) == {"write": "cached", "initial": "ran", "shout": "ran"}
 

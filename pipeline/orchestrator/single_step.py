@@ -1,0 +1,131 @@
+"""Runs one step of a pipeline; several processes, also on several machines, may do so in one root at the same time."""
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from components.dsl.component import Node
+from components.dsl.errors import InputError
+from components.objects.mirror import root_address
+from pipeline.machine import ONE_BY_ONE, Machine
+from pipeline.orchestrator.disk import disk_full_as_input_error
+from pipeline.orchestrator.executor import PRELOAD
+from pipeline.orchestrator.fingerprint import FIRST_PARTY
+from pipeline.orchestrator.graph import Pipeline
+from pipeline.orchestrator.launcher import CheckedNode, Launcher, check_node
+from pipeline.orchestrator.locks import machine_locked, step_locked
+from pipeline.orchestrator.observer import Observer
+from pipeline.orchestrator.records import StoredArtifact
+from pipeline.orchestrator.request import Request
+from pipeline.orchestrator.root import CODE, Root, locked_root
+from pipeline.orchestrator.run_scope import end_recorded, open_root_store, termination_interrupts
+from pipeline.orchestrator.runner import RunResult, plan_of, state_of
+from pipeline.orchestrator.scheduler import Scheduler
+from pipeline.orchestrator.source_code import load_cache, save_cache
+from pipeline.orchestrator.store import Store
+
+
+def run_step(
+    pipeline: Pipeline,
+    name: str,
+    root: str | os.PathLike[str],
+    *,
+    invocation: str | None = None,
+    machine: Machine = ONE_BY_ONE,
+    settings: Mapping[str, Any] | None = None,
+    observer: Observer | None = None,
+    preload: Sequence[str] = PRELOAD,
+    first_party: Sequence[str] = FIRST_PARTY,
+) -> RunResult:
+    """Runs one step of a pipeline under a root, as `run_pipeline` does, unless it is done.
+
+    Processes that run steps share the root; only one at a time runs the same step, and the others then find it done. A
+    process that measures time waits until it is alone on its machine.
+
+    Args:
+        pipeline: the pipeline.
+        name: name of the step; the steps that it depends on must be done.
+        root: the folder for artifacts, metadata and logs; created if necessary.
+        invocation: the identifier of an orchestrator's run: all steps with the same one are recorded as one run, which
+            ends with its last step. Without it the step is a run of its own.
+        machine: retries, and the program that starts the step.
+        settings: JSON values to record with the run.
+        observer: receives the progress.
+        preload: see `run_pipeline`.
+        first_party: see `run_pipeline`.
+
+    Raises:
+        InputError: the input cannot be used, there is no such step, a step that it depends on is not done, or the
+            root is an address.
+        KeyboardInterrupt: SIGINT or SIGTERM ended the step.
+        CodeError: the code of a component cannot be analyzed.
+    """
+    address = root_address(Path(root).expanduser().absolute())
+    if address is not None:
+        rule = "must be a folder that all machines share, as locks of single steps are files"
+        raise InputError(f"--root {rule}, got {address}; run whole jobs there: run JOB --root {address}")
+    request = Request(only=name)
+    request.check(pipeline)
+    machine.check_programs()
+    (node,) = request.nodes(pipeline)
+    code = Path(root).expanduser() / CODE
+    load_cache(code)
+    nodes = Pipeline(pipeline.name, [node]).nodes
+    checked = {item.name: check_node(item, first_party) for item in nodes}
+    observer = observer or Observer()
+    observer.begin([name])
+    with (
+        disk_full_as_input_error(root),
+        termination_interrupts(),
+        locked_root(Path(root), is_shared=True) as place,
+        open_root_store(place) as store,
+    ):
+        made, key = _plan(nodes, checked, place, store, first_party)
+        with _locked(place, node, key, machine, observer):
+            save_cache(code)
+            place.sweep_staging(key)
+            plan = plan_of([node] if invocation is None else pipeline.nodes)
+            run = store.join_run(pipeline.name, settings, plan, invocation)
+            launcher = Launcher(place.path, store, run, machine=machine, preload=preload, first_party=first_party)
+            scheduler = Scheduler(pipeline, request, checked, launcher, store, observer, machine=machine, made=made)
+            with end_recorded(store, run, observer, place):
+                steps = scheduler.run()
+            state = state_of(steps)
+            if invocation is not None:
+                store.settle_run(run)
+            else:
+                store.finish_run(run, "partial" if state == "done" else state)
+    return RunResult(run, place.path, state, tuple(steps), launcher.fetch)
+
+
+def _plan(
+    nodes: Sequence[Node], checked: Mapping[str, CheckedNode], place: Root, store: Store, first_party: Sequence[str]
+) -> tuple[dict[str, dict[str, StoredArtifact]], str]:
+    """The outputs of the steps before the last of `nodes`, and the key of the last.
+
+    Raises:
+        InputError: a step before the last is not done.
+    """
+    launcher = Launcher(place.path, store, 0, first_party=first_party)
+    made: dict[str, dict[str, StoredArtifact]] = {}
+    *before, last = nodes
+    for node in before:
+        hit = launcher.plan(node, checked[node.name], made).hit
+        if hit is None:
+            place.remove()
+            rule = f"{last.name} needs the steps before it done, but {node.name} is not in {place.path}"
+            raise InputError(f"{rule}; run the step {node.name} first")
+        made[node.name] = hit
+    return made, launcher.plan(last, checked[last.name], made).key
+
+
+@contextlib.contextmanager
+def _locked(place: Root, node: Node, key: str, machine: Machine, observer: Observer) -> Iterator[None]:
+    """Holds the lock of a step, and that of this machine unless another one runs the step."""
+    with step_locked(place.path, node.name, key, observer.say), contextlib.ExitStack() as stack:
+        if not machine.launch_prefix(node.component.kind):
+            is_alone = node.component.kind == "measurement"
+            stack.enter_context(machine_locked(place.path, node.name, observer.say, is_alone=is_alone))
+        yield

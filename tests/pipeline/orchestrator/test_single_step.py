@@ -1,0 +1,213 @@
+"""Single steps as orchestrators run them: one after the other, at the same time, killed, beside a run."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.dsl.errors import InputError
+from pipeline.orchestrator.graph import Pipeline
+from pipeline.orchestrator.locks import find_holders
+from pipeline.orchestrator.root import locked_root
+from pipeline.orchestrator.runner import RunResult, run_pipeline
+from pipeline.orchestrator.single_step import run_step
+from pipeline.orchestrator.store import ABANDONED_SECONDS, Store
+from pipeline.provenance.garbage import find_garbage, remove_garbage
+from tests.pipeline.orchestrator import toy
+from tests.pipeline.orchestrator.test_runner import REPOSITORY, chain, states
+
+
+def step(root: Path, name: str, value: str = "hello", **options: Any) -> RunResult:
+    return run_step(Pipeline("toy", [chain(value)]), name, root, preload=(), **options)
+
+
+def runs(root: Path) -> list[tuple[str, str | None, list[str]]]:
+    with contextlib.closing(Store(root)) as store:
+        return [
+            (run.state, run.invocation, [execution.state for execution in store.executions(run.id)])
+            for run in store.runs()
+        ]
+
+
+def test_steps_one_after_the_other_give_what_a_run_gives(tmp_path: Path) -> None:
+    whole = run_pipeline(Pipeline("toy", [chain("hello")]), tmp_path / "whole", preload=())
+    for name in ("write", "initial", "shout"):
+        result = step(tmp_path / "root", name, invocation="monday")
+        assert states(result) == {name: "ran"}
+        expected = {key: output.fingerprint() for key, output in whole.step(name).outputs.items()}
+        assert {key: output.fingerprint() for key, output in result.step(name).outputs.items()} == expected
+    assert runs(tmp_path / "root") == [("done", "monday", ["ran", "ran", "ran"])]
+    cached = run_pipeline(Pipeline("toy", [chain("hello")]), tmp_path / "root", preload=())
+    assert set(states(cached).values()) == {"cached"}
+
+
+def test_a_step_whose_inputs_are_missing_names_the_first_that_is(tmp_path: Path) -> None:
+    root = tmp_path / "new" / "root"
+    message = f"shout needs the steps before it done, but write is not in {root}; run the step write first"
+    with pytest.raises(InputError, match=f"^{message}$"):
+        step(root, "shout")
+    assert list(tmp_path.iterdir()) == [], "a root that was made for it is removed"
+    step(root, "write")
+    with pytest.raises(InputError, match="but initial is not in"):
+        step(root, "shout")
+    assert len(runs(root)) == 1
+
+
+def test_an_unknown_step(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"STEP must name a step of the run, got 'shuot'; did you mean 'shout'\?"):
+        step(tmp_path / "root", "shuot")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_step_that_is_done_is_recorded_once_a_run(tmp_path: Path) -> None:
+    for _ in range(2):
+        step(tmp_path, "write", invocation="monday")
+    assert states(step(tmp_path, "write", invocation="tuesday")) == {"write": "cached"}
+    assert states(step(tmp_path, "write")) == {"write": "cached"}
+    assert runs(tmp_path) == [
+        ("partial", None, ["cached"]),
+        ("running", "tuesday", ["cached"]),
+        ("running", "monday", ["ran"]),
+    ]
+
+
+def test_a_failure_ends_an_orchestrators_run_and_a_retry_goes_on(tmp_path: Path) -> None:
+    def go(name: str, how: str) -> str:
+        pipeline = Pipeline("toy", toy.misbehaving(how))
+        return run_step(pipeline, name, tmp_path, invocation="i", preload=()).state
+
+    go("write", "crash")
+    assert go("behave", "crash") == "failed"
+    assert runs(tmp_path) == [("failed", "i", ["ran", "failed"])]
+    assert go("behave", "refusal") == "refused"
+    assert runs(tmp_path)[0][0] == "refused"
+    assert go("behave", "well") == go("initial", "well") == "done"
+    assert runs(tmp_path) == [("done", "i", ["ran", "failed", "refused", "ran", "ran"])]
+
+
+def test_an_identifier_is_of_one_job(tmp_path: Path) -> None:
+    step(tmp_path, "write", invocation="i")
+    with pytest.raises(InputError, match=r"--run must identify a run of the job 'other', got 'i' of 'toy'"):
+        run_step(Pipeline("other", [toy.write()]), "write", tmp_path, invocation="i", preload=())
+
+
+def test_what_an_unfinished_run_of_an_orchestrator_made_is_no_garbage(tmp_path: Path) -> None:
+    step(tmp_path, "write", "first", invocation="i")
+    run_pipeline(Pipeline("toy", [chain("hello")]), tmp_path, preload=())
+    with contextlib.closing(Store(tmp_path)) as store:
+        assert store.runs()[1].state == "running", "a run that begins later leaves it alone"
+        assert find_garbage(store, tmp_path, keep=1).artifacts == {}
+        store._connection.execute("UPDATE runs SET started = started - ?", (ABANDONED_SECONDS,))
+        store._connection.execute("UPDATE executions SET ended = ended - ?", (ABANDONED_SECONDS,))
+    run_pipeline(Pipeline("toy", [chain("hello")]), tmp_path, preload=())
+    with contextlib.closing(Store(tmp_path)) as store:
+        assert store.runs()[2].state == "interrupted"
+        garbage = find_garbage(store, tmp_path, keep=1)
+        assert len(garbage.artifacts) == 1
+        remove_garbage(store, tmp_path, garbage)
+
+
+class DrivenStep:
+    """A step of `drive_step` in a process of its own."""
+
+    def __init__(self, folder: Path, name: str, seconds: float = 20.0) -> None:
+        command = [sys.executable, "-m", "tests.pipeline.orchestrator.drive_step", str(folder / "root"), name]
+        self.process = subprocess.Popen(
+            [*command, str(folder / "place"), str(seconds)],
+            cwd=REPOSITORY,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def end(self, status: int = 0) -> list[str]:
+        """The lines that it printed, at its end."""
+        output = self.process.communicate(timeout=30)[0]
+        assert self.process.returncode == status, output
+        return [line for line in output.splitlines() if not line.startswith("time:")]
+
+
+def wait_for(file: Path) -> None:
+    deadline = time.monotonic() + 20
+    while not file.exists():
+        assert time.monotonic() < deadline, f"{file} did not appear"
+        time.sleep(0.02)
+
+
+def test_two_steps_run_at_the_same_time_and_the_same_step_once(tmp_path: Path) -> None:
+    DrivenStep(tmp_path, "write").end()
+    first = DrivenStep(tmp_path, "meet_a")
+    wait_for(tmp_path / "place" / "a")
+    twin = DrivenStep(tmp_path, "meet_a")
+    waits = twin.process.stdout.readline()
+    assert waits.startswith("meet_a: waits for the same step (meet_a, process "), waits
+    other = DrivenStep(tmp_path, "meet_b")
+    assert (first.end(), other.end()) == (["meet_a ran"], ["meet_b ran"])
+    assert twin.end() == ["meet_a cached"]
+    with contextlib.closing(Store(tmp_path / "root")) as store:
+        (run,) = store.runs()
+        met = {x.node: x.state for x in store.executions(run.id)}
+        assert met == {"write": "ran", "meet_a": "ran", "meet_b": "ran"}
+        assert len(store.executions(run.id)) == 3
+        texts = [toy.Text(tmp_path / "root" / str(made.artifact.path)).read() for made in store.artifacts()]
+    assert texts.count("True") == 2, "each saw the other"
+
+
+def test_a_measurement_waits_for_the_other_steps_of_its_machine(tmp_path: Path) -> None:
+    DrivenStep(tmp_path, "write").end()
+    slow = DrivenStep(tmp_path, "meet_a", seconds=1.5)
+    wait_for(tmp_path / "place" / "a")
+    measure = DrivenStep(tmp_path, "meet_c", seconds=0.1)
+    assert slow.end() == ["meet_a ran"]
+    assert measure.end() == [
+        "meet_c: waits for other steps on this machine, to measure time alone",
+        "meet_c ran",
+    ]
+    (measured,) = (tmp_path / "root" / "artifacts" / "meet_c").glob("*/text.txt")
+    assert measured.read_text() == "False"
+
+
+def test_what_sweeps_a_root_waits_for_no_step_and_removes_none(tmp_path: Path) -> None:
+    DrivenStep(tmp_path, "write").end()
+    slow = DrivenStep(tmp_path, "meet_a")
+    wait_for(tmp_path / "place" / "a")
+    (staging,) = (tmp_path / "root" / ".staging").iterdir()
+    message = rf"root must be free, got .*: steps run in it \(meet_a, process {slow.process.pid} on "
+    with pytest.raises(InputError, match=message):
+        run_pipeline(Pipeline("toy", [chain("hello")]), tmp_path / "root", preload=())
+    # Nor does another step, which shares the root.
+    step(tmp_path / "root", "write", "howdy")
+    assert staging.is_dir()
+    (tmp_path / "place" / "b").touch()
+    assert slow.end() == ["meet_a ran"]
+    assert find_holders(tmp_path / "root") == []
+    run_pipeline(Pipeline("toy", [chain("hello")]), tmp_path / "root", preload=())
+    assert list((tmp_path / "root" / ".locks").iterdir()) == []
+
+
+def test_a_step_waits_for_no_run(tmp_path: Path) -> None:
+    with (
+        locked_root(tmp_path),
+        pytest.raises(InputError, match=rf"another run holds it \(run, process {os.getpid()} on"),
+    ):
+        step(tmp_path, "write")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_step_that_is_killed_is_run_again_and_its_remains_are_removed(tmp_path: Path, number: signal.Signals) -> None:
+    DrivenStep(tmp_path, "write").end()
+    slow = DrivenStep(tmp_path, "meet_a", seconds=60.0)
+    wait_for(tmp_path / "place" / "a")
+    slow.process.send_signal(number)
+    slow.end(-number if number is signal.SIGKILL else 130)
+    staging = tmp_path / "root" / ".staging"
+    assert len(list(staging.iterdir())) == (number is signal.SIGKILL)
+    (tmp_path / "place" / "b").touch()
+    assert DrivenStep(tmp_path, "meet_a").end() == ["meet_a ran"]
+    assert list(staging.iterdir()) == []
