@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 PACKAGES = ("keras_bert", "components", "pipeline")
+# The argument of the processes that `[machine] launch` starts; a file follows.
+STEP_REQUEST = "--step-request"
 _BAD_INPUT = 2
 _REINSTALL = "pip install --force-reinstall --no-deps keras-bert-edge"
 
@@ -30,6 +32,10 @@ def main() -> int:
     except InstallationError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201, the terminal's module is not imported yet
         return _BAD_INPUT
+    if sys.argv[1:2] == [STEP_REQUEST]:
+        from pipeline.orchestrator.launched_process import main as run_request
+
+        return run_request(sys.argv[2])
     from pipeline.cli import main as run
 
     return run()

@@ -1,0 +1,204 @@
+"""Runs a step in a process that a program starts, such as `srun`, `ssh` or a container runtime, perhaps elsewhere."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Self
+
+import keras_bert_edge
+from components.dsl.errors import InputError
+from components.dsl.workplace import Workplace
+from pipeline.orchestrator.executor import GRACE_SECONDS
+from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS, LauncherBeat, Mailbox, ProcessBeat, StepRequest
+from pipeline.orchestrator.observer import Watcher
+from pipeline.orchestrator.outcome import Outcome, outcome_of_exit
+from pipeline.orchestrator.step_process import signal_group
+
+# Shells, srun and container runtimes report a signal as an exit code above this.
+_SIGNAL_CODES = 128
+# The outcome may show on a network file system after the end of the program.
+_SETTLE_SECONDS = 2.0
+# Programs end some time after the process that they started.
+_PROGRAM_SECONDS = 10.0
+_POLL_SECONDS = 0.1
+_CRASHES = frozenset((signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS))
+
+
+class LaunchedChild:
+    """A process that a program starts, see `Child`; it and the program end when this object does.
+
+    Args:
+        prefix: the program and its arguments; the command that it starts is appended.
+        python: the interpreter of that command.
+        request: what the process is to do.
+        arguments: all artifacts and parameters.
+        place: the result of `workplace` in the process.
+        folder: an empty folder for messages, on the file system that the process shares.
+        watcher: receives the progress.
+
+    Raises:
+        InputError: the program cannot be started.
+    """
+
+    def __init__(
+        self,
+        prefix: Sequence[str],
+        python: str,
+        request: StepRequest,
+        arguments: Mapping[str, Any],
+        place: Workplace,
+        folder: Path,
+        watcher: Watcher,
+    ) -> None:
+        self._program, self._log, self._watcher = prefix[0], Path(request.log), watcher
+        self._mailbox = Mailbox(folder)
+        self._mailbox.write_request(request, arguments, place)
+        self._beats = _LauncherBeats(self._mailbox)
+        self._last: ProcessBeat | None = None
+        self._exit_time: float | None = None
+        self._has_ended = False
+        module = ["-P", "-m", keras_bert_edge.__name__, keras_bert_edge.STEP_REQUEST, str(self._mailbox.request_file)]
+        command = [*prefix, python or sys.executable, *module]
+        self._output: IO[bytes] = (folder / "output").open("w+b")
+        try:
+            self._process = subprocess.Popen(  # noqa: S603, the user's own program
+                command, stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT, start_new_session=True
+            )
+        except OSError as error:
+            self._output.close()
+            rule = "begin with a program that can be run"
+            raise InputError(f"machine.launch must {rule}, got {self._program!r}: {error.strerror}") from None
+        self._beats.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Ends the process, if it is running, and the program; waits until the process is gone or lost."""
+        if self._has_ended:
+            return
+        self._has_ended = True
+        if self._mailbox.read_outcome() is None:
+            self.terminate()
+            self._wait_for_program(GRACE_SECONDS)
+        else:
+            self._wait_for_program(_PROGRAM_SECONDS)
+        if self._process.poll() is None:
+            signal_group(self._process.pid, signal.SIGTERM)
+            self._wait_for_program(_PROGRAM_SECONDS)
+        signal_group(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._wait_for_silence()
+        self._beats.stop()
+        self._append_output()
+
+    def terminate(self) -> None:
+        """Requests that the process saves a checkpoint and ends; a program that has not started it is ended at once."""
+        self._beats.request_end()
+        if self._process.poll() is None and self._mailbox.read_process_beat() is None:
+            signal_group(self._process.pid, signal.SIGTERM)
+
+    def waitables(self) -> list[Any]:
+        """None: messages are polled."""
+        return []
+
+    def receive(self, ready: Sequence[Any]) -> Outcome | None:
+        """Reads messages; returns the outcome once it is known, else None."""
+        self._watcher.tick()
+        code = self._process.poll()
+        beat = self._mailbox.read_process_beat()
+        if beat is None:
+            self._watcher.progress(0.0, 0.0, f"waiting for {self._program}")
+        elif beat != self._last:
+            self._watcher.progress(beat.done, beat.total, beat.note)
+        self._last = beat or self._last
+        outcome = self._mailbox.read_outcome()
+        if outcome is not None or code is None:
+            return outcome
+        now = time.monotonic()
+        self._exit_time = self._exit_time or now
+        return self._outcome_of_exit(code) if now - self._exit_time > _SETTLE_SECONDS else None
+
+    def _outcome_of_exit(self, code: int) -> Outcome:
+        """The outcome of a program that ended although the process reported none."""
+        number = -code if code < 0 else code - _SIGNAL_CODES
+        is_signal = number in set(signal.Signals)
+        if self._last is None:
+            status = f"status {code}" if code >= 0 else signal.Signals(-code).name
+            return Outcome("unstarted", f"{self._program} ended with {status}: {self._last_line() or 'no message'}")
+        if code == 0:
+            return Outcome("unstarted", f"{self._program} ended before the step; it must wait for it")
+        if is_signal:
+            outcome = outcome_of_exit(-number)
+            return outcome._replace(kind="crash" if signal.Signals(number) in _CRASHES else "transient")
+        return Outcome("transient", f"was lost: {self._program} ended with status {code} before the step was done")
+
+    def _last_line(self) -> str:
+        lines = (self._mailbox.folder / "output").read_text(encoding="utf-8", errors="replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+    def _wait_for_program(self, seconds: float) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+
+    def _wait_for_silence(self) -> None:
+        """Waits until a process that may still run where the program left it has reported its end, or is silent."""
+        beat, since = self._mailbox.read_process_beat(), time.monotonic()
+        deadline = since + LOST_SECONDS
+        while beat is not None and self._mailbox.read_outcome() is None and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+            newest = self._mailbox.read_process_beat()
+            if newest != beat:
+                beat, since = newest, time.monotonic()
+            elif time.monotonic() - since > 3 * BEAT_SECONDS:
+                return
+
+    def _append_output(self) -> None:
+        """Appends the program's output to the log, which the process has written by itself."""
+        self._output.seek(0)
+        with self._output, contextlib.suppress(OSError), self._log.open("ab") as log:
+            log.write(self._output.read())
+
+
+class _LauncherBeats:
+    """Writes the launcher's signs of life from a thread, as the launcher may be busy with another step."""
+
+    def __init__(self, mailbox: Mailbox) -> None:
+        self._mailbox = mailbox
+        self._changed = threading.Event()
+        self._should_end = self._should_stop = False
+        self._number = 0
+        self._write()
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def request_end(self) -> None:
+        self._should_end = True
+        self._changed.set()
+
+    def stop(self) -> None:
+        self._should_stop = True
+        self._changed.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._should_stop:
+            self._changed.wait(BEAT_SECONDS)
+            self._changed.clear()
+            # A full disk, or a server that is away for a moment, must not end the thread.
+            with contextlib.suppress(OSError):
+                self._write()
+
+    def _write(self) -> None:
+        self._number += 1
+        self._mailbox.write_launcher_beat(LauncherBeat(self._number, self._should_end))

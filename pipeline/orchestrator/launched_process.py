@@ -1,0 +1,132 @@
+"""The process of a step that a program has started: reads the request, runs the step, and ends with its launcher."""
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from components.dsl.component import Component, find_component
+from components.dsl.errors import InputError
+from pipeline.orchestrator.fingerprint import find_code, find_ingredients
+from pipeline.orchestrator.locks import process_locked
+from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS, Mailbox, ProcessBeat, StepRequest
+from pipeline.orchestrator.outcome import Outcome
+from pipeline.orchestrator.records import Ingredients
+from pipeline.orchestrator.source_code import CodeError
+from pipeline.orchestrator.step_process import ThrottledSink, begin_process, failure_of, run_component, signal_group
+
+_PROGRESS_SECONDS = 1.0
+_WAIT_SECONDS = 0.2
+
+
+def main(file: str) -> int:
+    """Runs the step of a request file and returns the exit status of the process, 0 if it reported an outcome."""
+    mailbox = Mailbox(Path(file).parent)
+    try:
+        request = mailbox.read_request()
+    except FileNotFoundError:
+        rule = "the root must have the same path on every machine that runs steps"
+        sys.stderr.write(f"error: {rule}, got {file}, which does not exist on {socket.gethostname()}\n")
+        return 2
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    begin_process(Path(request.log))
+    beats = ProcessBeats(mailbox)
+    threading.Thread(target=beats.run, daemon=True).start()
+    with process_locked(Path(request.lock), lambda: time.sleep(_WAIT_SECONDS)):
+        outcome = _run(request, mailbox, beats)
+        mailbox.write_outcome(outcome)
+    return 0
+
+
+def _run(request: StepRequest, mailbox: Mailbox, beats: "ProcessBeats") -> Outcome:
+    try:
+        component = find_component(*request.component)
+        check_versions(component, request)
+        arguments, place = mailbox.read_arguments()
+    except InputError as error:
+        return Outcome("input_error", str(error))
+    except Exception as error:
+        return failure_of(error)
+    return run_component(component, arguments, place, ThrottledSink(beats.progress, _PROGRESS_SECONDS).send)
+
+
+def versions_of(ingredients: Ingredients) -> dict[str, Any]:
+    """The ingredients of a cache key that the process of the step must share with its launcher."""
+    return {"code": ingredients.code, "libraries": dict(ingredients.libraries), "python": ingredients.python}
+
+
+def check_versions(component: Component, request: StepRequest) -> None:
+    """Compares code and libraries of this process with those of the launcher, which are part of the cache key.
+
+    Raises:
+        InputError: they differ; the result would be another one.
+    """
+    try:
+        here = versions_of(find_ingredients(component, {}, {}, find_code(component, request.first_party)))
+    except CodeError as error:
+        raise InputError(_refusal(str(error))) from error
+    there = request.versions
+    libraries = [
+        f"{name} {here['libraries'].get(name)} instead of {version}"
+        for name, version in there["libraries"].items()
+        if here["libraries"].get(name) != version
+    ]
+    if here["python"] != there["python"]:
+        raise InputError(_refusal(f"Python {here['python']} instead of {there['python']}"))
+    if libraries:
+        raise InputError(_refusal(", ".join(libraries)))
+    if here["code"] != there["code"]:
+        raise InputError(_refusal("other code of keras-bert-edge"))
+
+
+def _refusal(difference: str) -> str:
+    rule = "start steps with the versions that the launcher has"
+    return f"machine.launch must {rule}, got {difference} on {socket.gethostname()} ({sys.executable})"
+
+
+class ProcessBeats:
+    """Writes this process' signs of life, and ends the process when its launcher is lost or requests it.
+
+    Args:
+        mailbox: the files of this process.
+    """
+
+    def __init__(self, mailbox: Mailbox) -> None:
+        self._mailbox, self._parent = mailbox, os.getppid()
+        self._beat = ProcessBeat(1)
+        self._launcher = mailbox.read_launcher_beat()
+        self._since = time.monotonic()
+        self._is_ending = False
+        mailbox.write_process_beat(self._beat)
+
+    def progress(self, done: float, total: float, note: str) -> None:
+        """Receives the progress of the step."""
+        self._beat = ProcessBeat(self._beat.number, done, total, note)
+
+    def run(self) -> None:
+        """Beats until the end of the process."""
+        while True:
+            time.sleep(BEAT_SECONDS)
+            if self._is_orphan():
+                signal_group(0, signal.SIGKILL)
+            # A full disk, or a server that is away for a moment, must not end the thread.
+            with contextlib.suppress(OSError):
+                self._beat = self._beat._replace(number=self._beat.number + 1)
+                self._mailbox.write_process_beat(self._beat)
+
+    def _is_orphan(self) -> bool:
+        """Whether the launcher is gone: its folder, its beats, or the program that started this process."""
+        if os.getppid() != self._parent or not self._mailbox.folder.is_dir():
+            return True
+        newest, now = self._mailbox.read_launcher_beat(), time.monotonic()
+        if newest is not None and newest != self._launcher:
+            self._launcher, self._since = newest, now
+        if self._launcher is not None and self._launcher.should_end and not self._is_ending:
+            self._is_ending = True
+            signal_group(0, signal.SIGTERM)
+        return now - self._since > LOST_SECONDS

@@ -1,0 +1,136 @@
+"""Files through which a launcher and the process of a step talk, wherever the process runs, on a shared file system.
+
+The launcher writes a request and then, again and again, a beat; the process writes beats with its progress, and in the
+end its outcome. Either side takes the other one for lost when its beats stay away. Beats are numbers, not times, as the
+clocks of machines differ.
+"""
+
+import contextlib
+import json
+import os
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from components.dsl.workplace import Workplace
+from pipeline.orchestrator.outcome import Outcome
+from pipeline.orchestrator.records import Cost
+
+BEAT_SECONDS = 1.0
+LOST_SECONDS = 30.0
+
+_REQUEST, _ARGUMENTS, _OUTCOME = "request.json", "arguments.pickle", "outcome.json"
+_LAUNCHER, _PROCESS = "launcher.json", "process.json"
+
+
+class StepRequest(NamedTuple):
+    """The part of a request that every version of the project can read.
+
+    Attributes:
+        component: module and name of the component.
+        versions: the code, the libraries and the version of Python that the cache key holds.
+        first_party: top-level packages whose code is part of the key.
+        log: the file that receives the output of the process.
+        lock: the file of the lock that the process holds, see `process_locked`.
+    """
+
+    component: tuple[str, str]
+    versions: Mapping[str, Any]
+    first_party: tuple[str, ...]
+    log: str
+    lock: str
+
+
+class LauncherBeat(NamedTuple):
+    """A sign of life of the launcher; `should_end` requests the end of the process."""
+
+    number: int
+    should_end: bool = False
+
+
+class ProcessBeat(NamedTuple):
+    """A sign of life of the process, with its progress."""
+
+    number: int
+    done: float = 0.0
+    total: float = 0.0
+    note: str = ""
+
+
+class Mailbox:
+    """The files of one step's process.
+
+    Args:
+        folder: an existing folder that the launcher and the process see under the same path.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.request_file = folder / _REQUEST
+
+    def write_request(self, request: StepRequest, arguments: Mapping[str, Any], place: Workplace) -> None:
+        """Writes the request of the launcher."""
+        (self.folder / _ARGUMENTS).write_bytes(pickle.dumps((dict(arguments), place)))
+        self._write(_REQUEST, request._asdict())
+
+    def read_request(self) -> StepRequest:
+        """The request, without its arguments.
+
+        Raises:
+            FileNotFoundError: there is none under this path.
+        """
+        fields = json.loads(self.request_file.read_text(encoding="utf-8"))
+        fields |= {name: tuple(fields[name]) for name in ("component", "first_party")}
+        return StepRequest(**fields)
+
+    def read_arguments(self) -> tuple[dict[str, Any], Workplace]:
+        """The arguments of the component, and its folders; call it after the versions were compared."""
+        # Written by the same user's launcher into the root, as code of components is.
+        return pickle.loads((self.folder / _ARGUMENTS).read_bytes())  # noqa: S301
+
+    def write_launcher_beat(self, beat: LauncherBeat) -> None:
+        """Writes a sign of life of the launcher."""
+        self._write(_LAUNCHER, beat._asdict())
+
+    def read_launcher_beat(self) -> LauncherBeat | None:
+        """The newest sign of life of the launcher; None if it cannot be read at this moment."""
+        fields = self._read(_LAUNCHER)
+        return None if fields is None else LauncherBeat(**fields)
+
+    def write_process_beat(self, beat: ProcessBeat) -> None:
+        """Writes a sign of life of the process."""
+        self._write(_PROCESS, beat._asdict())
+
+    def read_process_beat(self) -> ProcessBeat | None:
+        """The newest sign of life of the process; None if it has not started."""
+        fields = self._read(_PROCESS)
+        return None if fields is None else ProcessBeat(**fields)
+
+    def write_outcome(self, outcome: Outcome) -> None:
+        """Writes the outcome, the last message of the process."""
+        cost = None if outcome.cost is None else outcome.cost._asdict()
+        self._write(_OUTCOME, outcome._asdict() | {"cost": cost})
+
+    def read_outcome(self) -> Outcome | None:
+        """The outcome; None if the process has not reported one."""
+        fields = self._read(_OUTCOME)
+        if fields is None:
+            return None
+        cost = fields.pop("cost")
+        return Outcome(**fields, cost=None if cost is None else Cost(**cost))
+
+    def _write(self, name: str, content: Mapping[str, Any]) -> None:
+        """Writes a file whole: a reader sees the old or the new one."""
+        partial = self.folder / f"{name}.{os.getpid()}"
+        partial.write_text(json.dumps(content), encoding="utf-8")
+        partial.replace(self.folder / name)
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        """The content of a file; None if it is missing, or cannot be read at this moment."""
+        with contextlib.suppress(OSError):
+            # To list the folder makes clients of a network file system look for new files.
+            if name in os.listdir(self.folder):
+                content: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
+                return content
+        return None

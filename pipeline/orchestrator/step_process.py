@@ -1,0 +1,155 @@
+"""The process of a step, however it was started: its log, its temporary files, the component, and the outcome."""
+
+import contextlib
+import errno
+import faulthandler
+import io
+import logging
+import os
+import resource
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from components.dsl.artifact import sync
+from components.dsl.component import Component
+from components.dsl.errors import InputError, Refusal
+from components.dsl.signature import Role
+from components.dsl.workplace import ProgressSink, Workplace, set_progress_sink, set_workplace
+from pipeline.orchestrator.disk import is_disk_full
+from pipeline.orchestrator.fingerprint import FIRST_PARTY
+from pipeline.orchestrator.outcome import Outcome, OutcomeKind
+from pipeline.orchestrator.records import Cost
+
+_LONGEST_MESSAGE = 2000
+_TRANSIENT_ERRORS = frozenset(
+    (errno.EAGAIN, errno.EBUSY, errno.EIO, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ESTALE)
+)
+
+
+def begin_process(log: Path) -> None:
+    """Puts this process into a session of its own, and redirects its output, including native code, to the log."""
+    # A process that leads its group already can be signalled together with the processes that it starts.
+    if os.getpgrp() != os.getpid():
+        os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    redirect_output(log)
+    for text in (sys.stdout, sys.stderr):
+        if isinstance(text, io.TextIOWrapper):
+            text.reconfigure(line_buffering=True)
+    faulthandler.enable()
+    # INFO messages of first-party packages, and warnings of libraries.
+    logging.basicConfig(format="%(asctime)s %(name)s %(message)s", stream=sys.stderr, force=True)
+    for package in FIRST_PARTY:
+        logging.getLogger(package).setLevel(logging.INFO)
+
+
+def run_component(component: Component, arguments: Mapping[str, Any], place: Workplace, sink: ProgressSink) -> Outcome:
+    """Runs a component in this process and writes its outputs to the disk; errors become outcomes.
+
+    Args:
+        component: the component.
+        arguments: all artifacts and parameters.
+        place: the result of `workplace`.
+        sink: receives the progress.
+    """
+    set_workplace(place)
+    if place.scratch:
+        # Children of a fork server run no exit handlers, and libraries leave temporary files behind.
+        place.scratch.mkdir(parents=True, exist_ok=True)
+        tempfile.tempdir = os.environ["TMPDIR"] = str(place.scratch)
+    set_progress_sink(sink)
+    outcome = _run(component, arguments)._replace(cost=_cost())
+    set_progress_sink(lambda done, total, note: None)
+    sys.stdout.flush()
+    return outcome
+
+
+def redirect_output(log: Path) -> None:
+    """Redirects the output of this process, including native code, to the log."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for stream in (1, 2):
+        os.dup2(descriptor, stream)
+    os.close(descriptor)
+
+
+def signal_group(pid: int, number: signal.Signals) -> None:
+    """Sends a signal to a process group, if it still exists; 0 is the group of this process."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, number)
+
+
+def failure_of(error: BaseException) -> Outcome:
+    """The outcome of a process that ends with an error; prints its traceback."""
+    traceback.print_exc()
+    return Outcome(_kind_of(error), _last_line(error))
+
+
+class ThrottledSink:
+    """Passes progress on from any thread, but not too often.
+
+    Args:
+        sink: receives the progress.
+        seconds: the least time between two reports, except for the last.
+    """
+
+    def __init__(self, sink: ProgressSink, seconds: float) -> None:
+        self._sink, self._seconds = sink, seconds
+        self._lock = threading.Lock()
+        self._last = 0.0
+
+    def send(self, done: float, total: float, note: str) -> None:
+        """Passes on a report, or drops it."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._last >= self._seconds or done >= total:
+                self._last = now
+                self._sink(float(done), float(total), note)
+
+
+def _run(component: Component, arguments: Mapping[str, Any]) -> Outcome:
+    try:
+        component.run(**arguments)
+        for name in component.of_role(Role.OUTPUT):
+            _sync(arguments[name].path)
+    except InputError as error:
+        return Outcome("input_error", " ".join(str(error).split()))
+    except Refusal as refusal:
+        return Outcome("refusal", " ".join(str(refusal).split()))
+    except BaseException as error:
+        return failure_of(error)
+    return Outcome("done", "")
+
+
+def _kind_of(error: BaseException) -> OutcomeKind:
+    if is_disk_full(error):
+        return "disk_full"
+    is_transient = isinstance(error, ConnectionError | TimeoutError | MemoryError)
+    return "transient" if is_transient or (isinstance(error, OSError) and error.errno in _TRANSIENT_ERRORS) else "crash"
+
+
+def _cost() -> Cost:
+    """The resources used by this process and its ended children."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    # Kilobytes; bytes on macOS.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Cost(
+        sum(usage.ru_utime + usage.ru_stime for usage in usages), unit * max(usage.ru_maxrss for usage in usages)
+    )
+
+
+def _last_line(error: BaseException) -> str:
+    lines = traceback.format_exception_only(error)[-1].strip().splitlines() or [type(error).__name__]
+    return lines[0][:_LONGEST_MESSAGE]
+
+
+def _sync(folder: Path) -> None:
+    """Flushes a folder and all its content to the disk."""
+    for place in (*folder.rglob("*"), folder):
+        sync(place)
