@@ -18,9 +18,14 @@ from components.dsl.signature import Role
 from components.dsl.workplace import Workplace
 from pipeline.machine import ONE_BY_ONE, Machine
 from pipeline.orchestrator.disk import is_disk_full
-from pipeline.orchestrator.executor import PRELOAD, Child, Outcome
+from pipeline.orchestrator.executor import PRELOAD, Child, ForkedChild
 from pipeline.orchestrator.fingerprint import FIRST_PARTY, execution_key, find_code, find_ingredients
+from pipeline.orchestrator.launched_child import LaunchedChild
+from pipeline.orchestrator.launched_process import versions_of
+from pipeline.orchestrator.locks import process_lock_file
+from pipeline.orchestrator.mailbox import StepRequest
 from pipeline.orchestrator.observer import Watcher
+from pipeline.orchestrator.outcome import Outcome
 from pipeline.orchestrator.records import Cost, Execution, ExecutionState, Ingredients, NewArtifact, StoredArtifact
 from pipeline.orchestrator.root import ARTIFACTS, LOGS, STAGING, UNFINISHED, staging_prefix
 from pipeline.orchestrator.store import Store
@@ -32,6 +37,10 @@ class StepError(Exception):
 
 class TransientStepError(StepError):
     """A step failed in a way that a retry may avoid: it was killed from outside, or lost a connection."""
+
+
+class UnstartedStepError(InputError):
+    """The program that starts a step failed; it may be busy, or its arguments may be wrong."""
 
 
 class CheckedNode(NamedTuple):
@@ -181,9 +190,28 @@ class Launcher:
                 staging.mkdir(parents=True)
                 outputs = self._outputs(plan.node, staging)
                 place = Workplace(self._checkpoints(plan), log.with_suffix(""), staging / ".scratch")
-                arguments = self._arguments(plan, outputs)
-                child = Child(plan.node.component, arguments, log, watcher, self._preload, place)
+                child = self._start(plan, outputs, log, watcher, place)
             yield LaunchedStep(plan, stack.enter_context(child), staging, outputs, start)
+
+    def _start(
+        self, plan: StepPlan, outputs: Mapping[str, Artifact], log: Path, watcher: Watcher, place: Workplace
+    ) -> Child:
+        """Starts the process of a step, by the program for steps of its kind if there is one."""
+        component, arguments = plan.node.component, self._arguments(plan, outputs)
+        prefix = self._machine.launch_prefix(component.kind)
+        if not prefix:
+            return ForkedChild(component, arguments, log, watcher, self._preload, place)
+        assert place.scratch is not None
+        folder = place.scratch.with_name(".messages")
+        folder.mkdir()
+        request = StepRequest(
+            component=(component.module, component.name),
+            versions=versions_of(plan.ingredients),
+            first_party=tuple(self._first_party),
+            log=str(log),
+            lock=str(process_lock_file(self._root, plan.key)),
+        )
+        return LaunchedChild(prefix, self._machine.python, request, arguments, place, folder, watcher)
 
     def publish(self, launched: LaunchedStep, outcome: Outcome) -> dict[str, StoredArtifact]:
         """Publishes the outputs of a step that has ended.
@@ -276,6 +304,9 @@ class Launcher:
             with contextlib.suppress(OSError):
                 log.parent.rmdir()
             return InputError(outcome.message)
+        if outcome.kind == "unstarted":
+            rule = f"machine.launch must start the step {plan.node.name}"
+            return UnstartedStepError(f"{rule}, but {outcome.message}; log: {self._log(plan.node)}")
         error_type = TransientStepError if outcome.kind == "transient" else StepError
         return error_type(self._describe(plan, outcome))
 

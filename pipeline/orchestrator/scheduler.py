@@ -12,10 +12,19 @@ from components.dsl.component import Node
 from components.dsl.errors import Refusal
 from pipeline.machine import Machine, Need
 from pipeline.orchestrator.estimate import add_durations
-from pipeline.orchestrator.executor import TICK_SECONDS, Outcome, wait_for_any
+from pipeline.orchestrator.executor import TICK_SECONDS, wait_for_any
 from pipeline.orchestrator.graph import Pipeline, sources_of
-from pipeline.orchestrator.launcher import CheckedNode, LaunchedStep, Launcher, StepError, StepPlan, TransientStepError
+from pipeline.orchestrator.launcher import (
+    CheckedNode,
+    LaunchedStep,
+    Launcher,
+    StepError,
+    StepPlan,
+    TransientStepError,
+    UnstartedStepError,
+)
 from pipeline.orchestrator.observer import Observer, StepState
+from pipeline.orchestrator.outcome import Outcome
 from pipeline.orchestrator.records import StoredArtifact
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.store import Store
@@ -196,10 +205,13 @@ class Scheduler:
         node = plan.node
         try:
             outputs = self._launcher.publish(running.launched, outcome)
-        except TransientStepError as error:
+        except (TransientStepError, UnstartedStepError) as error:
             running.context.close()
-            if self._has_failed or not self._retry(node, outcome):
-                self._fail(node, start, error)
+            if not self._has_failed and self._retry(node, outcome):
+                return
+            if isinstance(error, UnstartedStepError):
+                raise
+            self._fail(node, start, error)
         except (Refusal, StepError) as error:
             running.context.close()
             self._fail(node, start, error)
