@@ -38,7 +38,7 @@ SHORT_TESTS := tests/test_imports.py tests/test_package.py \
 	$(addprefix tests/test_end_to_end.py::test_, every_step_runs_and_the_models_learn the_pushed_folder_is_complete \
 	predict_answers_from_the_pushed_file)
 
-.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-s3 test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean
+.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-s3 test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -71,7 +71,7 @@ run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to bl
 	$(BIN)/keras-bert-edge run
 
 test: $(READY) ## the test suite, but what is marked slow or long, or needs the runtimes of others
-	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not swift and not aarch64 and not mlflow and not transformers and not s3 and not prism and not dask" --numprocesses $(WORKERS)
+	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not swift and not aarch64 and not mlflow and not transformers and not s3 and not prism and not dask and not slurm and not orchestrators" --numprocesses $(WORKERS)
 
 test-short: ## a few tests on another version, in an environment of its own: PYTHON=python3.13
 	@$(MAKE) --no-print-directory run-short-tests VENV=build/python$(subst $() ,.,$(call VERSION_OF,$(PYTHON)))
@@ -156,6 +156,33 @@ test-kotlin: $(READY) ## the tokenizer in Kotlin, against the library's
 test-swift: $(READY) ## the tokenizer in Swift, against the library's
 	@command -v swiftc >/dev/null || { echo "make test-swift needs swiftc" >&2; exit 1; }
 	$(BIN)/python -m pytest -m swift tests/clients/swift
+
+test-slurm: $(READY) ## a job whose steps srun starts, on a Slurm cluster on loopback (needs slurmctld, slurmd and munge, Debian's apt)
+	@PATH="$$PATH:/usr/sbin"; command -v slurmctld slurmd munged >/dev/null || { echo "make test-slurm needs slurmctld, slurmd and munge, of Debian's packages" >&2; exit 1; }
+	$(BIN)/python -m pytest -m slurm tests/slurm
+
+KUBEFLOW_READY := build/kubeflow/.ready
+AIRFLOW_READY := build/airflow/.ready
+# Of a version whose module can be had; the page that it embeds is not part of the module.
+ARGO_MODULE := github.com/argoproj/argo-workflows/v4@v4.0.5
+ARGO := build/argo/argo
+
+test-compile: $(READY) $(KUBEFLOW_READY) $(AIRFLOW_READY) $(ARGO) ## compiled jobs in kfp's local runner, in Airflow, and through Argo's linter (needs go)
+	KUBEFLOW_PYTHON=$(dir $(KUBEFLOW_READY))bin/python AIRFLOW_PYTHON=$(dir $(AIRFLOW_READY))bin/python ARGO=$(ARGO) \
+		$(BIN)/python -m pytest -m orchestrators tests/orchestrators
+
+build/%/.ready: requirements-%.lock
+	$(PYTHON) -m venv --clear build/$*
+	build/$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
+	touch $@
+
+$(ARGO):
+	@command -v go >/dev/null || { echo "make test-compile needs go, to build Argo's linter" >&2; exit 1; }
+	rm -rf build/argo && mkdir -p build/argo
+	cp -r "$$(go mod download -json $(ARGO_MODULE) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')" build/argo/source
+	chmod -R u+w build/argo/source && mkdir -p build/argo/source/ui/dist/app && touch build/argo/source/ui/dist/app/index.html
+	cd build/argo/source && go build -o ../argo ./cmd/argo
+	rm -rf build/argo/source
 
 AARCH64 := build/aarch64
 EMULATOR := qemu-aarch64 -cpu neoverse-n1 -E PYTHONPATH=$(CURDIR)/$(AARCH64)/site -L $(AARCH64)/sysroot

@@ -2,6 +2,7 @@
 
 from pipeline.commands.bench import BENCH
 from pipeline.commands.compare import COMPARE
+from pipeline.commands.compile import COMPILE
 from pipeline.commands.describe import DESCRIBE
 from pipeline.commands.diff import DIFF
 from pipeline.commands.doctor import DOCTOR
@@ -24,6 +25,6 @@ GROUPS = {
     "use a model": (PREDICT, EXPLAIN, BENCH, DESCRIBE),
     "choose settings": (COMPARE, LADDER, DOCTOR),
     "understand a run": (STATUS, REPORT, INSPECT, WHY, DIFF, LINEAGE),
-    "run a job elsewhere": (STEP,),
+    "run a job elsewhere": (COMPILE, STEP),
     "clean up": (GC,),
 }

@@ -1,0 +1,1 @@
+"""Compiled jobs in orchestrators of others, each in an environment of its own."""
