@@ -38,7 +38,7 @@ SHORT_TESTS := tests/test_imports.py tests/test_package.py \
 	$(addprefix tests/test_end_to_end.py::test_, every_step_runs_and_the_models_learn the_pushed_folder_is_complete \
 	predict_answers_from_the_pushed_file)
 
-.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-s3 test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile
+.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-s3 test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile test-image
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -71,7 +71,7 @@ run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to bl
 	$(BIN)/keras-bert-edge run
 
 test: $(READY) ## the test suite, but what is marked slow or long, or needs the runtimes of others
-	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not swift and not aarch64 and not mlflow and not transformers and not s3 and not prism and not dask and not slurm and not orchestrators" --numprocesses $(WORKERS)
+	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not swift and not aarch64 and not mlflow and not transformers and not s3 and not prism and not dask and not slurm and not orchestrators and not image" --numprocesses $(WORKERS)
 
 test-short: ## a few tests on another version, in an environment of its own: PYTHON=python3.13
 	@$(MAKE) --no-print-directory run-short-tests VENV=build/python$(subst $() ,.,$(call VERSION_OF,$(PYTHON)))
@@ -183,6 +183,11 @@ $(ARGO):
 	chmod -R u+w build/argo/source && mkdir -p build/argo/source/ui/dist/app && touch build/argo/source/ui/dist/app/index.html
 	cd build/argo/source && go build -o ../argo ./cmd/argo
 	rm -rf build/argo/source
+
+IMAGE_READY := build/image/.ready
+test-image: $(READY) $(IMAGE_READY) ## the Dockerfile's instructions in a folder, and linters (needs debootstrap and root)
+	@PATH="$$PATH:/usr/sbin"; command -v debootstrap >/dev/null || { echo "make test-image needs debootstrap, of Debian's packages" >&2; exit 1; }
+	LINTERS=$(dir $(IMAGE_READY))bin $(BIN)/python -m pytest -m image tests/image
 
 AARCH64 := build/aarch64
 EMULATOR := qemu-aarch64 -cpu neoverse-n1 -E PYTHONPATH=$(CURDIR)/$(AARCH64)/site -L $(AARCH64)/sysroot
