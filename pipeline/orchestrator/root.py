@@ -60,8 +60,8 @@ class Root:
     def remove(self) -> None:
         """Removes a root that this process created, with its parent folders that were created for it.
 
-        A root that existed before stays, and so does one that another process uses, or in which a step has finished or
-        saved a checkpoint.
+        A root that existed before stays, and so does one that another process uses, or in which a step has finished,
+        saved a checkpoint or left a log.
         """
         if self.path not in self.made or self._holds_work() or not self._is_alone():
             return
@@ -75,7 +75,7 @@ class Root:
         return self.lock is None or try_lock(self.lock, fcntl.LOCK_EX)
 
     def _holds_work(self) -> bool:
-        places = (self.path / ARTIFACTS, self.path / UNFINISHED)
+        places = (self.path / ARTIFACTS, self.path / UNFINISHED, self.path / LOGS)
         return any(entry.is_file() for place in places for entry in place.rglob("*"))
 
 

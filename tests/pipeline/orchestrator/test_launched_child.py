@@ -107,13 +107,15 @@ def test_a_process_that_is_killed_behind_a_shell_is_tried_again(
     ],
 )
 def test_a_program_that_fails_at_once(tmp_path: Path, script: str, reason: str) -> None:
-    log = tmp_path / "logs" / "1" / "write.log"
+    root = tmp_path / "new"
+    log = root / "logs" / "1" / "write.log"
     with pytest.raises(InputError) as error:
-        run(tmp_path, chain("hello"), machine=shell(script))
+        run(root, chain("hello"), machine=shell(script))
     assert str(error.value) == f"machine.launch must start the step write, but {reason}; log: {log}"
-    with contextlib.closing(Store(tmp_path)) as store:
+    assert log.is_file(), "also in a root that was made for this run"
+    with contextlib.closing(Store(root)) as store:
         assert store.runs()[0].state == "failed"
-    assert states(run(tmp_path, chain("hello"), machine=Machine()))["shout"] == "ran"
+    assert states(run(root, chain("hello"), machine=Machine()))["shout"] == "ran"
 
 
 def test_a_program_that_fails_at_first_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
