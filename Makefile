@@ -181,7 +181,7 @@ $(ARGO):
 	rm -rf build/argo && mkdir -p build/argo
 	cp -r "$$(go mod download -json $(ARGO_MODULE) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')" build/argo/source
 	chmod -R u+w build/argo/source && mkdir -p build/argo/source/ui/dist/app && touch build/argo/source/ui/dist/app/index.html
-	cd build/argo/source && go build -o ../argo ./cmd/argo
+	cd build/argo/source && go build -buildvcs=false -o ../argo ./cmd/argo
 	rm -rf build/argo/source
 
 IMAGE_READY := build/image/.ready
