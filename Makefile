@@ -38,6 +38,9 @@ SHORT_TESTS := tests/test_imports.py tests/test_package.py \
 	$(addprefix tests/test_end_to_end.py::test_, every_step_runs_and_the_models_learn the_pushed_folder_is_complete \
 	predict_answers_from_the_pushed_file)
 
+# Tests that take minutes, or need data or programs of others; targets of their own run them.
+SPECIAL := slow or long or clients or web or kotlin or swift or aarch64 or mlflow or transformers or s3 or prism or dask or slurm or orchestrators or image
+
 .PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-s3 test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile test-image
 
 help: ## this list
@@ -71,7 +74,7 @@ run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to bl
 	$(BIN)/keras-bert-edge run
 
 test: $(READY) ## the test suite, but what is marked slow or long, or needs the runtimes of others
-	$(BIN)/python -m pytest -m "not slow and not long and not clients and not web and not kotlin and not swift and not aarch64 and not mlflow and not transformers and not s3 and not prism and not dask and not slurm and not orchestrators and not image" --numprocesses $(WORKERS)
+	$(BIN)/python -m pytest -m "not ($(SPECIAL))" --numprocesses $(WORKERS)
 
 test-short: ## a few tests on another version, in an environment of its own: PYTHON=python3.13
 	@$(MAKE) --no-print-directory run-short-tests VENV=build/python$(subst $() ,.,$(call VERSION_OF,$(PYTHON)))
