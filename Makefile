@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 LIBRARIES := $(VENV)/.libraries
 READY := $(VENV)/.ready
 CHECKPOINT := $(VENV)/.checkpoint
+CUDA_LIBRARIES := $(VENV)/.cuda
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 CLIENTS_VENV := .venv-clients
@@ -39,14 +40,14 @@ SHORT_TESTS := tests/test_imports.py tests/test_package.py \
 	predict_answers_from_the_pushed_file)
 
 # Tests that take minutes, or need data or programs of others; targets of their own run them.
-SPECIAL := slow or long or clients or web or kotlin or swift or aarch64 or mlflow or transformers or s3 or prism or dask or slurm or orchestrators or image
+SPECIAL := slow or long or clients or web or kotlin or swift or aarch64 or mlflow or transformers or s3 or prism or dask or slurm or orchestrators or image or workers
 
-.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-s3 test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile test-image
+.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-workers test-s3 test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile test-image
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
-setup: $(READY) ## make the environment from the lock; PYTHON=python3.13 makes it anew on another version
+setup: $(READY) $(if $(CUDA),$(CUDA_LIBRARIES)) ## make the environment from the lock; PYTHON=python3.13 makes it anew on another version; CUDA=1 adds CUDA
 
 VERSION_OF = $(shell { $(1) -c 'import sys; print(*sys.version_info[:2])'; } 2>/dev/null)
 ifneq ($(origin PYTHON),file)
@@ -63,6 +64,11 @@ $(LIBRARIES): requirements.lock
 # The project itself, so that its command runs from any folder.
 $(READY): $(LIBRARIES) pyproject.toml
 	$(PIP) --no-build-isolation --editable .
+	touch $@
+
+# TensorFlow's libraries of CUDA, some gigabytes; the rest of the lock is in the environment already.
+$(CUDA_LIBRARIES): $(LIBRARIES) requirements-cuda.lock
+	$(PIP) --require-hashes -r requirements-cuda.lock
 	touch $@
 
 # What the default job starts from, 84 MB.
@@ -151,6 +157,9 @@ $(DASK)/.ready: requirements-dask.lock $(LIBRARIES)
 	rm -rf $(DASK)
 	$(PIP) --require-hashes --target $(DASK) -r $<
 	touch $@
+
+test-workers: $(READY) ## a run in two processes that train together (TF_CONFIG), killed and started again
+	$(BIN)/python -m pytest -m workers tests/pipeline
 
 test-kotlin: $(READY) ## the tokenizer in Kotlin, against the library's
 	@command -v kotlinc java >/dev/null || { echo "make test-kotlin needs kotlinc and java" >&2; exit 1; }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training")
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training", distributed=True)
 def distill(
     teacher: Input[Model],
     examples: Input[TaskExamples],

@@ -21,7 +21,7 @@ from keras_bert.options.selection import Selection
 from keras_bert.options.training import Training
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training")
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training", distributed=True)
 def fine_tune(
     pretrained: Input[Model],
     examples: Input[TaskExamples],

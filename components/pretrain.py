@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 _LARGEST = 700.0
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training")
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training", distributed=True)
 def pretrain(
     examples: Input[PretrainingExamples],
     vocabulary: Input[Vocabulary],

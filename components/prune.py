@@ -15,7 +15,9 @@ from keras_bert.options.training import Training
 
 
 @component(
-    libraries=("keras", "numpy", "tensorflow", "tensorflow-model-optimization", "tensorflow-text"), kind="training"
+    libraries=("keras", "numpy", "tensorflow", "tensorflow-model-optimization", "tensorflow-text"),
+    kind="training",
+    distributed=True,
 )
 def prune(
     student: Input[Model],

@@ -59,6 +59,7 @@ class Machine:
             such a command. A table has programs by the kind of the step. Empty for processes of this machine.
         python: the interpreter of steps that `launch` starts, with this project installed; empty for the one that runs
             the command. It needs `launch`.
+        join_seconds: how long the chief of `TF_CONFIG` waits for the other workers of a training, and they for it.
     """
 
     cores: pydantic.PositiveFloat | None = None
@@ -69,6 +70,7 @@ class Machine:
         pydantic.Discriminator(_choose_launch),
     ] = ()
     python: str = ""
+    join_seconds: pydantic.PositiveFloat = 600.0
 
     @pydantic.model_validator(mode="after")
     def _check_memory(self) -> Self:

@@ -103,15 +103,19 @@ class Component:
         function: the function itself.
         libraries: distributions whose versions go into the cache key.
         kind: the needs of the step; a measurement runs beside no other step.
+        distributed: whether the step trains, and does so on all processes of `TF_CONFIG` together.
         name: the function's name.
         module: the module that holds the component.
         parameters: the parameters of the signature, by name.
     """
 
-    def __init__(self, function: Callable[..., None], libraries: tuple[str, ...], kind: StepKind) -> None:
+    def __init__(
+        self, function: Callable[..., None], libraries: tuple[str, ...], kind: StepKind, distributed: bool = False
+    ) -> None:
         self.function = function
         self.libraries = libraries
         self.kind = kind
+        self.distributed = distributed
         self.name = function.__name__
         self.module = function.__module__
         self.parameters = read_signature(function)
@@ -200,7 +204,7 @@ def _is_handle_of(value: Any, artifact: type[Artifact]) -> bool:
 
 
 def component(
-    *, libraries: tuple[str, ...] = (), kind: StepKind = "data"
+    *, libraries: tuple[str, ...] = (), kind: StepKind = "data", distributed: bool = False
 ) -> Callable[[Callable[..., None]], Component]:
     """A decorator that makes a component of a typed function.
 
@@ -210,8 +214,10 @@ def component(
     Args:
         libraries: distributions whose versions may change the result; they go into the cache key.
         kind: the needs of the step, which decide where it runs.
+        distributed: whether the step trains on all processes of `TF_CONFIG` together, see
+            `keras_bert.training.strategies.find_strategy`. Other steps run on the chief, as if it were alone.
     """
-    return lambda function: Component(function, libraries, kind)
+    return lambda function: Component(function, libraries, kind, distributed)
 
 
 def find_component(module: str, name: str) -> Component:

@@ -90,7 +90,6 @@ class Checkpoints:
             OSError: the file cannot be written; the folder is unchanged.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        # Several workers may write the same checkpoint to one folder.
         partial = self.folder / f"{step:09d}-{os.getpid()}{_PARTIAL}"
         whole = {name: np.asarray(array, order="C") for name, array in arrays.items()}
         try:
@@ -108,23 +107,28 @@ class Checkpoints:
             old.unlink(missing_ok=True)
         return file
 
-    def load(self) -> TrainingState | None:
+    def load(self, *, repair: bool = True) -> TrainingState | None:
         """The newest readable checkpoint, or None if there is none; logs a warning for every corrupted one.
+
+        Args:
+            repair: whether to delete what a killed process left, and to set corrupted files aside; False for a process
+                that reads a folder that another one writes to.
 
         Raises:
             CheckpointError: all checkpoints are corrupted.
         """
-        for partial in self.folder.glob(f"*{_PARTIAL}"):
+        for partial in self.folder.glob(f"*{_PARTIAL}") if repair else ():
             partial.unlink(missing_ok=True)
         files = self._files()
         for file in reversed(files):
-            if _digest(file) == file.stem.partition("-")[2]:
+            if _is_whole(file):
                 with safetensors.safe_open(file, "numpy") as opened:
                     state = json.loads(opened.metadata()["state"])
                 return TrainingState(load_file(file), state)
             logger.warning("the checkpoint %s is damaged; going back to the one before it", file)
             # A corrupted file must not count among the checkpoints to keep.
-            file.rename(file.with_suffix(".damaged"))
+            if repair:
+                file.rename(file.with_suffix(".damaged"))
         if files:
             raise CheckpointError(f"{self.folder} holds only checkpoints that are damaged; start again to begin anew")
         return None
@@ -132,6 +136,14 @@ class Checkpoints:
     def _files(self) -> list[Path]:
         """The checkpoints, oldest first."""
         return sorted(self.folder.glob(f"*-*{_SUFFIX}"))
+
+
+def _is_whole(file: Path) -> bool:
+    """Whether a file has the digest of its name; a file that its writer sets aside meanwhile has not."""
+    try:
+        return _digest(file) == file.stem.partition("-")[2]
+    except FileNotFoundError:
+        return False
 
 
 def _digest(file: Path, *, flush: bool = False) -> str:

@@ -1,11 +1,21 @@
 """Distributes work over the devices of a `tf.distribute` strategy and synchronizes its processes."""
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import tensorflow as tf
 
 from keras_bert.objectives.base import Batch
+
+
+class LostWorkerError(ConnectionError):
+    """Another process of the training was stopped, has ended, or cannot be reached.
+
+    Examples:
+        >>> issubclass(LostWorkerError, ConnectionError)
+        True
+    """
 
 
 class Devices:
@@ -93,3 +103,13 @@ class Devices:
     def any_worker(self, *flags: bool) -> tuple[bool, ...]:
         """Whether any worker has set a flag, for every flag; a collective call that every worker must make."""
         return tuple(self.largest(float(flag)) > 0 for flag in flags)
+
+    @contextlib.contextmanager
+    def lost_workers_as_errors(self) -> Iterator[None]:
+        """Turns TensorFlow's errors about other workers into `LostWorkerError`."""
+        try:
+            yield
+        except (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError) as error:
+            if self.workers == 1:
+                raise
+            raise LostWorkerError("another worker of TF_CONFIG has ended or cannot be reached; see its log") from error

@@ -15,6 +15,7 @@ from keras_bert.digests import digest
 from keras_bert.models.saving import describe_model
 from keras_bert.objectives.base import add_up, averages
 from keras_bert.training.checkpoints import Arrays, CheckpointError, Checkpoints
+from keras_bert.training.devices import LostWorkerError
 from keras_bert.training.history import Entry, RunningRecord
 from keras_bert.training.progress import Clock, Progress
 from keras_bert.training.stop_request import StopRequest, stop_requests
@@ -171,8 +172,10 @@ class Loop:
                 continue
             due = bool(checkpoints) and time.monotonic() - saved >= pause
             stop, due = trainer.devices.any_worker(bool(request.signal), due)
+            if stop and request.signal:
+                raise StoppedError(self._stop(request.signal, checkpoints))
             if stop:
-                raise StoppedError(self._stop(request.signal or "a signal to another worker", checkpoints))
+                raise LostWorkerError(self._stop("another worker was stopped by a signal", checkpoints))
             if due and checkpoints:
                 start = time.monotonic()
                 self._save(checkpoints)
@@ -295,8 +298,17 @@ class Loop:
     def _save(self, checkpoints: Checkpoints) -> Path:
         best = {f"{_BEST}{name}": array for name, array in self._best.items()}
         scale = self._trainer.loss_scale and dataclasses.asdict(self._trainer.loss_scale)
-        state = {"identity": self._identity, "progress": dataclasses.asdict(self._progress), "loss_scale": scale}
-        file = checkpoints.save(self._progress.step, {**self._trainer.arrays(), **best}, state)
+        state = {
+            "identity": self._identity,
+            "progress": dataclasses.asdict(self._progress),
+            "loss_scale": scale,
+            "devices": self._trainer.devices.count,
+        }
+        arrays = {**self._trainer.arrays(), **best}
+        if not self._trainer.devices.is_chief:
+            # All workers hold the same state, and read it from the chief's folder.
+            return checkpoints.folder
+        file = checkpoints.save(self._progress.step, arrays, state)
         logger.info("wrote the checkpoint %s", file)
         return file
 
@@ -306,12 +318,16 @@ class Loop:
         Raises:
             CheckpointError: the checkpoint belongs to another training; the message names the difference.
         """
-        checkpoint = checkpoints.load() if checkpoints else None
+        devices = self._trainer.devices
+        checkpoint = checkpoints.load(repair=devices.is_chief) if checkpoints else None
         step = checkpoint.state["progress"]["step"] if checkpoint else 0
         # Every worker makes both collective calls before it may raise; the others would wait for it.
-        most, least = self._trainer.devices.largest(step), -self._trainer.devices.largest(-step)
+        most, least = devices.largest(step), -devices.largest(-step)
         if not most == least == step:
-            raise CheckpointError(f"all workers must have the checkpoint of one step, but here it is that of {step}")
+            raise CheckpointError(
+                f"all workers must read the checkpoints of one folder, but here the newest is of step {step}, and that "
+                f"of another of step {most if most != step else least:.0f}; share it, or delete it to begin anew"
+            )
         if checkpoints is None or checkpoint is None:
             return
         stored = checkpoint.state["identity"]
@@ -328,4 +344,10 @@ class Loop:
         if self._trainer.loss_scale:
             vars(self._trainer.loss_scale).update(checkpoint.state["loss_scale"])
         self._progress = Progress(**checkpoint.state["progress"])
-        logger.info("going on after step %d", self._progress.step)
+        logger.info("going on after step %d", step)
+        before = checkpoint.state["devices"]
+        if before != devices.count:
+            self._note = f"going on after step {step}; devices: {devices.count}, were {before}"
+            logger.warning(
+                "%s. Batches and masks stay the same; dropout and the rounding of sums over devices do not", self._note
+            )

@@ -214,9 +214,9 @@ class TrainingStep:
             batches: a `tf.data.Dataset`; sources without an `element_spec` are not traced.
         """
         spec = getattr(batches, "element_spec", None)
-        if spec is None or self.devices.count > 1 or self.training.xla == "whole" or tf.config.functions_run_eagerly():
+        if spec is None or self.training.xla == "whole" or tf.config.functions_run_eagerly():
             return
-        if all(None not in tensor_spec.shape[1:] for tensor_spec in tf.nest.flatten(spec)):
+        if all(None not in tensor_spec.shape[1:] for tensor_spec in tf.nest.flatten(spec, expand_composites=True)):
             return
         whole: Any = self._run_whole
         weighting: Any = self._run_weights

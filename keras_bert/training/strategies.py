@@ -1,10 +1,11 @@
 """Chooses the `tf.distribute` strategy for the devices of this machine and its environment."""
 
 import functools
-import json
 import os
 
 import tensorflow as tf
+
+from keras_bert.training.cluster import TF_CONFIG, find_cluster
 
 
 def find_strategy() -> tf.distribute.Strategy:
@@ -15,22 +16,24 @@ def find_strategy() -> tf.distribute.Strategy:
     - several GPUs: MirroredStrategy
     - otherwise one device, the GPU if there is one
 
-    Call it before other TensorFlow functions, because workers must be connected first. Later calls return the same
-    strategy.
+    Call it before other TensorFlow functions, because workers must be connected first, and because GPUs are set to take
+    memory as they need it, in place of all of it at once. Later calls return the same strategy.
 
     Raises:
-        ValueError: `TF_CONFIG` is not a JSON object.
+        ValueError: `TF_CONFIG` is not a JSON object of a cluster and a task in it.
 
     Examples:
         >>> find_strategy().num_replicas_in_sync >= 1
         True
     """
-    return _make(os.environ.get("TF_CONFIG", "{}"), os.environ.get("TPU_NAME", ""))
+    return _make(os.environ.get(TF_CONFIG, "{}"), os.environ.get("TPU_NAME", ""))
 
 
 @functools.cache
 def _make(cluster: str, tpu: str) -> tf.distribute.Strategy:
-    if _count_workers(cluster) > 1:
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)
+    if find_cluster(cluster) is not None:
         return tf.distribute.MultiWorkerMirroredStrategy()
     if tpu:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
@@ -40,15 +43,3 @@ def _make(cluster: str, tpu: str) -> tf.distribute.Strategy:
     if len(tf.config.list_logical_devices("GPU")) > 1:
         return tf.distribute.MirroredStrategy()
     return tf.distribute.get_strategy()
-
-
-def _count_workers(tf_config: str) -> int:
-    """Number of training processes; the chief is a worker, too."""
-    try:
-        content = json.loads(tf_config)
-    except json.JSONDecodeError:
-        content = None
-    if not isinstance(content, dict):
-        raise ValueError(f"TF_CONFIG must be a JSON object, got {tf_config!r}")
-    cluster = content.get("cluster", {})
-    return sum(len(cluster.get(kind, [])) for kind in ("chief", "worker"))

@@ -84,9 +84,10 @@ class Trainer(TrainingStep):
             select: the validation metric whose best value chooses the weights to keep. Smaller is better if its name
                 ends with `loss`, `error` or `perplexity`. None keeps the last weights.
             patience: number of validations without improvement after which training stops; None for no early stopping.
-            checkpoints: a folder for checkpoints. A resumed training ends with the same weights, bit for bit, as an
-                uninterrupted one. Checkpoints of another model, data, objective or settings are refused. None writes
-                no checkpoints.
+            checkpoints: a folder for checkpoints, the same for all workers; the chief writes them. A resumed training
+                ends with the same weights, bit for bit, as an uninterrupted one, and goes on with another number of
+                devices, too, where sums round differently. Checkpoints of another model, data, objective or settings
+                are refused. None writes no checkpoints.
             checkpoint_seconds: minimum time between checkpoints in seconds. It is prolonged so that saving takes at
                 most a twentieth of the time. 0 saves after every step.
             record: a folder for `RunningRecord`, which shows a running training; None writes none.
@@ -97,11 +98,12 @@ class Trainer(TrainingStep):
 
         Raises:
             NonFiniteLossError: a metric is not finite.
+            LostWorkerError: another worker of `TF_CONFIG` was stopped, has ended or cannot be reached.
             StoppedError: a signal stopped the training; there is a checkpoint if `checkpoints` is given.
             CheckpointError: the checkpoints belong to another training, which the message describes, or all of them
                 are corrupted.
             ValueError: there are no validation batches, or there is no metric `select`.
         """
         loop = Loop(self, batches, validation, on_progress, log_every, validations, select, patience)
-        with temporary_custom_gradients():
+        with temporary_custom_gradients(), self.devices.lost_workers_as_errors():
             return loop.run(checkpoints, checkpoint_seconds, record)

@@ -9,9 +9,12 @@ from components.artifacts.models import EdgeModel
 from components.artifacts.pushed import Pushed
 from components.objects.mirror import shown_place
 from components.scoring.blessing import NOT_COMPARED
+from keras_bert.training.cluster import find_cluster
 from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
 from pipeline.commands.command import DONE, FAILED, REFUSED, Command
+from pipeline.orchestrator.chief import field_errors_as_input_errors
 from pipeline.orchestrator.graph import Pipeline
+from pipeline.orchestrator.joining import join_trainings
 from pipeline.orchestrator.preview import preview
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.runner import run_pipeline
@@ -59,6 +62,12 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     write_warnings(console, check_data(settings))
     pipeline = build_pipeline(settings, options.root)
     request = Request(to=options.to, since=options.since, force=tuple(options.force))
+    with field_errors_as_input_errors():
+        cluster = find_cluster()
+    if cluster is not None and not cluster.is_chief and not options.dry_run:
+        join_seconds = settings.machine.join_seconds
+        is_done = join_trainings(options.root, cluster, join_seconds, lambda text: write(console, text))
+        return DONE if is_done else FAILED
     if options.dry_run:
         show_preview(preview(pipeline, options.root, request), console)
         return DONE

@@ -45,8 +45,12 @@ class Child(Protocol):
     def __exit__(self, *_: object) -> None:
         """Ends the child."""
 
-    def end(self) -> None:
-        """Ends the process, if it is running, and all processes that it started."""
+    def end(self, grace: float = ...) -> None:
+        """Ends the process, if it is running, and all processes that it started.
+
+        Args:
+            grace: the time between the request to end and the kill in seconds.
+        """
 
     def terminate(self) -> None:
         """Requests that the child saves a checkpoint and ends, without waiting for it."""
@@ -104,11 +108,15 @@ class ForkedChild:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def end(self) -> None:
-        """Ends the process, if it is running, and all processes that it started."""
+    def end(self, grace: float = GRACE_SECONDS) -> None:
+        """Ends the process, if it is running, and all processes that it started.
+
+        Args:
+            grace: the time between the request to end and the kill in seconds.
+        """
         if not self._has_ended:
             self._connection.close()
-            _end(self._process)
+            _end(self._process, grace)
             self._has_ended = True
 
     def terminate(self) -> None:
@@ -150,6 +158,8 @@ def wait_for_any(children: Sequence[Child]) -> list[Outcome | None]:
 def _start_server(preload: Sequence[str], log: Path) -> None:
     """Starts the fork server unless it is running; its output goes to the log, because imported libraries print."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # Steps that run side by side share a GPU: each takes memory as it needs it.
+    os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     multiprocessing.set_forkserver_preload(list(preload))
     # With SIGINT blocked, the server survives a Ctrl-C during its imports and prints no traceback.
     previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -164,14 +174,14 @@ def _start_server(preload: Sequence[str], log: Path) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
 
 
-def _end(process: BaseProcess) -> None:
+def _end(process: BaseProcess, grace: float) -> None:
     """Ends the child and its process group: SIGTERM first, SIGKILL after a grace period."""
     if process.pid is None:
         return
     if process.is_alive():
         process.terminate()
         signal_group(process.pid, signal.SIGTERM)
-        process.join(GRACE_SECONDS)
+        process.join(grace)
     signal_group(process.pid, signal.SIGKILL)
     process.join()
 
@@ -191,9 +201,15 @@ def _child(connection: Connection, log: Path) -> None:
         return
 
     def send(done: float, total: float, note: str) -> None:
-        connection.send((done, total, note))
+        _send(connection, (done, total, note))
 
-    connection.send(run_component(component, arguments, place, ThrottledSink(send, _PROGRESS_SECONDS).send))
+    _send(connection, run_component(component, arguments, place, ThrottledSink(send, _PROGRESS_SECONDS).send))
+
+
+def _send(connection: Connection, message: Any) -> None:
+    """Sends a message; a parent that ends a step no longer listens, but the step still saves a checkpoint."""
+    with contextlib.suppress(BrokenPipeError):
+        connection.send(message)
 
 
 def _die_with_parent() -> None:

@@ -81,14 +81,18 @@ class LaunchedChild:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def end(self) -> None:
-        """Ends the process, if it is running, and the program; waits until the process is gone or lost."""
+    def end(self, grace: float = GRACE_SECONDS) -> None:
+        """Ends the process, if it is running, and the program; waits until the process is gone or lost.
+
+        Args:
+            grace: the time between the request to end and the kill in seconds.
+        """
         if self._has_ended:
             return
         self._has_ended = True
         if self._mailbox.read_outcome() is None:
             self.terminate()
-            self._wait_for_program(GRACE_SECONDS)
+            self._wait_for_program(grace)
         else:
             self._wait_for_program(_PROGRAM_SECONDS)
         if self._process.poll() is None:

@@ -17,6 +17,7 @@ from components.dsl.errors import InputError, Refusal
 from components.dsl.signature import Role
 from components.dsl.workplace import Workplace
 from pipeline.machine import ONE_BY_ONE, Machine
+from pipeline.orchestrator.chief import Chief, JoinRequest, move_artifacts
 from pipeline.orchestrator.disk import is_disk_full
 from pipeline.orchestrator.executor import PRELOAD, Child, ForkedChild
 from pipeline.orchestrator.fingerprint import FIRST_PARTY, execution_key, find_code, find_ingredients
@@ -118,6 +119,7 @@ class Launcher:
         machine: the programs that start steps.
         preload: modules that the fork server imports once.
         first_party: top-level packages whose code is part of the cache keys.
+        chief: asks other processes to join trainings; None where this process trains alone.
     """
 
     def __init__(
@@ -129,8 +131,10 @@ class Launcher:
         machine: Machine = ONE_BY_ONE,
         preload: Sequence[str] = PRELOAD,
         first_party: Sequence[str] = FIRST_PARTY,
+        chief: Chief | None = None,
     ) -> None:
         self._root = root
+        self._chief = chief
         self._store = store
         self._run = run
         self._machine = machine
@@ -176,6 +180,7 @@ class Launcher:
 
         Raises:
             StepError: the disk is full.
+            InputError: a worker of `TF_CONFIG` did not come, or cannot join.
         """
         start = time.monotonic()
         # Outputs are as deep below the root as their final place, so that relative paths in them stay valid.
@@ -190,14 +195,22 @@ class Launcher:
                 staging.mkdir(parents=True)
                 outputs = self._outputs(plan.node, staging)
                 place = Workplace(self._checkpoints(plan), log.with_suffix(""), staging / ".scratch")
-                child = self._start(plan, outputs, log, watcher, place)
+                child = self._start(plan, outputs, staging, log, watcher, place)
             yield LaunchedStep(plan, stack.enter_context(child), staging, outputs, start)
 
     def _start(
-        self, plan: StepPlan, outputs: Mapping[str, Artifact], log: Path, watcher: Watcher, place: Workplace
+        self,
+        plan: StepPlan,
+        outputs: Mapping[str, Artifact],
+        staging: Path,
+        log: Path,
+        watcher: Watcher,
+        place: Workplace,
     ) -> Child:
         """Starts the process of a step, by the program for steps of its kind if there is one."""
         component, arguments = plan.node.component, self._arguments(plan, outputs)
+        if self.needs_workers(plan.node):
+            self._gather(plan, arguments, staging, watcher)
         prefix = self._machine.launch_prefix(component.kind)
         if not prefix:
             return ForkedChild(component, arguments, log, watcher, self._preload, place)
@@ -212,6 +225,30 @@ class Launcher:
             lock=str(process_lock_file(self._root, plan.key)),
         )
         return LaunchedChild(prefix, self._machine.python, request, arguments, place, folder, watcher)
+
+    def needs_workers(self, node: Node) -> bool:
+        """Whether a node trains on several processes."""
+        return self._chief is not None and node.component.distributed
+
+    def find_lost_worker(self, launched: LaunchedStep) -> Outcome | None:
+        """The outcome of a running training that a worker has left; it ends here, as it would wait without end."""
+        message = self._chief.find_lost_worker() if self._chief and self.needs_workers(launched.plan.node) else ""
+        if not message:
+            return None
+        launched.child.end(grace=0.0)
+        return Outcome("transient", message)
+
+    def _gather(self, plan: StepPlan, arguments: dict[str, Any], staging: Path, watcher: Watcher) -> None:
+        """Waits until all workers have joined a training; they write outputs to folders of their own."""
+        assert self._chief is not None
+
+        def move(path: Path) -> Path:
+            return path.relative_to(staging if path.is_relative_to(staging) else self._root)
+
+        checkpoints = self._checkpoints(plan).relative_to(self._root).as_posix()
+        shared = move_artifacts(arguments, move)
+        request = JoinRequest(plan.node.name, self._run, plan.node.component, shared, checkpoints, plan.ingredients)
+        self._chief.gather(request, watcher)
 
     def publish(self, launched: LaunchedStep, outcome: Outcome) -> dict[str, StoredArtifact]:
         """Publishes the outputs of a step that has ended.

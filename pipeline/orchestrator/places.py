@@ -9,6 +9,7 @@ from pathlib import Path
 from components.objects.mirror import root_address
 from components.objects.store import ObjectStore
 from pipeline.machine import ONE_BY_ONE, Machine
+from pipeline.orchestrator.chief import Chief
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.launcher import Launcher
@@ -50,6 +51,7 @@ def make_launcher(
     machine: Machine = ONE_BY_ONE,
     preload: Sequence[str] = PRELOAD,
     first_party: Sequence[str] = FIRST_PARTY,
+    chief: Chief | None = None,
 ) -> Launcher:
     """The launcher of a run.
 
@@ -60,9 +62,10 @@ def make_launcher(
         machine: see `Launcher`.
         preload: see `Launcher`.
         first_party: see `Launcher`.
+        chief: see `Launcher`; None for a mirror.
     """
     if root_address(root) is None:
-        return Launcher(root, store, run, machine=machine, preload=preload, first_party=first_party)
+        return Launcher(root, store, run, machine=machine, preload=preload, first_party=first_party, chief=chief)
     from pipeline.orchestrator.remote_launcher import RemoteLauncher
     from pipeline.orchestrator.remote_store import RemoteStore
 

@@ -1,5 +1,6 @@
 """Runs a pipeline: steps run after their inputs exist, unchanged steps are cached, and interrupted runs resume."""
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +9,11 @@ from typing import Any
 
 from components.dsl.artifact import Artifact
 from components.dsl.component import A, Handle, Node
+from components.dsl.errors import InputError
+from components.objects.mirror import root_address
+from keras_bert.training.cluster import Cluster, find_cluster
 from pipeline.machine import ONE_BY_ONE, Machine
+from pipeline.orchestrator.chief import field_errors_as_input_errors, leading
 from pipeline.orchestrator.disk import disk_full_as_input_error
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
@@ -119,6 +124,7 @@ def run_pipeline(
         KeyboardInterrupt: SIGINT or SIGTERM ended the run and its steps.
         CodeError: the code of a component cannot be analyzed.
     """
+    cluster = _find_chief_cluster(Path(root).expanduser().absolute(), machine)
     code = Path(root).expanduser() / CODE
     load_cache(code)
     request.check(pipeline)
@@ -132,11 +138,17 @@ def run_pipeline(
         termination_interrupts(),
         locked_root(Path(root)) as place,
         open_root_store(place) as store,
+        contextlib.ExitStack() as stack,
     ):
         place.sweep(store)
+        chief = None
+        if cluster is not None:
+            chief = stack.enter_context(leading(place.path, cluster, machine.join_seconds))
+            observer.say(f"trainings run on {len(cluster.addresses)} processes (TF_CONFIG), all else on this one")
         save_cache(code)
         run = store.start_run(pipeline.name, settings, part_of, plan_of(nodes))
-        launcher = make_launcher(store, place.path, run, machine=machine, preload=preload, first_party=first_party)
+        options: dict[str, Any] = {"preload": preload, "first_party": first_party, "chief": chief}
+        launcher = make_launcher(store, place.path, run, machine=machine, **options)
         course = Scheduler(pipeline, request, checked, launcher, store, observer, machine=machine)
         try:
             with end_recorded(store, run, observer, place):
@@ -144,6 +156,8 @@ def run_pipeline(
         finally:
             place.sweep_staging()
         state = state_of(steps)
+        if chief is not None and state != "done":
+            chief.has_failed = True
         is_partial = not is_whole or len(nodes) < len(pipeline.nodes)
         store.finish_run(run, "partial" if state == "done" and is_partial else state)
     return RunResult(run, place.path, state, tuple(steps), launcher.fetch)
@@ -152,6 +166,29 @@ def run_pipeline(
 def plan_of(nodes: Sequence[Node]) -> dict[str, list[str]]:
     """The names of nodes, each with the names of the nodes whose outputs it reads."""
     return {node.name: list(dict.fromkeys(handle.node.name for handle in sources_of(node))) for node in nodes}
+
+
+def _find_chief_cluster(root: Path, machine: Machine) -> Cluster | None:
+    """The processes that train together; None if this one trains alone.
+
+    Raises:
+        InputError: `TF_CONFIG` is wrong, names another process the chief, or goes with a root or programs that its
+            workers do not share.
+    """
+    with field_errors_as_input_errors():
+        cluster = find_cluster()
+    if cluster is not None and not cluster.is_chief:
+        raise InputError(
+            f"TF_CONFIG.task must be the chief for this command, got {cluster.describe(cluster.index)}; workers "
+            "join with `keras-bert-edge run`"
+        )
+    if cluster is not None and root_address(root) is not None:
+        rule = "must be a folder that all processes of TF_CONFIG share"
+        raise InputError(f"--root {rule}, got {root_address(root)}; workers join by files under it")
+    if cluster is not None and machine.launch_prefix("training"):
+        rule = "must leave out trainings where TF_CONFIG is set, as its processes train together"
+        raise InputError(f"machine.launch {rule}, got {list(machine.launch_prefix('training'))}")
+    return cluster
 
 
 def state_of(steps: Sequence[StepResult]) -> RunState:

@@ -186,15 +186,20 @@ class Scheduler:
         return plan
 
     def _need(self, node: Node) -> Need | None:
-        """The resources that the component used last time; None if unknown, or if it must run alone to measure time."""
+        """The resources that the component used last time; None if unknown, or if it must run alone.
+
+        Steps that measure time run alone, and trainings on several processes, which share the ports of `TF_CONFIG`.
+        """
         last = self._store.last_ran(node.component.name)
-        if node.component.kind == "measurement" or last is None or last.cost is None:
+        must_run_alone = node.component.kind == "measurement" or self._launcher.needs_workers(node)
+        if must_run_alone or last is None or last.cost is None:
             return None
         return Need(last.cost.cpu_seconds / max(last.seconds, 1e-3), last.cost.peak_bytes)
 
     def _receive_outcomes(self) -> None:
         outcomes = wait_for_any([running.launched.child for running in self._running])
-        for running, outcome in zip([*self._running], outcomes, strict=True):
+        for running, news in zip([*self._running], outcomes, strict=True):
+            outcome = news or self._launcher.find_lost_worker(running.launched)
             if outcome is not None:
                 self._running.remove(running)
                 with running.context:

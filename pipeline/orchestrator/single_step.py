@@ -9,6 +9,7 @@ from typing import Any
 from components.dsl.component import Node
 from components.dsl.errors import InputError
 from components.objects.mirror import root_address
+from keras_bert.training.cluster import TF_CONFIG
 from pipeline.machine import ONE_BY_ONE, Machine
 from pipeline.orchestrator.disk import disk_full_as_input_error
 from pipeline.orchestrator.executor import PRELOAD
@@ -69,6 +70,9 @@ def run_step(
     if address is not None:
         rule = "must be a folder that all machines share, as locks of single steps are files"
         raise InputError(f"--root {rule}, got {address}; run whole jobs there: run JOB --root {address}")
+    if os.environ.get(TF_CONFIG):
+        rule = "must not be set for a single step; run the job instead"
+        raise InputError(f"{TF_CONFIG} {rule}, got {os.environ[TF_CONFIG]}")
     request = Request(only=name)
     request.check(pipeline)
     machine.check_programs()

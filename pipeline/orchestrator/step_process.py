@@ -22,6 +22,7 @@ from components.dsl.component import Component
 from components.dsl.errors import InputError, Refusal
 from components.dsl.signature import Role
 from components.dsl.workplace import ProgressSink, Workplace, set_progress_sink, set_workplace
+from keras_bert.training.cluster import TF_CONFIG
 from pipeline.orchestrator.disk import is_disk_full
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.outcome import Outcome, OutcomeKind
@@ -59,6 +60,8 @@ def run_component(component: Component, arguments: Mapping[str, Any], place: Wor
         place: the result of `workplace`.
         sink: receives the progress.
     """
+    if not component.distributed:
+        os.environ.pop(TF_CONFIG, None)
     set_workplace(place)
     if place.scratch:
         # Children of a fork server run no exit handlers, and libraries leave temporary files behind.

@@ -228,7 +228,7 @@ def test_progress_reaches_the_watcher(life: Life) -> None:
         life.execute(plan, notes)
     assert notes.seen[0] == (0.0, 600.0, "sleeping")
     for name in ("trace", "trace.grandchild"):
-        assert not toy.is_running(int((life.root / name).read_text()))
+        assert toy.ends(int((life.root / name).read_text()))
 
 
 def test_bad_data_is_found_before_anything_runs() -> None:

@@ -206,6 +206,14 @@ def succession(value: str, folder: Path) -> list[Node]:
     return [crown(candidate=loud.output(Text), verdict=verdict.output(Verdict), folder=str(folder))]
 
 
+def ends(pid: int, seconds: float = 5.0) -> bool:
+    """Whether a process ends within some seconds: one that was killed may take a moment on a busy machine."""
+    until = time.monotonic() + seconds
+    while is_running(pid) and time.monotonic() < until:
+        time.sleep(0.01)
+    return not is_running(pid)
+
+
 def is_running(pid: int) -> bool:
     """True for a process that has not ended; a zombie has."""
     try:

@@ -1,0 +1,104 @@
+"""The processes that train together, as `TF_CONFIG` names them; needs no TensorFlow."""
+
+import dataclasses
+import json
+import os
+import socket
+from typing import Any
+
+from keras_bert.checks import FieldError
+
+TF_CONFIG = "TF_CONFIG"
+# In this order: without a chief, the first worker is it (TensorFlow's guide to distributed training).
+_KINDS = ("chief", "worker")
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """Several processes that train one model.
+
+    Attributes:
+        addresses: `host:port` of each process; the first is the chief's.
+        index: the place of this process among them.
+
+    Examples:
+        >>> cluster = Cluster(("a.local:2222", "b.local:2222"), 1)
+        >>> cluster.is_chief, cluster.describe(1)
+        (False, 'worker 1 (b.local:2222)')
+    """
+
+    addresses: tuple[str, ...]
+    index: int
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this process writes results."""
+        return self.index == 0
+
+    def describe(self, index: int) -> str:
+        """A process in words."""
+        return f"{f'worker {index}' if index else 'the chief'} ({self.addresses[index]})"
+
+    def check_port(self) -> None:
+        """Checks that the port of this process is free.
+
+        TensorFlow would share a port with another of its servers, and then wait without end.
+
+        Raises:
+            FieldError: the address has no port, or another program listens on it.
+        """
+        address = self.addresses[self.index]
+        port = address.rpartition(":")[2]
+        if not port.isdecimal():
+            raise FieldError(TF_CONFIG, "cluster", "have addresses of the form host:port", address)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("", int(port)))
+            except (OSError, OverflowError) as error:
+                rule, hint = (
+                    "name a free port of this machine for this process",
+                    "; end that program or take another port",
+                )
+                raise FieldError(TF_CONFIG, "cluster", rule, address, f" ({error}){hint}") from None
+
+
+def find_cluster(tf_config: str | None = None) -> Cluster | None:
+    """The processes that train together, or None if this one trains alone.
+
+    Args:
+        tf_config: JSON as TensorFlow reads it from `TF_CONFIG`; None for the value of that variable.
+
+    Raises:
+        ValueError: `TF_CONFIG` is not a JSON object of a cluster and a task in it.
+
+    Examples:
+        >>> find_cluster('{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}')
+        Cluster(addresses=('a:1', 'b:1'), index=1)
+        >>> find_cluster('{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}') is None
+        True
+    """
+    text = os.environ.get(TF_CONFIG, "{}") if tf_config is None else tf_config
+    content = _read(text)
+    cluster, task = content.get("cluster", {}), content.get("task", {})
+    groups = {kind: cluster.get(kind, []) for kind in _KINDS}
+    addresses = tuple(address for group in groups.values() for address in group)
+    if len(addresses) < 2:
+        return None
+    kind, index = task.get("type"), task.get("index")
+    if kind not in _KINDS or not isinstance(index, int) or not 0 <= index < len(groups[kind]):
+        raise ValueError(f"TF_CONFIG.task must name a process of TF_CONFIG.cluster by type and index, got {task!r}")
+    return Cluster(addresses, index + (len(groups["chief"]) if kind == "worker" else 0))
+
+
+def _read(text: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError:
+        content = None
+    if not isinstance(content, dict):
+        raise ValueError(f"TF_CONFIG must be a JSON object, got {text!r}")
+    for part in ("cluster", "task"):
+        if not isinstance(content.get(part, {}), dict):
+            raise ValueError(f"TF_CONFIG.{part} must be a JSON object, got {content[part]!r}")
+    return content

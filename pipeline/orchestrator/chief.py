@@ -1,0 +1,159 @@
+"""The chief's side of trainings on several processes: it asks the workers of `TF_CONFIG` to join, and watches them."""
+
+import contextlib
+import pickle
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from components.dsl.artifact import Artifact
+from components.dsl.component import Component
+from components.dsl.errors import InputError
+from keras_bert.training.cluster import Cluster
+from pipeline.orchestrator.executor import TICK_SECONDS
+from pipeline.orchestrator.observer import Watcher
+from pipeline.orchestrator.presence import WORKERS, Presence, Sighting
+from pipeline.orchestrator.records import Ingredients
+
+CHIEF_FILE = "chief.json"
+REQUEST_FILE = "request.pickle"
+# The training on the chief fails, too, when a worker is lost, and knows more; it has this long to say so.
+_SETTLE_SECONDS = 10.0
+
+
+class JoinRequest(NamedTuple):
+    """A training that all workers run together.
+
+    Attributes:
+        name: the name of the step in the run.
+        run: number of the run.
+        component: the step.
+        arguments: all artifacts and parameters; the paths of artifacts are relative to the root.
+        checkpoints: the folder of the checkpoints, relative to the root.
+        ingredients: the ingredients of the cache key, by which a worker sees whether its code is the chief's.
+    """
+
+    name: str
+    run: int
+    component: Component
+    arguments: dict[str, Any]
+    checkpoints: str
+    ingredients: Ingredients
+
+
+class Chief:
+    """Asks workers to join trainings; its session begins and ends with `leading`.
+
+    Args:
+        root: absolute path of the root.
+        cluster: the processes that train together.
+        join_seconds: how long to wait for workers.
+        presence: publishes the state of this process.
+
+    Attributes:
+        has_failed: whether the run has failed; workers then end with an error, too.
+    """
+
+    def __init__(self, root: Path, cluster: Cluster, join_seconds: float, presence: Presence) -> None:
+        self._root, self._cluster, self._join_seconds, self._presence = root, cluster, join_seconds, presence
+        self.has_failed = False
+        self._request = ""
+        self._lost_since: float | None = None
+        self._workers: dict[int, Sighting] = {}
+
+    def gather(self, request: JoinRequest, watcher: Watcher) -> None:
+        """Waits until all workers have joined a training.
+
+        Raises:
+            InputError: the port of this process is in use, a worker did not come in time, or it cannot join.
+        """
+        with field_errors_as_input_errors():
+            self._cluster.check_port()
+        self._request, self._lost_since = uuid.uuid4().hex, None
+        (self._root / WORKERS / REQUEST_FILE).write_bytes(pickle.dumps((self._request, request)))
+        numbers = range(1, len(self._cluster.addresses))
+        self._workers = {number: Sighting(self._root / WORKERS / f"{number}.json") for number in numbers}
+        self._presence.update(request=self._request)
+        until = time.monotonic() + self._join_seconds
+        while missing := [number for number in numbers if not self._has_joined(number)]:
+            if time.monotonic() > until:
+                names = ", ".join(map(self._cluster.describe, missing))
+                raise InputError(
+                    f"TF_CONFIG.cluster must name processes that run, but {names} did not come within "
+                    f"{self._join_seconds:g} s (machine.join_seconds); start the same command there, with this root"
+                )
+            watcher.progress(0, 0, f"waiting for {self._cluster.describe(missing[0])}")
+            watcher.tick()
+            time.sleep(TICK_SECONDS)
+
+    def find_lost_worker(self) -> str:
+        """A worker that left the present training or has ended, in words; empty while all are there."""
+        lost = next(filter(None, map(self._describe_loss, self._workers)), "")
+        if not lost:
+            self._lost_since = None
+            return ""
+        self._lost_since = self._lost_since or time.monotonic()
+        return lost if time.monotonic() - self._lost_since > _SETTLE_SECONDS else ""
+
+    def _has_joined(self, number: int) -> bool:
+        """Whether a worker answered the present request.
+
+        Raises:
+            InputError: it answered that it cannot join.
+        """
+        state = self._workers[number].look()
+        if state.get("request") != self._request:
+            return False
+        if state["state"] == "refused":
+            raise InputError(f"{self._cluster.describe(number)}: {state['message']}")
+        return True
+
+    def _describe_loss(self, number: int) -> str:
+        worker = self._workers[number]
+        state = worker.look()
+        if state.get("request") != self._request or not worker.is_alive:
+            return f"{self._cluster.describe(number)} has ended or cannot be reached"
+        return f"{self._cluster.describe(number)} failed: {state['message']}" if state["state"] == "failed" else ""
+
+
+@contextlib.contextmanager
+def leading(root: Path, cluster: Cluster, join_seconds: float) -> Iterator[Chief]:
+    """The session of a chief under a root that it has locked; workers learn how it ended.
+
+    Raises:
+        InputError: the port of this process is in use.
+    """
+    with field_errors_as_input_errors():
+        cluster.check_port()
+    (root / WORKERS).mkdir(exist_ok=True)
+    with Presence(root / WORKERS / CHIEF_FILE, session=uuid.uuid4().hex, state="runs", request="") as presence:
+        state, chief = "failed", Chief(root, cluster, join_seconds, presence)
+        try:
+            yield chief
+            state = "failed" if chief.has_failed else "done"
+        finally:
+            # The root is gone where a run that made nothing has removed it.
+            with contextlib.suppress(FileNotFoundError):
+                presence.update(state=state, ended=time.time())
+
+
+@contextlib.contextmanager
+def field_errors_as_input_errors() -> Iterator[None]:
+    """Turns errors about `TF_CONFIG` into errors that the user sees in one line."""
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def move_artifacts(arguments: Mapping[str, Any], move: Callable[[Path], Path]) -> dict[str, Any]:
+    """Arguments of a step with the paths of artifacts changed: machines may see the root in different places."""
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, list):
+            return [moved(item) for item in value]
+        return type(value)(move(value.path)) if isinstance(value, Artifact) else value
+
+    return {name: moved(value) for name, value in arguments.items()}

@@ -1,0 +1,153 @@
+"""The side of a worker that is not the chief: it waits for the chief's trainings under the root, and joins them."""
+
+import pickle
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from components.dsl.errors import InputError
+from components.dsl.signature import Role
+from components.dsl.workplace import Workplace
+from keras_bert.training.cluster import Cluster
+from pipeline.orchestrator.chief import (
+    CHIEF_FILE,
+    REQUEST_FILE,
+    JoinRequest,
+    field_errors_as_input_errors,
+    move_artifacts,
+)
+from pipeline.orchestrator.executor import TICK_SECONDS, ForkedChild, wait_for_any
+from pipeline.orchestrator.fingerprint import find_code, find_ingredients
+from pipeline.orchestrator.observer import Watcher
+from pipeline.orchestrator.outcome import Outcome
+from pipeline.orchestrator.presence import WORKERS, Presence, Sighting
+from pipeline.orchestrator.root import CODE, LOGS
+from pipeline.orchestrator.source_code import load_cache
+
+
+def join_trainings(root: Path, cluster: Cluster, join_seconds: float, say: Callable[[str], None]) -> bool:
+    """Joins the trainings of a chief until its run ends; returns whether it ended well.
+
+    Args:
+        root: the root of the chief; it need not exist yet.
+        cluster: the processes that train together.
+        join_seconds: how long to wait for a sign of life of the chief.
+        say: receives lines for the user.
+
+    Raises:
+        InputError: the port of this process is in use, or there was no chief for `join_seconds`.
+    """
+    with field_errors_as_input_errors():
+        cluster.check_port()
+    return _Worker(root.expanduser().absolute(), cluster, join_seconds, say).run()
+
+
+class _Worker:
+    """A worker of a run; for the arguments see `join_trainings`."""
+
+    def __init__(self, root: Path, cluster: Cluster, join_seconds: float, say: Callable[[str], None]) -> None:
+        self._root, self._cluster, self._join_seconds, self._say = root, cluster, join_seconds, say
+        self._start = time.time()
+        self._chief = Sighting(root / WORKERS / CHIEF_FILE)
+        self._handled = ""
+
+    def run(self) -> bool:
+        me, chief = self._cluster.describe(self._cluster.index), self._cluster.describe(0)
+        self._say(f"{me} waits for the trainings of {chief} under {self._root}")
+        self._wait(lambda: (self._root / WORKERS).is_dir())
+        with Presence(self._root / WORKERS / f"{self._cluster.index}.json", request="", state="waits") as presence:
+            while True:
+                self._wait(lambda: self._has_ended() or self._new_request() is not None)
+                if self._has_ended():
+                    state = self._chief.state["state"]
+                    self._say(f"the run of {chief} has ended: {state}")
+                    return bool(state == "done")
+                self._join(presence)
+
+    def _wait(self, is_over: Callable[[], bool]) -> None:
+        last_sign = time.monotonic()
+        while not is_over():
+            self._chief.look()
+            if self._chief.is_alive and self._chief.state["state"] == "runs":
+                last_sign = time.monotonic()
+            if time.monotonic() - last_sign > self._join_seconds:
+                raise InputError(
+                    f"TF_CONFIG.cluster must name processes that run, but {self._cluster.describe(0)} gave no sign "
+                    f"under {self._root} for {self._join_seconds:g} s (machine.join_seconds); start the same command "
+                    "there"
+                )
+            time.sleep(TICK_SECONDS)
+
+    def _has_ended(self) -> bool:
+        """Whether the run has ended that was alive since this process started."""
+        state = self._chief.look()
+        return state.get("state") in ("done", "failed") and (self._chief.is_alive or state["ended"] >= self._start)
+
+    def _new_request(self) -> JoinRequest | None:
+        """The request that the chief waits for, if it is a new one and readable."""
+        number = self._chief.look().get("request", "")
+        if not self._chief.is_alive or number in ("", self._handled):
+            return None
+        try:
+            written, request = pickle.loads((self._root / WORKERS / REQUEST_FILE).read_bytes())  # noqa: S301, our own
+        except (OSError, EOFError, pickle.UnpicklingError):
+            return None  # being written
+        return request if written == number else None
+
+    def _join(self, presence: Presence) -> None:
+        number, request = self._chief.state["request"], self._new_request()
+        if request is None:
+            return
+        self._handled = number
+        refusal = self._find_refusal(request)
+        if refusal:
+            presence.update(request=number, state="refused", message=refusal)
+            return
+        self._say(f"{request.name}: trains with {len(self._cluster.addresses)} processes")
+        presence.update(request=number, state="runs", message="")
+        outcome = self._train(request, number)
+        presence.update(state="done" if outcome.kind == "done" else "failed", message=outcome.message)
+        self._say(f"{request.name}: {outcome.message or 'done'}")
+
+    def _find_refusal(self, request: JoinRequest) -> str:
+        """Why this process cannot join; empty if it can."""
+        try:
+            with field_errors_as_input_errors():
+                self._cluster.check_port()
+        except InputError as error:
+            return str(error)
+        component = request.component
+        load_cache(self._root / CODE)
+        ingredients = find_ingredients(component, {}, {}, find_code(component))
+        for part in ("code", "libraries", "python"):
+            here, there = getattr(ingredients, part), getattr(request.ingredients, part)
+            if here != there:
+                values = "" if part == "code" else f", got {here} for {there}"
+                return f"the {part} of {request.name} must be the chief's{values}; install the same versions"
+        return ""
+
+    def _train(self, request: JoinRequest, number: str) -> Outcome:
+        """Runs a training to its end, or until the chief has given it up; the results are those of the chief."""
+        log = self._root / LOGS / str(request.run) / f"{request.name}.worker-{self._cluster.index}.log"
+        with tempfile.TemporaryDirectory(prefix="keras-bert-edge-") as folder:
+            outputs = request.component.of_role(Role.OUTPUT)
+            arguments: dict[str, Any] = move_artifacts(
+                request.arguments, lambda path: (Path(folder) if path.parts[0] in outputs else self._root) / path
+            )
+            place = Workplace(self._root / request.checkpoints, None, Path(folder, ".scratch"))
+            with ForkedChild(request.component, arguments, log, Watcher(), place=place) as child:
+                while True:
+                    (outcome,) = wait_for_any([child])
+                    if outcome is not None:
+                        return outcome
+                    state = self._chief.look()
+                    if state.get("request") != number or not self._chief.is_alive or self._has_ended():
+                        child.end(grace=0.0)
+                        # A chief that published the result may be faster here.
+                        has_published = state.get("state") == "done" and state.get("request") == number
+                        message = (
+                            "" if has_published else "ended with the chief's, which has its result, or begins again"
+                        )
+                        return Outcome("done" if has_published else "transient", message)

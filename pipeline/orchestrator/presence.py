@@ -1,0 +1,92 @@
+"""Files by which processes of one root see each other's state, and whether they are alive."""
+
+import contextlib
+import json
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+# In the root; a file for each process, and the chief's request.
+WORKERS = ".workers"
+BEAT_SECONDS = 1.0
+# Longer than network file systems keep the attributes of a folder (60 s for NFS, nfs(5): acdirmax).
+DEAD_SECONDS = 75.0
+
+
+class Presence:
+    """Publishes the state of this process in a file, with a count that grows each second.
+
+    A context manager, inside of which the count grows. The file is replaced at once, never changed in place.
+
+    Args:
+        file: the file; its folder must exist.
+        state: the first state, JSON values.
+    """
+
+    def __init__(self, file: Path, **state: Any) -> None:
+        self._file, self._state = file, state
+        self._lock, self._ends, self._beat = threading.Lock(), threading.Event(), 0
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self.update()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ends.set()
+        self._thread.join()
+
+    def update(self, **state: Any) -> None:
+        """Changes parts of the state and publishes all of it."""
+        with self._lock:
+            self._state |= state
+            self._beat += 1
+            partial = self._file.with_suffix(".partial")
+            partial.write_text(json.dumps({**self._state, "beat": self._beat}))
+            partial.replace(self._file)
+
+    def _run(self) -> None:
+        while not self._ends.wait(BEAT_SECONDS):
+            # A full disk, or a root that is being moved: the other side notices that the count stands still.
+            with contextlib.suppress(OSError):
+                self.update()
+
+
+class Sighting:
+    """The view of another process's `Presence`; it compares counts, as the clocks of machines differ.
+
+    Args:
+        file: the file of the other process; it need not exist yet.
+
+    Attributes:
+        state: the newest state; empty as long as there is none.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.state: dict[str, Any] = self._read()
+        self._changed: float | None = None
+
+    def look(self) -> dict[str, Any]:
+        """Reads and returns the state."""
+        state = self._read()
+        if state != self.state:
+            self.state, self._changed = state, time.monotonic()
+        return self.state
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the count has changed since the first look, and within the last `DEAD_SECONDS`."""
+        return self._changed is not None and time.monotonic() - self._changed < DEAD_SECONDS
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            return dict(json.loads(self._file.read_text()))
+        except (OSError, ValueError):
+            # Not there yet, or just being replaced on a file system where that is not atomic.
+            return {}

@@ -1,0 +1,86 @@
+"""A chief and a worker of this process, with steps that need no library; trainings are tests/pipeline/workers'."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from components.dsl.component import component
+from components.dsl.errors import InputError
+from components.dsl.signature import Output
+from keras_bert.training.cluster import TF_CONFIG, Cluster
+from pipeline.machine import Machine
+from pipeline.orchestrator import joining
+from pipeline.orchestrator.graph import Pipeline
+from pipeline.orchestrator.joining import join_trainings
+from pipeline.orchestrator.runner import RunResult, run_pipeline
+from tests.pipeline.orchestrator import toy
+from tests.pipeline.workers.test_workers import free_ports
+
+
+@component()
+def see_alone(text: Output[toy.Text]) -> None:
+    import os
+
+    text.write(str("TF_CONFIG" in os.environ))
+
+
+@component(distributed=True)
+def see_together(text: Output[toy.Text]) -> None:
+    import os
+
+    text.write(str("TF_CONFIG" in os.environ))
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    addresses = tuple(f"localhost:{port}" for port in free_ports(2))
+    task = {"type": "worker", "index": 0}
+    monkeypatch.setenv(TF_CONFIG, json.dumps({"cluster": {"worker": addresses}, "task": task}))
+    return Cluster(addresses, 1)
+
+
+def lead(root: Path) -> RunResult:
+    outputs = [node() for node in (see_alone, see_together)]
+    return run_pipeline(Pipeline("toy", outputs), root, machine=Machine(join_seconds=20.0), preload=())
+
+
+def joined(root: Path, cluster: Cluster, lines: list[str]) -> threading.Thread:
+    thread = threading.Thread(target=lambda: lines.append(str(join_trainings(root, cluster, 20.0, lines.append))))
+    thread.start()
+    return thread
+
+
+def test_all_processes_run_a_training_and_the_chief_alone_the_rest(tmp_path: Path, cluster: Cluster) -> None:
+    lines: list[str] = []
+    thread = joined(tmp_path / "root", cluster, lines)
+    result = lead(tmp_path / "root")
+    thread.join()
+    assert result.state == "done"
+    assert [result.step(name).outputs["text"].read() for name in ("see_alone", "see_together")] == ["False", "True"]
+    assert "see_together: trains with 2 processes" in lines
+    assert not any(line.startswith("see_alone") for line in lines)
+    assert lines[-2:] == [f"the run of the chief ({cluster.addresses[0]}) has ended: done", "True"]
+
+
+def test_a_worker_with_other_code_is_one_line(
+    tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = joining.find_ingredients
+    monkeypatch.setattr(joining, "find_ingredients", lambda *given: original(*given)._replace(code="another"))
+    lines: list[str] = []
+    thread = joined(tmp_path / "root", cluster, lines)
+    with pytest.raises(InputError) as error:
+        lead(tmp_path / "root")
+    thread.join()
+    rule = "the code of see_together must be the chief's; install the same versions"
+    assert str(error.value) == f"worker 1 ({cluster.addresses[1]}): {rule}"
+    assert lines[-1] == "False"
+
+
+def test_other_commands_have_no_workers(tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = {"type": "worker", "index": 1}
+    monkeypatch.setenv(TF_CONFIG, json.dumps({"cluster": {"worker": cluster.addresses}, "task": task}))
+    with pytest.raises(InputError, match="must be the chief for this command"):
+        lead(tmp_path / "root")

@@ -1,0 +1,45 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.orchestrator import presence
+from pipeline.orchestrator.presence import Presence, Sighting
+
+
+def test_a_process_is_seen_and_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence, "BEAT_SECONDS", 0.01)
+    file = tmp_path / "1.json"
+    sighting = Sighting(file)
+    assert (sighting.look(), sighting.is_alive) == ({}, False)
+    with Presence(file, state="waits") as process:
+        assert sighting.look()["state"] == "waits"
+        assert sighting.is_alive
+        process.update(state="runs")
+        assert sighting.look()["state"] == "runs"
+        beat = sighting.state["beat"]
+        while sighting.look()["beat"] == beat:
+            pass
+    sighting.look()
+    assert sighting.is_alive
+    monkeypatch.setattr(presence, "DEAD_SECONDS", 0.0)
+    assert not sighting.is_alive
+
+
+def test_what_an_earlier_run_left_is_not_alive(tmp_path: Path) -> None:
+    file = tmp_path / "1.json"
+    with Presence(file, state="runs"):
+        pass
+    sighting = Sighting(file)
+    assert sighting.look()["state"] == "runs"
+    assert not sighting.is_alive
+
+
+@pytest.mark.parametrize("content", ["", '{"state": "ru'])
+def test_a_half_written_file_is_read_again_later(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "1.json"
+    file.write_text(content)
+    sighting = Sighting(file)
+    assert sighting.look() == {}
+    file.write_text(json.dumps({"state": "runs"}))
+    assert sighting.look() == {"state": "runs"}
