@@ -1,6 +1,5 @@
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -14,8 +13,9 @@ from keras_bert.models.saving import save_model
 from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.options.training import Training
 from keras_bert.training.checkpoints import CheckpointError
-from keras_bert.training.devices import Devices
+from keras_bert.training.devices import Devices, LostWorkerError
 from keras_bert.training.history import write_history
+from keras_bert.training.strategies import find_strategy
 from keras_bert.training.trainer import Trainer, make_deterministic
 from tests import forked
 from tests.keras_bert.training.small import bag_of_tokens, fit, rows
@@ -111,8 +111,7 @@ def train_as_one_of_two_workers(index: str, ports: str, folder: str) -> None:
     agreed = [devices.largest(float(index)), *devices.any_worker(index == "1", False)]
     checkpoints = Path(folder, f"checkpoints-{index}")
     fit(2, build=bag_of_tokens, strategy=strategy, checkpoints=checkpoints)
-    if index == "1":
-        shutil.rmtree(checkpoints)
+    assert checkpoints.exists() == (index == "0")  # the chief alone writes
     with pytest.raises(CheckpointError) as refused:
         fit(2, build=bag_of_tokens, strategy=strategy, checkpoints=checkpoints)
     said = {"workers": devices.workers, "chief": devices.is_chief, "agreed": agreed, "refused": str(refused.value)}
@@ -153,5 +152,52 @@ def test_two_workers_train_like_one(tmp_path):
             "workers": 2,
             "chief": index == 0,
             "agreed": [1.0, True, False],
-            "refused": f"all workers must have the checkpoint of one step, but here it is that of {(2, 0)[index]}",
+            "refused": "all workers must read the checkpoints of one folder, but here the newest is of step "
+            f"{(2, 0)[index]}, and that of another of step {(0, 2)[index]}; share it, or delete it to begin anew",
         }
+
+
+def train_until_killed(index: str, ports: str, folder: str, last: str) -> None:
+    """One of two workers that train with dropout, on checkpoints of one folder; worker 1 is killed after a step."""
+    workers = [f"localhost:{port}" for port in ports.split(",")]
+    task = {"type": "worker", "index": int(index)}
+    os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": workers}, "task": task})
+    strategy = find_strategy()
+    make_deterministic(3)
+
+    def kill(step, steps, note):
+        if index == "1" and step == int(last):
+            os._exit(9)
+
+    training = Training(learning_rate=1e-2)
+    options = {"strategy": strategy, "training": training, "dropout": 0.2, "log_every": 1, "on_progress": kill}
+    try:
+        model, _ = fit(8, checkpoints=Path(folder, "checkpoints"), checkpoint_seconds=0, **options)
+    except LostWorkerError:
+        sys.exit(4)
+    np.savez(Path(folder, f"{index}.npz"), *model.get_weights())
+
+
+def run_two_workers(folder, last):
+    folder.mkdir(exist_ok=True)
+    ports = ",".join(map(str, free_ports(2)))
+    processes = [forked.start(train_until_killed, str(index), ports, str(folder), str(last)) for index in range(2)]
+    try:
+        for process in processes:
+            process.join(240)
+    finally:
+        for process in processes:
+            process.kill()
+    return [process.exitcode for process in processes]
+
+
+@pytest.mark.long
+def test_a_killed_worker_changes_no_bit_of_the_weights(tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert run_two_workers(whole, last=0) == [0, 0]
+    assert run_two_workers(killed, last=5) == [4, 9]
+    assert max(int(file.name[:9]) for file in (killed / "checkpoints").iterdir()) in (4, 5)
+    assert run_two_workers(killed, last=0) == [0, 0]
+    for index in range(2):
+        with np.load(whole / "0.npz") as expected, np.load(killed / f"{index}.npz") as weights:
+            assert [array.tobytes() for array in weights.values()] == [array.tobytes() for array in expected.values()]
