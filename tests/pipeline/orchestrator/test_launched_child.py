@@ -185,7 +185,12 @@ class DrivenRun:
             "except KeyboardInterrupt:\n"
             "    sys.exit(130)\n"
         )
-        self.process = subprocess.Popen([sys.executable, "-c", script], cwd=REPOSITORY)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", script],
+            cwd=REPOSITORY,
+            # A shell starts what it puts into the background with SIGINT ignored; the tests may run there.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         grandchild = trace.with_name("trace.grandchild")
         deadline = time.monotonic() + 30
         while not (grandchild.exists() and grandchild.read_text()):
