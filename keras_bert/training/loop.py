@@ -326,7 +326,7 @@ class Loop:
         if not most == least == step:
             raise CheckpointError(
                 f"all workers must read the checkpoints of one folder, but here the newest is of step {step}, and that "
-                f"of another of step {most if most != step else least:.0f}; share it, or delete it to begin anew"
+                f"of another of step {int(most if most != step else least)}; share it, or delete it to begin anew"
             )
         if checkpoints is None or checkpoint is None:
             return

@@ -15,7 +15,6 @@ from keras_bert.training.cluster import Cluster
 from pipeline.orchestrator.executor import TICK_SECONDS
 from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.presence import WORKERS, Presence, Sighting
-from pipeline.orchestrator.records import Ingredients
 
 CHIEF_FILE = "chief.json"
 REQUEST_FILE = "request.pickle"
@@ -32,7 +31,8 @@ class JoinRequest(NamedTuple):
         component: the step.
         arguments: all artifacts and parameters; the paths of artifacts are relative to the root.
         checkpoints: the folder of the checkpoints, relative to the root.
-        ingredients: the ingredients of the cache key, by which a worker sees whether its code is the chief's.
+        versions: the code, the libraries and the version of Python that the workers must share.
+        first_party: top-level packages whose code counts.
     """
 
     name: str
@@ -40,7 +40,8 @@ class JoinRequest(NamedTuple):
     component: Component
     arguments: dict[str, Any]
     checkpoints: str
-    ingredients: Ingredients
+    versions: Mapping[str, Any]
+    first_party: tuple[str, ...]
 
 
 class Chief:

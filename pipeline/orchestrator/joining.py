@@ -19,7 +19,7 @@ from pipeline.orchestrator.chief import (
     move_artifacts,
 )
 from pipeline.orchestrator.executor import TICK_SECONDS, ForkedChild, wait_for_any
-from pipeline.orchestrator.fingerprint import find_code, find_ingredients
+from pipeline.orchestrator.launched_process import find_difference
 from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.outcome import Outcome
 from pipeline.orchestrator.presence import WORKERS, Presence, Sighting
@@ -118,15 +118,11 @@ class _Worker:
                 self._cluster.check_port()
         except InputError as error:
             return str(error)
-        component = request.component
         load_cache(self._root / CODE)
-        ingredients = find_ingredients(component, {}, {}, find_code(component))
-        for part in ("code", "libraries", "python"):
-            here, there = getattr(ingredients, part), getattr(request.ingredients, part)
-            if here != there:
-                values = "" if part == "code" else f", got {here} for {there}"
-                return f"the {part} of {request.name} must be the chief's{values}; install the same versions"
-        return ""
+        difference = find_difference(request.component, request.versions, request.first_party)
+        if not difference:
+            return ""
+        return f"{request.name} must have the versions that the chief has, got {difference}; install the same wheel"
 
     def _train(self, request: JoinRequest, number: str) -> Outcome:
         """Runs a training to its end, or until the chief has given it up; the results are those of the chief."""

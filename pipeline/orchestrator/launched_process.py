@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,27 +67,34 @@ def check_versions(component: Component, request: StepRequest) -> None:
     Raises:
         InputError: they differ; the result would be another one.
     """
+    difference = find_difference(component, request.versions, request.first_party)
+    if difference:
+        rule = "start steps with the versions that the launcher has"
+        raise InputError(f"machine.launch must {rule}, got {difference} on {socket.gethostname()} ({sys.executable})")
+
+
+def find_difference(component: Component, versions: Mapping[str, Any], first_party: Sequence[str]) -> str:
+    """The first difference between this process and another one that is to run the same step; empty without one.
+
+    Args:
+        component: the step.
+        versions: the result of `versions_of` in the other process.
+        first_party: top-level packages whose code is part of the cache key.
+    """
     try:
-        here = versions_of(find_ingredients(component, {}, {}, find_code(component, request.first_party)))
+        here = versions_of(find_ingredients(component, {}, {}, find_code(component, first_party)))
     except CodeError as error:
-        raise InputError(_refusal(str(error))) from error
-    there = request.versions
+        return str(error)
     libraries = [
         f"{name} {here['libraries'].get(name)} instead of {version}"
-        for name, version in there["libraries"].items()
+        for name, version in versions["libraries"].items()
         if here["libraries"].get(name) != version
     ]
-    if here["python"] != there["python"]:
-        raise InputError(_refusal(f"Python {here['python']} instead of {there['python']}"))
+    if here["python"] != versions["python"]:
+        return f"Python {here['python']} instead of {versions['python']}"
     if libraries:
-        raise InputError(_refusal(", ".join(libraries)))
-    if here["code"] != there["code"]:
-        raise InputError(_refusal("other code of keras-bert-edge"))
-
-
-def _refusal(difference: str) -> str:
-    rule = "start steps with the versions that the launcher has"
-    return f"machine.launch must {rule}, got {difference} on {socket.gethostname()} ({sys.executable})"
+        return ", ".join(libraries)
+    return "" if here["code"] == versions["code"] else "other code of keras-bert-edge"
 
 
 class ProcessBeats:

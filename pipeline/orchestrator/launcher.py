@@ -247,7 +247,15 @@ class Launcher:
 
         checkpoints = self._checkpoints(plan).relative_to(self._root).as_posix()
         shared = move_artifacts(arguments, move)
-        request = JoinRequest(plan.node.name, self._run, plan.node.component, shared, checkpoints, plan.ingredients)
+        request = JoinRequest(
+            name=plan.node.name,
+            run=self._run,
+            component=plan.node.component,
+            arguments=shared,
+            checkpoints=checkpoints,
+            versions=versions_of(plan.ingredients),
+            first_party=tuple(self._first_party),
+        )
         self._chief.gather(request, watcher)
 
     def publish(self, launched: LaunchedStep, outcome: Outcome) -> dict[str, StoredArtifact]:

@@ -2,17 +2,17 @@
 
 import contextlib
 import json
+import os
 import threading
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS
+
 # In the root; a file for each process, and the chief's request.
 WORKERS = ".workers"
-BEAT_SECONDS = 1.0
-# Longer than network file systems keep the attributes of a folder (60 s for NFS, nfs(5): acdirmax).
-DEAD_SECONDS = 75.0
 
 
 class Presence:
@@ -81,11 +81,14 @@ class Sighting:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the count has changed since the first look, and within the last `DEAD_SECONDS`."""
-        return self._changed is not None and time.monotonic() - self._changed < DEAD_SECONDS
+        """Whether the count has changed since the first look, and within the last `LOST_SECONDS`."""
+        return self._changed is not None and time.monotonic() - self._changed < LOST_SECONDS
 
     def _read(self) -> dict[str, Any]:
         try:
+            # To list the folder makes clients of a network file system look for new files.
+            if self._file.name not in os.listdir(self._file.parent):
+                return {}
             return dict(json.loads(self._file.read_text()))
         except (OSError, ValueError):
             # Not there yet, or just being replaced on a file system where that is not atomic.

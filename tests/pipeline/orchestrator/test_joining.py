@@ -67,15 +67,14 @@ def test_all_processes_run_a_training_and_the_chief_alone_the_rest(tmp_path: Pat
 def test_a_worker_with_other_code_is_one_line(
     tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = joining.find_ingredients
-    monkeypatch.setattr(joining, "find_ingredients", lambda *given: original(*given)._replace(code="another"))
+    monkeypatch.setattr(joining, "find_difference", lambda *given: "other code of keras-bert-edge")
     lines: list[str] = []
     thread = joined(tmp_path / "root", cluster, lines)
     with pytest.raises(InputError) as error:
         lead(tmp_path / "root")
     thread.join()
-    rule = "the code of see_together must be the chief's; install the same versions"
-    assert str(error.value) == f"worker 1 ({cluster.addresses[1]}): {rule}"
+    rule = "see_together must have the versions that the chief has, got other code of keras-bert-edge"
+    assert str(error.value) == f"worker 1 ({cluster.addresses[1]}): {rule}; install the same wheel"
     assert lines[-1] == "False"
 
 

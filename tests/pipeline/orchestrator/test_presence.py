@@ -22,7 +22,7 @@ def test_a_process_is_seen_and_missed(tmp_path: Path, monkeypatch: pytest.Monkey
             pass
     sighting.look()
     assert sighting.is_alive
-    monkeypatch.setattr(presence, "DEAD_SECONDS", 0.0)
+    monkeypatch.setattr(presence, "LOST_SECONDS", 0.0)
     assert not sighting.is_alive
 
 
