@@ -15,6 +15,7 @@ from typing import Any, Protocol, Self
 
 from components.dsl.component import Component
 from components.dsl.workplace import Workplace
+from keras_bert.training.cluster import TF_CONFIG
 from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.outcome import Outcome, outcome_of_exit
 from pipeline.orchestrator.step_process import (
@@ -97,7 +98,9 @@ class ForkedChild:
             with theirs:
                 self._process.start()
             with contextlib.suppress(BrokenPipeError):
-                self._connection.send((component, dict(arguments), place or Workplace()))
+                # The fork server may have started in another environment than that of now.
+                cluster = os.environ.get(TF_CONFIG)
+                self._connection.send((component, dict(arguments), place or Workplace(), cluster))
         except BaseException:
             self.end()
             raise
@@ -193,12 +196,14 @@ def _child(connection: Connection, log: Path) -> None:
     begin_process(log)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     try:
-        component, arguments, place = connection.recv()
+        component, arguments, place, cluster = connection.recv()
     except EOFError:
         return
     except Exception as error:
         connection.send(failure_of(error))
         return
+    if cluster is not None:
+        os.environ[TF_CONFIG] = cluster
 
     def send(done: float, total: float, note: str) -> None:
         _send(connection, (done, total, note))
