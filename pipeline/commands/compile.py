@@ -4,6 +4,8 @@ import argparse
 
 from rich.console import Console
 
+from components.dsl.errors import InputError
+from components.objects.mirror import root_address
 from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
 from pipeline.commands.command import DONE, Command
 from pipeline.compiler.steps import CompileOptions, compile_steps, find_needs
@@ -52,6 +54,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace, console: Console) -> int:
     check_target(options.to, options.image)
     check_output("--out", options.out)
+    address = root_address(options.root)
+    if address is not None:
+        rule = "must be a folder that all steps share, as single steps lock files in it"
+        raise InputError(f"--root {rule}, got {address}")
     overrides = read_overrides(options)
     settings = load_settings(options.settings, overrides)
     pipeline = build_pipeline(settings, options.root)

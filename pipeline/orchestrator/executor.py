@@ -202,6 +202,7 @@ def _child(connection: Connection, log: Path) -> None:
     except Exception as error:
         connection.send(failure_of(error))
         return
+    os.environ.pop(TF_CONFIG, None)
     if cluster is not None:
         os.environ[TF_CONFIG] = cluster
 
